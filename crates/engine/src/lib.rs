@@ -1,0 +1,1 @@
+//! One step of a thread and its siblings; starts agents as processes.

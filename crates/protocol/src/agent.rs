@@ -1,0 +1,177 @@
+//! The contract with agents: how they are called, what they are told, how they answer.
+//!
+//! The engine and the agent kit never depend on each other; this module is where they meet.
+
+use serde_json::Value;
+
+use crate::ids::{CasRef, IdError, RoleName, ThreadId};
+
+/// The names of the environment variables that an agent gets.
+pub mod env {
+    /// The thread.
+    pub const THREAD_ID: &str = "UWF_THREAD_ID";
+    /// The role to play.
+    pub const ROLE: &str = "UWF_ROLE";
+    /// The head that the step must link to.
+    pub const HEAD: &str = "UWF_HEAD";
+    /// The hash of the text node with the moderator's instruction.
+    pub const EDGE_PROMPT_REF: &str = "UWF_EDGE_PROMPT_REF";
+    /// The instruction itself, when it is below [`super::EDGE_PROMPT_INLINE_LIMIT`].
+    pub const EDGE_PROMPT: &str = "UWF_EDGE_PROMPT";
+    /// The storage root.
+    pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
+    /// The directory of the content-addressed store.
+    pub const OCAS_DIR: &str = "OCAS_DIR";
+}
+
+/// How large an instruction may be to go into an environment variable, in bytes.
+pub const EDGE_PROMPT_INLINE_LIMIT: usize = 64 * 1024;
+
+/// What an agent is called with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentCall {
+    /// The thread to work on.
+    pub thread: ThreadId,
+    /// The role to play.
+    pub role: RoleName,
+    /// The instruction, when it came in the arguments.
+    pub prompt: Option<String>,
+    /// The form of the call, which is also the form of the answer.
+    pub form: CallForm,
+}
+
+/// The two forms in which an agent is called and answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallForm {
+    /// `<thread> <role>`; the answer is the bare hash.
+    Positional,
+    /// `--thread <t> --role <r> --prompt <p>`; the answer is a JSON object with `stepHash`.
+    Named,
+}
+
+/// Says what is wrong with the arguments of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// Too few arguments.
+    #[error("a thread id and a role are expected: `<thread> <role>` or `--thread <t> --role <r>`")]
+    Missing,
+    /// An argument is not what it should be.
+    #[error(transparent)]
+    Id(#[from] IdError),
+}
+
+impl AgentCall {
+    /// Reads the last arguments of an agent's command line, in either form.
+    ///
+    /// # Errors
+    /// When the thread or the role is missing or malformed.
+    pub fn parse(args: &[String]) -> Result<Self, CallError> {
+        let named = |flag: &str| {
+            let at = args.iter().position(|arg| arg == flag)?;
+            args.get(at + 1).cloned()
+        };
+        if let (Some(thread), Some(role)) = (named("--thread"), named("--role")) {
+            return Ok(Self {
+                thread: thread.parse()?,
+                role: role.parse()?,
+                prompt: named("--prompt"),
+                form: CallForm::Named,
+            });
+        }
+        let [.., thread, role] = args else {
+            return Err(CallError::Missing);
+        };
+        Ok(Self {
+            thread: thread.parse()?,
+            role: role.parse()?,
+            prompt: None,
+            form: CallForm::Positional,
+        })
+    }
+}
+
+/// Says why an agent's last line is not an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// Nothing was printed.
+    #[error("the agent printed no answer")]
+    Empty,
+    /// The last line is neither a hash nor JSON with `stepHash`.
+    #[error(
+        "the agent's last line is neither the hash of a step nor a JSON object with `stepHash`: `{0}`"
+    )]
+    Malformed(String),
+}
+
+/// Returns the step that an agent's output names: its last non-blank line is a hash, or a JSON object whose
+/// `stepHash` is one.
+///
+/// # Errors
+/// When there is no such line, or it is neither.
+pub fn parse_answer(stdout: &str) -> Result<CasRef, AnswerError> {
+    let line = stdout
+        .lines()
+        .rev()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .ok_or(AnswerError::Empty)?;
+    if let Ok(hash) = line.parse() {
+        return Ok(hash);
+    }
+    serde_json::from_str::<Value>(line)
+        .ok()
+        .and_then(|answer| answer.get("stepHash")?.as_str()?.parse().ok())
+        .ok_or_else(|| AnswerError::Malformed(shorten(line)))
+}
+
+/// Returns at most 200 characters of a line, for messages.
+fn shorten(line: &str) -> String {
+    match line.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(args: &[&str]) -> Result<AgentCall, CallError> {
+        AgentCall::parse(&args.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn both_forms_name_thread_and_role() {
+        let thread = "01J7K9Z0000000000000000004";
+        let positional = call(&["script.yaml", thread, "writer"]).unwrap();
+        assert_eq!(positional.form, CallForm::Positional);
+        assert_eq!(positional.role.as_str(), "writer");
+        let named = call(&["--thread", thread, "--role", "writer", "--prompt", "go"]).unwrap();
+        assert_eq!(named.form, CallForm::Named);
+        assert_eq!(named.prompt.as_deref(), Some("go"));
+        assert_eq!(call(&[thread]), Err(CallError::Missing));
+        assert!(matches!(call(&["x", "writer"]), Err(CallError::Id(_))));
+    }
+
+    #[test]
+    fn the_last_line_is_a_hash_or_json_with_one() {
+        let hash: CasRef = "95ST8MZ0QTKP9".parse().unwrap();
+        let check = |text: &str| assert_eq!(parse_answer(text), Ok(hash), "{text}");
+        check("95ST8MZ0QTKP9");
+        check("working…\n95ST8MZ0QTKP9\r\n\n");
+        check(r#"{"stepHash":"95ST8MZ0QTKP9","role":"writer"}"#);
+        assert_eq!(parse_answer(" \n"), Err(AnswerError::Empty));
+        for text in [
+            "95st8mz0qtkp9",
+            "done",
+            "{}",
+            r#"{"stepHash":"x"}"#,
+            "95ST8MZ0QTKP9\nbye",
+        ] {
+            assert!(
+                matches!(parse_answer(text), Err(AnswerError::Malformed(_))),
+                "{text}"
+            );
+        }
+    }
+}

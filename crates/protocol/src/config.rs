@@ -1,0 +1,91 @@
+//! The shape of `config.yaml`. Which alias stands for what is checked when it is used, not when it is read.
+
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+
+/// The whole file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Config {
+    /// Where models are served, by name.
+    pub providers: IndexMap<String, Provider>,
+    /// Models, by alias.
+    pub models: IndexMap<String, Model>,
+    /// Agents, by alias.
+    pub agents: IndexMap<String, AgentConfig>,
+    /// The alias of the agent that plays every role without an override.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_agent: Option<String>,
+    /// The alias of the model that is used where nothing else is said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_model: Option<String>,
+    /// Workflow name → role → agent alias.
+    #[serde(deserialize_with = "null_as_empty")]
+    pub agent_overrides: IndexMap<String, IndexMap<String, String>>,
+    /// Purpose → model alias.
+    #[serde(deserialize_with = "null_as_empty")]
+    pub model_overrides: IndexMap<String, String>,
+}
+
+/// Where models are served.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Provider {
+    /// The base URL of an OpenAI-compatible endpoint.
+    pub base_url: String,
+    /// The key itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key: Option<String>,
+    /// The environment variable that holds the key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+}
+
+/// A model of a provider.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// The provider's name in `providers`.
+    pub provider: String,
+    /// What the provider calls the model.
+    pub name: String,
+}
+
+/// How an agent is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AgentConfig {
+    /// The program: a path, a name on PATH, or the name of a built-in adapter.
+    pub command: String,
+    /// Arguments before the thread and the role.
+    #[serde(default, deserialize_with = "null_as_empty")]
+    pub args: Vec<String>,
+    /// How thread and role are passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<AgentProtocol>,
+    /// How long a step may take, such as `2h`; no limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+    /// How long the agent may print nothing, such as `10m`; no limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<String>,
+}
+
+/// How thread and role are passed to an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentProtocol {
+    /// `<thread> <role>` after the arguments.
+    Positional,
+    /// `--thread <t> --role <r> --prompt <p>` after the arguments.
+    Named,
+}
+
+/// Reads `null` like an absent key.
+fn null_as_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}

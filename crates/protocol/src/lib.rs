@@ -1,0 +1,15 @@
+//! The nouns of `uwf` as types, shared by every other crate: ids, workflows, nodes, config, the contract
+//! with agents, the records of a run and the shapes that commands print.
+//!
+//! Everything here is pure: it says what things look like, not where they are kept or what happens to them.
+
+pub mod agent;
+pub mod chain;
+pub mod config;
+pub mod ids;
+pub mod nodes;
+pub mod run;
+pub mod schemas;
+pub mod workflow;
+pub mod workflow_stored;
+pub mod workflow_yaml;

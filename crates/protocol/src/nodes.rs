@@ -1,0 +1,156 @@
+//! The payloads of the nodes that make up a thread: start, steps, and the detail of a step.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CasRef, RoleName};
+
+/// The root of a thread: which workflow, and what was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartNode {
+    /// The workflow node; the thread is pinned to it.
+    pub workflow: CasRef,
+    /// What the user asked.
+    pub prompt: String,
+    /// The working directory of the thread's agents; older nodes have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+}
+
+/// One completed step of a thread. Older nodes lack all that is optional here.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepNode {
+    /// The thread's start node.
+    pub start: CasRef,
+    /// The step before; `None` for the first step, which never points to the start node.
+    pub prev: Option<CasRef>,
+    /// Who did the step.
+    pub role: RoleName,
+    /// The answer's data, typed by the role's schema.
+    pub output: CasRef,
+    /// What happened in detail, typed by the agent.
+    pub detail: CasRef,
+    /// The label of the agent, such as `uwf-mock`.
+    pub agent: String,
+    /// The instruction that the moderator rendered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_prompt: Option<String>,
+    /// When the agent began, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_at_ms: Option<i64>,
+    /// When its answer was complete, in milliseconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at_ms: Option<i64>,
+    /// Where the agent ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// The text node with the whole prompt; stored as `null` when it was not kept.
+    #[serde(default)]
+    pub assembled_prompt: Option<CasRef>,
+}
+
+impl StepNode {
+    /// Returns how long the step took in milliseconds, if both times are known.
+    #[must_use]
+    pub fn duration_ms(&self) -> Option<i64> {
+        Some((self.completed_at_ms? - self.started_at_ms?).max(0))
+    }
+}
+
+/// What the agent kit records about a step, whatever the adapter.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Detail {
+    /// The label of the agent, such as `uwf-mock`.
+    pub agent: String,
+    /// The agent's own session, if it has sessions.
+    pub session_id: Option<String>,
+    /// The model that answered, if known.
+    pub model: Option<String>,
+    /// The turns that the adapter could observe, oldest first: nodes of [`Turn`].
+    pub turns: Vec<CasRef>,
+    /// What the step used up, summed over corrections; `None` if the agent does not tell.
+    pub usage: Option<Usage>,
+    /// How the data was got out of the answer.
+    pub extraction: Extraction,
+    /// The text node with the final answer.
+    pub raw: CasRef,
+}
+
+/// What a step used up. `None` means unknown, which is not zero.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Usage {
+    /// Tokens that the model read.
+    pub input_tokens: Option<u64>,
+    /// Tokens that the model wrote.
+    pub output_tokens: Option<u64>,
+    /// Tokens that were read from a cache.
+    pub cached_tokens: Option<u64>,
+    /// Turns that the model took.
+    pub turns: Option<u64>,
+    /// Cost in US dollars.
+    pub cost_usd: Option<f64>,
+    /// Time spent, in milliseconds.
+    pub duration_ms: Option<u64>,
+}
+
+/// How the data was got out of an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extraction {
+    /// Which way worked.
+    pub method: ExtractionMethod,
+    /// How many answers were looked at, the accepted one included.
+    pub attempts: u32,
+    /// The model that extracted, when a model did.
+    pub model: Option<String>,
+}
+
+/// The ways to get data out of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExtractionMethod {
+    /// The first answer's front matter fitted the schema.
+    Frontmatter,
+    /// The agent was told what was wrong and a later answer fitted.
+    Correction,
+    /// A model read the answer.
+    Llm,
+}
+
+/// One turn of an agent's session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Turn {
+    /// The position in the session, from 0.
+    pub index: u32,
+    /// Who spoke.
+    pub role: TurnRole,
+    /// What was said.
+    pub content: String,
+    /// The tools that were called in this turn.
+    pub tool_calls: Option<Vec<ToolCall>>,
+    /// The model's reasoning, if it is shown.
+    pub reasoning: Option<String>,
+}
+
+/// Who speaks in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnRole {
+    /// The model.
+    Assistant,
+    /// A tool that answers the model.
+    Tool,
+    /// A person, or the engine in their place.
+    User,
+}
+
+/// One call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: String,
+    /// The arguments as text, usually JSON.
+    pub args: String,
+}

@@ -1,0 +1,104 @@
+//! The records that a run of a thread leaves beside the store: who holds it, what is finished but not yet
+//! committed, and which attempts failed. All of them can be deleted without losing a thread.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CasRef, RoleName};
+use crate::nodes::Usage;
+
+/// A step that the agent finished: written after the step's nodes, removed when the head has moved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pending {
+    /// The finished step.
+    pub step: CasRef,
+    /// The head that the step links to.
+    pub head: CasRef,
+    /// When it was written, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
+/// Which process this is, beyond its number: numbers are used again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProcessIdentity {
+    /// The process number.
+    pub pid: u32,
+    /// When the process started, in the kernel's clock ticks since the machine started.
+    pub started: u64,
+    /// The start of the machine that both numbers belong to.
+    pub boot: String,
+}
+
+/// Who runs a step of a thread. The lock decides; this says whom to name and whom to end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holder {
+    /// The engine.
+    pub engine: ProcessIdentity,
+    /// The agent, which leads a process group of its own, once it is started.
+    pub agent: Option<ProcessIdentity>,
+    /// The role that is at work.
+    pub role: RoleName,
+    /// When the step began, in milliseconds since 1970.
+    pub started_at_ms: i64,
+}
+
+/// How far a failed attempt got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// The agent could not be started.
+    Spawn,
+    /// The agent failed, hung, or was ended.
+    Agent,
+    /// The answer did not fit the role's schema.
+    Extract,
+    /// What the agent printed was refused.
+    Answer,
+}
+
+/// A failed attempt at a step. The chain knows only steps that succeeded.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// The head that the step would have followed.
+    pub head: CasRef,
+    /// Who was to do it.
+    pub role: RoleName,
+    /// The label of the agent.
+    pub agent: String,
+    /// How far it got.
+    pub phase: Phase,
+    /// What went wrong.
+    pub error: String,
+    /// The end of what the agent wrote to stderr.
+    pub stderr_tail: String,
+    /// The agent's own session, which the next attempt continues.
+    pub session_id: Option<String>,
+    /// What the attempt used up, if known.
+    pub usage: Option<Usage>,
+    /// The text node with the last answer, if there was one.
+    pub raw: Option<CasRef>,
+    /// When the attempt began and ended, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// See `started_at_ms`.
+    pub ended_at_ms: i64,
+}
+
+/// What the kit tells the engine about its own failure, in a file of the run; the engine makes it an
+/// [`Attempt`] when the agent has exited.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KitFailure {
+    /// How far it got.
+    pub phase: Phase,
+    /// What went wrong.
+    pub error: String,
+    /// The agent's own session.
+    pub session_id: Option<String>,
+    /// What the attempt used up, if known.
+    pub usage: Option<Usage>,
+    /// The text node with the last answer, if there was one.
+    pub raw: Option<CasRef>,
+}

@@ -1,0 +1,239 @@
+//! The JSON Schemas of our own nodes, as data, and the hashes that they have in every store.
+//!
+//! The schemas of workflow, start and step are those of the reference program, byte for byte: a change of
+//! one is a new schema under a new hash, never an edit.
+
+use serde_json::{Value, json};
+
+use crate::ids::CasRef;
+
+/// The schema of schemas, which types itself.
+pub const META: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
+/// `{type: string}`: text nodes.
+pub const TEXT: CasRef = CasRef::from_digits(b"7VQ43ZSJTEWA7");
+/// Workflows whose graph is a status map.
+pub const WORKFLOW: CasRef = CasRef::from_digits(b"4EAEYQKFHTJ23");
+/// Start nodes.
+pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
+/// Step nodes.
+pub const STEP_NODE: CasRef = CasRef::from_digits(b"108DB063KRQWW");
+/// Workflows as the seed prints them: `meta`, `conditions`, and list edges beside status maps.
+pub const WORKFLOW_WITH_CONDITIONS: CasRef = CasRef::from_digits(b"153NFJJQAHQFM");
+/// Detail nodes of the agent kit.
+pub const DETAIL: CasRef = CasRef::from_digits(b"BVC993YSEPJZD");
+/// Turn nodes of the agent kit.
+pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
+
+/// Returns every schema that a new store gets, children before the nodes that need them, with its hash.
+#[must_use]
+pub fn all() -> Vec<(CasRef, Value)> {
+    vec![
+        (TEXT, json!({ "type": "string" })),
+        (WORKFLOW, workflow()),
+        (WORKFLOW_WITH_CONDITIONS, workflow_with_conditions()),
+        (START_NODE, start_node()),
+        (STEP_NODE, step_node()),
+        (TURN, turn()),
+        (DETAIL, detail()),
+    ]
+}
+
+fn string() -> Value {
+    json!({ "type": "string" })
+}
+
+fn integer() -> Value {
+    json!({ "type": "integer" })
+}
+
+fn reference() -> Value {
+    json!({ "type": "string", "format": "ocas_ref" })
+}
+
+fn nullable(schema: Value) -> Value {
+    json!({ "anyOf": [schema, { "type": "null" }] })
+}
+
+/// Returns the schema of a role definition; the reference calls the answer's schema `frontmatter`, the seed `meta`.
+fn role(schema_key: &str) -> Value {
+    let mut properties = json!({
+        "description": string(),
+        "goal": string(),
+        "capabilities": { "type": "array", "items": string() },
+        "procedure": string(),
+        "output": string(),
+    });
+    properties[schema_key] = reference();
+    json!({
+        "type": "object",
+        "required": ["description", "goal", "capabilities", "procedure", "output", schema_key],
+        "additionalProperties": false,
+        "properties": properties,
+    })
+}
+
+fn target() -> Value {
+    json!({
+        "type": "object",
+        "required": ["role", "prompt"],
+        "additionalProperties": false,
+        "properties": {
+            "role": { "type": "string", "description": "Role name or pseudo-role ($END, $SUSPEND)" },
+            "prompt": string(),
+            "location": nullable(string()),
+        },
+    })
+}
+
+fn status_map() -> Value {
+    json!({ "type": "object", "additionalProperties": target() })
+}
+
+fn workflow() -> Value {
+    json!({
+        "title": "Workflow",
+        "type": "object",
+        "required": ["name", "description", "roles", "graph"],
+        "additionalProperties": false,
+        "properties": {
+            "name": string(),
+            "description": string(),
+            "roles": { "type": "object", "additionalProperties": role("frontmatter") },
+            "graph": { "type": "object", "additionalProperties": status_map() },
+        },
+    })
+}
+
+fn workflow_with_conditions() -> Value {
+    let edge = json!({
+        "type": "object",
+        "required": ["role", "condition"],
+        "additionalProperties": false,
+        "properties": {
+            "role": string(),
+            "condition": nullable(string()),
+            "prompt": string(),
+            "location": nullable(string()),
+        },
+    });
+    let condition = json!({
+        "type": "object",
+        "required": ["description", "expression"],
+        "additionalProperties": false,
+        "properties": { "description": string(), "expression": string() },
+    });
+    let edges = json!({ "type": "array", "items": edge });
+    json!({
+        "title": "Workflow",
+        "type": "object",
+        "required": ["name", "description", "roles", "conditions", "graph"],
+        "additionalProperties": false,
+        "properties": {
+            "name": string(),
+            "description": string(),
+            "roles": { "type": "object", "additionalProperties": role("meta") },
+            "conditions": { "type": "object", "additionalProperties": condition },
+            "graph": { "type": "object", "additionalProperties": { "anyOf": [edges, status_map()] } },
+        },
+    })
+}
+
+fn start_node() -> Value {
+    json!({
+        "title": "StartNode",
+        "type": "object",
+        "required": ["workflow", "prompt", "cwd"],
+        "additionalProperties": false,
+        "properties": { "workflow": reference(), "prompt": string(), "cwd": string() },
+    })
+}
+
+fn step_node() -> Value {
+    json!({
+        "title": "StepNode",
+        "type": "object",
+        "additionalProperties": false,
+        "required": [
+            "start", "prev", "role", "output", "detail", "agent", "startedAtMs", "completedAtMs", "cwd"
+        ],
+        "properties": {
+            "start": reference(),
+            "prev": nullable(reference()),
+            "role": string(),
+            "output": reference(),
+            "detail": reference(),
+            "agent": string(),
+            "edgePrompt": string(),
+            "startedAtMs": integer(),
+            "completedAtMs": integer(),
+            "cwd": string(),
+            "assembledPrompt": nullable(reference()),
+        },
+    })
+}
+
+fn turn() -> Value {
+    let call = json!({
+        "type": "object",
+        "required": ["name", "args"],
+        "additionalProperties": false,
+        "properties": { "name": string(), "args": string() },
+    });
+    json!({
+        "title": "uwf turn",
+        "type": "object",
+        "required": ["index", "role", "content", "toolCalls", "reasoning"],
+        "additionalProperties": false,
+        "properties": {
+            "index": integer(),
+            "role": { "type": "string", "enum": ["assistant", "tool", "user"] },
+            "content": string(),
+            "toolCalls": nullable(json!({ "type": "array", "items": call })),
+            "reasoning": nullable(string()),
+        },
+    })
+}
+
+fn detail() -> Value {
+    let count = || nullable(integer());
+    let usage = json!({
+        "type": "object",
+        "required": [
+            "inputTokens", "outputTokens", "cachedTokens", "turns", "costUsd", "durationMs"
+        ],
+        "additionalProperties": false,
+        "properties": {
+            "inputTokens": count(),
+            "outputTokens": count(),
+            "cachedTokens": count(),
+            "turns": count(),
+            "costUsd": nullable(json!({ "type": "number" })),
+            "durationMs": count(),
+        },
+    });
+    let extraction = json!({
+        "type": "object",
+        "required": ["method", "attempts", "model"],
+        "additionalProperties": false,
+        "properties": {
+            "method": { "type": "string", "enum": ["frontmatter", "correction", "llm"] },
+            "attempts": integer(),
+            "model": nullable(string()),
+        },
+    });
+    json!({
+        "title": "uwf detail",
+        "type": "object",
+        "required": ["agent", "sessionId", "model", "turns", "usage", "extraction", "raw"],
+        "additionalProperties": false,
+        "properties": {
+            "agent": string(),
+            "sessionId": nullable(string()),
+            "model": nullable(string()),
+            "turns": { "type": "array", "items": reference() },
+            "usage": nullable(usage),
+            "extraction": extraction,
+            "raw": reference(),
+        },
+    })
+}

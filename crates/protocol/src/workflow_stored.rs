@@ -1,0 +1,1 @@
+//! How a workflow is held in the store: the reference form and the form with conditions.

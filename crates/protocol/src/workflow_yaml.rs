@@ -1,0 +1,1 @@
+//! How a workflow is written in YAML.

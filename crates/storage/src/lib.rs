@@ -1,0 +1,1 @@
+//! The mutable state under the storage root.

@@ -1,0 +1,46 @@
+//! Crockford Base32 of 64-bit values, most significant digit first.
+
+/// The digits of Crockford Base32 in order of value: no `I`, `L`, `O` or `U`.
+pub const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// How many digits a 64-bit value has.
+pub const U64_DIGITS: usize = 13;
+
+/// Returns the value as 13 upper-case digits, padded with zeros on the left.
+#[must_use]
+pub fn encode_u64(value: u64) -> [u8; U64_DIGITS] {
+    let mut digits = [0; U64_DIGITS];
+    let mut rest = value;
+    for digit in digits.iter_mut().rev() {
+        *digit = ALPHABET[(rest % 32) as usize];
+        rest /= 32;
+    }
+    digits
+}
+
+/// Tells whether the byte is an upper-case digit of the alphabet.
+#[must_use]
+pub const fn is_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'A'..=b'H' | b'J' | b'K' | b'M' | b'N' | b'P'..=b'T' | b'V'..=b'Z')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_encode_as_the_reference_does() {
+        let check = |value: u64, digits: &str| assert_eq!(&encode_u64(value), digits.as_bytes());
+        check(0xef46_db37_51d8_e999, "EYHPV6X8XHTCS");
+        check(0xd24e_c4f1_a98c_6e5b, "D4KP4Y6MRRVJV");
+        check(0, "0000000000000");
+        check(u64::MAX, "FZZZZZZZZZZZZ");
+    }
+
+    #[test]
+    fn the_digit_test_accepts_exactly_the_alphabet() {
+        for byte in 0..=u8::MAX {
+            assert_eq!(is_digit(byte), ALPHABET.contains(&byte), "byte {byte}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Splitting a Markdown answer into its front matter block and its body.

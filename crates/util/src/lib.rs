@@ -1,0 +1,10 @@
+//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes and suggestions.
+//!
+//! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
+
+pub mod base32;
+pub mod front_matter;
+pub mod size;
+pub mod suggest;
+pub mod time;
+pub mod ulid;

@@ -1,0 +1,1 @@
+//! Times and durations as people write and read them, always in UTC.
