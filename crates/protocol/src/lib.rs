@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod chain;
 pub mod config;
+pub mod exit;
 pub mod ids;
 pub mod nodes;
 pub mod run;

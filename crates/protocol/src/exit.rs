@@ -1,0 +1,53 @@
+//! The exit codes of the program: part of its interface, one meaning each.
+
+/// Why a call ended, as scripts see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// The call did what it was asked.
+    Done,
+    /// The request cannot be met: the input must be fixed.
+    Request,
+    /// The command line is wrong.
+    Usage,
+    /// The agent failed; trying again may help.
+    Agent,
+    /// The store is damaged, or newer than this program.
+    Store,
+    /// Another process holds the thread, or its head moved: try later.
+    Busy,
+    /// Nothing ran: the thread waits for a person.
+    Suspended,
+    /// Nothing ran: the thread has ended.
+    Ended,
+    /// Ended by a signal, after the agent's process group was ended.
+    Signal(i32),
+}
+
+impl Exit {
+    /// Returns the code that the process exits with.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Request => 1,
+            Self::Usage => 2,
+            Self::Agent => 3,
+            Self::Store => 4,
+            Self::Busy => 5,
+            Self::Suspended => 6,
+            Self::Ended => 7,
+            Self::Signal(signal) => 128u8.wrapping_add(u8::try_from(signal).unwrap_or(0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_exit_as_shells_report_them() {
+        assert_eq!(Exit::Signal(2).code(), 130);
+        assert_eq!(Exit::Signal(15).code(), 143);
+    }
+}
