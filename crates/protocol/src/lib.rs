@@ -4,6 +4,7 @@
 //! Everything here is pure: it says what things look like, not where they are kept or what happens to them.
 
 pub mod agent;
+pub mod answer;
 pub mod chain;
 pub mod config;
 pub mod exit;
