@@ -1,1 +1,71 @@
-//! One step of a thread and its siblings; starts agents as processes.
+//! One step of a thread, and its siblings: start, resume, fork, kill, adopt; and the views that commands
+//! print of them.
+//!
+//! The engine decides with pure functions of the moderator, starts agents as processes, checks what they
+//! answer and moves heads. It never parses an answer's text and never knows which agent is behind a
+//! command; it prints nothing.
+
+mod agent_command;
+mod answer;
+mod chain;
+mod commit;
+mod context;
+mod cycle;
+mod error;
+mod failure;
+mod fork;
+mod kill;
+mod process;
+mod register;
+mod resume;
+mod start;
+mod tags;
+mod thread;
+mod view;
+mod workflow_ref;
+
+use std::path::PathBuf;
+
+use uwf_cas_fs::Store;
+use uwf_storage::{Env, Root};
+
+pub use cycle::{StepOptions, step};
+pub use error::{AgentFailure, EngineError};
+pub use fork::{Forked, fork};
+pub use kill::{Killed, kill};
+pub use register::{Registered, check_file, put_workflow};
+pub use resume::{ResumeOptions, resume};
+pub use start::{StartOptions, Started, start};
+pub use view::list::{ListFilter, ThreadItem, list};
+pub use view::read::{ReadOptions, read_thread};
+pub use view::report::{StepReport, ThreadStatus};
+pub use view::show::{ThreadView, show};
+pub use view::step_detail::{StepReadOptions, read_step, read_step_prompt, step_details};
+pub use view::steps::{StepsView, steps};
+pub use view::workflows::{WorkflowItem, WorkflowView, list_workflows, show_workflow};
+pub use workflow_ref::Origin;
+
+/// What every operation works on: the machine, the storage root and the store.
+pub struct Engine {
+    /// What the machine says: variables, directory, clock.
+    pub env: Env,
+    /// The storage root.
+    pub root: Root,
+    /// The content-addressed store.
+    pub store: Store,
+    /// Whose arguments start a built-in adapter: this very program.
+    pub program: PathBuf,
+    /// The names of the built-in adapters, without `uwf-`.
+    pub built_in_agents: &'static [&'static str],
+    /// Whether the agent's stderr is shown while it runs.
+    pub agent_output: AgentOutput,
+}
+
+/// What happens to the agent's stderr while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentOutput {
+    /// It is kept in a file of the run only.
+    Kept,
+    /// It is also copied to our stderr.
+    Shown,
+}

@@ -11,6 +11,8 @@ use crate::ids::CasRef;
 pub const META: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
 /// `{type: string}`: text nodes.
 pub const TEXT: CasRef = CasRef::from_digits(b"7VQ43ZSJTEWA7");
+/// `{type: object}`: answers that only suspend.
+pub const OBJECT: CasRef = CasRef::from_digits(b"944RT37WX1PQ5");
 /// Workflows whose graph is a status map.
 pub const WORKFLOW: CasRef = CasRef::from_digits(b"4EAEYQKFHTJ23");
 /// Start nodes.

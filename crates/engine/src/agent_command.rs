@@ -1,0 +1,127 @@
+//! Which program plays a role: the call's own choice, the config's override, the config's default.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
+use uwf_protocol::ids::RoleName;
+use uwf_storage::config;
+use uwf_util::{suggest, time};
+
+use crate::process::Limits;
+use crate::{Engine, EngineError};
+
+/// A program that can be started as an agent.
+pub(crate) struct AgentCommand {
+    /// What to call it in records and messages: the alias, or the program as it was given.
+    pub(crate) label: String,
+    /// The program.
+    pub(crate) program: PathBuf,
+    /// The arguments before thread and role.
+    pub(crate) args: Vec<String>,
+    /// How thread and role are passed.
+    pub(crate) protocol: AgentProtocol,
+    /// How long it may take.
+    pub(crate) limits: Limits,
+}
+
+/// Finds the agent for a role. `choice` is an alias of the config or a command line split at blanks.
+pub(crate) fn resolve(
+    engine: &Engine,
+    choice: Option<&str>,
+    workflow: &str,
+    role: &RoleName,
+) -> Result<AgentCommand, EngineError> {
+    let config = config::load(&engine.root)?.unwrap_or_default();
+    if let Some(choice) = choice {
+        return match config.agents.get(choice) {
+            Some(agent) => from_config(engine, choice, agent),
+            None => from_words(engine, choice),
+        };
+    }
+    let alias = alias_for(&config, workflow, role).ok_or_else(|| EngineError::NoAgent {
+        workflow: workflow.to_owned(),
+        role: role.clone(),
+    })?;
+    match config.agents.get(alias) {
+        Some(agent) => from_config(engine, alias, agent),
+        None => Err(EngineError::UnknownAgent {
+            alias: alias.to_owned(),
+            near: suggest::nearest(alias, config.agents.keys().map(String::as_str))
+                .map(ToOwned::to_owned),
+        }),
+    }
+}
+
+fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<&'a str> {
+    let of_role = config
+        .agent_overrides
+        .get(workflow)
+        .and_then(|roles| roles.get(role.as_str()));
+    of_role.or(config.default_agent.as_ref()).map(String::as_str)
+}
+
+fn from_words(engine: &Engine, text: &str) -> Result<AgentCommand, EngineError> {
+    let mut words = text.split_whitespace().map(ToOwned::to_owned);
+    let Some(command) = words.next() else {
+        return Err(EngineError::Config {
+            key: "--agent".to_owned(),
+            problem: "it is empty".to_owned(),
+        });
+    };
+    Ok(located(engine, &command, words.collect(), AgentProtocol::Positional, Limits::default()))
+}
+
+fn from_config(
+    engine: &Engine,
+    alias: &str,
+    agent: &AgentConfig,
+) -> Result<AgentCommand, EngineError> {
+    let limits = Limits {
+        wall: duration(alias, "timeout", agent.timeout.as_deref())?,
+        idle: duration(alias, "idleTimeout", agent.idle_timeout.as_deref())?,
+    };
+    let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
+    Ok(located(engine, &agent.command, agent.args.clone(), protocol, limits))
+}
+
+fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duration>, EngineError> {
+    let Some(text) = text else { return Ok(None) };
+    match time::parse_duration(text) {
+        Some(ms) => Ok(Some(Duration::from_millis(ms))),
+        None => Err(EngineError::Config {
+            key: format!("agents.{alias}.{key}"),
+            problem: format!("`{text}` is not a duration such as `90s`, `10m` or `2h`"),
+        }),
+    }
+}
+
+/// Looks for the command on PATH; a `uwf-<name>` that is only built in is started from this program.
+fn located(
+    engine: &Engine,
+    command: &str,
+    args: Vec<String>,
+    protocol: AgentProtocol,
+    limits: Limits,
+) -> AgentCommand {
+    let label = command.to_owned();
+    let built_in = command
+        .strip_prefix("uwf-")
+        .filter(|name| engine.built_in_agents.contains(name));
+    match (engine.env.find_program(command), built_in) {
+        (None, Some(name)) => AgentCommand {
+            label,
+            program: engine.program.clone(),
+            args: ["agent".to_owned(), name.to_owned()].into_iter().chain(args).collect(),
+            protocol,
+            limits,
+        },
+        (found, _) => AgentCommand {
+            label,
+            program: found.unwrap_or_else(|| PathBuf::from(command)),
+            args,
+            protocol,
+            limits,
+        },
+    }
+}

@@ -1,0 +1,85 @@
+//! Taking a finished step into its thread: the nodes are on disk, then the head moves, then we tidy up.
+
+use uwf_moderator::{Route, RouteError};
+use uwf_protocol::chain::{ChainSummary, StepContext};
+use uwf_protocol::ids::CasRef;
+use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, State};
+
+use crate::answer;
+use crate::thread::Thread;
+use crate::{Engine, EngineError};
+
+/// Who wrote the nodes of a step, which says whether they are on disk already.
+pub(crate) enum Written {
+    /// The kit synced them before it wrote the pending record, and it lived to tell.
+    Durably,
+    /// Nobody knows: they are synced before the head moves.
+    Unknown,
+}
+
+/// A thread after a step was taken in.
+pub(crate) struct Committed {
+    pub(crate) thread: Thread,
+    pub(crate) route: Result<Route, RouteError>,
+}
+
+/// Moves the head to the step if it still is where the step began, and archives the thread if the graph
+/// leads to `$END`.
+pub(crate) fn commit(
+    engine: &Engine,
+    run: &RunDir,
+    before: Thread,
+    summary: &ChainSummary,
+    step: StepContext,
+    written: &Written,
+) -> Result<Committed, EngineError> {
+    if matches!(written, Written::Unknown) {
+        engine.store.sync(&answer::closure(&engine.store, &step)?)?;
+    }
+    let (id, from) = (before.id, before.head);
+    let (hash, role) = (step.hash, step.node.role.clone());
+    let thread = before.followed_by(step, &engine.store)?;
+    let route = thread.route();
+    let state = State::new(&engine.root);
+    let advance = match route {
+        Ok(Route::End) => {
+            let record = completed(&thread, engine.env.now_ms());
+            state.advance_and_archive(from, &record)?
+        }
+        Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => state.advance(id, from, hash)?,
+    };
+    let found = match advance {
+        Advance::Moved => {
+            tidy(run, summary, hash, &role);
+            return Ok(Committed { thread, route });
+        }
+        Advance::NotActive => "no longer active".to_owned(),
+        Advance::HeadIs(head) => format!("at `{head}`"),
+    };
+    Err(EngineError::HeadMoved {
+        thread: id,
+        role,
+        step: hash,
+        found,
+    })
+}
+
+/// Returns the history record of a thread that reached `$END` at its head.
+pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
+    HistoryRecord {
+        thread: thread.id,
+        workflow: thread.start.workflow,
+        head: thread.head,
+        completed_at: now_ms,
+        reason: Reason::Completed,
+    }
+}
+
+/// Removes what the step left in the run. The head has moved: whatever fails here is made good by the next
+/// call, which sees that the record names the head, so that nothing is worth failing for.
+fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &uwf_protocol::ids::RoleName) {
+    let mut summary = summary.clone();
+    summary.push(step, role);
+    let _ = run.write_chain_summary(&summary);
+    let _ = run.clear_pending();
+}

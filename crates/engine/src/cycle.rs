@@ -1,0 +1,325 @@
+//! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
+
+use std::path::PathBuf;
+
+use uwf_moderator::{Assignment, Route};
+use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, env};
+use uwf_protocol::config::AgentProtocol;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::Holder;
+use uwf_protocol::schemas;
+use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
+
+use crate::agent_command::{self, AgentCommand};
+use crate::answer::{self, Refusal};
+use crate::commit::{Committed, Written, commit, completed};
+use crate::failure::{self, Attempted};
+use crate::process::{self, Ending, Launch};
+use crate::thread::{self, Thread};
+use crate::view::report::{StepReport, Taken};
+use crate::{Engine, EngineError, chain, tags};
+
+/// What the caller may choose for a step.
+#[derive(Debug, Clone, Default)]
+pub struct StepOptions {
+    /// An alias of the config, or a command line split at blanks.
+    pub agent: Option<String>,
+}
+
+/// Does one cycle of a thread.
+///
+/// # Errors
+/// When the thread is busy, suspended, ended or blocked, when the agent fails, or when the store does. The
+/// thread stays as it was then.
+pub fn step(
+    engine: &Engine,
+    id: ThreadId,
+    options: &StepOptions,
+) -> Result<StepReport, EngineError> {
+    with_thread_locked(engine, id, |run| {
+        let head = thread::active_head(engine, id)?;
+        let thread = Thread::load(&engine.store, id, head)?;
+        if let Some(report) = adopt(engine, run, id, head)? {
+            return Ok(report);
+        }
+        match thread.route() {
+            Err(source) => Err(EngineError::Blocked { thread: id, source }),
+            Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
+                thread: id,
+                role,
+                message,
+            }),
+            Ok(Route::End) => archive(engine, thread),
+            Ok(Route::To(assignment)) => play(engine, run, thread, &assignment, options),
+        }
+    })
+}
+
+/// Runs an operation while this process holds the thread; a thread that is held is busy.
+pub(crate) fn with_thread_locked<T>(
+    engine: &Engine,
+    id: ThreadId,
+    operate: impl FnOnce(&RunDir) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let run = engine.root.run(id);
+    if !run.path().is_dir() {
+        // Only threads that exist get a folder.
+        thread::find(engine, id)?;
+        run.create()?;
+    }
+    let Some(lock) = ThreadLock::try_acquire(&run)? else {
+        return Err(EngineError::Busy {
+            thread: id,
+            holder: run.read_holder().map(Box::new),
+        });
+    };
+    lock.inherit_on_exec()?;
+    let result = operate(&run);
+    lock.release()?;
+    result
+}
+
+/// Takes in a step that an agent finished after its engine had died, if there is one.
+fn adopt(
+    engine: &Engine,
+    run: &RunDir,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<Option<StepReport>, EngineError> {
+    let Some(pending) = run.read_pending() else {
+        return Ok(None);
+    };
+    if pending.head != head {
+        run.clear_pending()?;
+        return Ok(None);
+    }
+    let thread = Thread::load(&engine.store, id, head)?;
+    let step = chain::read_step(&engine.store, pending.step)
+        .ok()
+        .and_then(|node| answer::check(&engine.store, &thread, &node.role, pending.step).ok());
+    let Some(step) = step else {
+        engine.log(&thread, tags::PENDING_REFUSED, &format!("step={}", pending.step));
+        run.clear_pending()?;
+        return Ok(None);
+    };
+    let summary = chain::summary(&engine.store, run, thread.start_hash, head)?;
+    engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
+    let committed = commit(engine, run, thread, &summary, step, &Written::Unknown)?;
+    Ok(Some(report(engine, committed, Taken::Adopted)))
+}
+
+/// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.
+fn archive(engine: &Engine, thread: Thread) -> Result<StepReport, EngineError> {
+    let record = completed(&thread, engine.env.now_ms());
+    match State::new(&engine.root).archive(&record)? {
+        Archived::Done => {
+            let committed = Committed { thread, route: Ok(Route::End) };
+            Ok(report(engine, committed, Taken::Nothing))
+        }
+        Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
+            thread: thread.id,
+            holder: None,
+        }),
+    }
+}
+
+/// Runs the agent for an assignment and takes its step in.
+pub(crate) fn play(
+    engine: &Engine,
+    run: &RunDir,
+    thread: Thread,
+    assignment: &Assignment,
+    options: &StepOptions,
+) -> Result<StepReport, EngineError> {
+    let role = &assignment.role;
+    engine.log(&thread, tags::ROUTED, &format!("role={role}"));
+    let agent =
+        agent_command::resolve(engine, options.agent.as_deref(), &thread.workflow.name, role)?;
+    let cwd = working_directory(engine, &thread, assignment)?;
+    let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
+    let attempted = Attempted {
+        head: thread.head,
+        role: role.clone(),
+        agent: agent.label.clone(),
+        started_at_ms: engine.env.now_ms(),
+    };
+    run.clear_failure()?;
+    engine.log(&thread, tags::AGENT_STARTED, &format!("agent={} role={role}", agent.label));
+    let ending = launch(engine, run, &thread, assignment, &agent, cwd)?;
+    run.clear_holder()?;
+    let (hash, written) = match finished_step(run, &thread, &ending) {
+        Ok(found) => found,
+        Err(problem) => return Err(failure::record(engine, run, &thread, attempted, problem)),
+    };
+    let step = match answer::check(&engine.store, &thread, role, hash) {
+        Ok(step) => step,
+        Err(Refusal::Store(error)) => return Err(error.into()),
+        Err(Refusal::Unfit(why)) => {
+            run.clear_pending()?;
+            let problem = failure::Problem::Refused(why);
+            return Err(failure::record(engine, run, &thread, attempted, problem));
+        }
+    };
+    let committed = commit(engine, run, thread, &summary, step, &written)?;
+    Ok(report(engine, committed, Taken::Ran))
+}
+
+/// Returns the step that the run produced: what the pending record names, however the agent ended after
+/// writing it, or else what the agent printed.
+fn finished_step(
+    run: &RunDir,
+    thread: &Thread,
+    ending: &Ending,
+) -> Result<(CasRef, Written), failure::Problem> {
+    let pending = run.read_pending().filter(|pending| pending.head == thread.head);
+    match (pending, ending) {
+        (Some(pending), Ending::Exited(status)) if status.success() => {
+            Ok((pending.step, Written::Durably))
+        }
+        (Some(pending), _) => Ok((pending.step, Written::Unknown)),
+        (None, Ending::Exited(status)) if status.success() => {
+            let printed = process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
+            match uwf_protocol::agent::parse_answer(&printed) {
+                Ok(hash) => Ok((hash, Written::Unknown)),
+                Err(error) => Err(failure::Problem::Refused(error.to_string())),
+            }
+        }
+        (None, ending) => Err(failure::Problem::of_ending(ending)),
+    }
+}
+
+fn launch(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+    assignment: &Assignment,
+    agent: &AgentCommand,
+    cwd: PathBuf,
+) -> Result<Ending, EngineError> {
+    let env = environment(engine, thread, assignment)?;
+    let mut args = agent.args.clone();
+    args.extend(call_arguments(agent.protocol, thread.id, assignment));
+    let launch = Launch {
+        program: &agent.program,
+        args: &args,
+        env: &env,
+        cwd: &cwd,
+        stdout: run.stdout_file(),
+        stderr: run.stderr_file(),
+        limits: agent.limits,
+        output: engine.agent_output,
+    };
+    let started = |pid: u32| -> Result<(), Start> {
+        let Some(own) = process_identity(std::process::id()) else {
+            return Ok(());
+        };
+        run.write_holder(&Holder {
+            engine: own,
+            agent: process_identity(pid),
+            role: assignment.role.clone(),
+            started_at_ms: engine.env.now_ms(),
+        })
+        .map_err(|error| Start::Record(error.into()))
+    };
+    match process::run(&launch, started) {
+        Ok(Ending::Interrupted(signal)) => Err(EngineError::Interrupted(signal)),
+        Ok(ending) => Ok(ending),
+        Err(Start::Record(error)) => Err(error),
+        Err(Start::Spawn(source)) => {
+            let attempted = Attempted {
+                head: thread.head,
+                role: assignment.role.clone(),
+                agent: agent.label.clone(),
+                started_at_ms: engine.env.now_ms(),
+            };
+            let problem = failure::Problem::Spawn {
+                program: agent.program.display().to_string(),
+                source,
+            };
+            Err(failure::record(engine, run, thread, attempted, problem))
+        }
+    }
+}
+
+/// Why an agent could not be started properly.
+enum Start {
+    Spawn(std::io::Error),
+    Record(EngineError),
+}
+
+impl From<std::io::Error> for Start {
+    fn from(source: std::io::Error) -> Self {
+        Self::Spawn(source)
+    }
+}
+
+fn call_arguments(
+    protocol: AgentProtocol,
+    thread: ThreadId,
+    assignment: &Assignment,
+) -> Vec<String> {
+    let (thread, role) = (thread.to_string(), assignment.role.to_string());
+    match protocol {
+        AgentProtocol::Positional => vec![thread, role],
+        AgentProtocol::Named => {
+            let prompt = assignment.prompt.clone();
+            ["--thread", &thread, "--role", &role, "--prompt", &prompt].map(str::to_owned).to_vec()
+        }
+    }
+}
+
+/// Returns the variables that an agent gets beside our own: the secrets of `.env` that are not set
+/// already, and the contract.
+fn environment(
+    engine: &Engine,
+    thread: &Thread,
+    assignment: &Assignment,
+) -> Result<Vec<(String, String)>, EngineError> {
+    let mut variables = load_dotenv(&engine.root)?;
+    variables.retain(|(name, _)| engine.env.var(name).is_none());
+    let prompt = serde_json::Value::String(assignment.prompt.clone());
+    let prompt_ref = engine.store.put_volatile(schemas::TEXT, &prompt, engine.env.now_ms())?;
+    let inline = match assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT {
+        true => assignment.prompt.clone(),
+        false => String::new(),
+    };
+    let contract = [
+        (env::THREAD_ID, thread.id.to_string()),
+        (env::ROLE, assignment.role.to_string()),
+        (env::HEAD, thread.head.to_string()),
+        (env::EDGE_PROMPT_REF, prompt_ref.to_string()),
+        (env::EDGE_PROMPT, inline),
+        (env::STORAGE_ROOT, engine.root.path().display().to_string()),
+        (env::OCAS_DIR, engine.store.dir().display().to_string()),
+    ];
+    variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
+    Ok(variables)
+}
+
+/// Returns where the agent runs: the edge's location, else the thread's directory, else ours.
+fn working_directory(
+    engine: &Engine,
+    thread: &Thread,
+    assignment: &Assignment,
+) -> Result<PathBuf, EngineError> {
+    let given = assignment.location.as_ref().or(thread.start.cwd.as_ref());
+    let Some(given) = given.filter(|given| !given.is_empty()) else {
+        return Ok(engine.env.cwd().to_owned());
+    };
+    let base = thread.start.cwd.as_ref().map_or(engine.env.cwd(), std::path::Path::new);
+    let directory = base.join(given);
+    if !directory.is_dir() {
+        return Err(EngineError::NoDirectory(directory.display().to_string()));
+    }
+    Ok(directory)
+}
+
+fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
+    let Committed { thread, route } = committed;
+    engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
+    if matches!(route, Ok(Route::End)) {
+        engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
+    }
+    StepReport::new(&thread, &route, taken)
+}
+

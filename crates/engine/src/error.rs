@@ -1,0 +1,254 @@
+//! What can go wrong in an operation, by what the caller can do about it, with the hint that says so.
+
+use uwf_cas_fs::StoreError;
+use uwf_moderator::RouteError;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::run::{Holder, Phase};
+use uwf_protocol::workflow_yaml::Diagnostic;
+use uwf_storage::{Reason, StorageError};
+
+/// Why an operation did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// No thread has this id.
+    #[error("thread `{0}` does not exist")]
+    UnknownThread(ThreadId),
+    /// The thread is in the history.
+    #[error("thread `{thread}` has ended ({reason})")]
+    Ended {
+        /// The thread.
+        thread: ThreadId,
+        /// How it ended.
+        reason: Reason,
+    },
+    /// The thread waits for a person.
+    #[error("thread `{thread}` is suspended: `{role}` asks: {message}")]
+    Suspended {
+        /// The thread.
+        thread: ThreadId,
+        /// Who asks.
+        role: RoleName,
+        /// What is asked.
+        message: String,
+    },
+    /// `resume` was asked for a thread that does not wait.
+    #[error("thread `{0}` is not suspended")]
+    NotSuspended(ThreadId),
+    /// Another process holds the thread.
+    #[error("thread `{thread}` is busy{}", describe_holder(.holder.as_deref()))]
+    Busy {
+        /// The thread.
+        thread: ThreadId,
+        /// Who holds it, if the record could be read.
+        holder: Option<Box<Holder>>,
+    },
+    /// The thread's head moved, or the thread ended, while a step ran.
+    #[error(
+        "thread `{thread}` changed while `{role}` worked: step `{step}` is stored but the thread is {found}"
+    )]
+    HeadMoved {
+        /// The thread.
+        thread: ThreadId,
+        /// Who worked.
+        role: RoleName,
+        /// The step that was not taken in.
+        step: CasRef,
+        /// What the thread is now.
+        found: String,
+    },
+    /// No edge leads on from the thread's head.
+    #[error("thread `{thread}` is blocked: the graph gives no next step")]
+    Blocked {
+        /// The thread.
+        thread: ThreadId,
+        /// Why.
+        source: RouteError,
+    },
+    /// The agent failed; the attempt is on record.
+    #[error(transparent)]
+    Agent(#[from] Box<AgentFailure>),
+    /// A signal ended the call; the agent's process group is gone.
+    #[error("interrupted by signal {0}; the agent was ended")]
+    Interrupted(i32),
+    /// No agent is configured for the role.
+    #[error("no agent is configured for role `{role}` of workflow `{workflow}`")]
+    NoAgent {
+        /// The workflow's name.
+        workflow: String,
+        /// The role.
+        role: RoleName,
+    },
+    /// An alias that the config does not define.
+    #[error("agent `{alias}` is not defined under `agents` in the config")]
+    UnknownAgent {
+        /// The alias.
+        alias: String,
+        /// The alias that it may have been meant to be.
+        near: Option<String>,
+    },
+    /// A value of the config that cannot be used.
+    #[error("config value `{key}` cannot be used: {problem}")]
+    Config {
+        /// The dotted key.
+        key: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The working directory of a thread or step is not there.
+    #[error("working directory `{0}` does not exist or is not a directory")]
+    NoDirectory(String),
+    /// The prompt has no text.
+    #[error("the prompt is empty")]
+    EmptyPrompt,
+    /// A workflow file has errors.
+    #[error("workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
+    Workflow(Vec<Diagnostic>),
+    /// A workflow reference leads nowhere.
+    #[error("workflow `{0}` was not found")]
+    UnknownWorkflow(String),
+    /// A node is there but is not what it should be.
+    #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
+    WrongType {
+        /// The node.
+        hash: CasRef,
+        /// What was expected.
+        expected: &'static str,
+        /// The hash of its schema.
+        found: CasRef,
+    },
+    /// A step hash that is not in the thread.
+    #[error("step `{step}` is not a step of thread `{thread}`")]
+    StepNotInThread {
+        /// The step.
+        step: CasRef,
+        /// The thread.
+        thread: ThreadId,
+    },
+    /// The content-addressed store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The mutable state failed.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// A file operation failed.
+    #[error("cannot {action}")]
+    Io {
+        /// What was tried, with the path.
+        action: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// A failed attempt at a step.
+#[derive(Debug, thiserror::Error)]
+#[error("`{role}` failed: {problem}")]
+pub struct AgentFailure {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Who was to do the step.
+    pub role: RoleName,
+    /// How far it got.
+    pub phase: Phase,
+    /// What went wrong.
+    pub problem: String,
+    /// The end of the agent's stderr.
+    pub stderr_tail: String,
+    /// Where the whole stderr is.
+    pub stderr_file: String,
+}
+
+impl EngineError {
+    /// Returns the exit code that this error means.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::UnknownThread(_)
+            | Self::NotSuspended(_)
+            | Self::Blocked { .. }
+            | Self::NoAgent { .. }
+            | Self::UnknownAgent { .. }
+            | Self::Config { .. }
+            | Self::NoDirectory(_)
+            | Self::EmptyPrompt
+            | Self::Workflow(_)
+            | Self::UnknownWorkflow(_)
+            | Self::WrongType { .. }
+            | Self::StepNotInThread { .. }
+            | Self::Io { .. } => Exit::Request,
+            Self::Ended { .. } => Exit::Ended,
+            Self::Suspended { .. } => Exit::Suspended,
+            Self::Busy { .. } | Self::HeadMoved { .. } => Exit::Busy,
+            Self::Agent(_) => Exit::Agent,
+            Self::Interrupted(signal) => Exit::Signal(*signal),
+            Self::Store(error) => error.exit(),
+            Self::Storage(error) => error.exit(),
+        }
+    }
+
+    /// Returns what to type next, if there is something.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
+            Self::Ended { thread, .. } => format!(
+                "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
+            ),
+            Self::Suspended { thread, .. } => {
+                format!("answer with `uwf thread resume {thread} -p \"…\"`")
+            }
+            Self::NotSuspended(thread) => {
+                format!("`uwf thread show {thread}` tells its status; `uwf thread step {thread}` goes on")
+            }
+            Self::Busy { thread, .. } => {
+                format!("try again later, or end it with `uwf thread kill {thread}`")
+            }
+            Self::HeadMoved { step, .. } => {
+                format!("the work is not lost: `uwf thread fork {step}` goes on from it")
+            }
+            Self::Blocked { thread, .. } => format!(
+                "`uwf thread steps {thread}` lists the steps; `uwf thread fork <step>` goes back to one"
+            ),
+            Self::Agent(failure) => format!(
+                "`uwf thread step {}` tries again; the agent's stderr is in {}",
+                failure.thread, failure.stderr_file
+            ),
+            Self::NoAgent { .. } => {
+                "`uwf config set agents.<alias>.command <program>` and `uwf config set defaultAgent <alias>`, or pass `--agent`"
+                    .to_owned()
+            }
+            Self::UnknownAgent { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::UnknownAgent { alias, near: None } => {
+                format!("`uwf config set agents.{alias}.command <program>` defines it")
+            }
+            Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
+            Self::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
+            Self::Workflow(_) => return None,
+            Self::UnknownWorkflow(_) => {
+                "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
+            }
+            Self::WrongType { hash, .. } => format!("`uwf cas get {hash}` shows what it is"),
+            Self::StepNotInThread { thread, .. } => {
+                format!("`uwf thread steps {thread}` lists its steps")
+            }
+            Self::Interrupted(_) => "the same command goes on where the thread stands".to_owned(),
+            Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
+            Self::Store(error) => return error.hint(),
+            Self::Storage(error) => return error.hint(),
+            Self::Io { .. } => return None,
+        };
+        Some(hint)
+    }
+}
+
+fn describe_holder(holder: Option<&Holder>) -> String {
+    let Some(holder) = holder else {
+        return ": another process holds it".to_owned();
+    };
+    let role = &holder.role;
+    match &holder.agent {
+        Some(agent) => format!(": `{role}` is at work (agent process {})", agent.pid),
+        None => format!(": `{role}` is being started (process {})", holder.engine.pid),
+    }
+}

@@ -1,0 +1,106 @@
+//! Failed attempts: what went wrong, put on record so that people see it and the next attempt can go on.
+
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::run::{Attempt, Phase};
+use uwf_storage::RunDir;
+
+use crate::process::{self, Ending};
+use crate::thread::Thread;
+use crate::{AgentFailure, Engine, EngineError, tags};
+
+/// How much of the agent's stdout is looked at for the answer, in bytes.
+pub(crate) const ANSWER_TAIL: u64 = 64 * 1024;
+/// How much of the agent's stderr goes on record, in bytes.
+const STDERR_TAIL: u64 = 4 * 1024;
+
+/// What was tried.
+pub(crate) struct Attempted {
+    pub(crate) head: CasRef,
+    pub(crate) role: RoleName,
+    pub(crate) agent: String,
+    pub(crate) started_at_ms: i64,
+}
+
+/// What went wrong.
+pub(crate) enum Problem {
+    /// The program could not be started.
+    Spawn {
+        program: String,
+        source: std::io::Error,
+    },
+    /// The agent ended without a step.
+    Ended(String),
+    /// What the agent answered cannot be taken.
+    Refused(String),
+}
+
+impl Problem {
+    /// Says how a run without a step ended.
+    pub(crate) fn of_ending(ending: &Ending) -> Self {
+        Self::Ended(match ending {
+            Ending::Exited(status) => match status.code() {
+                Some(code) => format!("the agent exited with code {code}"),
+                None => format!("the agent was ended from outside ({status})"),
+            },
+            Ending::TimedOut(limit) => format!("the agent was ended after its time limit of {limit:?}"),
+            Ending::Idle(limit) => format!("the agent was ended: it printed nothing for {limit:?}"),
+            Ending::Interrupted(signal) => format!("interrupted by signal {signal}"),
+        })
+    }
+
+    fn phase(&self) -> Phase {
+        match self {
+            Self::Spawn { .. } => Phase::Spawn,
+            Self::Ended(_) => Phase::Agent,
+            Self::Refused(_) => Phase::Answer,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Spawn { program, source } => format!("`{program}` could not be started: {source}"),
+            Self::Ended(text) | Self::Refused(text) => text.clone(),
+        }
+    }
+}
+
+/// Puts the attempt on record, with what the kit told about it, and returns the error to report.
+pub(crate) fn record(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+    attempted: Attempted,
+    problem: Problem,
+) -> EngineError {
+    let told = run.read_failure();
+    let stderr_tail = process::tail(&run.stderr_file(), STDERR_TAIL);
+    let (phase, error) = match &told {
+        Some(told) => (told.phase, told.error.clone()),
+        None => (problem.phase(), problem.text()),
+    };
+    let attempt = Attempt {
+        head: attempted.head,
+        role: attempted.role.clone(),
+        agent: attempted.agent,
+        phase,
+        error: error.clone(),
+        stderr_tail: stderr_tail.clone(),
+        session_id: told.as_ref().and_then(|told| told.session_id.clone()),
+        usage: told.as_ref().and_then(|told| told.usage.clone()),
+        raw: told.as_ref().and_then(|told| told.raw),
+        started_at_ms: attempted.started_at_ms,
+        ended_at_ms: engine.env.now_ms(),
+    };
+    engine.log(thread, tags::STEP_FAILED, &format!("role={} error={error}", attempted.role));
+    if let Err(error) = run.append_attempt(&attempt) {
+        return error.into();
+    }
+    EngineError::Agent(Box::new(AgentFailure {
+        thread: thread.id,
+        role: attempted.role,
+        phase,
+        problem: error,
+        stderr_tail,
+        stderr_file: run.stderr_file().display().to_string(),
+    }))
+}

@@ -1,0 +1,29 @@
+//! Starting a new thread from a node of an old one. Nothing is copied and the old thread is not touched.
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::State;
+
+use crate::thread::Thread;
+use crate::{Engine, EngineError, tags};
+
+/// A thread that begins where another one was.
+#[derive(Debug, Clone, Copy)]
+pub struct Forked {
+    /// The new thread.
+    pub thread: ThreadId,
+    /// Its head: a start or a step.
+    pub from: CasRef,
+}
+
+/// Makes a thread whose head is a start or a step that is in the store.
+///
+/// # Errors
+/// When the node is missing or is neither.
+pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
+    let id = engine.new_thread_id();
+    let thread = Thread::load(&engine.store, id, from)?;
+    engine.root.run(id).create()?;
+    State::new(&engine.root).insert(id, from)?;
+    engine.log(&thread, tags::FORKED, &format!("from={from}"));
+    Ok(Forked { thread: id, from })
+}

@@ -1,0 +1,246 @@
+//! Running one agent: a process group of its own, output into files, limits of time and size, signals.
+//!
+//! Output goes straight into files rather than through pipes: an agent whose engine dies can go on
+//! writing and finish its step, which the next call takes in.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
+
+use crate::AgentOutput;
+
+/// How long a process group gets between TERM and KILL.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
+/// How often limits are looked at while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+/// How large a file of output may become before its beginning is dropped.
+const OUTPUT_CAP: u64 = 128 * 1024 * 1024;
+
+/// What to run, and within which limits.
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a Path,
+    pub(crate) args: &'a [String],
+    pub(crate) env: &'a [(String, String)],
+    pub(crate) cwd: &'a Path,
+    pub(crate) stdout: PathBuf,
+    pub(crate) stderr: PathBuf,
+    pub(crate) limits: Limits,
+    pub(crate) output: AgentOutput,
+}
+
+/// How long an agent may take.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits {
+    /// From start to end.
+    pub(crate) wall: Option<Duration>,
+    /// Without any output.
+    pub(crate) idle: Option<Duration>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) enum Ending {
+    /// On its own.
+    Exited(ExitStatus),
+    /// It took too long.
+    TimedOut(Duration),
+    /// It was silent for too long.
+    Idle(Duration),
+    /// We were told to stop.
+    Interrupted(i32),
+}
+
+enum Event {
+    Exited,
+    Signal(i32),
+}
+
+/// Runs the program to its end. `started` is told the process number before anything is waited for.
+///
+/// Signals are watched from before the start, so that none can leave an agent behind.
+pub(crate) fn run<E: From<std::io::Error>>(
+    launch: &Launch,
+    started: impl FnOnce(u32) -> Result<(), E>,
+) -> Result<Ending, E> {
+    let mut stdout = Capture::create(&launch.stdout)?;
+    let mut stderr = Capture::create(&launch.stderr)?;
+    let (events, inbox) = channel();
+    let signals = watch_signals(events.clone())?;
+    let mut child = spawn(launch, &stdout, &stderr)?;
+    let group = Pid::from_child(&child);
+    watch_exit(group, events);
+    let ending = match started(child.id()) {
+        Ok(()) => Ok(wait(launch, &inbox, &mut stdout, &mut stderr)),
+        Err(error) => Err(error),
+    };
+    if !matches!(ending, Ok(Ending::Exited(_))) {
+        end_group(group, &inbox);
+    }
+    signals.close();
+    let status = child.wait()?;
+    stderr.show_news(launch.output);
+    match ending? {
+        Ending::Exited(_) => Ok(Ending::Exited(status)),
+        other => Ok(other),
+    }
+}
+
+fn spawn(launch: &Launch, stdout: &Capture, stderr: &Capture) -> std::io::Result<Child> {
+    Command::new(launch.program)
+        .args(launch.args)
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(launch.cwd)
+        .stdin(Stdio::null())
+        .stdout(stdout.for_child()?)
+        .stderr(stderr.for_child()?)
+        .process_group(0)
+        .spawn()
+}
+
+/// Reports the signals that ask us to stop.
+fn watch_signals(events: Sender<Event>) -> std::io::Result<Handle> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let handle = signals.handle();
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if events.send(Event::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(handle)
+}
+
+/// Reports the end of the process but leaves it to be reaped, so that its number stays its own until then.
+fn watch_exit(process: Pid, events: Sender<Event>) {
+    std::thread::spawn(move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(process), options) {}
+        // Nobody listens when the run was given up before the exit: then nothing needs to know.
+        let _ = events.send(Event::Exited);
+    });
+}
+
+fn wait(
+    launch: &Launch,
+    inbox: &Receiver<Event>,
+    stdout: &mut Capture,
+    stderr: &mut Capture,
+) -> Ending {
+    let begun = Instant::now();
+    let mut last_output = begun;
+    loop {
+        match inbox.recv_timeout(TICK) {
+            Ok(Event::Exited) => return Ending::Exited(ExitStatus::default()),
+            Ok(Event::Signal(signal)) => return Ending::Interrupted(signal),
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        }
+        let grown = [stdout.look(), stderr.look()];
+        if grown.contains(&true) {
+            last_output = Instant::now();
+        }
+        stderr.show_news(launch.output);
+        if let Some(limit) = launch.limits.wall.filter(|limit| begun.elapsed() >= *limit) {
+            return Ending::TimedOut(limit);
+        }
+        if let Some(limit) = launch.limits.idle.filter(|limit| last_output.elapsed() >= *limit) {
+            return Ending::Idle(limit);
+        }
+    }
+}
+
+/// Ends a process group that we started: TERM, a time of grace, KILL.
+///
+/// The leader is not reaped yet, so the group's number cannot belong to anybody else.
+fn end_group(group: Pid, inbox: &Receiver<Event>) {
+    signal_group(group, Signal::TERM);
+    let deadline = Instant::now() + GRACE;
+    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
+        match inbox.recv_timeout(left) {
+            Ok(Event::Exited) | Err(_) => break,
+            Ok(Event::Signal(_)) => {}
+        }
+    }
+    signal_group(group, Signal::KILL);
+}
+
+fn signal_group(group: Pid, signal: Signal) {
+    // A group that is gone is what we want.
+    let _ = kill_process_group(group, signal);
+}
+
+/// One stream of the agent's output: the file that it goes to, and how much of it was looked at.
+struct Capture {
+    file: File,
+    seen: u64,
+    shown: u64,
+}
+
+impl Capture {
+    fn create(path: &Path) -> std::io::Result<Self> {
+        let file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .read(true)
+            .open(path)?;
+        file.set_len(0)?;
+        Ok(Self {
+            file,
+            seen: 0,
+            shown: 0,
+        })
+    }
+
+    fn for_child(&self) -> std::io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Tells whether something was written since the last look, and keeps the file below its cap: what was
+    /// written first is dropped, since the answer and the reason of a failure stand at the end.
+    fn look(&mut self) -> bool {
+        let Ok(meta) = self.file.metadata() else {
+            return false;
+        };
+        let grown = meta.len() != self.seen;
+        self.seen = meta.len();
+        if self.seen > OUTPUT_CAP && self.file.set_len(0).is_ok() {
+            self.seen = 0;
+            self.shown = 0;
+        }
+        grown
+    }
+
+    /// Copies what is new to our stderr.
+    fn show_news(&mut self, output: AgentOutput) {
+        if output == AgentOutput::Kept || self.file.seek(SeekFrom::Start(self.shown)).is_err() {
+            return;
+        }
+        let mut news = Vec::new();
+        if let Ok(count) = self.file.read_to_end(&mut news) {
+            self.shown += count as u64;
+            // Our own stderr may be closed; the agent's work is worth more than showing it.
+            let _ = std::io::stderr().write_all(&news);
+        }
+    }
+}
+
+/// Returns the end of a file as text, at most `limit` bytes of it; a file that cannot be read is empty.
+pub(crate) fn tail(path: &Path, limit: u64) -> String {
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+}

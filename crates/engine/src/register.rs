@@ -1,0 +1,123 @@
+//! Turning a workflow file into nodes of the store: read, checked as a whole, then written at once.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use uwf_cas_fs::schema;
+use uwf_moderator::validate;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas;
+use uwf_protocol::workflow::{Problem, Role, Workflow};
+use uwf_protocol::workflow_stored;
+use uwf_protocol::workflow_yaml::{LoadedWorkflow, locate};
+use uwf_storage::{State, project};
+
+use crate::{Engine, EngineError};
+
+/// A workflow that is in the store.
+#[derive(Debug, Clone)]
+pub struct Registered {
+    /// Its name.
+    pub name: String,
+    /// Its node.
+    pub hash: CasRef,
+}
+
+/// Checks a workflow file, stores it, and registers it under its name.
+///
+/// # Errors
+/// When the file cannot be read, or with everything that is wrong with it.
+pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineError> {
+    let workflow = check_file(engine, file)?;
+    engine.create()?;
+    let registered = store(engine, &workflow)?;
+    State::new(&engine.root).register(&registered.name, registered.hash)?;
+    Ok(registered)
+}
+
+/// Reads a workflow file and returns it if nothing is wrong with it. Nothing is stored.
+///
+/// # Errors
+/// When the file cannot be read, or with everything that is wrong with it.
+pub fn check_file(engine: &Engine, file: &Path) -> Result<Workflow<Value>, EngineError> {
+    let path = engine.env.cwd().join(file);
+    let LoadedWorkflow { workflow, positions } = project::read_workflow_file(&path, file)?;
+    let mut problems = name_problem(&path, &workflow.name).into_iter().collect::<Vec<_>>();
+    problems.extend(schema_problems(&workflow));
+    problems.extend(validate(&workflow));
+    if problems.is_empty() {
+        return Ok(workflow);
+    }
+    Err(EngineError::Workflow(locate(problems, &positions)))
+}
+
+/// Writes the role schemas and the workflow node in one batch.
+pub(crate) fn store(
+    engine: &Engine,
+    workflow: &Workflow<Value>,
+) -> Result<Registered, EngineError> {
+    let now = engine.env.now_ms();
+    let mut batch = engine.store.batch();
+    let mut roles = indexmap::IndexMap::new();
+    for (name, role) in &workflow.roles {
+        let title = format!("{}.{name}", workflow.name);
+        let schema = batch.put(schemas::META, &titled(&role.schema, &title), now)?;
+        roles.insert(name.clone(), with_schema(role, schema));
+    }
+    let stored = Workflow {
+        name: workflow.name.clone(),
+        description: workflow.description.clone(),
+        roles,
+        conditions: workflow.conditions.clone(),
+        graph: workflow.graph.clone(),
+    };
+    let (type_hash, payload) = workflow_stored::to_payload(&stored);
+    let hash = batch.put(type_hash, &payload, now)?;
+    batch.commit()?;
+    Ok(Registered {
+        name: stored.name,
+        hash,
+    })
+}
+
+fn with_schema(role: &Role<Value>, schema: CasRef) -> Role<CasRef> {
+    Role {
+        description: role.description.clone(),
+        goal: role.goal.clone(),
+        capabilities: role.capabilities.clone(),
+        procedure: role.procedure.clone(),
+        output: role.output.clone(),
+        schema,
+    }
+}
+
+/// Returns the schema with a title, if it has none: a role's schema tells whose it is.
+fn titled(schema: &Value, title: &str) -> Value {
+    let mut schema = schema.clone();
+    if schema.get("title").is_none() {
+        schema["title"] = json!(title);
+    }
+    schema
+}
+
+fn name_problem(path: &Path, name: &str) -> Option<Problem> {
+    let expected = project::expected_name(path)?;
+    (expected != name).then(|| {
+        let message = format!("the file's name says `{expected}`, but `name` is `{name}`");
+        Problem::new(&["name"], message)
+    })
+}
+
+fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {
+    let of_role = |(name, role): (&uwf_protocol::ids::RoleName, &Role<Value>)| {
+        let error = schema::check(&role.schema).err()?;
+        let mut path = vec!["roles".to_owned(), name.to_string(), "frontmatter".to_owned()];
+        path.extend(error.keys());
+        Some(Problem {
+            path,
+            message: format!("role `{name}`: {error}"),
+        })
+    };
+    workflow.roles.iter().filter_map(of_role).collect()
+}
+

@@ -1,0 +1,134 @@
+//! A thread as it stands: its head, its start, its workflow, and as much of the chain as routing needs.
+
+use uwf_cas_fs::Store;
+use uwf_moderator::{HistoryNeed, Route, RouteError, history_need, route};
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::workflow::Workflow;
+use uwf_protocol::workflow_stored;
+use uwf_storage::{HistoryRecord, State};
+
+use crate::chain::{self, Head};
+use crate::{Engine, EngineError};
+
+/// Where a thread id leads.
+pub(crate) enum Place {
+    /// The thread is active and has this head.
+    Active(CasRef),
+    /// The thread has ended.
+    Archived(HistoryRecord),
+}
+
+/// A thread at a head.
+pub(crate) struct Thread {
+    pub(crate) id: ThreadId,
+    pub(crate) head: CasRef,
+    pub(crate) start_hash: CasRef,
+    pub(crate) start: StartNode,
+    pub(crate) workflow: Workflow,
+    /// The newest step, or every step where routing looks at all of them; oldest first.
+    pub(crate) steps: Vec<StepContext>,
+}
+
+impl Thread {
+    /// Reads the thread at a head.
+    pub(crate) fn load(store: &Store, id: ThreadId, head: CasRef) -> Result<Self, EngineError> {
+        let (start_hash, start, last) = match chain::read_head(store, head)? {
+            Head::Start(start) => (head, start, None),
+            Head::Step(step) => {
+                let Head::Start(start) = chain::read_head(store, step.start)? else {
+                    return Err(not_a(store, step.start, "thread's start")?);
+                };
+                (step.start, start, Some(chain::with_output(store, head, step)?))
+            }
+        };
+        let workflow = load_workflow(store, start.workflow)?;
+        let need = history_need(&workflow, last.as_ref().map(|step| &step.node.role));
+        let steps = match need {
+            HistoryNeed::All => chain::steps_with_outputs(store, head)?,
+            HistoryNeed::LastStep => last.into_iter().collect(),
+        };
+        Ok(Self {
+            id,
+            head,
+            start_hash,
+            start,
+            workflow,
+            steps,
+        })
+    }
+
+    /// Returns the newest step, if there is one.
+    pub(crate) fn last(&self) -> Option<&StepContext> {
+        self.steps.last()
+    }
+
+    /// Returns what the step after the head must name as its predecessor.
+    pub(crate) fn prev_of_next(&self) -> Option<CasRef> {
+        self.last().map(|step| step.hash)
+    }
+
+    /// Returns where the graph leads from the head.
+    pub(crate) fn route(&self) -> Result<Route, RouteError> {
+        route(&self.workflow, &self.start, &self.steps)
+    }
+
+    /// Returns the thread as it will be when this step is its head.
+    pub(crate) fn followed_by(mut self, step: StepContext, store: &Store) -> Result<Self, EngineError> {
+        let need = history_need(&self.workflow, Some(&step.node.role));
+        let complete = matches!(history_need(&self.workflow, self.last().map(|last| &last.node.role)), HistoryNeed::All)
+            || self.last().is_none();
+        match need {
+            HistoryNeed::LastStep => self.steps.clear(),
+            HistoryNeed::All if complete => {}
+            HistoryNeed::All => self.steps = chain::steps_with_outputs(store, self.head)?,
+        }
+        self.head = step.hash;
+        self.steps.push(step);
+        Ok(self)
+    }
+}
+
+/// Finds the thread among the active ones, then in the history.
+pub(crate) fn find(engine: &Engine, id: ThreadId) -> Result<Place, EngineError> {
+    let state = State::new(&engine.root);
+    if let Some(head) = state.head(id)? {
+        return Ok(Place::Active(head));
+    }
+    match state.archived(id)? {
+        Some(record) => Ok(Place::Archived(record)),
+        None => Err(EngineError::UnknownThread(id)),
+    }
+}
+
+/// Returns the head of an active thread; an ended or unknown thread is an error that says which.
+pub(crate) fn active_head(engine: &Engine, id: ThreadId) -> Result<CasRef, EngineError> {
+    match find(engine, id)? {
+        Place::Active(head) => Ok(head),
+        Place::Archived(record) => Err(EngineError::Ended {
+            thread: id,
+            reason: record.reason,
+        }),
+    }
+}
+
+/// Reads a stored workflow of either form.
+pub(crate) fn load_workflow(store: &Store, hash: CasRef) -> Result<Workflow, EngineError> {
+    let node = store.get(hash)?;
+    workflow_stored::from_payload(node.type_hash, &node.payload).map_err(|_| {
+        EngineError::WrongType {
+            hash,
+            expected: "workflow",
+            found: node.type_hash,
+        }
+    })
+}
+
+fn not_a(store: &Store, hash: CasRef, expected: &'static str) -> Result<EngineError, EngineError> {
+    Ok(EngineError::WrongType {
+        hash,
+        expected,
+        found: store.get(hash)?.type_hash,
+    })
+}

@@ -1,0 +1,155 @@
+//! The result of a step, and the status of a thread that it and other views share.
+
+use serde::Serialize;
+use uwf_moderator::{Route, RouteError};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+
+use crate::thread::Thread;
+
+/// What a thread is, as seen from its head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThreadStatus {
+    /// A step can be done.
+    Idle,
+    /// A step is being done.
+    Running,
+    /// It waits for a person.
+    Suspended,
+    /// Its graph gives no next step.
+    Blocked,
+    /// Its last attempt failed; a step can be tried again.
+    Failed,
+    /// It reached `$END`.
+    Completed,
+    /// It was ended from outside.
+    Cancelled,
+    /// It cannot be read.
+    Corrupt,
+}
+
+impl ThreadStatus {
+    /// Returns the word for it, as printed and as accepted by filters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Running => "running",
+            Self::Suspended => "suspended",
+            Self::Blocked => "blocked",
+            Self::Failed => "failed",
+            Self::Completed => "completed",
+            Self::Cancelled => "cancelled",
+            Self::Corrupt => "corrupt",
+        }
+    }
+}
+
+/// What follows from a thread's head: the part that every view of a thread shares.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    /// What the thread is.
+    pub status: ThreadStatus,
+    /// Who is next, if somebody is.
+    pub current_role: Option<RoleName>,
+    /// Who asks, if the thread is suspended.
+    pub suspended_role: Option<RoleName>,
+    /// What is asked, if the thread is suspended.
+    pub suspend_message: Option<String>,
+    /// Whether the thread reached `$END`.
+    pub done: bool,
+    /// Kept for programs that expect the key; steps run in the foreground only.
+    pub background: Option<bool>,
+}
+
+impl Standing {
+    /// Returns a standing without a next role.
+    pub(crate) fn plain(status: ThreadStatus) -> Self {
+        Self {
+            status,
+            current_role: None,
+            suspended_role: None,
+            suspend_message: None,
+            done: matches!(status, ThreadStatus::Completed | ThreadStatus::Cancelled),
+            background: None,
+        }
+    }
+
+    /// Returns what a route means.
+    pub(crate) fn of_route(route: &Result<Route, RouteError>) -> Self {
+        match route {
+            Ok(Route::To(assignment)) => Self {
+                current_role: Some(assignment.role.clone()),
+                ..Self::plain(ThreadStatus::Idle)
+            },
+            Ok(Route::Suspend { role, message }) => Self {
+                suspended_role: Some(role.clone()),
+                suspend_message: Some(message.clone()),
+                ..Self::plain(ThreadStatus::Suspended)
+            },
+            Ok(Route::End) => Self::plain(ThreadStatus::Completed),
+            Err(_) => Self::plain(ThreadStatus::Blocked),
+        }
+    }
+}
+
+/// How a step came into its thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Its agent ran in this call.
+    Ran,
+    /// Its agent had finished after the engine that started it died.
+    Adopted,
+    /// There was no step: the head led to `$END`.
+    Nothing,
+}
+
+/// The result of one step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepReport {
+    /// The workflow that the thread is pinned to.
+    pub workflow: CasRef,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its head now.
+    pub head: CasRef,
+    /// What the thread is now.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// The step that was taken in; `None` if the head already led to `$END`.
+    pub step: Option<CasRef>,
+    /// Who did it.
+    pub role: Option<RoleName>,
+    /// The label of the agent that did it.
+    pub agent: Option<String>,
+    /// How long it took, in milliseconds.
+    pub duration_ms: Option<i64>,
+    /// Whether the step was finished by an earlier call whose engine died.
+    pub adopted: bool,
+    /// Why the thread is blocked, if it is.
+    pub blocked_reason: Option<String>,
+}
+
+impl StepReport {
+    /// Returns the report of a thread whose head is the step that was just taken in.
+    pub(crate) fn new(thread: &Thread, route: &Result<Route, RouteError>, taken: Taken) -> Self {
+        let step = match taken {
+            Taken::Ran | Taken::Adopted => thread.last(),
+            Taken::Nothing => None,
+        };
+        Self {
+            workflow: thread.start.workflow,
+            thread: thread.id,
+            head: thread.head,
+            standing: Standing::of_route(route),
+            step: step.map(|step| step.hash),
+            role: step.map(|step| step.node.role.clone()),
+            agent: step.map(|step| step.node.agent.clone()),
+            duration_ms: step.and_then(|step| step.node.duration_ms()),
+            adopted: taken == Taken::Adopted,
+            blocked_reason: route.as_ref().err().map(ToString::to_string),
+        }
+    }
+}

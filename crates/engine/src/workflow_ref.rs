@@ -1,0 +1,63 @@
+//! Finding the workflow that a person means: a hash, a file, a project's folder, the registry; in that order.
+
+use std::path::{Path, PathBuf};
+
+use uwf_protocol::ids::CasRef;
+use uwf_storage::{State, project};
+
+use crate::{Engine, EngineError, register, thread};
+
+/// Where a workflow was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// It was named by its hash.
+    Hash,
+    /// In a file.
+    File(PathBuf),
+    /// In the registry.
+    Registry,
+}
+
+/// A workflow that was found and is in the store.
+pub(crate) struct Found {
+    pub(crate) hash: CasRef,
+    pub(crate) origin: Origin,
+}
+
+/// Finds a workflow; one that is found as a file is checked and stored, but not registered.
+pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError> {
+    let text = text.trim();
+    if let Ok(hash) = text.parse::<CasRef>() {
+        thread::load_workflow(&engine.store, hash)?;
+        return Ok(Found {
+            hash,
+            origin: Origin::Hash,
+        });
+    }
+    if let Some(file) = find_file(engine, text)? {
+        let workflow = register::check_file(engine, &file)?;
+        let hash = register::store(engine, &workflow)?.hash;
+        return Ok(Found {
+            hash,
+            origin: Origin::File(file),
+        });
+    }
+    match State::new(&engine.root).workflows()?.get(text) {
+        Some(hash) => {
+            thread::load_workflow(&engine.store, *hash)?;
+            Ok(Found {
+                hash: *hash,
+                origin: Origin::Registry,
+            })
+        }
+        None => Err(EngineError::UnknownWorkflow(text.to_owned())),
+    }
+}
+
+/// Returns the file that the text names, directly or through a project's folder.
+fn find_file(engine: &Engine, text: &str) -> Result<Option<PathBuf>, EngineError> {
+    if project::looks_like_path(text) {
+        return Ok(Some(Path::new(text).to_owned()));
+    }
+    Ok(project::discover(text, engine.env.cwd())?)
+}
