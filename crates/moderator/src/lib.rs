@@ -1,1 +1,14 @@
-//! Routing: status maps, list edges with conditions, templates and the checks of a workflow.
+//! The moderator: who comes next in a thread, with which instruction, and whether a workflow makes sense.
+//!
+//! Everything here is pure: a workflow and what happened so far come in as values, a decision goes out.
+//! Reading workflows and threads, and doing what was decided, is for others.
+
+pub mod condition;
+mod route;
+mod route_error;
+pub mod template;
+mod validate;
+
+pub use route::{Assignment, Entry, HistoryNeed, Route, enter, history_need, route, status_of};
+pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
+pub use validate::validate;

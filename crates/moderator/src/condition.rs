@@ -1,0 +1,177 @@
+//! Conditions of list edges: JSONata expressions over the thread, and what counts as true.
+
+use std::rc::Rc;
+
+use jsonata_core::evaluator::{Context, Evaluator, EvaluatorError, EvaluatorOptions};
+use jsonata_core::parser;
+use jsonata_core::value::JValue;
+use serde_json::json;
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::nodes::StartNode;
+
+/// How long an expression may be, in bytes.
+const MAX_LENGTH: usize = 16 * 1024;
+
+/// How long one evaluation may take, in milliseconds.
+const TIMEOUT_MS: u64 = 2_000;
+
+/// How deep an evaluation may nest.
+const MAX_STACK_DEPTH: usize = 2_000;
+
+/// How many items an intermediate result may have.
+const MAX_SEQUENCE_LENGTH: usize = 1_000_000;
+
+/// Says why a condition has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// The text is not a JSONata expression.
+    #[error("`{expression}` is not a JSONata expression: {message}")]
+    Syntax {
+        /// The expression.
+        expression: String,
+        /// What the parser says.
+        message: String,
+    },
+    /// The text is longer than an expression may be.
+    #[error("the expression has {length} bytes, more than the {MAX_LENGTH} that are allowed")]
+    TooLong {
+        /// How long it is, in bytes.
+        length: usize,
+    },
+    /// The expression failed on this thread, or reached a limit.
+    #[error("`{expression}` cannot be evaluated: {message}")]
+    Evaluation {
+        /// The expression.
+        expression: String,
+        /// What the evaluator says.
+        message: String,
+    },
+}
+
+/// A thread in the form that expressions look at: `start` with `workflow` and `prompt`, and `steps`, each
+/// with `role`, `output`, `detail` and `agent`, oldest first.
+pub struct History {
+    data: JValue,
+    answers: Rc<Vec<(String, JValue)>>,
+}
+
+impl History {
+    /// Returns the history of a thread; the steps are oldest first.
+    #[must_use]
+    pub fn new(start: &StartNode, steps: &[StepContext]) -> Self {
+        let data = json!({
+            "start": { "workflow": start.workflow, "prompt": start.prompt },
+            "steps": steps.iter().map(|step| json!({
+                "role": step.node.role,
+                "output": step.output,
+                "detail": step.node.detail,
+                "agent": step.node.agent,
+            })).collect::<Vec<_>>(),
+        });
+        let data = JValue::from(data);
+        let answer = |step: &JValue| {
+            let role = step.get("role")?.as_str()?.to_owned();
+            Some((role, step.get("output")?.clone()))
+        };
+        let steps = data.get("steps").and_then(JValue::as_array);
+        let answers = steps.into_iter().flatten().filter_map(answer).collect();
+        Self {
+            answers: Rc::new(answers),
+            data,
+        }
+    }
+}
+
+/// Checks that an expression can be parsed.
+///
+/// # Errors
+/// When it cannot, with the parser's message.
+pub fn check(expression: &str) -> Result<(), ConditionError> {
+    parse(expression).map(drop)
+}
+
+/// Tells whether an expression holds for a thread.
+///
+/// Besides JSONata's own functions there are `$first(role)` and `$last(role)`: the output of the first and
+/// the last step of that role, undefined if there is none. What depends on more than the thread (`$now`,
+/// `$millis`, `$random`) is refused, so that asking again gives the same answer. False are: undefined,
+/// `null`, `false`, 0, not-a-number and the empty text; everything else is true, also an empty list.
+///
+/// # Errors
+/// When the expression cannot be parsed, fails, or reaches a limit of time, depth or size.
+pub fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionError> {
+    let ast = parse(expression)?;
+    let options = EvaluatorOptions {
+        timeout_ms: Some(TIMEOUT_MS),
+        max_stack_depth: Some(MAX_STACK_DEPTH),
+        max_sequence_length: Some(MAX_SEQUENCE_LENGTH),
+        cancel: None,
+    };
+    let mut evaluator = Evaluator::with_options(Context::new(), options);
+    bind_helpers(&mut evaluator, history)
+        .and_then(|()| evaluator.evaluate(&ast, &history.data))
+        .map(|value| is_true(&value))
+        .map_err(|error| ConditionError::Evaluation {
+            expression: expression.to_owned(),
+            message: error.message().to_owned(),
+        })
+}
+
+fn parse(expression: &str) -> Result<jsonata_core::ast::AstNode, ConditionError> {
+    if expression.len() > MAX_LENGTH {
+        return Err(ConditionError::TooLong {
+            length: expression.len(),
+        });
+    }
+    parser::parse(expression).map_err(|error| ConditionError::Syntax {
+        expression: expression.to_owned(),
+        message: error.to_string(),
+    })
+}
+
+fn bind_helpers(evaluator: &mut Evaluator, history: &History) -> Result<(), EvaluatorError> {
+    let answers = Rc::clone(&history.answers);
+    evaluator.register_fn("first", move |args: &[JValue]| {
+        let role = role_argument("first", args)?;
+        Ok(output_of(answers.iter().find(|(name, _)| name == role)))
+    })?;
+    let answers = Rc::clone(&history.answers);
+    evaluator.register_fn("last", move |args: &[JValue]| {
+        let role = role_argument("last", args)?;
+        Ok(output_of(answers.iter().rfind(|(name, _)| name == role)))
+    })?;
+    for name in ["now", "millis", "random"] {
+        evaluator.register_fn_override(name, move |_: &[JValue]| {
+            Err(EvaluatorError::EvaluationError(format!(
+                "`${name}` is not available: a condition depends on the thread alone"
+            )))
+        })?;
+    }
+    Ok(())
+}
+
+fn role_argument<'a>(function: &str, args: &'a [JValue]) -> Result<&'a str, EvaluatorError> {
+    args.first().and_then(JValue::as_str).ok_or_else(|| {
+        EvaluatorError::TypeError(format!(
+            "`${function}` takes the name of a role, as in `${function}('reviewer')`"
+        ))
+    })
+}
+
+fn output_of(answer: Option<&(String, JValue)>) -> JValue {
+    answer.map_or(JValue::Undefined, |(_, output)| output.clone())
+}
+
+fn is_true(value: &JValue) -> bool {
+    match value {
+        JValue::Undefined | JValue::Null => false,
+        JValue::Bool(truth) => *truth,
+        JValue::Number(number) => *number != 0.0 && !number.is_nan(),
+        JValue::String(text) => !text.is_empty(),
+        JValue::Array(_)
+        | JValue::Object(_)
+        | JValue::Lambda(_)
+        | JValue::Builtin { .. }
+        | JValue::Regex { .. } => true,
+    }
+}

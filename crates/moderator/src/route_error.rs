@@ -1,0 +1,162 @@
+//! Why a thread cannot go on, told so that the author of the workflow knows which line to change.
+
+use std::fmt;
+
+use uwf_protocol::ids::Status;
+use uwf_protocol::workflow::NodeName;
+use uwf_util::suggest;
+
+use crate::condition::ConditionError;
+use crate::template::{ParseError, RenderError};
+
+/// One edge of a graph, as messages name it: `writer → done`, or `reviewer → edge 2` in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EdgeName {
+    /// The node that the edge leaves.
+    pub from: NodeName,
+    /// Which of its edges.
+    pub key: EdgeKey,
+}
+
+/// What tells the edges of one node apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum EdgeKey {
+    /// The key in a status map.
+    Status(Status),
+    /// The position in a list, from 0.
+    Index(usize),
+}
+
+/// The templates of an edge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// The instruction.
+    Prompt,
+    /// The working directory.
+    Location,
+}
+
+impl fmt::Display for EdgeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            EdgeKey::Status(status) => write!(f, "{} → {status}", self.from),
+            EdgeKey::Index(index) => write!(f, "{} → edge {}", self.from, index + 1),
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Prompt => "prompt",
+            Self::Location => "location",
+        })
+    }
+}
+
+/// Says why no way out of a node could be taken.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum RouteError {
+    /// The graph does not say what follows.
+    #[error("the graph has no edges for `{node}`")]
+    NoEdges {
+        /// The node that the thread is at.
+        node: NodeName,
+    },
+    /// The status of the answer is not the key of an edge.
+    #[error("{}", unknown_status(.node, .status, .known))]
+    UnknownStatus {
+        /// The role that answered.
+        node: NodeName,
+        /// What it answered with; `_` if it gave no status.
+        status: Status,
+        /// The keys of its edges.
+        known: Vec<Status>,
+    },
+    /// A list of edges came to its end without one that could be taken.
+    #[error("none of the edges of `{node}` can be taken: no condition holds and the last edge has one")]
+    NoMatch {
+        /// The node that the thread is at.
+        node: NodeName,
+    },
+    /// An edge names a condition that the workflow does not have.
+    #[error("the edge `{edge}` needs the condition `{condition}`, which the workflow does not define")]
+    UnknownCondition {
+        /// The edge.
+        edge: EdgeName,
+        /// The name that it uses.
+        condition: String,
+    },
+    /// A condition could not be evaluated.
+    #[error("the condition `{condition}` of the edge `{edge}` failed")]
+    Condition {
+        /// The edge.
+        edge: EdgeName,
+        /// The condition's name.
+        condition: String,
+        /// What went wrong.
+        source: ConditionError,
+    },
+    /// A template is malformed.
+    #[error("the {field} of the edge `{edge}` is not a template: `{template}`")]
+    Template {
+        /// The edge.
+        edge: EdgeName,
+        /// Which of its templates.
+        field: Field,
+        /// The template.
+        template: String,
+        /// What is malformed.
+        source: ParseError,
+    },
+    /// A template could not be filled in.
+    #[error("the {field} of the edge `{edge}` cannot be filled in: `{template}`")]
+    Render {
+        /// The edge.
+        edge: EdgeName,
+        /// Which of its templates.
+        field: Field,
+        /// The template.
+        template: String,
+        /// What is missing.
+        source: RenderError,
+    },
+    /// A template came out empty.
+    #[error("the {field} of the edge `{edge}` comes out empty: `{template}`")]
+    Blank {
+        /// The edge.
+        edge: EdgeName,
+        /// Which of its templates.
+        field: Field,
+        /// The template.
+        template: String,
+    },
+    /// An ended thread was to go on, but the workflow does not say how.
+    #[error("the workflow has no `resume` edge at `$START`, so an ended thread cannot go on")]
+    NoResume,
+    /// The thread was to be suspended before any role ran.
+    #[error("the edge `{edge}` leads to `$SUSPEND`, but no role has run that could be resumed")]
+    SuspendAtStart {
+        /// The edge.
+        edge: EdgeName,
+    },
+}
+
+/// Returns the text for a status without an edge: what was answered, what would have been understood.
+fn unknown_status(node: &NodeName, status: &Status, known: &[Status]) -> String {
+    let keys: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
+    let said = if status.as_str() == Status::UNIT {
+        format!("`{node}` answered without a status")
+    } else {
+        format!("`{node}` answered with the status `{status}`")
+    };
+    let edges = if keys.is_empty() {
+        "it has no edges".to_owned()
+    } else {
+        format!("its edges are {}", keys.join(", "))
+    };
+    match suggest::nearest(status.as_str(), known.iter().map(Status::as_str)) {
+        Some(near) => format!("{said}, which has no edge; {edges}; did you mean `{near}`?"),
+        None => format!("{said}, which has no edge; {edges}"),
+    }
+}
