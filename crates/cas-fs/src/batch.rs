@@ -1,0 +1,254 @@
+//! Writing nodes: several at once, so that they share one wait for the disk.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::{NamedTempFile, PersistError};
+use uwf_protocol::ids::CasRef;
+
+use crate::error::{StoreError, io as io_error};
+use crate::{Store, cbor, disk, index, node};
+
+/// Nodes that are to be stored together.
+///
+/// Nothing is written before [`commit`](Batch::commit), and a batch that is dropped leaves no trace. Nodes
+/// appear in the order of [`put`](Batch::put): put children before parents, and whoever sees a parent finds
+/// its children.
+#[derive(Debug)]
+#[must_use = "nothing is written before `commit`"]
+pub struct Batch<'a> {
+    store: &'a Store,
+    entries: Vec<Entry>,
+    positions: HashMap<CasRef, usize>,
+}
+
+/// One node of a batch.
+#[derive(Debug)]
+struct Entry {
+    hash: CasRef,
+    type_hash: CasRef,
+    payload: Vec<u8>,
+    now_ms: i64,
+    plan: Plan,
+}
+
+/// What there is to do for a node.
+#[derive(Debug)]
+enum Plan {
+    /// The node is new.
+    Create,
+    /// A damaged file has the node's name.
+    Replace,
+    /// The node is there, in this file; only its durability is not known.
+    Keep(PathBuf),
+}
+
+/// Whether nodes must survive a power cut from the moment when the call returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    Durable,
+    Volatile,
+}
+
+/// A file of the wave that is being written.
+enum Written {
+    New(NamedTempFile),
+    There(PathBuf, File),
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            entries: Vec::new(),
+            positions: HashMap::new(),
+        }
+    }
+
+    /// Adds a node and returns its hash. A node that is in the store already keeps its first timestamp.
+    ///
+    /// # Errors
+    /// [`StoreError::Encode`] if the payload is nested too deep, [`StoreError::Collision`] if another node has
+    /// the hash, [`StoreError::Io`] if a file that has the name cannot be read.
+    pub fn put(
+        &mut self,
+        type_hash: CasRef,
+        payload: &Value,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        self.add(Some(type_hash), payload, now_ms)
+    }
+
+    /// Adds a node that types itself.
+    pub(crate) fn put_self_typed(
+        &mut self,
+        payload: &Value,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        self.add(None, payload, now_ms)
+    }
+
+    fn add(
+        &mut self,
+        type_hash: Option<CasRef>,
+        payload: &Value,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        let payload = cbor::encode(payload)?;
+        let hash = node::hash_encoded(type_hash, &payload);
+        let type_hash = type_hash.unwrap_or(hash);
+        if let Some(position) = self.positions.get(&hash) {
+            let staged = &self.entries[*position];
+            if (staged.type_hash, &staged.payload) == (type_hash, &payload) {
+                return Ok(hash);
+            }
+            let path = disk::node_path(self.store.dir(), hash);
+            return Err(StoreError::Collision { hash, path });
+        }
+        let plan = plan(self.store, hash, type_hash, &payload)?;
+        self.positions.insert(hash, self.entries.len());
+        self.entries.push(Entry {
+            hash,
+            type_hash,
+            payload,
+            now_ms,
+            plan,
+        });
+        Ok(hash)
+    }
+
+    /// Stores the nodes; when it returns, they survive a power cut.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the disk refuses, [`StoreError::Collision`] if another process stored another
+    /// node under a hash since it was put. Nodes before the one that failed may be there then.
+    pub fn commit(self) -> Result<(), StoreError> {
+        self.write(Durability::Durable)
+    }
+
+    pub(crate) fn write(self, durability: Durability) -> Result<(), StoreError> {
+        if self.entries.is_empty() {
+            return Ok(());
+        }
+        let mut created = Vec::new();
+        for wave in self.entries.chunks(disk::OPEN_FILES) {
+            self.write_wave(wave, durability, &mut created)?;
+        }
+        if durability == Durability::Durable {
+            self.sync_dirs()?;
+        }
+        index::append(self.store.dir(), &created);
+        Ok(())
+    }
+
+    /// Writes the files, waits for the disk, and gives the files their names in order.
+    fn write_wave(
+        &self,
+        wave: &[Entry],
+        durability: Durability,
+        created: &mut Vec<(CasRef, CasRef)>,
+    ) -> Result<(), StoreError> {
+        let mut files = Vec::with_capacity(wave.len());
+        for entry in wave {
+            files.push(self.open(entry)?);
+        }
+        if durability == Durability::Durable {
+            let open: Vec<_> = files.iter().map(Written::parts).collect();
+            disk::sync_files(&open)?;
+        }
+        for (entry, file) in wave.iter().zip(files) {
+            if let Written::New(file) = file {
+                self.place(entry, file, durability)?;
+                created.push((entry.type_hash, entry.hash));
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&self, entry: &Entry) -> Result<Written, StoreError> {
+        if let Plan::Keep(path) = &entry.plan {
+            let file = File::open(path).map_err(io_error("open", path))?;
+            return Ok(Written::There(path.clone(), file));
+        }
+        let bytes = node::file_bytes(entry.type_hash, &entry.payload, entry.now_ms);
+        disk::write_temp(self.store.dir(), entry.hash.as_str(), &bytes).map(Written::New)
+    }
+
+    /// Gives the file its name, unless somebody else stored the node in the meantime.
+    fn place(
+        &self,
+        entry: &Entry,
+        file: NamedTempFile,
+        durability: Durability,
+    ) -> Result<(), StoreError> {
+        let path = disk::node_path(self.store.dir(), entry.hash);
+        if matches!(entry.plan, Plan::Replace) {
+            return replace(file, &path);
+        }
+        let file = match file.persist_noclobber(&path) {
+            Ok(_) => return Ok(()),
+            Err(PersistError { error, file }) if error.kind() == io::ErrorKind::AlreadyExists => {
+                file
+            }
+            Err(PersistError { error, .. }) => {
+                return Err(io_error("give a node its name", &path)(error));
+            }
+        };
+        match plan(self.store, entry.hash, entry.type_hash, &entry.payload)? {
+            Plan::Keep(path) if durability == Durability::Durable => disk::sync_paths(&[path]),
+            Plan::Keep(_) => Ok(()),
+            Plan::Create | Plan::Replace => replace(file, &path),
+        }
+    }
+
+    /// Makes the names of the nodes durable, wherever they are.
+    fn sync_dirs(&self) -> Result<(), StoreError> {
+        let mut dirs = BTreeSet::from([self.store.dir()]);
+        for entry in &self.entries {
+            if let Plan::Keep(path) = &entry.plan {
+                dirs.extend(path.parent());
+            }
+        }
+        dirs.into_iter().try_for_each(disk::sync_dir)
+    }
+}
+
+impl Written {
+    fn parts(&self) -> (&Path, &File) {
+        match self {
+            Self::New(file) => (file.path(), file.as_file()),
+            Self::There(path, file) => (path, file),
+        }
+    }
+}
+
+/// Finds out what there is to do for a node.
+fn plan(
+    store: &Store,
+    hash: CasRef,
+    type_hash: CasRef,
+    payload: &[u8],
+) -> Result<Plan, StoreError> {
+    let Some(stored) = disk::read(store.dir(), hash)? else {
+        return Ok(Plan::Create);
+    };
+    match node::check(hash, &stored.bytes) {
+        Err(_) => Ok(Plan::Replace),
+        Ok(other) if other.node.type_hash == type_hash && other.payload == payload => {
+            Ok(Plan::Keep(stored.path))
+        }
+        Ok(_) => Err(StoreError::Collision {
+            hash,
+            path: stored.path,
+        }),
+    }
+}
+
+fn replace(file: NamedTempFile, path: &Path) -> Result<(), StoreError> {
+    file.persist(path)
+        .map_err(|error| io_error("replace", path)(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! What a new store has in it: the schema of schemas, one schema for each JSON type, and our own schemas.
+
+use serde_json::json;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas::{self, META};
+
+use crate::disk;
+use crate::error::StoreError;
+use crate::schema::{TYPE_NAMES, meta_schema};
+use crate::store::Store;
+
+/// The schemas `{type: …}` in the order of [`TYPE_NAMES`].
+const PRIMITIVES: [CasRef; 7] = [
+    schemas::TEXT,
+    CasRef::from_digits(b"BEAZQGKVXMZT8"),
+    CasRef::from_digits(b"B26JM4PBHPAFK"),
+    CasRef::from_digits(b"1AVHCXEJVDCPP"),
+    CasRef::from_digits(b"944RT37WX1PQ5"),
+    CasRef::from_digits(b"D45CW047XS17Y"),
+    CasRef::from_digits(b"8E33KAS0HMAZ7"),
+];
+
+/// Makes the directory of the store and puts what is missing of its first nodes.
+pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
+    let own = schemas::all();
+    let hashes = [META].into_iter().chain(PRIMITIVES);
+    if all_present(store, hashes.chain(own.iter().map(|(hash, _)| *hash)))? {
+        return Ok(());
+    }
+    disk::make_dir(store.dir())?;
+    let mut batch = store.batch();
+    batch.put_self_typed(&meta_schema(), now_ms)?;
+    for name in TYPE_NAMES {
+        batch.put(META, &json!({ "type": name }), now_ms)?;
+    }
+    for (_, schema) in &own {
+        batch.put(META, schema, now_ms)?;
+    }
+    batch.commit()
+}
+
+fn all_present(
+    store: &Store,
+    mut hashes: impl Iterator<Item = CasRef>,
+) -> Result<bool, StoreError> {
+    hashes.try_fold(true, |all, hash| Ok(all && store.has(hash)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hash_of;
+
+    #[test]
+    fn the_listed_hashes_are_those_of_the_schemas() {
+        for (name, hash) in TYPE_NAMES.into_iter().zip(PRIMITIVES) {
+            let schema = json!({ "type": name });
+            assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{name}");
+        }
+        for (hash, schema) in schemas::all() {
+            assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The files of the store: where nodes lie, and how one is read and written. What is in them is not known here.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use tempfile::NamedTempFile;
+use uwf_protocol::ids::CasRef;
+
+use crate::error::{StoreError, io};
+
+const EXTENSION: &str = ".bin";
+/// Where newer programs keep nodes; they are read, and never written, there.
+const NESTED: &str = "nodes";
+/// How many files are open at once, at most.
+pub(crate) const OPEN_FILES: usize = 64;
+/// How many threads wait for the disk at once.
+const SYNC_THREADS: usize = 8;
+
+/// The content of a file and where it was found.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) path: PathBuf,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// Returns where the node is written, and looked for first.
+pub(crate) fn node_path(dir: &Path, hash: CasRef) -> PathBuf {
+    dir.join(format!("{hash}{EXTENSION}"))
+}
+
+/// Returns every place where the node may be.
+fn places(dir: &Path, hash: CasRef) -> [PathBuf; 2] {
+    [node_path(dir, hash), node_path(&dir.join(NESTED), hash)]
+}
+
+/// Returns the path of the node, if there is one.
+pub(crate) fn locate(dir: &Path, hash: CasRef) -> Result<Option<PathBuf>, StoreError> {
+    for path in places(dir, hash) {
+        if path.try_exists().map_err(io("look for", &path))? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads the file of the node, if there is one.
+pub(crate) fn read(dir: &Path, hash: CasRef) -> Result<Option<Stored>, StoreError> {
+    for path in places(dir, hash) {
+        match fs::read(&path) {
+            Ok(bytes) => return Ok(Some(Stored { path, bytes })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io("read", &path)(error)),
+        }
+    }
+    Ok(None)
+}
+
+/// Reads at most so many bytes from the start of the file of the node; fewer, or none, if there are no more.
+pub(crate) fn read_start(dir: &Path, hash: CasRef, limit: usize) -> Result<Vec<u8>, StoreError> {
+    let mut start = Vec::with_capacity(limit);
+    let Some(path) = locate(dir, hash)? else {
+        return Ok(start);
+    };
+    File::open(&path)
+        .and_then(|file| file.take(limit as u64).read_to_end(&mut start))
+        .map_err(io("read", &path))?;
+    Ok(start)
+}
+
+/// Returns the hashes of all nodes, sorted. A store that was never created has none.
+pub(crate) fn list(dir: &Path) -> Result<Vec<CasRef>, StoreError> {
+    let mut hashes = Vec::new();
+    for dir in [dir, &dir.join(NESTED)] {
+        for name in names(dir)? {
+            if let Some(hash) = name
+                .strip_suffix(EXTENSION)
+                .and_then(|stem| stem.parse().ok())
+            {
+                hashes.push(hash);
+            }
+        }
+    }
+    hashes.sort_unstable();
+    hashes.dedup();
+    Ok(hashes)
+}
+
+/// Returns the names in the directory, in no order; none if there is no directory.
+pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io("list", dir)(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(io("list", dir))?;
+        names.extend(entry.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// Makes the directory and those above it, for the owner alone, and makes sure that they stay.
+pub(crate) fn make_dir(dir: &Path) -> Result<(), StoreError> {
+    if dir.is_dir() {
+        return Ok(());
+    }
+    let missing: Vec<&Path> = dir.ancestors().take_while(|path| !path.exists()).collect();
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(io("make the directory", dir))?;
+    for made in missing {
+        match made.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => sync_dir(Path::new("."))?,
+            Some(parent) => sync_dir(parent)?,
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes the bytes to a new file in the directory under a name that no other process has.
+pub(crate) fn write_temp(
+    dir: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<NamedTempFile, StoreError> {
+    let mut file = tempfile::Builder::new()
+        .prefix(&format!("{name}."))
+        .suffix(".tmp")
+        .tempfile_in(dir)
+        .map_err(io("make a temporary file in", dir))?;
+    file.write_all(bytes).map_err(io("write", file.path()))?;
+    Ok(file)
+}
+
+/// Makes the content of the files durable. Several files wait for the disk together.
+pub(crate) fn sync_files(files: &[(&Path, &File)]) -> Result<(), StoreError> {
+    let share = files.len().div_ceil(SYNC_THREADS).max(1);
+    let mut shares = files.chunks(share);
+    let Some(own) = shares.next() else {
+        return Ok(());
+    };
+    thread::scope(|scope| {
+        let helpers: Vec<_> = shares
+            .map(|share| scope.spawn(|| sync_in_turn(share)))
+            .collect();
+        let mut result = sync_in_turn(own);
+        for helper in helpers {
+            result = result.and(helper.join().expect("syncing a file does not panic"));
+        }
+        result
+    })
+}
+
+fn sync_in_turn(files: &[(&Path, &File)]) -> Result<(), StoreError> {
+    for (path, file) in files {
+        file.sync_all().map_err(io("make durable", path))?;
+    }
+    Ok(())
+}
+
+/// Makes the content of the files with these paths durable.
+pub(crate) fn sync_paths(paths: &[PathBuf]) -> Result<(), StoreError> {
+    for wave in paths.chunks(OPEN_FILES) {
+        let mut files = Vec::with_capacity(wave.len());
+        for path in wave {
+            files.push(File::open(path).map_err(io("open", path))?);
+        }
+        let open: Vec<_> = wave.iter().map(PathBuf::as_path).zip(&files).collect();
+        sync_files(&open)?;
+    }
+    Ok(())
+}
+
+/// Makes the names in the directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(io("make durable", dir))
+}
+
+/// Makes the content of nodes durable, then their names.
+pub(crate) fn sync_nodes(dir: &Path, hashes: &[CasRef]) -> Result<(), StoreError> {
+    let mut paths = Vec::with_capacity(hashes.len());
+    for &hash in hashes {
+        paths.push(locate(dir, hash)?.ok_or(StoreError::NotFound { hash })?);
+    }
+    sync_paths(&paths)?;
+    let dirs: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+    dirs.into_iter().try_for_each(sync_dir)
+}

@@ -1,0 +1,103 @@
+//! What can go wrong with a store, by what the caller can do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use uwf_protocol::ids::CasRef;
+
+use crate::cbor::{DecodeError, EncodeError};
+use crate::schema::{SchemaError, Violation};
+
+/// Says why the store could not do what it was asked to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No node has this hash.
+    #[error("node `{hash}` is not in the store")]
+    NotFound {
+        /// The hash that was asked for.
+        hash: CasRef,
+    },
+    /// A file is there, but it is not the node that its name says. Putting the node again repairs it.
+    #[error("node `{hash}` is damaged: {reason} (file `{}`)", path.display())]
+    Damaged {
+        /// The hash that was asked for.
+        hash: CasRef,
+        /// The file that holds something else.
+        path: PathBuf,
+        /// What is wrong with the file.
+        reason: Damage,
+    },
+    /// Another, sound node has the hash already; it stays as it is.
+    #[error("hash collision: another node is stored as `{hash}` already, nothing was written (file `{}`)", path.display())]
+    Collision {
+        /// The hash that both nodes have.
+        hash: CasRef,
+        /// The file of the node that was there first.
+        path: PathBuf,
+    },
+    /// The payload does not fit the schema that was to type it.
+    #[error(
+        "the payload does not fit schema `{type_hash}`: {}",
+        listed(violations)
+    )]
+    Invalid {
+        /// The hash of the schema.
+        type_hash: CasRef,
+        /// Everything that does not fit; never empty.
+        violations: Vec<Violation>,
+    },
+    /// The schema that was to be stored is none.
+    #[error("this is not a schema that the store accepts: {0}")]
+    NotASchema(#[from] SchemaError),
+    /// The node that was to type a payload is no usable schema.
+    #[error("node `{hash}` cannot be used as a schema: {source}")]
+    UnusableSchema {
+        /// The hash of the node.
+        hash: CasRef,
+        /// Why it cannot be used.
+        source: SchemaError,
+    },
+    /// The payload has no encoding.
+    #[error("the payload cannot be stored: {0}")]
+    Encode(#[from] EncodeError),
+    /// The filesystem refused.
+    #[error("could not {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried, as a verb phrase that the path completes.
+        action: &'static str,
+        /// The file or directory it was tried on.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+}
+
+/// What is wrong with a file that should hold a node.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The bytes are not those of a node.
+    #[error("it is not a node: {0}")]
+    Malformed(#[from] DecodeError),
+    /// The bytes are those of another node.
+    #[error("its content has the hash `{found}`")]
+    OtherHash {
+        /// The hash of what is in the file.
+        found: CasRef,
+    },
+}
+
+/// Returns a function that turns an error of the system into one that says what was tried, and on what.
+pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
+/// Returns the violations as one line.
+pub(crate) fn listed(violations: &[Violation]) -> String {
+    let lines: Vec<String> = violations.iter().map(Violation::to_string).collect();
+    lines.join("; ")
+}

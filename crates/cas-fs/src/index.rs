@@ -1,0 +1,191 @@
+//! The type index: for each type, a file that lists its nodes. A cache of what the nodes say themselves.
+//!
+//! `_index/<type>` has one hash a line, and `_index/_meta` lists the nodes that type themselves. Writers only
+//! append, without a lock and without waiting for the disk; so lines can be missing, torn or there twice. A
+//! reader compares the lists with the directory and writes them anew where they are wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use uwf_protocol::ids::CasRef;
+
+use crate::disk;
+use crate::error::{StoreError, io as io_error};
+use crate::node::{self, TYPE_BYTES};
+
+const DIR: &str = "_index";
+const SELF_TYPED: &str = "_meta";
+
+/// What the files of the index should say: their names and the hashes in them.
+type Lists = BTreeMap<String, BTreeSet<CasRef>>;
+
+/// Adds new nodes, given as type and hash, to the index.
+///
+/// Failures are dropped on purpose: the nodes are stored, and the next reader finds them by itself.
+pub(crate) fn append(dir: &Path, nodes: &[(CasRef, CasRef)]) {
+    let mut lines: BTreeMap<&str, String> = BTreeMap::new();
+    for (type_hash, hash) in nodes {
+        let mut lists = vec![type_hash.as_str()];
+        if type_hash == hash {
+            lists.push(SELF_TYPED);
+        }
+        for list in lists {
+            let lines = lines.entry(list).or_default();
+            lines.push_str(hash.as_str());
+            lines.push('\n');
+        }
+    }
+    for (list, lines) in lines {
+        let _ = append_lines(&dir.join(DIR), list, &lines);
+    }
+}
+
+fn append_lines(index: &Path, list: &str, lines: &str) -> Result<(), StoreError> {
+    let path = index.join(list);
+    let open = || OpenOptions::new().append(true).create(true).open(&path);
+    let opened = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            disk::make_dir(index)?;
+            open()
+        }
+        opened => opened,
+    };
+    opened
+        .and_then(|mut file| file.write_all(lines.as_bytes()))
+        .map_err(io_error("append to", &path))
+}
+
+/// Returns the nodes of a type, sorted, and repairs the index where it does not agree with the directory.
+pub(crate) fn of_type(dir: &Path, type_hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
+    let found = load(dir);
+    let mut types = found.types;
+    let nodes: BTreeSet<CasRef> = disk::list(dir)?.into_iter().collect();
+    types.retain(|hash, _| nodes.contains(hash));
+    for hash in nodes {
+        // What the index says about other types is taken on trust, what the caller gets is not.
+        if types.get(&hash).is_none_or(|found| *found == type_hash) {
+            match peek(dir, hash)? {
+                Some(type_hash) => types.insert(hash, type_hash),
+                None => types.remove(&hash),
+            };
+        }
+    }
+    let lists = lists(&types);
+    if !found.sound || found.lists != lists {
+        // A store that cannot be written can still be read.
+        let _ = replace(dir, &lists);
+    }
+    Ok(types
+        .into_iter()
+        .filter(|(_, found)| *found == type_hash)
+        .map(|(hash, _)| hash)
+        .collect())
+}
+
+/// Writes the index anew from the nodes alone, and returns how many there are.
+pub(crate) fn rebuild(dir: &Path) -> Result<usize, StoreError> {
+    let mut types = BTreeMap::new();
+    for hash in disk::list(dir)? {
+        if let Some(type_hash) = peek(dir, hash)? {
+            types.insert(hash, type_hash);
+        }
+    }
+    replace(dir, &lists(&types))?;
+    Ok(types.len())
+}
+
+/// Returns the type that the file of the node names; `None` if it is damaged or gone.
+fn peek(dir: &Path, hash: CasRef) -> Result<Option<CasRef>, StoreError> {
+    Ok(node::peek_type(&disk::read_start(dir, hash, TYPE_BYTES)?))
+}
+
+/// What the files of the index say.
+struct Found {
+    /// The type of each node; a node that is listed under two types has none.
+    types: BTreeMap<CasRef, CasRef>,
+    lists: Lists,
+    /// Whether every line is a hash that occurs once in its file.
+    sound: bool,
+}
+
+fn load(dir: &Path) -> Found {
+    let index = dir.join(DIR);
+    let mut found = Found {
+        types: BTreeMap::new(),
+        lists: Lists::new(),
+        sound: true,
+    };
+    for name in disk::names(&index).unwrap_or_default() {
+        let bytes = fs::read(index.join(&name)).unwrap_or_default();
+        let (hashes, sound) = parse(&bytes);
+        found.sound &= sound;
+        found.lists.insert(name, hashes);
+    }
+    let mut contradicting = BTreeSet::new();
+    for (name, hashes) in &found.lists {
+        let Ok(type_hash) = name.parse() else {
+            continue;
+        };
+        for hash in hashes {
+            if found.types.insert(*hash, type_hash).is_some() {
+                contradicting.insert(*hash);
+            }
+        }
+    }
+    found.types.retain(|hash, _| !contradicting.contains(hash));
+    found
+}
+
+/// Returns the hashes in a file of the index, and whether it is exactly one line for each.
+fn parse(bytes: &[u8]) -> (BTreeSet<CasRef>, bool) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut hashes = BTreeSet::new();
+    let mut sound = text.is_empty() || text.ends_with('\n');
+    for line in text.lines() {
+        sound &= line.parse().is_ok_and(|hash| hashes.insert(hash));
+    }
+    (hashes, sound)
+}
+
+/// Returns what the files of the index should say about nodes of these types.
+fn lists(types: &BTreeMap<CasRef, CasRef>) -> Lists {
+    let mut lists = Lists::new();
+    for (hash, type_hash) in types {
+        let mut add = |name: &str| lists.entry(name.to_owned()).or_default().insert(*hash);
+        add(type_hash.as_str());
+        if hash == type_hash {
+            add(SELF_TYPED);
+        }
+    }
+    lists
+}
+
+/// Makes the files of the index say this and nothing else.
+fn replace(dir: &Path, lists: &Lists) -> Result<(), StoreError> {
+    let index = dir.join(DIR);
+    disk::make_dir(&index)?;
+    for name in disk::names(&index)? {
+        if !lists.contains_key(&name) {
+            remove(&index.join(name))?;
+        }
+    }
+    for (name, hashes) in lists {
+        let lines: String = hashes.iter().map(|hash| format!("{hash}\n")).collect();
+        let path = index.join(name);
+        let file = disk::write_temp(&index, name, lines.as_bytes())?;
+        file.persist(&path)
+            .map_err(|error| io_error("replace", &path)(error.error))?;
+    }
+    Ok(())
+}
+
+fn remove(path: &PathBuf) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,65 @@
+//! Comparing payloads with a schema.
+
+use jsonschema::{Draft, PatternOptions};
+use serde_json::Value;
+use uwf_protocol::ids::CasRef;
+
+use super::check::{SchemaError, kind_of};
+use super::explain::explain;
+use super::{REF_FORMAT, Violation};
+
+/// How often a pattern may go back before it counts as not matching; keeps hostile patterns below a
+/// millisecond or so.
+const BACKTRACK_LIMIT: usize = 20_000;
+/// How many bytes a compiled pattern may take.
+const PATTERN_BYTES: usize = 1 << 20;
+/// How many violations are listed at most.
+const MAX_VIOLATIONS: usize = 50;
+
+/// A schema that is ready for use.
+#[derive(Debug, Clone)]
+pub struct Validator(jsonschema::Validator);
+
+impl Validator {
+    /// Returns the validator of a schema.
+    ///
+    /// # Errors
+    /// [`SchemaError::NotAnObject`], or [`SchemaError::Unusable`] for a pattern that is no regular
+    /// expression, a negative length and the like.
+    pub fn new(schema: &Value) -> Result<Self, SchemaError> {
+        if !schema.is_object() {
+            return Err(SchemaError::NotAnObject {
+                at: String::new(),
+                found: kind_of(schema),
+            });
+        }
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACK_LIMIT)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES);
+        jsonschema::options()
+            .with_draft(Draft::Draft7)
+            .with_format(REF_FORMAT, |text: &str| text.parse::<CasRef>().is_ok())
+            .should_validate_formats(true)
+            .should_ignore_unknown_formats(true)
+            .with_pattern_options(patterns)
+            .build(schema)
+            .map(Self)
+            .map_err(|error| SchemaError::Unusable {
+                at: error.instance_path().as_str().to_owned(),
+                message: error.to_string(),
+            })
+    }
+
+    /// Compares a value with the schema.
+    ///
+    /// # Errors
+    /// What does not fit, in no particular order; not more than fifty places.
+    pub fn validate(&self, value: &Value) -> Result<(), Vec<Violation>> {
+        if self.0.is_valid(value) {
+            return Ok(());
+        }
+        let errors = self.0.iter_errors(value).take(MAX_VIOLATIONS);
+        Err(errors.flat_map(|error| explain(&error)).collect())
+    }
+}

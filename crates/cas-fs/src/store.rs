@@ -1,0 +1,242 @@
+//! The store as its users see it: nodes in and out by hash.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas::META;
+
+use crate::batch::{Batch, Durability};
+use crate::error::StoreError;
+use crate::node::Node;
+use crate::schema::{self, Validator};
+use crate::verify::Verified;
+use crate::{bootstrap, disk, graph, index, node, verify};
+
+/// A directory of nodes. Several processes may read and write it at once.
+///
+/// ```
+/// # let dir = tempfile::tempdir()?;
+/// use serde_json::json;
+/// use uwf_protocol::schemas::TEXT;
+///
+/// let store = uwf_cas_fs::Store::open(dir.path().join("cas"));
+/// store.create(0)?;
+/// let hash = store.put(TEXT, &json!("hello"), 0)?;
+/// assert_eq!(hash.as_str(), "95ST8MZ0QTKP9");
+/// assert_eq!(store.get(hash)?.payload, "hello");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Store {
+    dir: Arc<Path>,
+}
+
+impl Store {
+    /// Returns the store in this directory, and touches nothing.
+    #[must_use]
+    pub fn open(dir: impl Into<PathBuf>) -> Self {
+        Self {
+            dir: dir.into().into(),
+        }
+    }
+
+    /// Returns the directory of the store.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Makes the directory, with access for its owner alone, and stores the schemas that every store has.
+    ///
+    /// Costs no more than a look at each name when all is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the disk refuses.
+    pub fn create(&self, now_ms: i64) -> Result<(), StoreError> {
+        bootstrap::create(self, now_ms)
+    }
+
+    /// Reads a node and makes sure that its content has the hash.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`], or [`StoreError::Io`] if the file cannot be read.
+    pub fn get(&self, hash: CasRef) -> Result<Node, StoreError> {
+        self.find(hash)?.ok_or(StoreError::NotFound { hash })
+    }
+
+    /// Reads a node as [`get`](Store::get) does, with `None` for one that is not there.
+    ///
+    /// # Errors
+    /// [`StoreError::Damaged`], or [`StoreError::Io`] if the file cannot be read.
+    pub fn find(&self, hash: CasRef) -> Result<Option<Node>, StoreError> {
+        let Some(stored) = disk::read(&self.dir, hash)? else {
+            return Ok(None);
+        };
+        match node::check(hash, &stored.bytes) {
+            Ok(checked) => Ok(Some(checked.node)),
+            Err(reason) => Err(StoreError::Damaged {
+                hash,
+                path: stored.path,
+                reason,
+            }),
+        }
+    }
+
+    /// Tells whether there is a file for the node, without looking into it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory cannot be searched.
+    pub fn has(&self, hash: CasRef) -> Result<bool, StoreError> {
+        Ok(disk::locate(&self.dir, hash)?.is_some())
+    }
+
+    /// Returns an empty batch, for several nodes that are to share one wait for the disk.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch::new(self)
+    }
+
+    /// Stores a node, durably, and returns its hash. The payload is not compared with the schema.
+    ///
+    /// # Errors
+    /// Those of [`Batch::put`] and [`Batch::commit`].
+    pub fn put(
+        &self,
+        type_hash: CasRef,
+        payload: &Value,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        self.put_one(type_hash, payload, now_ms, Durability::Durable)
+    }
+
+    /// Stores a node that nobody needs after a power cut, without waiting for the disk.
+    ///
+    /// # Errors
+    /// Those of [`Batch::put`] and [`Batch::commit`].
+    pub fn put_volatile(
+        &self,
+        type_hash: CasRef,
+        payload: &Value,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        self.put_one(type_hash, payload, now_ms, Durability::Volatile)
+    }
+
+    fn put_one(
+        &self,
+        type_hash: CasRef,
+        payload: &Value,
+        now_ms: i64,
+        durability: Durability,
+    ) -> Result<CasRef, StoreError> {
+        let mut batch = self.batch();
+        let hash = batch.put(type_hash, payload, now_ms)?;
+        batch.write(durability)?;
+        Ok(hash)
+    }
+
+    /// Stores a schema, if it is one that the store accepts, and returns its hash.
+    ///
+    /// # Errors
+    /// [`StoreError::NotASchema`], and those of [`put`](Store::put).
+    pub fn put_schema(&self, schema: &Value, now_ms: i64) -> Result<CasRef, StoreError> {
+        schema::check(schema)?;
+        self.put(META, schema, now_ms)
+    }
+
+    /// Stores a node if its payload fits its schema, and returns its hash.
+    ///
+    /// # Errors
+    /// Those of [`validate`](Store::validate) and of [`put`](Store::put).
+    pub fn put_checked(
+        &self,
+        type_hash: CasRef,
+        payload: &Value,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        self.validate(type_hash, payload)?;
+        self.put(type_hash, payload, now_ms)
+    }
+
+    /// Makes sure that a payload fits a schema in the store.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] with everything that does not fit, [`StoreError::NotASchema`] for a payload
+    /// that is to be a schema; [`StoreError::UnusableSchema`] and those of [`get`](Store::get) for the schema.
+    pub fn validate(&self, type_hash: CasRef, payload: &Value) -> Result<(), StoreError> {
+        if type_hash == META {
+            return Ok(schema::check(payload)?);
+        }
+        let validator = self.validator(type_hash)?;
+        validator
+            .validate(payload)
+            .map_err(|violations| StoreError::Invalid {
+                type_hash,
+                violations,
+            })
+    }
+
+    /// Returns the validator of a schema in the store.
+    pub(crate) fn validator(&self, hash: CasRef) -> Result<Validator, StoreError> {
+        let schema = self.get(hash)?.payload;
+        Validator::new(&schema).map_err(|source| StoreError::UnusableSchema { hash, source })
+    }
+
+    /// Makes nodes durable that somebody else has written: their content, then their names.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`], or [`StoreError::Io`] if the disk refuses.
+    pub fn sync(&self, hashes: &[CasRef]) -> Result<(), StoreError> {
+        disk::sync_nodes(&self.dir, hashes)
+    }
+
+    /// Returns the hashes of all nodes, sorted.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory cannot be listed.
+    pub fn all(&self) -> Result<Vec<CasRef>, StoreError> {
+        disk::list(&self.dir)
+    }
+
+    /// Returns the hashes of all nodes of a type, sorted, and repairs the type index where it is wrong.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory or a node cannot be read; trouble with the index is no error.
+    pub fn of_type(&self, type_hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
+        index::of_type(&self.dir, type_hash)
+    }
+
+    /// Returns the nodes that a node refers to, in order of appearance, each once.
+    ///
+    /// # Errors
+    /// Those of [`get`](Store::get), for the node and for its schema.
+    pub fn refs(&self, hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
+        graph::refs(self, hash)
+    }
+
+    /// Returns everything that can be reached from a node over references: breadth-first, the node itself
+    /// first, each once. Nodes that are not in the store are left out.
+    ///
+    /// # Errors
+    /// Those of [`get`](Store::get) except [`StoreError::NotFound`].
+    pub fn walk(&self, root: CasRef) -> Result<Vec<CasRef>, StoreError> {
+        graph::walk(self, root)
+    }
+
+    /// Checks nodes, each in full: its file, its hash, and that its payload fits its schema.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory cannot be read at all; what is wrong with a node is a verdict.
+    pub fn verify(&self, hashes: &[CasRef]) -> Result<Vec<Verified>, StoreError> {
+        verify::verify(self, hashes)
+    }
+
+    /// Writes the type index anew from the nodes, and returns how many nodes it lists.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory cannot be read or the index cannot be written.
+    pub fn reindex(&self) -> Result<usize, StoreError> {
+        index::rebuild(&self.dir)
+    }
+}
