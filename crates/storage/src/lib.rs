@@ -1,1 +1,36 @@
-//! The mutable state under the storage root.
+//! The mutable state under the storage root: where it lies, the three files that say what is current,
+//! locks, the records of a run, the configuration and the logs.
+//!
+//! Nodes are not here: they never change and belong to `uwf-cas-fs`. Nothing here decides what a step does.
+//! [`Env`] is the only thing in the whole program that asks the machine; `files` is the only module of this
+//! crate that writes to the disk.
+
+pub mod config;
+mod config_edit;
+mod config_key;
+mod dotenv;
+mod env;
+mod error;
+mod files;
+mod heads;
+mod history;
+mod lock;
+pub mod log;
+mod process;
+mod process_log;
+mod registry;
+mod root;
+mod run_dir;
+mod state;
+mod yaml;
+
+pub use dotenv::load_dotenv;
+pub use env::Env;
+pub use error::{BadLine, StorageError};
+pub use history::{History, HistoryRecord, Reason};
+pub use lock::ThreadLock;
+pub use process::{is_alive, process_identity};
+pub use process_log::{ProcessLog, Tag};
+pub use root::Root;
+pub use run_dir::RunDir;
+pub use state::{Advance, Archived, Located, Reactivated, State};

@@ -1,0 +1,291 @@
+//! The keys of `config.yaml` that can be set, and what their values must be.
+
+use serde_json::{Map, Value};
+use uwf_util::{suggest, time};
+
+use crate::StorageError;
+
+/// What a value must be.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Text,
+    Duration,
+    Protocol,
+    TextList,
+}
+
+type Fields = &'static [(&'static str, Kind)];
+
+/// What follows a top-level key.
+enum Shape {
+    /// Nothing: the key has the value.
+    Value,
+    /// `<name>.<field>`.
+    Entries(Fields),
+    /// `<purpose>`.
+    Map,
+    /// `<workflow>.<role>`.
+    MapOfMaps,
+}
+
+const PROVIDER: Fields = &[
+    ("baseUrl", Kind::Text),
+    ("apiKey", Kind::Text),
+    ("apiKeyEnv", Kind::Text),
+];
+const MODEL: Fields = &[("provider", Kind::Text), ("name", Kind::Text)];
+const AGENT: Fields = &[
+    ("command", Kind::Text),
+    ("args", Kind::TextList),
+    ("protocol", Kind::Protocol),
+    ("timeout", Kind::Duration),
+    ("idleTimeout", Kind::Duration),
+];
+const TOP: &[(&str, Shape)] = &[
+    ("providers", Shape::Entries(PROVIDER)),
+    ("models", Shape::Entries(MODEL)),
+    ("agents", Shape::Entries(AGENT)),
+    ("agentOverrides", Shape::MapOfMaps),
+    ("modelOverrides", Shape::Map),
+    ("defaultAgent", Shape::Value),
+    ("defaultModel", Shape::Value),
+];
+
+/// A key with the value that it gets.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    key: String,
+    /// The keys from the top of the file to the value.
+    pub(crate) path: Vec<String>,
+    pub(crate) value: Value,
+}
+
+impl Setting {
+    /// Understands a dotted key and a text for it.
+    pub(crate) fn parse(key: &str, value: &str) -> Result<Self, StorageError> {
+        parse_path(key)
+            .and_then(|(path, kind)| Ok((path, parse_value(kind, value)?)))
+            .map(|(path, value)| Self {
+                key: key.to_owned(),
+                path: path.into_iter().map(str::to_owned).collect(),
+                value,
+            })
+            .map_err(|problem| StorageError::ConfigKey {
+                key: key.to_owned(),
+                problem,
+            })
+    }
+
+    /// Sets the value in the data of a file, and makes the mappings that lead to it.
+    pub(crate) fn put_into(&self, data: &mut Value) -> Result<(), StorageError> {
+        let (last, parents) = self.path.split_last().expect("a path has a first key");
+        let mut place = data;
+        for parent in parents {
+            place = self.mapping(place)?.entry(parent).or_insert(Value::Null);
+        }
+        self.mapping(place)?
+            .insert(last.clone(), self.value.clone());
+        Ok(())
+    }
+
+    fn mapping<'a>(
+        &self,
+        place: &'a mut Value,
+    ) -> Result<&'a mut Map<String, Value>, StorageError> {
+        if place.is_null() {
+            *place = Value::Object(Map::new());
+        }
+        place
+            .as_object_mut()
+            .ok_or_else(|| StorageError::ConfigKey {
+                key: self.key.clone(),
+                problem: "a part of it has a value in the file that is no mapping".to_owned(),
+            })
+    }
+}
+
+/// Splits a dotted key. The name in the middle may have dots of its own.
+fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
+    let (top, rest) = match key.split_once('.') {
+        Some((top, rest)) => (top, Some(rest)),
+        None => (key, None),
+    };
+    let Some((_, shape)) = TOP.iter().find(|(name, _)| *name == top) else {
+        return Err(unknown(top, TOP.iter().map(|(name, _)| *name)));
+    };
+    let (path, kind) = match (shape, rest) {
+        (Shape::Value, None) => (vec![top], Kind::Text),
+        (Shape::Value, Some(_)) => return Err(format!("`{top}` is a text and has no keys")),
+        (Shape::Map, Some(purpose)) => (vec![top, purpose], Kind::Text),
+        (Shape::Map, None) => return Err(format!("incomplete: `{top}.<purpose>`")),
+        (Shape::MapOfMaps, rest) => match rest.and_then(|rest| rest.split_once('.')) {
+            Some((workflow, role)) => (vec![top, workflow, role], Kind::Text),
+            None => return Err(format!("incomplete: `{top}.<workflow>.<role>`")),
+        },
+        (Shape::Entries(fields), rest) => match rest.and_then(|rest| rest.rsplit_once('.')) {
+            Some((name, field)) => (vec![top, name, field], kind_of(field, fields)?),
+            None => {
+                let fields = listed(fields.iter().map(|(field, _)| *field));
+                return Err(format!(
+                    "incomplete: `{top}.<name>.<field>`, where the field is one of {fields}"
+                ));
+            }
+        },
+    };
+    if path.iter().any(|segment| segment.is_empty()) {
+        return Err("a part of it is empty".to_owned());
+    }
+    Ok((path, kind))
+}
+
+fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
+    let known = fields.iter().find(|(name, _)| *name == field);
+    known
+        .map(|(_, kind)| *kind)
+        .ok_or_else(|| unknown(field, fields.iter().map(|(name, _)| *name)))
+}
+
+fn parse_value(kind: Kind, text: &str) -> Result<Value, String> {
+    match kind {
+        Kind::Duration if time::parse_duration(text).is_none() => Err(format!(
+            "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
+        )),
+        Kind::Protocol if !matches!(text, "positional" | "named") => Err(format!(
+            "`{text}` is not a protocol: `positional` or `named`"
+        )),
+        Kind::TextList => serde_json::from_str::<Vec<String>>(text)
+            .map(Value::from)
+            .map_err(|error| format!("not a JSON array of texts, such as `[\"-v\"]`: {error}")),
+        Kind::Text | Kind::Duration | Kind::Protocol => Ok(text.into()),
+    }
+}
+
+fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+    let suggestion = suggest::nearest(word, known.clone())
+        .map(|name| format!(", did you mean `{name}`?"))
+        .unwrap_or_default();
+    format!(
+        "`{word}` is not known{suggestion} (valid: {})",
+        listed(known)
+    )
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Says that nothing is at a key, and which key may have been meant.
+pub(crate) fn not_there(data: &Value, key: &str) -> String {
+    let mut keys = Vec::new();
+    collect_keys(data, "", &mut keys);
+    match suggest::nearest(key, keys.iter().map(String::as_str)) {
+        Some(near) => format!("nothing is there, did you mean `{near}`?"),
+        None => "nothing is there".to_owned(),
+    }
+}
+
+fn collect_keys(data: &Value, prefix: &str, keys: &mut Vec<String>) {
+    for (key, value) in data.as_object().into_iter().flatten() {
+        let path = format!("{prefix}{key}");
+        collect_keys(value, &format!("{path}."), keys);
+        keys.push(path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(key: &str, value: &str, path: &[&str], expected: Value) {
+        let setting = Setting::parse(key, value).unwrap();
+        assert_eq!(setting.path, path);
+        assert_eq!(setting.value, expected);
+    }
+
+    fn check_error(key: &str, value: &str, parts: &[&str]) {
+        let error = Setting::parse(key, value).unwrap_err().to_string();
+        for part in parts {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_of_every_shape_are_understood() {
+        check("defaultAgent", "a", &["defaultAgent"], "a".into());
+        check(
+            "providers.p.apiKeyEnv",
+            "K",
+            &["providers", "p", "apiKeyEnv"],
+            "K".into(),
+        );
+        check(
+            "models.gpt-4.1.name",
+            "m",
+            &["models", "gpt-4.1", "name"],
+            "m".into(),
+        );
+        check(
+            "agents.a.args",
+            r#"["x"]"#,
+            &["agents", "a", "args"],
+            serde_json::json!(["x"]),
+        );
+        check(
+            "agents.a.protocol",
+            "named",
+            &["agents", "a", "protocol"],
+            "named".into(),
+        );
+        check(
+            "agents.a.idleTimeout",
+            "10m",
+            &["agents", "a", "idleTimeout"],
+            "10m".into(),
+        );
+        check(
+            "agentOverrides.w.r.x",
+            "a",
+            &["agentOverrides", "w", "r.x"],
+            "a".into(),
+        );
+        check(
+            "modelOverrides.extract",
+            "m",
+            &["modelOverrides", "extract"],
+            "m".into(),
+        );
+    }
+
+    #[test]
+    fn a_wrong_key_is_refused_with_those_that_would_do() {
+        check_error(
+            "provders.x.apiKey",
+            "",
+            &["did you mean `providers`?", "`defaultModel`"],
+        );
+        check_error(
+            "agents.a.arg",
+            "",
+            &["did you mean `args`?", "`idleTimeout`"],
+        );
+        check_error("agents.a", "", &["incomplete", "`command`"]);
+        check_error(
+            "agentOverrides.w",
+            "",
+            &["`agentOverrides.<workflow>.<role>`"],
+        );
+        check_error("modelOverrides", "", &["`modelOverrides.<purpose>`"]);
+        check_error("defaultAgent.x", "", &["has no keys"]);
+        check_error("models..name", "", &["empty"]);
+        check_error("", "", &["is not known"]);
+    }
+
+    #[test]
+    fn a_wrong_value_is_refused() {
+        check_error("agents.a.args", "x", &["JSON array"]);
+        check_error("agents.a.args", "[1]", &["JSON array"]);
+        check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);
+        check_error("agents.a.protocol", "both", &["`positional` or `named`"]);
+    }
+}

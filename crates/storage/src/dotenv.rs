@@ -1,0 +1,173 @@
+//! The `.env` file: `NAME=value` lines with the grammar of the dotenv package, version 16. Values are taken
+//! as they are: a `$` in a secret is a `$`.
+
+use crate::{Root, StorageError, files};
+
+/// Reads the variables of the `.env` file in their order, each once; none if there is no file.
+///
+/// Lines that are no assignments are skipped.
+///
+/// # Errors
+/// [`StorageError::Io`].
+pub fn load_dotenv(root: &Root) -> Result<Vec<(String, String)>, StorageError> {
+    let content = files::read(&root.env_file())?.unwrap_or_default();
+    Ok(parse(&String::from_utf8_lossy(&content)))
+}
+
+fn parse(text: &str) -> Vec<(String, String)> {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut variables: Vec<(String, String)> = Vec::new();
+    while !rest.is_empty() {
+        let Some((name, after)) = name(rest) else {
+            rest = next_line(rest);
+            continue;
+        };
+        let (value, after) = value(after);
+        rest = next_line(after);
+        match variables.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => variables.push((name.to_owned(), value)),
+        }
+    }
+    variables
+}
+
+/// Takes `NAME=` or `NAME: ` off the front, with an `export` before it.
+fn name(text: &str) -> Option<(&str, &str)> {
+    let text = text.trim_start_matches(is_blank);
+    let exported = text
+        .strip_prefix("export")
+        .filter(|after| after.starts_with(is_blank));
+    let text = exported.unwrap_or(text).trim_start_matches(is_blank);
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    let end = text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let (name, after) = text.split_at(end);
+    let value = match after.trim_start_matches(is_blank).strip_prefix('=') {
+        Some(value) => value,
+        None => after
+            .strip_prefix(':')
+            .filter(|value| value.starts_with(is_blank))?,
+    };
+    (!name.is_empty()).then_some((name, value))
+}
+
+/// Takes the value off the front; what remains is in its last line.
+fn value(text: &str) -> (String, &str) {
+    let text = text.trim_start_matches(is_blank);
+    if let Some((value, after)) = quoted(text) {
+        return (value, after);
+    }
+    let end = text.find(['#', '\n']).unwrap_or(text.len());
+    let value = text[..end].trim();
+    (unescape(value, value.chars().next()), &text[end..])
+}
+
+/// Takes a quoted value off the front, which may span lines, if only a comment follows it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let quote = text
+        .chars()
+        .next()
+        .filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    let mut escaped = false;
+    let end = text[1..].find(|c| {
+        let closes = c == quote && !escaped;
+        escaped = c == '\\' && !escaped;
+        closes
+    })?;
+    let (value, after) = (&text[1..=end], &text[end + 2..]);
+    let comment = after.trim_start_matches(is_blank);
+    let alone = comment.is_empty() || comment.starts_with(['#', '\n']);
+    alone.then(|| (unescape(value, Some(quote)), after))
+}
+
+/// Puts line ends in place of their escapes, between double quotes only.
+fn unescape(value: &str, quote: Option<char>) -> String {
+    match quote {
+        Some('"') => value.replace("\\n", "\n").replace("\\r", "\r"),
+        _ => value.to_owned(),
+    }
+}
+
+fn next_line(text: &str) -> &str {
+    text.split_once('\n').map_or("", |(_, next)| next)
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() && c != '\n'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let variables = parse(text);
+        let variables: Vec<_> = variables
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_str()))
+            .collect();
+        assert_eq!(variables, expected, "{text}");
+    }
+
+    #[test]
+    fn assignments_of_all_forms_are_read() {
+        check("A=1\nB = 2 \n\tC=\n", &[("A", "1"), ("B", "2"), ("C", "")]);
+        check(
+            "export A=1\nexported=2\nexport=3",
+            &[("A", "1"), ("exported", "2"), ("export", "3")],
+        );
+        check("A: 1\nB:2\n", &[("A", "1")]);
+        check("a.b-c=1\r\nd=2\r\n", &[("a.b-c", "1"), ("d", "2")]);
+        check("\u{feff}A=1", &[("A", "1")]);
+        check("A=1\nB=2\nA=3\n", &[("A", "3"), ("B", "2")]);
+    }
+
+    #[test]
+    fn comments_end_a_value_unless_it_is_quoted() {
+        check("# A=0\nA=1 # one\nB=a#b\n", &[("A", "1"), ("B", "a")]);
+        check(
+            "A=\"1 # one\" # two\nB='#'#x\n",
+            &[("A", "1 # one"), ("B", "#")],
+        );
+    }
+
+    #[test]
+    fn quotes_keep_blanks_and_only_double_ones_have_line_ends() {
+        check(r#"A=" x "  "#, &[("A", " x ")]);
+        check(r#"A="a\nb""#, &[("A", "a\nb")]);
+        check(r"A='a\nb'", &[("A", r"a\nb")]);
+        check(r"A=`a'b\n`", &[("A", r"a'b\n")]);
+        check("A=\"one\ntwo\"\nB=3", &[("A", "one\ntwo"), ("B", "3")]);
+        check(r#"A={"x": 1}"#, &[("A", r#"{"x": 1}"#)]);
+        check("A='open\nB=2\n", &[("A", "'open"), ("B", "2")]);
+        check("A='x'y\n", &[("A", "'x'y")]);
+        check(r#"A="a\"b""#, &[("A", r#"a\"b"#)]);
+    }
+
+    #[test]
+    fn nothing_is_substituted() {
+        check(
+            "A=1\nKEY=sk-$A-${A}\nQ=\"$A\"\n",
+            &[("A", "1"), ("KEY", "sk-$A-${A}"), ("Q", "$A")],
+        );
+    }
+
+    #[test]
+    fn bad_lines_are_skipped() {
+        check("nonsense\n=1\n!!=2\nA\nB=1\n", &[("B", "1")]);
+        check("", &[]);
+    }
+
+    #[test]
+    fn a_missing_file_has_no_variables() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        assert_eq!(load_dotenv(&root).unwrap(), []);
+        std::fs::write(root.env_file(), "A=1").unwrap();
+        assert_eq!(
+            load_dotenv(&root).unwrap(),
+            [("A".to_owned(), "1".to_owned())]
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! The machine as a value: variables, working directory, clock and randomness. No other code asks for them.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a process knows about the world it was started in.
+///
+/// Variables and directories are captured once; the clock and the randomness are asked at each call, unless
+/// the value was built by hand.
+#[derive(Debug, Clone)]
+pub struct Env {
+    variables: BTreeMap<OsString, OsString>,
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    source: Source,
+}
+
+/// Where time and randomness come from.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    Machine,
+    Fixed { now_ms: i64, random: u128 },
+}
+
+impl Env {
+    /// Captures the environment of this process.
+    ///
+    /// A working directory that was removed is taken as `.`, so that only what needs it fails.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self {
+            variables: std::env::vars_os().collect(),
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            source: Source::Machine,
+        }
+    }
+
+    /// Builds an environment by hand: the home directory is the variable `HOME`, time stands still, and
+    /// every random number is the same.
+    #[must_use]
+    pub fn from_parts(
+        variables: &[(&str, &str)],
+        cwd: impl Into<PathBuf>,
+        now_ms: i64,
+        random: u128,
+    ) -> Self {
+        let variables: BTreeMap<OsString, OsString> = variables
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        let home = variables
+            .get(OsStr::new("HOME"))
+            .filter(|home| !home.is_empty());
+        Self {
+            home: home.map(PathBuf::from),
+            variables,
+            cwd: cwd.into(),
+            source: Source::Fixed { now_ms, random },
+        }
+    }
+
+    /// Adds the variables that are not set yet, as those of a `.env` file.
+    #[must_use]
+    pub fn with_defaults(mut self, variables: &[(String, String)]) -> Self {
+        for (name, value) in variables {
+            self.variables
+                .entry(name.into())
+                .or_insert_with(|| value.into());
+        }
+        self
+    }
+
+    /// Returns the value of a variable; one that is empty, or not Unicode, counts as unset.
+    #[must_use]
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.var_os(name)?.to_str()
+    }
+
+    /// Returns the value of a variable that names a path; an empty one counts as unset.
+    #[must_use]
+    pub fn var_os(&self, name: &str) -> Option<&OsStr> {
+        let value = self.variables.get(OsStr::new(name))?;
+        (!value.is_empty()).then_some(value)
+    }
+
+    /// Tells whether a variable is there at all, be it empty.
+    #[must_use]
+    pub fn is_set(&self, name: &str) -> bool {
+        self.variables.contains_key(OsStr::new(name))
+    }
+
+    /// Returns the working directory.
+    #[must_use]
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// Returns the home directory, if there is one.
+    #[must_use]
+    pub fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// Returns the directories in which programs are looked for, in order. Empty entries of `PATH`, which
+    /// would mean the working directory, are left out.
+    pub fn search_path(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        let path = self.var_os("PATH").unwrap_or_default();
+        std::env::split_paths(path).filter(|directory| !directory.as_os_str().is_empty())
+    }
+
+    /// Returns the time in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> i64 {
+        let Source::Fixed { now_ms, .. } = self.source else {
+            let since_1970 = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            return i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX);
+        };
+        now_ms
+    }
+
+    /// Returns 128 random bits of the kernel.
+    #[must_use]
+    pub fn random(&self) -> u128 {
+        let Source::Fixed { random, .. } = self.source else {
+            let mut bytes = [0; 16];
+            File::open("/dev/urandom")
+                .and_then(|mut source| source.read_exact(&mut bytes))
+                .expect("every Unix has a readable /dev/urandom");
+            return u128::from_ne_bytes(bytes);
+        };
+        random
+    }
+
+    /// Returns the number of this process.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        std::process::id()
+    }
+
+    /// Returns the file of the program that runs, if the system tells.
+    #[must_use]
+    pub fn program(&self) -> Option<PathBuf> {
+        std::env::current_exe().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_variable_counts_as_unset_but_is_there() {
+        let env = Env::from_parts(&[("A", ""), ("B", "b")], "/", 0, 0);
+        assert_eq!(env.var("A"), None);
+        assert!(env.is_set("A"));
+        assert_eq!(env.var("B"), Some("b"));
+        assert!(!env.is_set("C"));
+    }
+
+    #[test]
+    fn defaults_never_replace_what_is_set() {
+        let defaults = [("A", "new"), ("B", "new")].map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let env = Env::from_parts(&[("A", "")], "/", 0, 0).with_defaults(&defaults);
+        assert_eq!(env.var("A"), None);
+        assert_eq!(env.var("B"), Some("new"));
+    }
+
+    #[test]
+    fn the_working_directory_is_never_searched_for_programs() {
+        let env = Env::from_parts(&[("PATH", "/a::/b:")], "/", 0, 0);
+        let path: Vec<_> = env.search_path().collect();
+        assert_eq!(path, [Path::new("/a"), Path::new("/b")]);
+        assert_eq!(Env::from_parts(&[], "/", 0, 0).search_path().count(), 0);
+    }
+
+    #[test]
+    fn the_machine_has_a_clock_and_randomness() {
+        let env = Env::of_process();
+        assert!(env.now_ms() > 1_700_000_000_000);
+        assert_ne!(env.random(), env.random());
+    }
+}

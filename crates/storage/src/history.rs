@@ -1,0 +1,149 @@
+//! The content of `history.jsonl`: a line for each time that a thread ended. Lines are only ever added.
+
+use std::path::Path;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use uwf_protocol::ids::{CasRef, ThreadId};
+
+use crate::BadLine;
+
+/// The end of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HistoryRecord {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow it ran.
+    pub workflow: CasRef,
+    /// The last node of its chain.
+    pub head: CasRef,
+    /// When it ended, in milliseconds since 1970.
+    pub completed_at: i64,
+    /// How it ended; older lines do not say.
+    #[serde(default, deserialize_with = "null_is_completed")]
+    pub reason: Reason,
+}
+
+/// How a thread ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reason {
+    /// It reached the end of its workflow.
+    #[default]
+    Completed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// What the file says, in its order. A thread may be in it more than once: its last line counts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    /// The lines that can be understood.
+    pub records: Vec<HistoryRecord>,
+    /// The others, but for an unfinished last line, which a crash may leave.
+    pub damaged: Vec<BadLine>,
+}
+
+/// Understands the content of the file.
+pub(crate) fn parse(text: &str, path: &Path) -> History {
+    let mut history = History::default();
+    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match serde_json::from_str(line) {
+            Ok(record) => history.records.push(record),
+            Err(_) if !line.ends_with('\n') => {}
+            Err(error) => history.damaged.push(BadLine {
+                path: path.to_owned(),
+                line: number,
+                problem: error.to_string(),
+            }),
+        }
+    }
+    history
+}
+
+/// Returns the last record of a thread. Only lines that name it are looked at.
+pub(crate) fn last_of(text: &str, thread: ThreadId) -> Option<HistoryRecord> {
+    let mut rest = text;
+    while let Some(at) = rest.rfind(thread.as_str()) {
+        let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
+        let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+        match serde_json::from_str::<HistoryRecord>(&text[start..end]) {
+            Ok(record) if record.thread == thread => return Some(record),
+            _ => rest = &text[..start],
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "01J7K9Z000000000000000000A";
+    const B: &str = "01J7K9Z000000000000000000B";
+
+    fn line(thread: &str, completed_at: i64) -> String {
+        format!(
+            r#"{{"thread":"{thread}","workflow":"CTS5P6RD8HMCS","head":"0123456789012","completedAt":{completed_at},"reason":"cancelled"}}"#
+        )
+    }
+
+    fn times(history: &History) -> Vec<i64> {
+        let records = history.records.iter();
+        records.map(|record| record.completed_at).collect()
+    }
+
+    #[test]
+    fn a_record_has_the_keys_of_the_format_in_its_order() {
+        let record: HistoryRecord = serde_json::from_str(&line(A, 7)).unwrap();
+        assert_eq!(record.reason, Reason::Cancelled);
+        assert_eq!(serde_json::to_string(&record).unwrap(), line(A, 7));
+    }
+
+    #[test]
+    fn a_thread_without_a_reason_was_completed() {
+        let absent = line(A, 1).replace(r#","reason":"cancelled""#, r#","later":{}"#);
+        let null = line(A, 2).replace(r#""cancelled""#, "null");
+        let history = parse(&format!("{absent}\n\n{null}\n"), Path::new("h"));
+        assert_eq!(history.damaged, []);
+        assert_eq!(history.records[0].reason, Reason::Completed);
+        assert_eq!(history.records[1].reason, Reason::Completed);
+    }
+
+    #[test]
+    fn a_bad_line_is_reported_and_hides_no_other() {
+        let text = format!("{}\n{{\"thread\n{}\nnonsense", line(A, 1), line(B, 2));
+        let history = parse(&text, Path::new("h"));
+        assert_eq!(times(&history), [1, 2]);
+        let lines: Vec<u64> = history.damaged.iter().map(|bad| bad.line).collect();
+        assert_eq!(lines, [2], "the unfinished last line is no damage");
+    }
+
+    #[test]
+    fn the_last_line_of_a_thread_counts() {
+        let text = format!(
+            "{}\n{}\n{}\n{A} torn\n{}",
+            line(A, 1),
+            line(A, 2),
+            line(B, 3),
+            &line(A, 4)[..60]
+        );
+        let last = |thread: &str| last_of(&text, thread.parse().unwrap());
+        assert_eq!(last(A).unwrap().completed_at, 2);
+        assert_eq!(last(B).unwrap().completed_at, 3);
+        assert_eq!(last("01J7K9Z000000000000000000C"), None);
+    }
+
+    #[test]
+    fn a_complete_last_line_counts_without_its_end() {
+        assert_eq!(times(&parse(&line(A, 5), Path::new("h"))), [5]);
+        assert!(last_of(&line(A, 5), A.parse().unwrap()).is_some());
+    }
+}

@@ -1,0 +1,287 @@
+//! Reading the process logs and throwing old ones away. Writing them is in `process_log`.
+
+use std::fmt;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+use uwf_protocol::ids::ThreadId;
+use uwf_util::time;
+
+use crate::{BadLine, Root, StorageError, files};
+
+/// A day of the calendar, in UTC, such as `2026-11-21`: the name of a log file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(String);
+
+impl Day {
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Day {
+    type Err = StorageError;
+
+    fn from_str(text: &str) -> Result<Self, StorageError> {
+        if time::is_date(text) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(StorageError::Day(text.to_owned()))
+        }
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A log file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogFile {
+    /// The name of the file, without its directory.
+    pub name: String,
+    /// How many bytes it has.
+    pub size: u64,
+    /// The day whose processes it is about.
+    pub day: Day,
+}
+
+/// Which entries are wanted; an empty filter means all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only those about this thread.
+    pub thread: Option<ThreadId>,
+    /// Only those of this process, as entries name it: `<start ms>-<process number>`.
+    pub process: Option<String>,
+    /// Only those in the file of this day.
+    pub day: Option<Day>,
+}
+
+/// The entries that were found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// The entries as they were written, by time.
+    pub entries: Vec<Map<String, Value>>,
+    /// The lines that cannot be understood, but for unfinished last ones.
+    pub damaged: Vec<BadLine>,
+}
+
+/// Returns the log files, newest day first. Files of other names are none.
+///
+/// # Errors
+/// [`StorageError::Io`], as of all functions here.
+pub fn list(root: &Root) -> Result<Vec<LogFile>, StorageError> {
+    let directory = root.logs_dir();
+    let read_error = StorageError::io("read", &directory);
+    let entries = match fs::read_dir(&directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(&read_error)?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(&read_error)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(Ok(day)) = name.strip_suffix(".jsonl").map(str::parse) else {
+            continue;
+        };
+        let size = entry.metadata().map_err(&read_error)?.len();
+        found.push(LogFile { name, size, day });
+    }
+    found.sort_unstable_by(|a, b| b.day.cmp(&a.day));
+    Ok(found)
+}
+
+/// Returns the entries that pass the filter, by time. A line that cannot be understood hides no other.
+///
+/// # Errors
+/// See [`list`].
+pub fn show(root: &Root, filter: &Filter) -> Result<Entries, StorageError> {
+    let mut found = Entries::default();
+    for file in list(root)?.iter().rev() {
+        if filter.day.as_ref().is_none_or(|day| *day == file.day) {
+            read_file(&root.logs_dir().join(&file.name), filter, &mut found)?;
+        }
+    }
+    let time_of = |entry: &Map<String, Value>| text_of(entry, "ts").unwrap_or_default().to_owned();
+    found.entries.sort_by_cached_key(time_of);
+    Ok(found)
+}
+
+/// Removes the files of all days before this one, and returns how many.
+///
+/// # Errors
+/// See [`list`].
+pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
+    let mut removed = 0;
+    for file in list(root)?.iter().filter(|file| file.day < *before) {
+        files::remove(&root.logs_dir().join(&file.name))?;
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+fn read_file(path: &Path, filter: &Filter, found: &mut Entries) -> Result<(), StorageError> {
+    // A file that was cleaned away meanwhile has no entries.
+    let content = files::read(path)?.unwrap_or_default();
+    let lines = content.split_inclusive(|byte| *byte == b'\n');
+    for (number, line) in (1..).zip(lines) {
+        match serde_json::from_slice::<Map<String, Value>>(line) {
+            Ok(entry) if passes(&entry, filter) => found.entries.push(entry),
+            Ok(_) => {}
+            Err(_) if !line.ends_with(b"\n") || line.trim_ascii().is_empty() => {}
+            Err(error) => found.damaged.push(BadLine {
+                path: path.to_owned(),
+                line: number,
+                problem: error.to_string(),
+            }),
+        }
+    }
+    Ok(())
+}
+
+fn passes(entry: &Map<String, Value>, filter: &Filter) -> bool {
+    let thread = filter.thread.as_ref().map(ThreadId::as_str);
+    let process = filter.process.as_deref();
+    thread.is_none_or(|thread| text_of(entry, "thread") == Some(thread))
+        && process.is_none_or(|process| text_of(entry, "pid") == Some(process))
+}
+
+fn text_of<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    entry.get(key)?.as_str()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = "01J7K9Z000000000000000000A";
+
+    fn root_with(logs: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        fs::create_dir(root.logs_dir()).unwrap();
+        for (name, content) in logs {
+            fs::write(root.logs_dir().join(name), content).unwrap();
+        }
+        (temp, root)
+    }
+
+    fn names(root: &Root) -> Vec<String> {
+        let files = list(root).unwrap().into_iter();
+        files.map(|file| file.name).collect()
+    }
+
+    fn messages(found: &Entries) -> Vec<&str> {
+        let entries = found.entries.iter();
+        entries.filter_map(|entry| text_of(entry, "msg")).collect()
+    }
+
+    #[test]
+    fn files_are_listed_newest_first_and_strangers_are_left_out() {
+        let (_temp, root) = root_with(&[
+            ("2026-11-20.jsonl", "12345"),
+            ("2026-11-21.jsonl", ""),
+            ("2026-11-31.jsonl", ""),
+            ("notes.jsonl", ""),
+            (".uwf-temp-abc", ""),
+        ]);
+        assert_eq!(names(&root), ["2026-11-21.jsonl", "2026-11-20.jsonl"]);
+        assert_eq!(list(&root).unwrap()[1].size, 5);
+    }
+
+    #[test]
+    fn without_logs_there_is_nothing_to_show() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().join("none"));
+        assert_eq!(list(&root).unwrap(), []);
+        assert_eq!(show(&root, &Filter::default()).unwrap(), Entries::default());
+    }
+
+    #[test]
+    fn entries_are_filtered_and_come_by_time() {
+        let line = |ts: &str, pid: &str, msg: &str| {
+            format!(r#"{{"ts":"{ts}","pid":"{pid}","msg":"{msg}","thread":"{A}"}}"#) + "\n"
+        };
+        let day = line("2026-11-21T10:00:00.000Z", "1-1", "third")
+            + &line("2026-11-21T09:00:00.000Z", "2-1", "second");
+        let (_temp, root) = root_with(&[
+            ("2026-11-21.jsonl", &day),
+            (
+                "2026-11-20.jsonl",
+                &line("2026-11-20T10:00:00.000Z", "1-1", "first"),
+            ),
+        ]);
+        let check = |filter: Filter, expected: &[&str]| {
+            let found = show(&root, &filter).unwrap();
+            assert_eq!(messages(&found), expected, "{filter:?}");
+        };
+        let all = Filter::default();
+        check(all.clone(), &["first", "second", "third"]);
+        check(
+            Filter {
+                process: Some("1-1".into()),
+                ..all.clone()
+            },
+            &["first", "third"],
+        );
+        check(
+            Filter {
+                day: "2026-11-20".parse().ok(),
+                ..all.clone()
+            },
+            &["first"],
+        );
+        check(
+            Filter {
+                thread: A.parse().ok(),
+                ..all.clone()
+            },
+            &["first", "second", "third"],
+        );
+        let other = "01J7K9Z000000000000000000B".parse().ok();
+        check(
+            Filter {
+                thread: other,
+                ..all
+            },
+            &[],
+        );
+    }
+
+    #[test]
+    fn a_torn_line_hides_no_other() {
+        let text = "{\"ts\":\"1\",\"msg\":\"a\"}\n{\"ts\":\n\n{\"ts\":\"2\",\"msg\":\"b\"}\n{\"to";
+        let (_temp, root) = root_with(&[("2026-11-21.jsonl", text)]);
+        let found = show(&root, &Filter::default()).unwrap();
+        assert_eq!(messages(&found), ["a", "b"]);
+        let lines: Vec<u64> = found.damaged.iter().map(|bad| bad.line).collect();
+        assert_eq!(lines, [2]);
+    }
+
+    #[test]
+    fn cleaning_removes_the_files_of_earlier_days_only() {
+        let (_temp, root) = root_with(&[
+            ("2026-11-19.jsonl", ""),
+            ("2026-11-20.jsonl", ""),
+            ("2026-11-21.jsonl", ""),
+            ("0000.jsonl", ""),
+        ]);
+        assert_eq!(clean(&root, &"2026-11-21".parse().unwrap()).unwrap(), 2);
+        assert_eq!(names(&root), ["2026-11-21.jsonl"]);
+        assert!(root.logs_dir().join("0000.jsonl").exists());
+    }
+
+    #[test]
+    fn only_a_day_of_the_calendar_is_a_day() {
+        for text in ["../x", "2026-13-01", "2026-1-1", "", "2026-11-21/", "z"] {
+            assert!(text.parse::<Day>().is_err(), "{text}");
+        }
+    }
+}

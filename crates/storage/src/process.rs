@@ -1,0 +1,112 @@
+//! Telling processes apart: numbers are used again, a number with its start does not repeat.
+
+use std::fs;
+
+use rustix::process::{Pid, test_kill_process};
+use uwf_protocol::run::ProcessIdentity;
+
+/// Returns who has this process number now; `None` if nobody has, or the system does not tell.
+#[must_use]
+pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
+    Some(ProcessIdentity {
+        pid,
+        started: stat(pid)?.started,
+        boot: boot_id()?,
+    })
+}
+
+/// Tells whether exactly this process still runs. A process that ended and was not yet waited for does not.
+///
+/// Where processes of others are hidden, one that exists under the number is taken for the one meant.
+/// Where the system does not tell processes apart, none is known to run.
+#[must_use]
+pub fn is_alive(identity: &ProcessIdentity) -> bool {
+    if boot_id().as_ref() != Some(&identity.boot) {
+        return false;
+    }
+    match stat(identity.pid) {
+        Some(stat) => stat.started == identity.started && !stat.ended,
+        None => belongs_to_another_user(identity.pid),
+    }
+}
+
+fn belongs_to_another_user(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM))
+}
+
+/// What `/proc/<pid>/stat` says.
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    ended: bool,
+    started: u64,
+}
+
+fn stat(pid: u32) -> Option<Stat> {
+    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Reads fields 3 (state) and 22 (start). Field 2 is the program's name in parentheses, and may have
+/// blanks and parentheses itself.
+fn parse_stat(content: &[u8]) -> Option<Stat> {
+    let name_end = content.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = str::from_utf8(&content[name_end + 1..])
+        .ok()?
+        .split_ascii_whitespace();
+    let state = fields.next()?;
+    Some(Stat {
+        ended: matches!(state, "Z" | "X" | "x"),
+        started: fields.nth(18)?.parse().ok()?,
+    })
+}
+
+fn boot_id() -> Option<String> {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(id.trim_end().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let stat = b"7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20\n";
+        let expected = Stat {
+            ended: false,
+            started: 4242,
+        };
+        assert_eq!(parse_stat(stat), Some(expected));
+        assert_eq!(parse_stat(b"7 (a) R 1"), None);
+        assert_eq!(parse_stat(b""), None);
+    }
+
+    #[test]
+    fn a_process_is_alive_until_it_ends_even_if_nobody_waits_for_it() {
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let identity = process_identity(child.id()).unwrap();
+        assert!(is_alive(&identity));
+        drop(child.stdin.take());
+        while is_alive(&identity) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        child.wait().unwrap();
+        assert!(!is_alive(&identity));
+    }
+
+    #[test]
+    fn another_process_under_the_same_number_is_not_the_one_meant() {
+        let me = process_identity(std::process::id()).unwrap();
+        assert!(is_alive(&me));
+        let mut earlier = me.clone();
+        earlier.started -= 1;
+        assert!(!is_alive(&earlier));
+        let mut before_restart = me;
+        before_restart.boot = "another".into();
+        assert!(!is_alive(&before_restart));
+    }
+}

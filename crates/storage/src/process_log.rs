@@ -1,0 +1,209 @@
+//! Writing the process log: what a command did, for those who look for the cause of something later.
+//! Reading it is in `log`.
+
+use std::cell::OnceCell;
+use std::fs::File;
+use std::io::Write;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_util::{base32, time};
+
+use crate::{Env, Root, files};
+
+/// How many characters of a value are kept: enough to recognise a text, too few to leak a prompt.
+const VALUE_CHARS: usize = 200;
+
+/// The name of one place in the code that logs: 8 Crockford digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tag(&'static str);
+
+impl Tag {
+    /// Returns the tag with these digits. Make it a `const`, so that a wrong tag does not compile:
+    ///
+    /// ```
+    /// const STARTED: uwf_storage::Tag = uwf_storage::Tag::new("W9F3RK2M");
+    /// assert_eq!(STARTED.as_str(), "W9F3RK2M");
+    /// ```
+    /// ```compile_fail
+    /// const WRONG: uwf_storage::Tag = uwf_storage::Tag::new("SILLYTAG"); // I and L are no digits
+    /// ```
+    ///
+    /// # Panics
+    /// On any other text, when it is not evaluated by the compiler.
+    #[must_use]
+    pub const fn new(digits: &'static str) -> Self {
+        let bytes = digits.as_bytes();
+        assert!(bytes.len() == 8, "a tag has 8 digits");
+        let mut index = 0;
+        while index < bytes.len() {
+            assert!(
+                base32::is_digit(bytes[index]),
+                "a tag has upper-case Crockford digits only: no I, L, O, U"
+            );
+            index += 1;
+        }
+        Self(digits)
+    }
+
+    /// Returns the digits.
+    #[must_use]
+    pub const fn as_str(&self) -> &'static str {
+        self.0
+    }
+}
+
+/// The log of one process, in the file of the UTC day on which it started.
+///
+/// Logging never fails and never makes a command fail: what cannot be written is lost.
+#[derive(Debug)]
+pub struct ProcessLog<'a> {
+    env: &'a Env,
+    path: PathBuf,
+    process: String,
+    thread: Option<ThreadId>,
+    workflow: Option<CasRef>,
+    file: OnceCell<Option<File>>,
+}
+
+impl<'a> ProcessLog<'a> {
+    /// Begins the log of this process; nothing is written before the first entry.
+    #[must_use]
+    pub fn new(root: &Root, env: &'a Env) -> Self {
+        let now_ms = env.now_ms();
+        Self {
+            env,
+            path: root
+                .logs_dir()
+                .join(format!("{}.jsonl", time::date_utc(now_ms))),
+            process: format!("{now_ms}-{}", env.process_id()),
+            thread: None,
+            workflow: None,
+            file: OnceCell::new(),
+        }
+    }
+
+    /// Says which thread all further entries are about, and which workflow, once that is known.
+    pub fn set_subject(&mut self, thread: ThreadId, workflow: Option<CasRef>) {
+        self.thread = Some(thread);
+        self.workflow = workflow;
+    }
+
+    /// Writes an entry. Values are cut after 200 characters; secrets must not be among them.
+    pub fn write(&self, tag: Tag, message: &str, extras: &[(&str, &str)]) {
+        let Some(mut file) = self.file.get_or_init(|| self.open()).as_ref() else {
+            return;
+        };
+        let line = format!("{}\n", self.entry(tag, message, extras));
+        // One write for the whole line, so that processes do not mix theirs.
+        let _ = file.write_all(line.as_bytes());
+    }
+
+    fn open(&self) -> Option<File> {
+        files::open_append(&self.path)
+            .or_else(|error| {
+                files::create_dir(self.path.parent().unwrap_or(&self.path)).map_err(|_| error)?;
+                files::open_append(&self.path)
+            })
+            .ok()
+    }
+
+    fn entry(&self, tag: Tag, message: &str, extras: &[(&str, &str)]) -> Value {
+        let time = time::format_iso(self.env.now_ms());
+        let thread = self
+            .thread
+            .as_ref()
+            .map(|thread| ("thread", thread.as_str()));
+        let workflow = self
+            .workflow
+            .as_ref()
+            .map(|hash| ("workflow", hash.as_str()));
+        let mut entry = Map::new();
+        let known = [
+            ("ts", time.as_str()),
+            ("pid", &self.process),
+            ("tag", tag.as_str()),
+            ("msg", message),
+        ];
+        for (key, value) in known.into_iter().chain(thread).chain(workflow) {
+            entry.insert(key.to_owned(), cut(value));
+        }
+        for (key, value) in extras {
+            entry.entry(*key).or_insert_with(|| cut(value));
+        }
+        Value::Object(entry)
+    }
+}
+
+fn cut(text: &str) -> Value {
+    match text.char_indices().nth(VALUE_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    const TAG: Tag = Tag::new("W9F3RK2M");
+    /// 2026-11-21T23:59:59.999Z
+    const NOW: i64 = 1_795_305_599_999;
+
+    fn env() -> Env {
+        Env::from_parts(&[], "/", NOW, 0)
+    }
+
+    #[test]
+    fn an_entry_is_a_line_of_texts_in_the_file_of_the_day() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().join("root"));
+        let env = env();
+        let mut log = ProcessLog::new(&root, &env);
+        log.write(TAG, "one", &[("extra", "x"), ("tag", "never replaced")]);
+        let thread = "01J7K9Z000000000000000000A".parse().unwrap();
+        log.set_subject(thread, Some("CTS5P6RD8HMCS".parse().unwrap()));
+        log.write(TAG, "two\n", &[]);
+        let path = root.logs_dir().join("2026-11-21.jsonl");
+        let start = format!(
+            r#"{{"ts":"2026-11-21T23:59:59.999Z","pid":"{NOW}-{}","tag":"W9F3RK2M","#,
+            std::process::id()
+        );
+        let expected = format!(
+            "{start}\"msg\":\"one\",\"extra\":\"x\"}}\n\
+             {start}\"msg\":\"two\\n\",\"thread\":\"{thread}\",\"workflow\":\"CTS5P6RD8HMCS\"}}\n"
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_log_that_cannot_be_written_is_no_error() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        fs::write(root.logs_dir(), "in the way").unwrap();
+        let env = env();
+        ProcessLog::new(&root, &env).write(TAG, "lost", &[]);
+        assert_eq!(fs::read_to_string(root.logs_dir()).unwrap(), "in the way");
+    }
+
+    #[test]
+    fn nothing_is_made_before_the_first_entry() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().join("root"));
+        let env = env();
+        drop(ProcessLog::new(&root, &env));
+        assert!(!root.path().exists());
+    }
+
+    #[test]
+    fn long_values_are_cut_between_characters() {
+        assert_eq!(cut(&"é".repeat(200)), "é".repeat(200));
+        assert_eq!(cut(&"é".repeat(201)), format!("{}…", "é".repeat(200)));
+    }
+}

@@ -1,0 +1,54 @@
+//! The content of `registry.yaml`: which workflow a name stands for now. Other programs call the file
+//! `workflows.yaml`, which is read but never written.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use uwf_protocol::ids::CasRef;
+
+use crate::{StorageError, yaml};
+
+/// Understands the content of the file; a name without a hash is left out.
+pub(crate) fn parse(content: &[u8], path: &Path) -> Result<IndexMap<String, CasRef>, StorageError> {
+    let text = yaml::utf8(content, path)?;
+    let names: Option<IndexMap<String, Option<CasRef>>> = yaml::parse_state(text, path)?;
+    let names = names.unwrap_or_default().into_iter();
+    Ok(names
+        .filter_map(|(name, hash)| Some((name, hash?)))
+        .collect())
+}
+
+/// Returns the content for these names, sorted.
+pub(crate) fn render(names: &IndexMap<String, CasRef>) -> String {
+    let mut names = names.clone();
+    names.sort_unstable_keys();
+    yaml::render(&names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_written_sorted_and_read_back() {
+        let hash = |text: &str| text.parse::<CasRef>().unwrap();
+        let names: IndexMap<_, _> = [
+            ("solve-issue".to_owned(), hash("CTS5P6RD8HMCS")),
+            ("no: 1".to_owned(), hash("0123456789012")),
+            ("12".to_owned(), hash("1234567890123")),
+            ("e".to_owned(), hash("12345678901E2")),
+        ]
+        .into();
+        let text = render(&names);
+        assert_eq!(text.lines().last(), Some("solve-issue: CTS5P6RD8HMCS"));
+        assert_eq!(parse(text.as_bytes(), Path::new("r")).unwrap(), names);
+    }
+
+    #[test]
+    fn an_empty_file_has_no_names_and_a_wrong_one_is_an_error() {
+        assert_eq!(parse(b"", Path::new("r")).unwrap().len(), 0);
+        assert_eq!(parse(b"a: null\n", Path::new("r")).unwrap().len(), 0);
+        let error = parse(b"a: CTS5P6RD8HMCS\nb: x\n", Path::new("r")).unwrap_err();
+        assert!(error.to_string().starts_with("`r:2`: "), "{error}");
+    }
+}

@@ -1,0 +1,181 @@
+//! The storage root: which directory it is, and where everything lies under it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use uwf_protocol::ids::ThreadId;
+
+use crate::{Env, RunDir, StorageError, files};
+
+/// The directory that holds everything the program keeps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    path: PathBuf,
+}
+
+impl Root {
+    /// Finds the root: the flag, `UWF_STORAGE_ROOT`, `WORKFLOW_STORAGE_ROOT`, else `.uwf` in the home
+    /// directory. A relative path starts at the working directory. Nothing on the disk is touched.
+    ///
+    /// # Errors
+    /// [`StorageError::EmptyRoot`] for an empty flag, [`StorageError::NoHome`] when nothing names a root.
+    pub fn resolve(flag: Option<&Path>, env: &Env) -> Result<Self, StorageError> {
+        let named = flag.map(Path::as_os_str).or_else(|| {
+            env.var_os("UWF_STORAGE_ROOT")
+                .or_else(|| env.var_os("WORKFLOW_STORAGE_ROOT"))
+        });
+        match named {
+            Some(path) if path.is_empty() => Err(StorageError::EmptyRoot),
+            Some(path) => Ok(Self::at(absolute(path, env))),
+            None => {
+                let home = env.home().ok_or(StorageError::NoHome)?;
+                Ok(Self::at(home.join(".uwf")))
+            }
+        }
+    }
+
+    /// Returns the root at this path, which should be absolute.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the directory, for its owner alone, if it is not there.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn create(&self) -> Result<(), StorageError> {
+        files::create_dir(&self.path)
+    }
+
+    /// Returns the directory of the nodes: `OCAS_DIR`, else `cas` under the root.
+    #[must_use]
+    pub fn cas_dir(&self, env: &Env) -> PathBuf {
+        env.var_os("OCAS_DIR")
+            .map_or_else(|| self.path.join("cas"), |path| absolute(path, env))
+    }
+
+    /// Returns the file of the configuration.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.path.join("config.yaml")
+    }
+
+    /// Returns the file of the variables that agents and model calls get.
+    #[must_use]
+    pub fn env_file(&self) -> PathBuf {
+        self.path.join(".env")
+    }
+
+    /// Returns the file of the active threads.
+    #[must_use]
+    pub fn threads_file(&self) -> PathBuf {
+        self.path.join("threads.yaml")
+    }
+
+    /// Returns the file of the threads that ended.
+    #[must_use]
+    pub fn history_file(&self) -> PathBuf {
+        self.path.join("history.jsonl")
+    }
+
+    /// Returns the file of the workflows that have a name.
+    #[must_use]
+    pub fn registry_file(&self) -> PathBuf {
+        self.path.join("registry.yaml")
+    }
+
+    /// Returns the same file under the name that other programs give it.
+    pub(crate) fn foreign_registry_file(&self) -> PathBuf {
+        self.path.join("workflows.yaml")
+    }
+
+    /// Returns the file whose lock is the state lock.
+    pub(crate) fn state_lock_file(&self) -> PathBuf {
+        self.path.join("locks").join("state.lock")
+    }
+
+    /// Returns the directory of the process logs.
+    #[must_use]
+    pub fn logs_dir(&self) -> PathBuf {
+        self.path.join("logs")
+    }
+
+    /// Returns where the runs of a thread leave their records.
+    #[must_use]
+    pub fn run(&self, thread: ThreadId) -> RunDir {
+        RunDir::at(self.path.join("runs").join(thread.as_str()))
+    }
+}
+
+/// Makes a path absolute; one that is absolute already stays as it is.
+fn absolute(path: &OsStr, env: &Env) -> PathBuf {
+    env.cwd().join(path).components().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn check(flag: Option<&str>, variables: &[(&str, &str)], expected: &str) {
+        let env = Env::from_parts(variables, "/work", 0, 0);
+        let root = Root::resolve(flag.map(Path::new), &env).unwrap();
+        assert_eq!(root.path(), Path::new(expected));
+    }
+
+    #[test]
+    fn the_flag_beats_the_variables_and_these_the_home_directory() {
+        let first = ("UWF_STORAGE_ROOT", "/first");
+        let second = ("WORKFLOW_STORAGE_ROOT", "/second");
+        let home = ("HOME", "/home/me");
+        check(Some("/flag"), &[first, second, home], "/flag");
+        check(None, &[first, second, home], "/first");
+        check(None, &[("UWF_STORAGE_ROOT", ""), second, home], "/second");
+        check(None, &[home], "/home/me/.uwf");
+    }
+
+    #[test]
+    fn a_relative_root_starts_at_the_working_directory() {
+        check(Some("here"), &[], "/work/here");
+        check(Some("./here/."), &[], "/work/here");
+        check(None, &[("UWF_STORAGE_ROOT", "there")], "/work/there");
+    }
+
+    #[test]
+    fn without_any_name_there_is_no_root() {
+        let env = Env::from_parts(&[("HOME", "")], "/work", 0, 0);
+        assert!(matches!(
+            Root::resolve(None, &env),
+            Err(StorageError::NoHome)
+        ));
+        let empty = Root::resolve(Some(Path::new("")), &env);
+        assert!(matches!(empty, Err(StorageError::EmptyRoot)));
+    }
+
+    #[test]
+    fn nodes_lie_under_the_root_unless_a_variable_says_otherwise() {
+        let root = Root::at("/root".into());
+        let env = |value| Env::from_parts(&[("OCAS_DIR", value)], "/work", 0, 0);
+        assert_eq!(root.cas_dir(&env("")), Path::new("/root/cas"));
+        assert_eq!(root.cas_dir(&env("/cas")), Path::new("/cas"));
+        assert_eq!(root.cas_dir(&env("cas")), Path::new("/work/cas"));
+    }
+
+    #[test]
+    fn a_new_root_is_for_its_owner_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().join("a/b"));
+        root.create().unwrap();
+        root.create().unwrap();
+        let mode = root.path().metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+}

@@ -1,0 +1,239 @@
+//! The records that a run of a thread leaves: small files under `runs/<thread>`, of which only the pending
+//! record has to survive a power cut. All can be deleted without losing the thread, so one that cannot be
+//! understood counts as absent.
+
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use uwf_protocol::chain::ChainSummary;
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending};
+
+use crate::StorageError;
+use crate::files::{self, Durability};
+
+const PENDING: &str = "pending.json";
+const HOLDER: &str = "holder.json";
+const FAILURE: &str = "failure.json";
+const ATTEMPTS: &str = "attempts.jsonl";
+const SESSIONS: &str = "sessions.json";
+const CHAIN: &str = "chain.json";
+
+/// How many failed attempts are kept.
+const ATTEMPTS_KEPT: usize = 50;
+
+/// The sessions of agents: role → agent → session.
+type Sessions = IndexMap<RoleName, IndexMap<String, String>>;
+
+/// The directory of the runs of one thread. Who writes here holds the thread's lock, or is the agent that
+/// its holder started.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+impl RunDir {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Returns the directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the directory, durably, if it is not there. Writing a record does that too.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`], as of every call that writes.
+    pub fn create(&self) -> Result<(), StorageError> {
+        files::create_dir(&self.path)
+    }
+
+    /// Returns the file that is locked while a step runs.
+    #[must_use]
+    pub fn lock_file(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// Returns the file that gets the agent's stdout.
+    #[must_use]
+    pub fn stdout_file(&self) -> PathBuf {
+        self.path.join("stdout")
+    }
+
+    /// Returns the file that gets the agent's stderr.
+    #[must_use]
+    pub fn stderr_file(&self) -> PathBuf {
+        self.path.join("stderr")
+    }
+
+    /// Returns the file that gets the turns of the agent while they happen.
+    #[must_use]
+    pub fn live_file(&self) -> PathBuf {
+        self.path.join("live.jsonl")
+    }
+
+    /// Returns the finished step that waits for its commit.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] if there is a file that cannot be read: what was paid for may be in it.
+    pub fn read_pending(&self) -> Result<Option<Pending>, StorageError> {
+        let content = files::read(&self.path.join(PENDING))?;
+        Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
+    }
+
+    /// Says that a step is finished; durable on return.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_pending(&self, pending: &Pending) -> Result<(), StorageError> {
+        self.write(PENDING, pending, Durability::Durable)
+    }
+
+    /// Removes the record of a finished step.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_pending(&self) -> Result<(), StorageError> {
+        files::remove(&self.path.join(PENDING))
+    }
+
+    /// Returns who runs, or ran, a step; the lock says whether that still holds.
+    #[must_use]
+    pub fn read_holder(&self) -> Option<Holder> {
+        self.read(HOLDER)
+    }
+
+    /// Says who runs a step.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_holder(&self, holder: &Holder) -> Result<(), StorageError> {
+        self.write(HOLDER, holder, Durability::Volatile)
+    }
+
+    /// Removes the name of who ran a step.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_holder(&self) -> Result<(), StorageError> {
+        files::remove(&self.path.join(HOLDER))
+    }
+
+    /// Returns why the agent's own kit gave up.
+    #[must_use]
+    pub fn read_failure(&self) -> Option<KitFailure> {
+        self.read(FAILURE)
+    }
+
+    /// Says why the agent's own kit gives up.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_failure(&self, failure: &KitFailure) -> Result<(), StorageError> {
+        self.write(FAILURE, failure, Durability::Volatile)
+    }
+
+    /// Removes the reason for which the kit gave up.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_failure(&self) -> Result<(), StorageError> {
+        files::remove(&self.path.join(FAILURE))
+    }
+
+    /// Returns the failed attempts that are kept, oldest first.
+    #[must_use]
+    pub fn attempts(&self) -> Vec<Attempt> {
+        let content = files::read(&self.path.join(ATTEMPTS)).ok().flatten();
+        let content = content.unwrap_or_default();
+        let lines = content.split(|byte| *byte == b'\n');
+        lines
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect()
+    }
+
+    /// Adds a failed attempt, and drops the oldest of too many.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn append_attempt(&self, attempt: &Attempt) -> Result<(), StorageError> {
+        let mut attempts = self.attempts();
+        attempts.push(attempt.clone());
+        let surplus = attempts.len().saturating_sub(ATTEMPTS_KEPT);
+        let lines: String = attempts[surplus..]
+            .iter()
+            .map(|one| json(one) + "\n")
+            .collect();
+        self.write_text(ATTEMPTS, &lines, Durability::Volatile)
+    }
+
+    /// Returns the session that an agent had in a role.
+    #[must_use]
+    pub fn session(&self, role: &RoleName, agent: &str) -> Option<String> {
+        let sessions: Sessions = self.read(SESSIONS)?;
+        sessions.get(role)?.get(agent).cloned()
+    }
+
+    /// Remembers the session of an agent in a role, in place of an older one.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn remember_session(
+        &self,
+        role: &RoleName,
+        agent: &str,
+        session: &str,
+    ) -> Result<(), StorageError> {
+        let mut sessions: Sessions = self.read(SESSIONS).unwrap_or_default();
+        let agents = sessions.entry(role.clone()).or_default();
+        agents.insert(agent.to_owned(), session.to_owned());
+        self.write(SESSIONS, &sessions, Durability::Volatile)
+    }
+
+    /// Returns what the chain amounts to, if somebody counted; the caller compares the head.
+    #[must_use]
+    pub fn chain_summary(&self) -> Option<ChainSummary> {
+        self.read(CHAIN)
+    }
+
+    /// Keeps what the chain amounts to.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
+        self.write(CHAIN, summary, Durability::Volatile)
+    }
+
+    fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
+        let content = files::read(&self.path.join(name)).ok()??;
+        serde_json::from_slice(&content).ok()
+    }
+
+    fn write<T: Serialize>(
+        &self,
+        name: &str,
+        record: &T,
+        durability: Durability,
+    ) -> Result<(), StorageError> {
+        self.write_text(name, &json(record), durability)
+    }
+
+    fn write_text(
+        &self,
+        name: &str,
+        text: &str,
+        durability: Durability,
+    ) -> Result<(), StorageError> {
+        self.create()?;
+        files::replace(&self.path.join(name), text.as_bytes(), durability)
+    }
+}
+
+fn json<T: Serialize>(record: &T) -> String {
+    serde_json::to_string(record).expect("a record is plain data with text for keys")
+}

@@ -1,0 +1,276 @@
+//! The state: which threads are active and where their heads are, which ended, which workflows have names.
+//! Every change is made under the state lock and is complete and durable when the call returns.
+
+use std::path::Path;
+
+use indexmap::IndexMap;
+use uwf_protocol::ids::{CasRef, ThreadId};
+
+use crate::files::{self, Durability};
+use crate::heads::Heads;
+use crate::lock::FileLock;
+use crate::{History, HistoryRecord, Root, StorageError, history, registry};
+
+/// The state under a root. It holds nothing: every call reads the files anew.
+#[derive(Debug, Clone, Copy)]
+pub struct State<'a> {
+    root: &'a Root,
+}
+
+/// What became of moving a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Advance {
+    /// It moved.
+    Moved,
+    /// The thread is not active; nothing changed.
+    NotActive,
+    /// The head is this one and not the expected one; nothing changed.
+    HeadIs(CasRef),
+}
+
+/// What became of ending a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Archived {
+    /// It ended.
+    Done,
+    /// The thread was not active; nothing changed.
+    NotActive,
+    /// The head is this one and not the expected one; nothing changed.
+    HeadIs(CasRef),
+}
+
+/// What became of making a thread active again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Reactivated {
+    /// It is active.
+    Done,
+    /// It was active already, with this head; nothing changed.
+    Active(CasRef),
+    /// The thread never ended; nothing changed.
+    NotArchived,
+    /// It ended with this head and not the expected one; nothing changed.
+    HeadIs(CasRef),
+}
+
+/// Where a thread is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Located {
+    /// Among the active threads, with this head.
+    Active(CasRef),
+    /// Among those that ended.
+    Archived(HistoryRecord),
+}
+
+impl<'a> State<'a> {
+    /// Returns the state under a root; touches nothing on the disk.
+    #[must_use]
+    pub fn new(root: &'a Root) -> Self {
+        Self { root }
+    }
+
+    /// Returns all active threads with their heads, sorted by id.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] and [`StorageError::Damaged`], as of every call that reads the state.
+    pub fn heads(&self) -> Result<Vec<(ThreadId, CasRef)>, StorageError> {
+        Ok(self.read_heads()?.all())
+    }
+
+    /// Returns the head of a thread, if it is active.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn head(&self, thread: ThreadId) -> Result<Option<CasRef>, StorageError> {
+        Ok(self.read_heads()?.get(thread))
+    }
+
+    /// Finds a thread, active or ended; one that is in both files is active.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn find(&self, thread: ThreadId) -> Result<Option<Located>, StorageError> {
+        // In this order a thread that is just being archived is never missed.
+        match self.head(thread)? {
+            Some(head) => Ok(Some(Located::Active(head))),
+            None => Ok(self.archived(thread)?.map(Located::Archived)),
+        }
+    }
+
+    /// Adds a thread that is not active yet.
+    ///
+    /// # Errors
+    /// [`StorageError::ThreadExists`], and those of [`heads`](Self::heads).
+    pub fn insert(&self, thread: ThreadId, head: CasRef) -> Result<(), StorageError> {
+        let _lock = self.lock()?;
+        let mut heads = self.read_heads()?;
+        if heads.get(thread).is_some() {
+            return Err(StorageError::ThreadExists(thread));
+        }
+        heads.set(thread, head);
+        self.write_heads(&heads)
+    }
+
+    /// Moves the head of a thread, provided that it is where the caller saw it.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn advance(
+        &self,
+        thread: ThreadId,
+        from: CasRef,
+        to: CasRef,
+    ) -> Result<Advance, StorageError> {
+        let _lock = self.lock()?;
+        let mut heads = self.read_heads()?;
+        match heads.get(thread) {
+            None => return Ok(Advance::NotActive),
+            Some(head) if head != from => return Ok(Advance::HeadIs(head)),
+            Some(_) => heads.set(thread, to),
+        }
+        self.write_heads(&heads)?;
+        Ok(Advance::Moved)
+    }
+
+    /// Ends a thread whose head is that of the record.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn archive(&self, record: &HistoryRecord) -> Result<Archived, StorageError> {
+        Ok(match self.advance_and_archive(record.head, record)? {
+            Advance::Moved => Archived::Done,
+            Advance::NotActive => Archived::NotActive,
+            Advance::HeadIs(head) => Archived::HeadIs(head),
+        })
+    }
+
+    /// Moves the head of a thread to that of the record and ends the thread there, at once.
+    ///
+    /// If this is interrupted, the thread is still active with its old head, and the call can be repeated.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn advance_and_archive(
+        &self,
+        from: CasRef,
+        record: &HistoryRecord,
+    ) -> Result<Advance, StorageError> {
+        let _lock = self.lock()?;
+        let mut heads = self.read_heads()?;
+        match heads.get(record.thread) {
+            None => return Ok(Advance::NotActive),
+            Some(head) if head != from => return Ok(Advance::HeadIs(head)),
+            Some(_) => heads.remove(record.thread),
+        }
+        // The history comes first: a crash in between leaves the thread in both files, never in none.
+        self.record_end(record)?;
+        self.write_heads(&heads)?;
+        Ok(Advance::Moved)
+    }
+
+    /// Makes a thread active again that ended with this head. Its history stays as it is.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn reactivate(&self, thread: ThreadId, head: CasRef) -> Result<Reactivated, StorageError> {
+        let _lock = self.lock()?;
+        let mut heads = self.read_heads()?;
+        if let Some(active) = heads.get(thread) {
+            return Ok(Reactivated::Active(active));
+        }
+        match self.archived(thread)? {
+            None => return Ok(Reactivated::NotArchived),
+            Some(record) if record.head != head => return Ok(Reactivated::HeadIs(record.head)),
+            Some(_) => heads.set(thread, head),
+        }
+        self.write_heads(&heads)?;
+        Ok(Reactivated::Done)
+    }
+
+    /// Returns what the history says, in its order, also of threads that are active again.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`]; lines that cannot be understood are in the result.
+    pub fn history(&self) -> Result<History, StorageError> {
+        let text = self.read_history()?;
+        Ok(history::parse(&text, &self.root.history_file()))
+    }
+
+    /// Returns how a thread ended the last time, whether or not it is active again.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn archived(&self, thread: ThreadId) -> Result<Option<HistoryRecord>, StorageError> {
+        Ok(history::last_of(&self.read_history()?, thread))
+    }
+
+    /// Returns the workflows that have names, those of `workflows.yaml` after those of `registry.yaml`.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn workflows(&self) -> Result<IndexMap<String, CasRef>, StorageError> {
+        let mut names = read_names(&self.root.registry_file())?;
+        for (name, hash) in read_names(&self.root.foreign_registry_file())? {
+            names.entry(name).or_insert(hash);
+        }
+        Ok(names)
+    }
+
+    /// Lets a name stand for this workflow from now on.
+    ///
+    /// # Errors
+    /// See [`heads`](Self::heads).
+    pub fn register(&self, name: &str, hash: CasRef) -> Result<(), StorageError> {
+        let _lock = self.lock()?;
+        let path = self.root.registry_file();
+        let mut names = read_names(&path)?;
+        if names.insert(name.to_owned(), hash) == Some(hash) {
+            return Ok(());
+        }
+        files::replace(
+            &path,
+            registry::render(&names).as_bytes(),
+            Durability::Durable,
+        )
+    }
+
+    fn lock(&self) -> Result<FileLock, StorageError> {
+        FileLock::acquire(&self.root.state_lock_file())
+    }
+
+    fn read_heads(&self) -> Result<Heads, StorageError> {
+        let path = self.root.threads_file();
+        Heads::parse(files::read(&path)?.unwrap_or_default(), &path)
+    }
+
+    fn write_heads(&self, heads: &Heads) -> Result<(), StorageError> {
+        files::replace(
+            &self.root.threads_file(),
+            heads.as_bytes(),
+            Durability::Durable,
+        )
+    }
+
+    /// Reads the history; bytes that are not text spoil their line only.
+    fn read_history(&self) -> Result<String, StorageError> {
+        let content = files::read(&self.root.history_file())?.unwrap_or_default();
+        Ok(String::from_utf8(content)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+
+    /// Appends a record, unless an interrupted attempt did so already.
+    fn record_end(&self, record: &HistoryRecord) -> Result<(), StorageError> {
+        let recorded = self.archived(record.thread)?;
+        if recorded.is_some_and(|last| (last.head, last.reason) == (record.head, record.reason)) {
+            return Ok(());
+        }
+        let line = serde_json::to_string(record).expect("a record is plain data");
+        files::append_line(&self.root.history_file(), &line)
+    }
+}
+
+fn read_names(path: &Path) -> Result<IndexMap<String, CasRef>, StorageError> {
+    registry::parse(&files::read(path)?.unwrap_or_default(), path)
+}
