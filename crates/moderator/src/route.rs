@@ -4,6 +4,7 @@ use std::cell::LazyCell;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
+use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::nodes::StartNode;
@@ -107,7 +108,9 @@ pub fn route<S>(
             Some(route) => Ok(route),
             None => at.follow_first(&workflow.conditions, edges, start, steps),
         },
-        None => at.suspended_by_answer().ok_or(RouteError::NoEdges { node: at.node }),
+        None => at
+            .suspended_by_answer()
+            .ok_or(RouteError::NoEdges { node: at.node }),
     }
 }
 
@@ -152,7 +155,7 @@ pub fn enter<S>(
 #[must_use]
 pub fn status_of(output: &Value) -> Status {
     let text = |key: &str| output.get(key).and_then(Value::as_str);
-    text("$status")
+    text(STATUS_FIELD)
         .or_else(|| text("status"))
         .map_or_else(Status::unit, Status::new)
 }
@@ -251,10 +254,10 @@ impl Junction<'_> {
                 condition: name.to_owned(),
             });
         };
-        condition::evaluate(&found.expression, history).map_err(|source| RouteError::Condition {
+        condition::evaluate(&found.expression, history).map_err(|problem| RouteError::Condition {
             edge: edge(),
             condition: name.to_owned(),
-            source,
+            problem: Box::new(problem),
         })
     }
 
@@ -292,7 +295,7 @@ impl Junction<'_> {
         if self.status.as_str() != Status::SUSPEND {
             return None;
         }
-        let reason = self.answer.and_then(|answer| answer.get("reason"));
+        let reason = self.answer.and_then(|answer| answer.get(REASON_FIELD));
         let message = reason.map(template::text_of).unwrap_or_default();
         Some(Route::Suspend {
             role: role.clone(),
@@ -319,30 +322,30 @@ impl Junction<'_> {
         source: Option<&str>,
     ) -> Result<Option<String>, RouteError> {
         match source {
-            Some(source) if !source.trim().is_empty() => {
-                self.render(edge, field, source).map(Some)
-            }
+            Some(source) if !source.trim().is_empty() => self.render(edge, field, source).map(Some),
             Some(_) | None => Ok(None),
         }
     }
 
     fn render(&self, edge: &Edge<'_>, field: Field, source: &str) -> Result<String, RouteError> {
         let edge_name = || self.edge_name(edge.key.clone());
-        let parsed = template::parse(source).map_err(|error| RouteError::Template {
+        let parsed = template::parse(source).map_err(|problem| RouteError::Template {
             edge: edge_name(),
             field,
             template: source.to_owned(),
-            source: error,
+            problem: Box::new(problem),
         })?;
         // `$status` can always be used: where the answer has none, it is what was routed by.
-        let routed = json!({ "$status": self.status });
+        let routed = json!({ STATUS_FIELD: self.status });
         let views: Vec<&Value> = [Some(&routed), self.answer].into_iter().flatten().collect();
-        let text = parsed.render(&views).map_err(|error| RouteError::Render {
-            edge: edge_name(),
-            field,
-            template: source.to_owned(),
-            source: error,
-        })?;
+        let text = parsed
+            .render(&views)
+            .map_err(|problem| RouteError::Render {
+                edge: edge_name(),
+                field,
+                template: source.to_owned(),
+                problem: Box::new(problem),
+            })?;
         if text.trim().is_empty() {
             return Err(RouteError::Blank {
                 edge: edge_name(),

@@ -54,7 +54,8 @@ impl fmt::Display for Field {
     }
 }
 
-/// Says why no way out of a node could be taken.
+/// Says why no way out of a node could be taken. The text is whole: it is also shown and stored alone, so
+/// what went wrong in a template or a condition is part of it and not a source of its own.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RouteError {
     /// The graph does not say what follows.
@@ -74,13 +75,17 @@ pub enum RouteError {
         known: Vec<Status>,
     },
     /// A list of edges came to its end without one that could be taken.
-    #[error("none of the edges of `{node}` can be taken: no condition holds and the last edge has one")]
+    #[error(
+        "none of the edges of `{node}` can be taken: no condition holds and the last edge has one"
+    )]
     NoMatch {
         /// The node that the thread is at.
         node: NodeName,
     },
     /// An edge names a condition that the workflow does not have.
-    #[error("the edge `{edge}` needs the condition `{condition}`, which the workflow does not define")]
+    #[error(
+        "the edge `{edge}` needs the condition `{condition}`, which the workflow does not define"
+    )]
     UnknownCondition {
         /// The edge.
         edge: EdgeName,
@@ -88,17 +93,17 @@ pub enum RouteError {
         condition: String,
     },
     /// A condition could not be evaluated.
-    #[error("the condition `{condition}` of the edge `{edge}` failed")]
+    #[error("the condition `{condition}` of the edge `{edge}` failed: {problem}")]
     Condition {
         /// The edge.
         edge: EdgeName,
         /// The condition's name.
         condition: String,
         /// What went wrong.
-        source: ConditionError,
+        problem: Box<ConditionError>,
     },
     /// A template is malformed.
-    #[error("the {field} of the edge `{edge}` is not a template: `{template}`")]
+    #[error("the {field} of the edge `{edge}` is not a template: {problem}: `{}`", shorten(.template))]
     Template {
         /// The edge.
         edge: EdgeName,
@@ -107,10 +112,10 @@ pub enum RouteError {
         /// The template.
         template: String,
         /// What is malformed.
-        source: ParseError,
+        problem: Box<ParseError>,
     },
     /// A template could not be filled in.
-    #[error("the {field} of the edge `{edge}` cannot be filled in: `{template}`")]
+    #[error("the {field} of the edge `{edge}` cannot be filled in: {problem}: `{}`", shorten(.template))]
     Render {
         /// The edge.
         edge: EdgeName,
@@ -119,10 +124,10 @@ pub enum RouteError {
         /// The template.
         template: String,
         /// What is missing.
-        source: RenderError,
+        problem: Box<RenderError>,
     },
     /// A template came out empty.
-    #[error("the {field} of the edge `{edge}` comes out empty: `{template}`")]
+    #[error("the {field} of the edge `{edge}` comes out empty: `{}`", shorten(.template))]
     Blank {
         /// The edge.
         edge: EdgeName,
@@ -158,5 +163,18 @@ fn unknown_status(node: &NodeName, status: &Status, known: &[Status]) -> String 
     match suggest::nearest(status.as_str(), known.iter().map(Status::as_str)) {
         Some(near) => format!("{said}, which has no edge; {edges}; did you mean `{near}`?"),
         None => format!("{said}, which has no edge; {edges}"),
+    }
+}
+
+/// Returns the first line of a template, cut to what fits into a message.
+fn shorten(template: &str) -> String {
+    const LONGEST: usize = 100;
+    let mut lines = template.trim().lines();
+    let line = lines.next().unwrap_or_default();
+    let cut: String = line.chars().take(LONGEST).collect();
+    if cut.len() < line.len() || lines.next().is_some() {
+        format!("{cut}…")
+    } else {
+        cut
     }
 }

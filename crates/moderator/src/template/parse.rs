@@ -64,7 +64,7 @@ impl<'t> Parser<'t> {
     fn tag(&self, start: usize) -> Result<Tag<'t>, ParseError> {
         let inside = start + self.open.len();
         let sigil_at = inside + leading_space(&self.source[inside..]);
-        let (sigil, from, closing) = match self.source[sigil_at..].as_bytes().first() {
+        let (sigil, from, closing) = match self.source.as_bytes().get(sigil_at) {
             Some(b'#') => (Sigil::Begin(When::Present), sigil_at + 1, ""),
             Some(b'^') => (Sigil::Begin(When::Absent), sigil_at + 1, ""),
             Some(b'/') => (Sigil::End, sigil_at + 1, ""),

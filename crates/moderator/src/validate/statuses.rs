@@ -1,0 +1,226 @@
+//! Checks that every status a role may answer with has its edge, and every edge a status.
+
+use std::collections::BTreeSet;
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::ids::{RoleName, Status};
+use uwf_protocol::workflow::{Edges, NodeName, Problem, Target, Workflow};
+
+use super::shape::{Presence, Shape, Texts};
+use super::{quoted, with_suggestion};
+
+/// Returns the problems of all roles whose edges are picked by status.
+pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (node, edges) in &workflow.graph {
+        let (NodeName::Role(role), Edges::ByStatus(targets)) = (node, edges) else {
+            continue;
+        };
+        if let Some(definition) = workflow.roles.get(role) {
+            let keys = keys_of(targets);
+            if !keys.is_empty() {
+                problems.extend(Checked::new(role, &definition.schema, keys).problems());
+            }
+        }
+    }
+    problems
+}
+
+/// Returns the field by which the answers of a role are routed, if the schema has one.
+///
+/// A field that is only called `status` may be plain data: it counts when the edges are named.
+pub(super) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static str> {
+    let names = shape.names();
+    if names.contains(STATUS_FIELD) {
+        Some(STATUS_FIELD)
+    } else if names.contains("status") && keys != [Status::UNIT] {
+        Some("status")
+    } else {
+        None
+    }
+}
+
+/// Returns the keys of a status map, without the suspension that every role has.
+pub(super) fn keys_of(targets: &IndexMap<Status, Target>) -> Vec<&str> {
+    let keys = targets.keys().map(Status::as_str);
+    keys.filter(|key| *key != Status::SUSPEND).collect()
+}
+
+/// A role whose edges are being compared with its schema.
+struct Checked<'w> {
+    role: &'w str,
+    schema: &'w Value,
+    shape: Shape<'w>,
+    keys: Vec<&'w str>,
+}
+
+impl<'w> Checked<'w> {
+    fn new(role: &'w RoleName, schema: &'w Value, keys: Vec<&'w str>) -> Self {
+        Self {
+            role: role.as_str(),
+            schema,
+            shape: Shape::of(schema),
+            keys,
+        }
+    }
+
+    fn problems(&self) -> Vec<Problem> {
+        let mut problems: Vec<Problem> = self.undiscriminated().into_iter().collect();
+        let Some(field) = routing_field(&self.shape, &self.keys) else {
+            if problems.is_empty() {
+                problems.extend(self.without_field());
+            }
+            return problems;
+        };
+        let texts = self.shape.texts(field);
+        if texts.open {
+            problems.push(self.any_text(field));
+            return problems;
+        }
+        let reserved = [Status::UNIT, Status::SUSPEND];
+        let statuses: BTreeSet<&str> = texts.listed.iter().copied().collect();
+        let named: Vec<&str> = statuses
+            .into_iter()
+            .filter(|s| !reserved.contains(s))
+            .collect();
+        if named.len() < 2 {
+            problems.extend(self.one_way_out(named.first().copied(), &texts));
+        } else {
+            if texts.absent && problems.is_empty() {
+                problems.push(self.may_lack(field));
+            }
+            problems.extend(self.many_ways_out(&named, &texts));
+        }
+        problems
+    }
+
+    fn of_schema(&self, message: String) -> Problem {
+        Problem::new(&["roles", self.role, "frontmatter"], message)
+    }
+
+    fn of_edge(&self, key: &str, message: String) -> Problem {
+        Problem::new(&["graph", self.role, key], message)
+    }
+
+    /// Finds variants of `oneOf` that no status tells apart.
+    fn undiscriminated(&self) -> Option<Problem> {
+        self.schema.get("oneOf")?.as_array()?;
+        let field = routing_field(&self.shape, &self.keys).unwrap_or(STATUS_FIELD);
+        let (without, all) = (self.shape.forms_without(field), self.shape.forms());
+        (without > 0).then(|| {
+            self.of_schema(format!(
+                "{without} of the {all} variants of `{}` have no `{field}`: give each a `const` to route by",
+                self.role
+            ))
+        })
+    }
+
+    /// Checks a role that answers without a status: it has one way out.
+    fn without_field(&self) -> Vec<Problem> {
+        let silent = self.shape.presence(STATUS_FIELD) == Presence::Unknown;
+        if silent && self.keys != [Status::UNIT] {
+            return vec![self.any_text(STATUS_FIELD)];
+        }
+        let others = self.keys.iter().filter(|key| **key != Status::UNIT);
+        let mut problems: Vec<Problem> = others
+            .map(|key| {
+                let message = format!(
+                    "`{}` never answers `{key}`: its schema has no `$status`, so only `_` is taken",
+                    self.role
+                );
+                self.of_edge(key, message)
+            })
+            .collect();
+        if !self.keys.contains(&Status::UNIT) {
+            let message = format!("`{}` has no `$status`, and no edge `_`", self.role);
+            problems.push(Problem::new(&["graph", self.role], message));
+        }
+        problems
+    }
+
+    fn any_text(&self, field: &str) -> Problem {
+        self.of_schema(format!(
+            "the `{field}` of `{}` may be any text: list its values with `const` or `enum`, so that each has \
+             an edge",
+            self.role
+        ))
+    }
+
+    fn may_lack(&self, field: &str) -> Problem {
+        self.of_schema(format!(
+            "`{}` may answer without `{field}`, which no edge is for: put it in `required`",
+            self.role
+        ))
+    }
+
+    /// Checks a role with at most one status: its edge is called that or `_`.
+    fn one_way_out(&self, status: Option<&str>, texts: &Texts<'_>) -> Vec<Problem> {
+        let legal: Vec<&str> = [Some(Status::UNIT), status].into_iter().flatten().collect();
+        let mut problems = self.never_answered(&legal);
+        let present = self.keys.iter().filter(|key| legal.contains(key)).count();
+        if present == 0 {
+            let message = format!("`{}` has no edge {}", self.role, either(&legal));
+            problems.push(Problem::new(&["graph", self.role], message));
+        }
+        let both_answered = texts.absent || texts.listed.contains(Status::UNIT);
+        if present == 2 && !both_answered {
+            let message = format!(
+                "`{}` has one way out, so {} are the same edge: keep one",
+                self.role,
+                quoted(legal)
+            );
+            problems.push(self.of_edge(Status::UNIT, message));
+        }
+        problems
+    }
+
+    /// Checks a role with several statuses: each has its edge, and there are no others.
+    fn many_ways_out(&self, named: &[&str], texts: &Texts<'_>) -> Vec<Problem> {
+        let unit = texts.listed.contains(Status::UNIT);
+        if self.keys.contains(&Status::UNIT) && !unit && !texts.absent {
+            let message = format!(
+                "`_` is not a status of `{}`, which answers {}: give each its own edge",
+                self.role,
+                quoted(named.iter().copied())
+            );
+            return vec![self.of_edge(Status::UNIT, message)];
+        }
+        let mut legal = named.to_vec();
+        if unit || texts.absent {
+            legal.push(Status::UNIT);
+        }
+        let mut problems = self.never_answered(&legal);
+        let expected = named.iter().copied().chain(unit.then_some(Status::UNIT));
+        let missing: Vec<&str> = expected.filter(|s| !self.keys.contains(s)).collect();
+        if !missing.is_empty() {
+            let message = format!("`{}` has no edge for {}", self.role, quoted(missing));
+            problems.push(Problem::new(&["graph", self.role], message));
+        }
+        problems
+    }
+
+    /// Finds edges for statuses that the schema does not allow.
+    fn never_answered(&self, legal: &[&str]) -> Vec<Problem> {
+        let extra = self.keys.iter().filter(|key| !legal.contains(key));
+        extra
+            .map(|key| {
+                let message = format!(
+                    "`{}` never answers `{key}`: its schema does not allow it",
+                    self.role
+                );
+                let unused = legal
+                    .iter()
+                    .copied()
+                    .filter(|status| !self.keys.contains(status));
+                self.of_edge(key, with_suggestion(message, key, unused))
+            })
+            .collect()
+    }
+}
+
+fn either(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(" or ")
+}

@@ -1,0 +1,250 @@
+//! Checks that templates parse, and that what they name is in the answers of the role before.
+
+use serde_json::Value;
+use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};
+
+use super::shape::{Presence, Shape};
+use super::statuses::{keys_of, routing_field};
+use super::{Edge, edges_of, with_suggestion};
+use crate::template::{self, Name, Part, Template, When};
+
+/// Returns the problems of all templates.
+pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (node, edges) in &workflow.graph {
+        for edge in edges_of(node, edges) {
+            let view = view_of(workflow, node, edges, &edge);
+            for (field, source) in [("prompt", edge.prompt), ("location", edge.location)] {
+                for message in source.map(|text| messages(text, &view)).unwrap_or_default() {
+                    problems.push(edge.problem(field, message));
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// What a template can look at, and how sure it must be.
+struct View<'w> {
+    shape: Shape<'w>,
+    /// Whose answer it is; `None` at `$START`.
+    role: Option<&'w str>,
+    demand: Demand,
+}
+
+/// What the schema must say about a variable.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Demand {
+    /// It is always there: the template must come out.
+    Always,
+    /// It may be there: nobody reads the result, or a condition may have made sure.
+    Possibly,
+}
+
+fn view_of<'w>(
+    workflow: &'w Workflow<Value>,
+    node: &'w NodeName,
+    edges: &'w Edges,
+    edge: &Edge<'w>,
+) -> View<'w> {
+    let NodeName::Role(role) = node else {
+        return View {
+            shape: Shape::nothing(),
+            role: None,
+            demand: Demand::Always,
+        };
+    };
+    let schema = workflow.roles.get(role).map(|role| &role.schema);
+    let mut shape = schema.map_or_else(Shape::unknown, Shape::of);
+    if let (Edges::ByStatus(targets), Some(status)) = (edges, edge.status) {
+        let keys = keys_of(targets);
+        // The lone edge of a role stands for whatever status the role has.
+        if let (Some(field), [_, _, ..]) = (routing_field(&shape, &keys), keys.as_slice()) {
+            let narrowed = shape.with_text(field, status.as_str());
+            if narrowed.forms() > 0 {
+                shape = narrowed;
+            }
+        }
+    }
+    let unread = *edge.to == Destination::End || edge.status.is_none();
+    View {
+        shape,
+        role: Some(role.as_str()),
+        demand: if unread {
+            Demand::Possibly
+        } else {
+            Demand::Always
+        },
+    }
+}
+
+/// Returns what is wrong with one template.
+fn messages(source: &str, view: &View<'_>) -> Vec<String> {
+    let template = match template::parse(source) {
+        Ok(template) => template,
+        Err(error) => return vec![format!("the template has {error}")],
+    };
+    let mut walk = Walk {
+        template: &template,
+        view,
+        scopes: vec![view.shape.clone()],
+        guards: Vec::new(),
+        messages: Vec::new(),
+    };
+    walk.parts(template.parts());
+    walk.messages
+}
+
+/// A walk through a template, with the values that names are looked up in, innermost last.
+struct Walk<'a, 'w> {
+    template: &'a Template<'a>,
+    view: &'a View<'w>,
+    scopes: Vec<Shape<'w>>,
+    /// The names that the sections around say are present.
+    guards: Vec<&'a str>,
+    messages: Vec<String>,
+}
+
+impl<'a, 'w> Walk<'a, 'w> {
+    fn parts(&mut self, parts: &'a [Part<'a>]) {
+        for part in parts {
+            match part {
+                Part::Text(text) => self.text(text),
+                Part::Variable(name) => self.variable(*name),
+                Part::Section { name, when, body } => self.section(*name, *when, body),
+                Part::Partial(name) => {
+                    self.say(*name, "is a partial; templates have none, use `!include`");
+                }
+            }
+        }
+    }
+
+    /// Finds tags of Liquid, which mustache would print as they are.
+    fn text(&mut self, text: &str) {
+        for (at, _) in text.match_indices("{%") {
+            let inside = text[at + 2..].trim_start_matches('-').trim_start();
+            if inside.starts_with(|first: char| first.is_ascii_alphabetic()) {
+                let word: String = inside
+                    .chars()
+                    .take_while(char::is_ascii_alphabetic)
+                    .collect();
+                self.messages.push(format!(
+                    "the Liquid tag `{{% {word} %}}` is not understood: templates are plain mustache"
+                ));
+            }
+        }
+    }
+
+    fn variable(&mut self, name: Name<'a>) {
+        let (presence, _) = self.find(name.text);
+        match presence {
+            Presence::Never => self.undeclared(name),
+            Presence::Sometimes if self.view.demand == Demand::Always => {
+                let text = name.text;
+                let message = format!(
+                    "may be missing from {}: put it in `required`, or write `{{{{#{text}}}}}…{{{{/{text}}}}}` \
+                     around it",
+                    self.answer()
+                );
+                self.say(name, &message);
+            }
+            Presence::Sometimes | Presence::Unknown | Presence::Always => {}
+        }
+    }
+
+    fn section(&mut self, name: Name<'a>, when: When, body: &'a [Part<'a>]) {
+        let (presence, shape) = self.find(name.text);
+        if presence == Presence::Never {
+            self.undeclared(name);
+        }
+        if when == When::Absent {
+            return self.parts(body);
+        }
+        // Inside of a name that does not exist, every other name would only be a second complaint.
+        let inside = if presence == Presence::Never {
+            Some(Shape::unknown())
+        } else {
+            shape.inside()
+        };
+        let depth = self.scopes.len();
+        self.scopes.extend(inside);
+        self.guards.push(name.text);
+        self.parts(body);
+        self.guards.pop();
+        self.scopes.truncate(depth);
+    }
+
+    /// Returns whether a name has a value, and what is known of it.
+    fn find(&self, name: &str) -> (Presence, Shape<'w>) {
+        if self.view.role.is_none() && name != STATUS_FIELD {
+            return (Presence::Never, Shape::nothing());
+        }
+        if name == STATUS_FIELD {
+            return (Presence::Always, Shape::unknown());
+        }
+        if name == "." {
+            let innermost = self.scopes.last().cloned();
+            return (Presence::Always, innermost.unwrap_or_else(Shape::nothing));
+        }
+        let mut path = String::new();
+        let mut found: Option<(Presence, Shape<'w>)> = None;
+        for word in name.split('.') {
+            if found.is_some() {
+                path.push('.');
+            }
+            path.push_str(word);
+            let (so_far, next, shape) = match &found {
+                None => {
+                    let (presence, shape) = self.find_first(word);
+                    (Presence::Always, presence, shape)
+                }
+                Some((so_far, shape)) => (*so_far, shape.presence(word), shape.member(word)),
+            };
+            let guarded = next != Presence::Never && self.guards.contains(&path.as_str());
+            found = Some(if guarded {
+                (Presence::Always, shape.present())
+            } else {
+                (so_far.min(next), shape)
+            });
+        }
+        found.unwrap_or((Presence::Never, Shape::nothing()))
+    }
+
+    /// Looks a first word up from the innermost value outwards.
+    fn find_first(&self, word: &str) -> (Presence, Shape<'w>) {
+        let mut found = (Presence::Never, Shape::nothing());
+        for scope in self.scopes.iter().rev() {
+            let presence = scope.presence(word);
+            if found.0 == Presence::Never && presence != Presence::Never {
+                found.1 = scope.member(word);
+            }
+            found.0 = found.0.max(presence);
+        }
+        found
+    }
+
+    fn undeclared(&mut self, name: Name<'a>) {
+        if self.view.role.is_none() {
+            return self.say(name, "has no value: no role has answered before `$START`");
+        }
+        let message = format!("is not in {}", self.answer());
+        let first = name.text.split('.').next().unwrap_or_default();
+        let known = self.scopes.iter().rev().flat_map(Shape::names);
+        let message = with_suggestion(message, first, known.filter(|known| *known != first));
+        self.say(name, &message);
+    }
+
+    fn answer(&self) -> String {
+        let role = self.view.role.unwrap_or_default();
+        format!("the answer of `{role}`")
+    }
+
+    fn say(&mut self, name: Name<'_>, message: &str) {
+        let position = self.template.position(name.offset);
+        let text = name.text;
+        self.messages.push(format!(
+            "`{{{{{text}}}}}` at {position} of the template {message}"
+        ));
+    }
+}
