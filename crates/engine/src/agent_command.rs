@@ -96,6 +96,15 @@ fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duratio
     }
 }
 
+/// Returns the file of a program: a path as it is, a name from PATH.
+fn find_program(engine: &Engine, command: &str) -> Option<PathBuf> {
+    if command.contains('/') {
+        return Some(engine.env.cwd().join(command));
+    }
+    let mut candidates = engine.env.search_path().map(|directory| directory.join(command));
+    candidates.find(|file| file.is_file())
+}
+
 /// Looks for the command on PATH; a `uwf-<name>` that is only built in is started from this program.
 fn located(
     engine: &Engine,
@@ -108,7 +117,7 @@ fn located(
     let built_in = command
         .strip_prefix("uwf-")
         .filter(|name| engine.built_in_agents.contains(name));
-    match (engine.env.find_program(command), built_in) {
+    match (find_program(engine, command), built_in) {
         (None, Some(name)) => AgentCommand {
             label,
             program: engine.program.clone(),

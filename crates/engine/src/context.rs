@@ -33,6 +33,10 @@ impl Engine {
         thread: Option<ThreadId>,
         workflow: Option<CasRef>,
     ) {
-        ProcessLog::new(&self.root, &self.env).write(tag, message, thread, workflow);
+        let mut log = ProcessLog::new(&self.root, &self.env);
+        if let Some(thread) = thread {
+            log.set_subject(thread, workflow);
+        }
+        log.write(tag, message, &[]);
     }
 }

@@ -86,7 +86,7 @@ fn adopt(
     id: ThreadId,
     head: CasRef,
 ) -> Result<Option<StepReport>, EngineError> {
-    let Some(pending) = run.read_pending() else {
+    let Some(pending) = run.read_pending()? else {
         return Ok(None);
     };
     if pending.head != head {
@@ -145,9 +145,19 @@ pub(crate) fn play(
     };
     run.clear_failure()?;
     engine.log(&thread, tags::AGENT_STARTED, &format!("agent={} role={role}", agent.label));
-    let ending = launch(engine, run, &thread, assignment, &agent, cwd)?;
+    let ending = launch(engine, run, &thread, assignment, &agent, cwd);
     run.clear_holder()?;
-    let (hash, written) = match finished_step(run, &thread, &ending) {
+    let ending = match ending {
+        Ok(Ending::Interrupted(signal)) => return Err(EngineError::Interrupted(signal)),
+        Ok(ending) => ending,
+        Err(LaunchError::Spawn(source)) => {
+            let program = agent.program.display().to_string();
+            let problem = failure::Problem::Spawn { program, source };
+            return Err(failure::record(engine, run, &thread, attempted, problem));
+        }
+        Err(LaunchError::Engine(error)) => return Err(error),
+    };
+    let (hash, written) = match finished_step(run, &thread, &ending)? {
         Ok(found) => found,
         Err(problem) => return Err(failure::record(engine, run, &thread, attempted, problem)),
     };
@@ -170,9 +180,9 @@ fn finished_step(
     run: &RunDir,
     thread: &Thread,
     ending: &Ending,
-) -> Result<(CasRef, Written), failure::Problem> {
-    let pending = run.read_pending().filter(|pending| pending.head == thread.head);
-    match (pending, ending) {
+) -> Result<Result<(CasRef, Written), failure::Problem>, EngineError> {
+    let pending = run.read_pending()?.filter(|pending| pending.head == thread.head);
+    Ok(match (pending, ending) {
         (Some(pending), Ending::Exited(status)) if status.success() => {
             Ok((pending.step, Written::Durably))
         }
@@ -185,7 +195,7 @@ fn finished_step(
             }
         }
         (None, ending) => Err(failure::Problem::of_ending(ending)),
-    }
+    })
 }
 
 fn launch(
@@ -195,7 +205,7 @@ fn launch(
     assignment: &Assignment,
     agent: &AgentCommand,
     cwd: PathBuf,
-) -> Result<Ending, EngineError> {
+) -> Result<Ending, LaunchError> {
     let env = environment(engine, thread, assignment)?;
     let mut args = agent.args.clone();
     args.extend(call_arguments(agent.protocol, thread.id, assignment));
@@ -209,7 +219,7 @@ fn launch(
         limits: agent.limits,
         output: engine.agent_output,
     };
-    let started = |pid: u32| -> Result<(), Start> {
+    let started = |pid: u32| -> Result<(), LaunchError> {
         let Some(own) = process_identity(std::process::id()) else {
             return Ok(());
         };
@@ -219,37 +229,26 @@ fn launch(
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
         })
-        .map_err(|error| Start::Record(error.into()))
+        .map_err(|error| LaunchError::Engine(error.into()))
     };
-    match process::run(&launch, started) {
-        Ok(Ending::Interrupted(signal)) => Err(EngineError::Interrupted(signal)),
-        Ok(ending) => Ok(ending),
-        Err(Start::Record(error)) => Err(error),
-        Err(Start::Spawn(source)) => {
-            let attempted = Attempted {
-                head: thread.head,
-                role: assignment.role.clone(),
-                agent: agent.label.clone(),
-                started_at_ms: engine.env.now_ms(),
-            };
-            let problem = failure::Problem::Spawn {
-                program: agent.program.display().to_string(),
-                source,
-            };
-            Err(failure::record(engine, run, thread, attempted, problem))
-        }
+    process::run(&launch, started)
+}
+
+/// Why an agent could not be started and watched.
+enum LaunchError {
+    Spawn(std::io::Error),
+    Engine(EngineError),
+}
+
+impl From<std::io::Error> for LaunchError {
+    fn from(source: std::io::Error) -> Self {
+        Self::Spawn(source)
     }
 }
 
-/// Why an agent could not be started properly.
-enum Start {
-    Spawn(std::io::Error),
-    Record(EngineError),
-}
-
-impl From<std::io::Error> for Start {
-    fn from(source: std::io::Error) -> Self {
-        Self::Spawn(source)
+impl From<EngineError> for LaunchError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
     }
 }
 

@@ -15,7 +15,7 @@ pub enum EngineError {
     #[error("thread `{0}` does not exist")]
     UnknownThread(ThreadId),
     /// The thread is in the history.
-    #[error("thread `{thread}` has ended ({reason})")]
+    #[error("thread `{thread}` has ended: it is {}", describe_reason(*reason))]
     Ended {
         /// The thread.
         thread: ThreadId,
@@ -182,8 +182,8 @@ impl EngineError {
             Self::Busy { .. } | Self::HeadMoved { .. } => Exit::Busy,
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted(signal) => Exit::Signal(*signal),
-            Self::Store(error) => error.exit(),
-            Self::Storage(error) => error.exit(),
+            Self::Store(error) => store_exit(error),
+            Self::Storage(error) => storage_exit(error),
         }
     }
 
@@ -234,11 +234,79 @@ impl EngineError {
             }
             Self::Interrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
-            Self::Store(error) => return error.hint(),
-            Self::Storage(error) => return error.hint(),
+            Self::Store(error) => return store_hint(error),
+            Self::Storage(error) => return storage_hint(error),
             Self::Io { .. } => return None,
         };
         Some(hint)
+    }
+}
+
+/// Returns the exit code that an error of the content-addressed store means.
+#[must_use]
+pub fn store_exit(error: &StoreError) -> Exit {
+    match error {
+        StoreError::Damaged { .. } | StoreError::Collision { .. } => Exit::Store,
+        StoreError::NotFound { .. }
+        | StoreError::Invalid { .. }
+        | StoreError::NotASchema(_)
+        | StoreError::UnusableSchema { .. }
+        | StoreError::Encode(_)
+        | StoreError::Io { .. } => Exit::Request,
+    }
+}
+
+/// Returns what to type after an error of the content-addressed store.
+#[must_use]
+pub fn store_hint(error: &StoreError) -> Option<String> {
+    let hint = match error {
+        StoreError::NotFound { .. } => "`uwf cas list` shows every node; is `--root` or `OCAS_DIR` another store's?",
+        StoreError::Damaged { .. } => "`uwf cas verify` finds every damaged node; putting the same data again repairs one",
+        StoreError::Collision { .. } => "`uwf cas get <hash>` shows the node that was there first",
+        StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => "`uwf cas schema list` shows the schemas",
+        StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::Io { .. } => return None,
+    };
+    Some(hint.to_owned())
+}
+
+/// Returns the exit code that an error of the mutable state means.
+#[must_use]
+pub fn storage_exit(error: &StorageError) -> Exit {
+    match error {
+        StorageError::Damaged(_) => Exit::Store,
+        StorageError::Io { .. }
+        | StorageError::Invalid { .. }
+        | StorageError::Link { .. }
+        | StorageError::NoHome
+        | StorageError::EmptyRoot
+        | StorageError::ThreadExists(_)
+        | StorageError::NoConfig { .. }
+        | StorageError::ConfigKey { .. }
+        | StorageError::Day(_) => Exit::Request,
+    }
+}
+
+/// Returns what to type after an error of the mutable state.
+#[must_use]
+pub fn storage_hint(error: &StorageError) -> Option<String> {
+    let hint = match error {
+        StorageError::Damaged(_) => "mend or remove that line; nothing is written before",
+        StorageError::NoHome | StorageError::EmptyRoot => "name one with `--root` or `UWF_STORAGE_ROOT`",
+        StorageError::NoConfig { .. } => "`uwf config set agents.<alias>.command <program>` makes one",
+        StorageError::Invalid { .. } => "mend the file; nothing was changed",
+        StorageError::Io { .. }
+        | StorageError::Link { .. }
+        | StorageError::ThreadExists(_)
+        | StorageError::ConfigKey { .. }
+        | StorageError::Day(_) => return None,
+    };
+    Some(hint.to_owned())
+}
+
+fn describe_reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Completed => "completed",
+        Reason::Cancelled => "cancelled",
     }
 }
 

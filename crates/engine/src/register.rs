@@ -100,6 +100,11 @@ fn titled(schema: &Value, title: &str) -> Value {
     schema
 }
 
+/// Returns a key of a JSON pointer as it stands in the document.
+fn unescaped(key: &str) -> String {
+    key.replace("~1", "/").replace("~0", "~")
+}
+
 fn name_problem(path: &Path, name: &str) -> Option<Problem> {
     let expected = project::expected_name(path)?;
     (expected != name).then(|| {
@@ -112,7 +117,7 @@ fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {
     let of_role = |(name, role): (&uwf_protocol::ids::RoleName, &Role<Value>)| {
         let error = schema::check(&role.schema).err()?;
         let mut path = vec!["roles".to_owned(), name.to_string(), "frontmatter".to_owned()];
-        path.extend(error.keys());
+        path.extend(error.pointer().split('/').skip(1).map(unescaped));
         Some(Problem {
             path,
             message: format!("role `{name}`: {error}"),

@@ -2,10 +2,10 @@
 
 use uwf_moderator::{Assignment, Entry, Route, enter};
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{HistoryRecord, State};
+use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
 use crate::cycle::{play, with_thread_locked};
-use crate::thread::{self, Place, Thread};
+use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
 use crate::{Engine, EngineError, StepOptions, tags};
 
@@ -30,12 +30,12 @@ pub fn resume(
 ) -> Result<StepReport, EngineError> {
     with_thread_locked(engine, id, |run| {
         let (thread, assignment) = match thread::find(engine, id)? {
-            Place::Active(head) => {
+            Located::Active(head) => {
                 let thread = Thread::load(&engine.store, id, head)?;
                 let assignment = answer(&thread, options.prompt.as_deref())?;
                 (thread, assignment)
             }
-            Place::Archived(record) => reenter(engine, &record, options.prompt.as_deref())?,
+            Located::Archived(record) => reenter(engine, &record, options.prompt.as_deref())?,
         };
         engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
         play(engine, run, thread, &assignment, &options.step)
@@ -88,6 +88,8 @@ fn reenter(
     if let Some(text) = prompt.map(str::trim).filter(|text| !text.is_empty()) {
         assignment.prompt = format!("{}\n\n{text}", assignment.prompt);
     }
-    State::new(&engine.root).reactivate(record.thread, record.head)?;
-    Ok((thread, assignment))
+    match State::new(&engine.root).reactivate(record.thread, record.head)? {
+        Reactivated::Done => Ok((thread, assignment)),
+        Reactivated::Active(_) | Reactivated::NotArchived | Reactivated::HeadIs(_) => Err(ended()),
+    }
 }

@@ -7,18 +7,10 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::Workflow;
 use uwf_protocol::workflow_stored;
-use uwf_storage::{HistoryRecord, State};
+use uwf_storage::{Located, State};
 
 use crate::chain::{self, Head};
 use crate::{Engine, EngineError};
-
-/// Where a thread id leads.
-pub(crate) enum Place {
-    /// The thread is active and has this head.
-    Active(CasRef),
-    /// The thread has ended.
-    Archived(HistoryRecord),
-}
 
 /// A thread at a head.
 pub(crate) struct Thread {
@@ -91,22 +83,17 @@ impl Thread {
 }
 
 /// Finds the thread among the active ones, then in the history.
-pub(crate) fn find(engine: &Engine, id: ThreadId) -> Result<Place, EngineError> {
-    let state = State::new(&engine.root);
-    if let Some(head) = state.head(id)? {
-        return Ok(Place::Active(head));
-    }
-    match state.archived(id)? {
-        Some(record) => Ok(Place::Archived(record)),
-        None => Err(EngineError::UnknownThread(id)),
-    }
+pub(crate) fn find(engine: &Engine, id: ThreadId) -> Result<Located, EngineError> {
+    State::new(&engine.root)
+        .find(id)?
+        .ok_or(EngineError::UnknownThread(id))
 }
 
 /// Returns the head of an active thread; an ended or unknown thread is an error that says which.
 pub(crate) fn active_head(engine: &Engine, id: ThreadId) -> Result<CasRef, EngineError> {
     match find(engine, id)? {
-        Place::Active(head) => Ok(head),
-        Place::Archived(record) => Err(EngineError::Ended {
+        Located::Active(head) => Ok(head),
+        Located::Archived(record) => Err(EngineError::Ended {
             thread: id,
             reason: record.reason,
         }),

@@ -65,6 +65,21 @@ pub enum SchemaError {
     TooDeep,
 }
 
+impl SchemaError {
+    /// Returns the JSON pointer of the place in the schema; empty is the schema itself.
+    #[must_use]
+    pub fn pointer(&self) -> &str {
+        match self {
+            Self::NotAnObject { at, .. }
+            | Self::UnknownKeyword { at, .. }
+            | Self::WrongForm { at, .. }
+            | Self::UnknownType { at, .. }
+            | Self::Unusable { at, .. } => at,
+            Self::TooDeep => "",
+        }
+    }
+}
+
 /// Makes sure that the value is a schema that the store accepts, and that payloads can be compared with it.
 ///
 /// # Errors

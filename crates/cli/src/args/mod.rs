@@ -1,0 +1,118 @@
+//! The command line: what can be typed, and what it is called elsewhere.
+
+mod cas;
+mod config;
+mod thread;
+mod workflow;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use cas::{CasCommand, SchemaCommand};
+pub use config::{ConfigCommand, LogCommand};
+pub use thread::{
+    ForkArgs, ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
+    ThreadCommand,
+};
+pub use workflow::WorkflowCommand;
+
+use crate::output::Format;
+
+/// A stateless workflow engine for agents: one step per call, every step recorded
+#[derive(Debug, Parser)]
+#[command(name = "uwf", version, arg_required_else_help = true, subcommand_required = true)]
+#[command(after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line · 3 the agent failed\n            4 the store is damaged · 5 busy, try later · 6 suspended, waits for you · 7 ended")]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Look into and write to a content-addressed store
+#[derive(Debug, Parser)]
+#[command(name = "ocas", version, arg_required_else_help = true, subcommand_required = true)]
+pub struct OcasCli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: CasCommand,
+}
+
+impl From<OcasCli> for Cli {
+    fn from(ocas: OcasCli) -> Self {
+        Self {
+            global: ocas.global,
+            command: Command::Cas { command: ocas.command },
+        }
+    }
+}
+
+/// What every command understands.
+#[derive(Debug, Clone, Args)]
+pub struct Global {
+    /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere)
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub format: Option<Format>,
+    /// Keep everything under this folder (unset: $UWF_STORAGE_ROOT, else ~/.uwf)
+    #[arg(long, global = true, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+    /// Show what the agent writes to stderr while it works
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// The nouns and what can be done with them.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start, step, read and end threads
+    #[command(arg_required_else_help = true)]
+    Thread {
+        #[command(subcommand)]
+        command: ThreadCommand,
+    },
+    /// Look at single steps
+    #[command(arg_required_else_help = true)]
+    Step {
+        #[command(subcommand)]
+        command: StepCommand,
+    },
+    /// Register, check and show workflows
+    #[command(arg_required_else_help = true)]
+    Workflow {
+        #[command(subcommand)]
+        command: WorkflowCommand,
+    },
+    /// Look into and write to the content-addressed store
+    #[command(arg_required_else_help = true)]
+    Cas {
+        #[command(subcommand)]
+        command: CasCommand,
+    },
+    /// Read and change the config
+    #[command(arg_required_else_help = true)]
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
+    },
+    /// Read and clean the process log
+    #[command(arg_required_else_help = true)]
+    Log {
+        #[command(subcommand)]
+        command: LogCommand,
+    },
+    /// Run a built-in agent, as `thread step` does
+    Agent {
+        /// The agent: mock or command
+        name: String,
+        /// Its own arguments, then the thread and the role
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Run a bundled workflow from start to end, in a folder of its own
+    Demo {
+        /// Where to put it (unset: a new folder in the temp directory)
+        dir: Option<PathBuf>,
+    },
+}

@@ -1,0 +1,159 @@
+//! `uwf cas …` and `ocas …`.
+
+use std::io::Read;
+
+use serde_json::Value;
+use uwf_cas_fs::{Verdict, hash_of};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas;
+
+use crate::args::{CasCommand, SchemaCommand};
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::text::{
+    ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem, SchemaView,
+    VerifiedView,
+};
+
+pub fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
+    let store = &context.engine.store;
+    let format = context.format;
+    match command {
+        CasCommand::Get { hash, timestamp } => {
+            let node = store.get(hash.parse()?)?;
+            print(&NodeView::new(node, timestamp), format)?;
+        }
+        CasCommand::Put { r#type, data, no_validate } => {
+            put(context, &r#type, &data, no_validate)?;
+        }
+        CasCommand::PutText { text } => {
+            let text = if text == "-" { read_stdin()? } else { text };
+            context.engine.create()?;
+            let now = context.engine.env.now_ms();
+            let hash = store.put(schemas::TEXT, &Value::String(text), now)?;
+            print(&HashView { hash }, format)?;
+        }
+        CasCommand::Hash { r#type, data } => hash(context, &r#type, &data)?,
+        CasCommand::Has { hash } => return has(context, &hash),
+        CasCommand::Refs { hash } => {
+            let refs = store.refs(hash.parse()?)?;
+            print(&RefsView { refs }, format)?;
+        }
+        CasCommand::Walk { hash } => {
+            let hashes = store.walk(hash.parse()?)?;
+            print(&HashesView { hashes }, format)?;
+        }
+        CasCommand::List { r#type } => {
+            let hashes = match r#type {
+                Some(hash) => store.of_type(hash.parse()?)?,
+                None => store.all()?,
+            };
+            print(&HashesView { hashes }, format)?;
+        }
+        CasCommand::Verify { hashes } => return verify(context, &hashes),
+        CasCommand::Reindex => {
+            let nodes = store.reindex()?;
+            print(&ReindexedView { status: "reindexed", nodes }, format)?;
+        }
+        CasCommand::Schema { command } => schema(context, command)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn put(
+    context: &Context,
+    type_hash: &str,
+    data: &str,
+    no_validate: bool,
+) -> Result<(), Failure> {
+    let type_hash: CasRef = type_hash.parse()?;
+    let payload = read_json(data)?;
+    context.engine.create()?;
+    let (store, now) = (&context.engine.store, context.engine.env.now_ms());
+    let hash = if no_validate {
+        store.put(type_hash, &payload, now)?
+    } else if type_hash == schemas::META {
+        store.put_schema(&payload, now)?
+    } else {
+        store.put_checked(type_hash, &payload, now)?
+    };
+    print(&HashView { hash }, context.format)
+}
+
+fn hash(context: &Context, type_hash: &str, data: &str) -> Result<(), Failure> {
+    let type_hash = match type_hash {
+        "-" => None,
+        text => Some(text.parse()?),
+    };
+    let payload = read_json(data)?;
+    let hash = hash_of(type_hash, &payload)
+        .map_err(|error| Failure::request("the data cannot be a node").cause(error))?;
+    print(&HashView { hash }, context.format)
+}
+
+fn has(context: &Context, hash: &str) -> Result<Exit, Failure> {
+    let exists = context.engine.store.has(hash.parse()?)?;
+    print(&ExistsView { exists }, context.format)?;
+    Ok(if exists { Exit::Done } else { Exit::Request })
+}
+
+fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
+    let store = &context.engine.store;
+    let hashes = match hashes {
+        [] => store.all()?,
+        given => given
+            .iter()
+            .map(|hash| hash.parse())
+            .collect::<Result<Vec<CasRef>, _>>()?,
+    };
+    let verified = store.verify(&hashes)?;
+    let sound = verified.iter().all(|node| matches!(node.verdict, Verdict::Ok));
+    print(&VerifiedView::from(verified), context.format)?;
+    Ok(if sound { Exit::Done } else { Exit::Store })
+}
+
+fn schema(context: &Context, command: SchemaCommand) -> Result<(), Failure> {
+    let store = &context.engine.store;
+    match command {
+        SchemaCommand::List => {
+            let mut items = Vec::new();
+            for hash in store.of_type(schemas::META)? {
+                items.push(SchemaItem::new(hash, &store.get(hash)?.payload));
+            }
+            items.sort_by_key(|item| (item.hash != schemas::META, item.hash));
+            print(&items, context.format)
+        }
+        SchemaCommand::Get { hash } => {
+            let node = store.get(hash.parse()?)?;
+            if node.type_hash != schemas::META {
+                return Err(Failure::request(format!("node `{hash}` is not a schema"))
+                    .hint("`uwf cas schema list` shows the schemas"));
+            }
+            print(&SchemaView(node.payload), context.format)
+        }
+    }
+}
+
+/// Reads JSON from the argument itself, from standard input, or from the file that it names.
+fn read_json(data: &str) -> Result<Value, Failure> {
+    let text = match data {
+        "-" => read_stdin()?,
+        inline if serde_json::from_str::<Value>(inline).is_ok() => inline.to_owned(),
+        path => std::fs::read_to_string(path).map_err(|error| {
+            Failure::request(format!("`{path}` is neither JSON nor a file that can be read"))
+                .cause(error)
+        })?,
+    };
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::request("the data is not JSON").cause(error))
+}
+
+fn read_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::request("cannot read standard input").cause(error))?;
+    Ok(text)
+}

@@ -1,0 +1,129 @@
+//! `uwf demo`: a bundled workflow from start to end, with the commands that a person would type.
+//!
+//! The demo types them too: each is this program, run once more.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use uwf_protocol::exit::Exit;
+
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::write;
+
+const WORKFLOW: &str = include_str!("../../../../examples/demo/plan-develop-review.yaml");
+const SCRIPT: &str = include_str!("../../../../examples/demo/script.yaml");
+const WORKFLOW_FILE: &str = "plan-develop-review.yaml";
+const SCRIPT_FILE: &str = "script.yaml";
+/// More cycles than the bundled workflow has: a demo that does not end is a bug.
+const MOST_STEPS: usize = 20;
+
+pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
+    let demo = Demo::create(context, dir)?;
+    write(&format!(
+        "A workflow of three roles, played by a scripted agent, in {}\n",
+        demo.dir.display()
+    ))?;
+    demo.call(&["workflow", "put", WORKFLOW_FILE])?;
+    demo.call(&["config", "set", "agents.script.command", "uwf-mock"])?;
+    let script = serde_json::json!([demo.dir.join(SCRIPT_FILE)]).to_string();
+    demo.call(&["config", "set", "agents.script.args", &script])?;
+    demo.call(&["config", "set", "defaultAgent", "script"])?;
+    let task = "Greet the user by name";
+    let started = demo.call(&["thread", "start", "plan-develop-review", "-p", task])?;
+    let thread = word(&started, "thread")?;
+    for _ in 0..MOST_STEPS {
+        let report = demo.call(&["thread", "step", &thread])?;
+        if report["done"] == Value::Bool(true) {
+            demo.farewell(&thread, &word(&report, "head")?)?;
+            return Ok(Exit::Done);
+        }
+    }
+    Err(Failure::request("the demo did not come to its end"))
+}
+
+/// A folder with a store of its own.
+struct Demo {
+    dir: PathBuf,
+    root: PathBuf,
+    program: PathBuf,
+}
+
+impl Demo {
+    fn create(context: &Context, dir: Option<&Path>) -> Result<Self, Failure> {
+        let engine = &context.engine;
+        let dir = match dir {
+            Some(dir) => engine.env.cwd().join(dir),
+            None => std::env::temp_dir().join(format!("uwf-demo-{:08x}", engine.env.random() as u32)),
+        };
+        let failed = |error: std::io::Error| {
+            Failure::request(format!("cannot make the demo in {}", dir.display())).cause(error)
+        };
+        if dir.join(WORKFLOW_FILE).exists() {
+            return Err(Failure::request(format!("there is a demo in {} already", dir.display()))
+                .hint("name another folder: `uwf demo <dir>`"));
+        }
+        std::fs::create_dir_all(&dir).map_err(failed)?;
+        std::fs::write(dir.join(WORKFLOW_FILE), WORKFLOW).map_err(failed)?;
+        std::fs::write(dir.join(SCRIPT_FILE), SCRIPT).map_err(failed)?;
+        let dir = dir.canonicalize().map_err(failed)?;
+        Ok(Self {
+            root: dir.join("uwf"),
+            dir,
+            program: engine.program.clone(),
+        })
+    }
+
+    /// Shows a command, runs it, shows and returns what it prints.
+    fn call(&self, args: &[&str]) -> Result<Value, Failure> {
+        write(&format!("$ uwf {}", shell_words(args)))?;
+        let output = Command::new(&self.program)
+            .args(args)
+            .args(["--format", "json"])
+            .current_dir(&self.dir)
+            .env("UWF_STORAGE_ROOT", &self.root)
+            .env_remove("OCAS_DIR")
+            .output()
+            .map_err(|error| Failure::request("cannot run this program again").cause(error))?;
+        let printed = String::from_utf8_lossy(&output.stdout);
+        write(&format!("{}\n", printed.trim_end()))?;
+        if !output.status.success() {
+            return Err(Failure::request("a command of the demo failed")
+                .cause(String::from_utf8_lossy(&output.stderr)));
+        }
+        serde_json::from_str(&printed)
+            .map_err(|error| Failure::request("a command of the demo printed no JSON").cause(error))
+    }
+
+    fn farewell(&self, thread: &str, head: &str) -> Result<(), Failure> {
+        write(&format!(
+            "The thread has ended. The reviewer rejected once, and the developer worked twice.\n\
+             Look at it:\n\n  \
+             export UWF_STORAGE_ROOT={root}\n  \
+             uwf thread read {thread}      # the whole story\n  \
+             uwf thread steps {thread}     # one line for each step\n  \
+             uwf step show {head}                     # what one step recorded\n  \
+             uwf cas verify                             # every node against its hash\n  \
+             uwf thread fork <step>                     # go on from any step, in a new thread",
+            root = shell_words(&[&self.root.display().to_string()]),
+        ))
+    }
+}
+
+/// Returns the words as a shell would need them typed.
+fn shell_words(words: &[&str]) -> String {
+    let plain = |word: &str| {
+        word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=+,@".contains(c)) && !word.is_empty()
+    };
+    let quote = |word: &&str| match plain(word) {
+        true => (*word).to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+fn word(data: &Value, key: &str) -> Result<String, Failure> {
+    let found = data[key].as_str().map(str::to_owned);
+    found.ok_or_else(|| Failure::request(format!("a command of the demo printed no `{key}`")))
+}

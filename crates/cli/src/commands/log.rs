@@ -1,0 +1,28 @@
+//! `uwf log …`.
+
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::log::{self, LogFilter};
+
+use crate::args::LogCommand;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::text::DeletedView;
+
+pub fn run(context: &Context, command: LogCommand) -> Result<Exit, Failure> {
+    let root = &context.engine.root;
+    match command {
+        LogCommand::List => print(&log::list(root)?, context.format)?,
+        LogCommand::Show { thread, process, date } => {
+            let thread: Option<ThreadId> = thread.as_deref().map(str::parse).transpose()?;
+            let filter = LogFilter { thread, process, date };
+            print(&log::show(root, &filter)?, context.format)?;
+        }
+        LogCommand::Clean { before } => {
+            let deleted = log::clean(root, &before)?;
+            print(&DeletedView { deleted }, context.format)?;
+        }
+    }
+    Ok(Exit::Done)
+}

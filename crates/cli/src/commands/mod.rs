@@ -1,0 +1,67 @@
+//! One module for each noun of the command line: each calls the engine or the store and returns data.
+
+mod agent;
+mod cas;
+mod config;
+mod demo;
+mod log;
+mod step;
+mod thread;
+mod workflow;
+
+use uwf_cas_fs::Store;
+use uwf_engine::{AgentOutput, Engine};
+use uwf_protocol::exit::Exit;
+use uwf_storage::{Env, Root};
+
+use crate::args::{Command, Global};
+use crate::failure::Failure;
+use crate::output::Format;
+
+/// What every command gets.
+pub struct Context {
+    /// The engine with its root and store.
+    pub engine: Engine,
+    /// How data is printed.
+    pub format: Format,
+}
+
+impl Context {
+    /// Finds the root and the store; nothing is made yet.
+    pub fn new(global: &Global, format: Format, env: Env) -> Result<Self, Failure> {
+        let root = Root::resolve(global.root.as_deref(), &env)?;
+        let store = Store::open(root.cas_dir(&env));
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::request("cannot find this program's own file").cause(error))?;
+        let agent_output = if global.verbose {
+            AgentOutput::Shown
+        } else {
+            AgentOutput::Kept
+        };
+        Ok(Self {
+            engine: Engine {
+                env,
+                root,
+                store,
+                program,
+                built_in_agents: uwf_agents::BUILT_IN,
+                agent_output,
+            },
+            format,
+        })
+    }
+}
+
+/// Runs a command; what it prints is printed when this returns.
+pub fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
+    match command {
+        Command::Thread { command } => thread::run(context, command),
+        Command::Step { command } => step::run(context, command),
+        Command::Workflow { command } => workflow::run(context, command),
+        Command::Cas { command } => cas::run(context, command),
+        Command::Config { command } => config::run(context, command),
+        Command::Log { command } => log::run(context, command),
+        Command::Agent { name, args } => agent::run(context, &name, &args),
+        Command::Demo { dir } => demo::run(context, dir.as_deref()),
+    }
+}

@@ -1,0 +1,55 @@
+//! `uwf step …`, and the commands of `uwf thread …` that are the same.
+
+use uwf_engine::StepReadOptions;
+use uwf_protocol::exit::Exit;
+
+use crate::args::{ForkArgs, StepCommand, StepReadArgs};
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::{print, write, yaml};
+use crate::text::{DetailView, ForkedView};
+
+pub fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
+    match command {
+        StepCommand::List { thread } => list(context, &thread),
+        StepCommand::Show { step } => show(context, &step),
+        StepCommand::Read(args) => read(context, &args),
+        StepCommand::Fork(args) => fork(context, &args),
+    }
+}
+
+pub fn list(context: &Context, thread: &str) -> Result<Exit, Failure> {
+    let steps = uwf_engine::steps(&context.engine, thread.parse()?)?;
+    print(&steps, context.format)?;
+    Ok(Exit::Done)
+}
+
+fn show(context: &Context, step: &str) -> Result<Exit, Failure> {
+    let details = uwf_engine::step_details(&context.engine, step.parse()?)?;
+    print(&DetailView(details), context.format)?;
+    Ok(Exit::Done)
+}
+
+/// Prints what a step recorded as YAML whatever the format, as the seed has it.
+pub fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
+    let details = uwf_engine::step_details(&context.engine, step.parse()?)?;
+    write(&yaml(&details)?)?;
+    Ok(Exit::Done)
+}
+
+fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
+    let step = args.step.parse()?;
+    let document = if args.prompt {
+        uwf_engine::read_step_prompt(&context.engine, step)?
+    } else {
+        uwf_engine::read_step(&context.engine, step, &StepReadOptions { quota: args.quota })?
+    };
+    write(document.trim_end())?;
+    Ok(Exit::Done)
+}
+
+pub fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
+    let forked = uwf_engine::fork(&context.engine, args.step.parse()?)?;
+    print(&ForkedView::from(forked), context.format)?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,149 @@
+//! `uwf thread …`.
+
+use uwf_engine::{
+    Engine, ListFilter, ReadOptions, ResumeOptions, StartOptions, StepOptions, StepReport,
+    ThreadStatus,
+};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_util::{suggest, time};
+
+use crate::args::{ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
+use crate::commands::{Context, step};
+use crate::failure::Failure;
+use crate::output::{print, write};
+use crate::text::{KilledView, StartedView};
+
+pub fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
+    match command {
+        ThreadCommand::Start(args) => start(context, args),
+        ThreadCommand::Step(args) => run_steps(context, &args),
+        ThreadCommand::Show { thread } => show(context, &thread),
+        ThreadCommand::List(args) => list(context, &args),
+        ThreadCommand::Steps { thread } => step::list(context, &thread),
+        ThreadCommand::Read(args) => read(context, &args),
+        ThreadCommand::Fork(args) => step::fork(context, &args),
+        ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
+        ThreadCommand::Kill { thread } => kill(context, &thread),
+        ThreadCommand::Resume(args) => resume(context, args),
+    }
+}
+
+fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
+    let options = StartOptions {
+        prompt: args.prompt,
+        cwd: args.cwd,
+    };
+    let started = uwf_engine::start(&context.engine, &args.workflow, &options)?;
+    print(&StartedView::from(started), context.format)?;
+    Ok(Exit::Done)
+}
+
+/// Does one cycle after the other and prints each result as soon as its step is recorded. A cycle after
+/// which no agent can run is the last one.
+fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
+    let thread: ThreadId = args.thread.parse()?;
+    let options = StepOptions {
+        agent: args.agent.clone(),
+    };
+    for _ in 0..args.count {
+        let report = uwf_engine::step(&context.engine, thread, &options)?;
+        let goes_on = report.standing.status == ThreadStatus::Idle;
+        print_report(context, &report)?;
+        if !goes_on {
+            break;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn print_report(context: &Context, report: &StepReport) -> Result<(), Failure> {
+    if let Some(reason) = &report.blocked_reason {
+        eprintln!("warning: the step is recorded, but the graph gives no next step: {reason}");
+    }
+    print(report, context.format)
+}
+
+fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
+    let view = uwf_engine::show(&context.engine, thread.parse()?)?;
+    print(&view, context.format)?;
+    Ok(Exit::Done)
+}
+
+fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    let filter = filter(&context.engine, args)?;
+    let listed = uwf_engine::list(&context.engine, &filter)?;
+    for warning in &listed.warnings {
+        eprintln!("warning: {warning}");
+    }
+    print(&listed.threads, context.format)?;
+    Ok(Exit::Done)
+}
+
+fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {
+    let now = engine.env.now_ms();
+    let bound = |text: &Option<String>| -> Result<Option<i64>, Failure> {
+        let Some(text) = text else { return Ok(None) };
+        let at = time::parse_filter(text, now).map_err(|error| {
+            Failure::request(error.to_string()).hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
+        })?;
+        Ok(Some(at))
+    };
+    Ok(ListFilter {
+        all: args.all,
+        statuses: args.status.as_deref().map(statuses).transpose()?,
+        after_ms: bound(&args.after)?,
+        before_ms: bound(&args.before)?,
+        skip: args.skip,
+        take: args.take,
+    })
+}
+
+/// Reads a comma list of statuses; `active` alone stands for every status of a thread that has not ended.
+fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
+    if text.trim() == "active" {
+        let active = ThreadStatus::ALL.into_iter().filter(|status| !status.is_ended());
+        return Ok(active.collect());
+    }
+    let word = |word: &str| {
+        let word = word.trim();
+        let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
+        let found = ThreadStatus::ALL.into_iter().find(|status| status.as_str() == word);
+        found.ok_or_else(|| {
+            let failure = Failure::request(format!("`{word}` is not a status"));
+            match suggest::nearest(word, known) {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint(format!("statuses are active, or a list of {}", known.join(", "))),
+            }
+        })
+    };
+    text.split(',').map(word).collect()
+}
+
+fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
+    let before: Option<CasRef> = args.before.as_deref().map(str::parse).transpose()?;
+    let options = ReadOptions {
+        quota: args.quota,
+        before,
+        start: args.start,
+    };
+    let document = uwf_engine::read_thread(&context.engine, args.thread.parse()?, &options)?;
+    write(document.trim_end())?;
+    Ok(Exit::Done)
+}
+
+fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
+    let killed = uwf_engine::kill(&context.engine, thread.parse()?)?;
+    print(&KilledView::from(killed), context.format)?;
+    Ok(Exit::Done)
+}
+
+fn resume(context: &Context, args: ResumeArgs) -> Result<Exit, Failure> {
+    let options = ResumeOptions {
+        prompt: args.prompt,
+        step: StepOptions { agent: args.agent },
+    };
+    let report = uwf_engine::resume(&context.engine, args.thread.parse()?, &options)?;
+    print_report(context, &report)?;
+    Ok(Exit::Done)
+}

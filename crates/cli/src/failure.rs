@@ -1,0 +1,110 @@
+//! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
+
+use uwf_cas_fs::StoreError;
+use uwf_engine::EngineError;
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::IdError;
+use uwf_storage::StorageError;
+
+/// Why a command failed.
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// What happened, in one line.
+    pub what: String,
+    /// Why: one line for each cause, the nearest first.
+    pub causes: Vec<String>,
+    /// What to type next.
+    pub hint: Option<String>,
+}
+
+impl Failure {
+    /// Returns a failure whose request cannot be met.
+    pub fn request(what: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Request,
+            what: what.into(),
+            causes: Vec::new(),
+            hint: None,
+        }
+    }
+
+    /// Adds what to type next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds why it happened.
+    #[must_use]
+    pub fn cause(mut self, cause: impl ToString) -> Self {
+        self.causes.push(cause.to_string());
+        self
+    }
+
+    /// Writes the parts to stderr, each under its own name.
+    pub fn print(&self) {
+        eprintln!("error: {}", self.what);
+        for cause in &self.causes {
+            eprintln!("cause: {}", cause.trim_end());
+        }
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {hint}");
+        }
+    }
+
+    fn of(error: &dyn std::error::Error, exit: Exit, hint: Option<String>) -> Self {
+        let mut causes = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push(cause.to_string());
+            source = cause.source();
+        }
+        Self {
+            exit,
+            what: error.to_string(),
+            causes,
+            hint,
+        }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        let mut failure = Self::of(&error, error.exit(), error.hint());
+        match &error {
+            EngineError::Workflow(problems) => {
+                failure.causes = problems.iter().map(ToString::to_string).collect();
+            }
+            EngineError::Agent(agent) if !agent.stderr_tail.trim().is_empty() => {
+                failure.causes.push(format!("stderr: {}", last_lines(&agent.stderr_tail, 10)));
+            }
+            _ => {}
+        }
+        failure
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::of(&error, error.exit(), error.hint())
+    }
+}
+
+impl From<StorageError> for Failure {
+    fn from(error: StorageError) -> Self {
+        Self::of(&error, error.exit(), error.hint())
+    }
+}
+
+impl From<IdError> for Failure {
+    fn from(error: IdError) -> Self {
+        Self::request(error.to_string())
+    }
+}
+
+fn last_lines(text: &str, count: usize) -> String {
+    let lines: Vec<&str> = text.trim_end().lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n        ")
+}

@@ -1,0 +1,81 @@
+//! Printing results: data on stdout as JSON, YAML or text. Nothing else in the program prints data.
+
+use std::io::{IsTerminal, Write};
+
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::Value;
+use uwf_storage::Env;
+
+use crate::failure::Failure;
+
+/// How data is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// One line of compact JSON.
+    Json,
+    /// A YAML document.
+    Yaml,
+    /// Text for people.
+    Text,
+}
+
+impl Format {
+    /// Returns the format that was asked for: by flag, by `UWF_FORMAT`, else text on a terminal and JSON
+    /// elsewhere.
+    pub fn choose(flag: Option<Self>, env: &Env) -> Self {
+        let of_env = || env.var("UWF_FORMAT").and_then(|name| Self::from_str(name, true).ok());
+        flag.or_else(of_env).unwrap_or_else(|| {
+            if std::io::stdout().is_terminal() {
+                Self::Text
+            } else {
+                Self::Json
+            }
+        })
+    }
+}
+
+/// A result that can be printed as data or as text.
+pub trait Show: Serialize {
+    /// Returns the text for people, without a final line break.
+    fn text(&self) -> String;
+}
+
+/// Prints a result.
+pub fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
+    match format {
+        Format::Text => write(&result.text()),
+        Format::Json => write(&serde_json::to_string(result).map_err(unprintable)?),
+        Format::Yaml => {
+            let value = serde_json::to_value(result).map_err(unprintable)?;
+            write(&yaml(&value)?)
+        }
+    }
+}
+
+/// Returns the value as a YAML document without a final line break.
+pub fn yaml(value: &Value) -> Result<String, Failure> {
+    let text = serde_saphyr::to_string(value).map_err(unprintable)?;
+    Ok(text.trim_end().to_owned())
+}
+
+/// Writes text and a line break to stdout.
+///
+/// A reader that went away is not our failure: the work is done and recorded.
+pub fn write(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    let written = out
+        .write_all(text.as_bytes())
+        .and_then(|()| out.write_all(b"\n"))
+        .and_then(|()| out.flush());
+    match written {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::request("cannot write the result to stdout").cause(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn unprintable(error: impl std::fmt::Display) -> Failure {
+    Failure::request("the result cannot be printed").cause(error)
+}

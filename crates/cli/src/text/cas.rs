@@ -1,0 +1,190 @@
+//! Nodes, hashes and verdicts.
+
+use serde::Serialize;
+use serde_json::Value;
+use uwf_cas_fs::{Node, Verdict, Verified};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas;
+
+use crate::output::{Show, yaml};
+use crate::text::table::table;
+
+/// A node.
+#[derive(Serialize)]
+pub struct NodeView {
+    r#type: CasRef,
+    payload: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<i64>,
+}
+
+impl NodeView {
+    pub fn new(node: Node, timestamp: bool) -> Self {
+        Self {
+            r#type: node.type_hash,
+            payload: node.payload,
+            timestamp: timestamp.then_some(node.timestamp_ms),
+        }
+    }
+}
+
+impl Show for NodeView {
+    fn text(&self) -> String {
+        document(&serde_json::to_value(self).unwrap_or_default())
+    }
+}
+
+/// Returns data as people read it best: YAML, or the plain text of a string.
+pub fn document(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => yaml(other).unwrap_or_else(|_| other.to_string()),
+    }
+}
+
+/// The hash of a node.
+#[derive(Serialize)]
+pub struct HashView {
+    pub hash: CasRef,
+}
+
+impl Show for HashView {
+    fn text(&self) -> String {
+        self.hash.to_string()
+    }
+}
+
+/// Whether a node is stored.
+#[derive(Serialize)]
+pub struct ExistsView {
+    pub exists: bool,
+}
+
+impl Show for ExistsView {
+    fn text(&self) -> String {
+        if self.exists { "yes" } else { "no" }.to_owned()
+    }
+}
+
+/// What a node refers to.
+#[derive(Serialize)]
+pub struct RefsView {
+    pub refs: Vec<CasRef>,
+}
+
+impl Show for RefsView {
+    fn text(&self) -> String {
+        lines(&self.refs)
+    }
+}
+
+/// A list of nodes.
+#[derive(Serialize)]
+pub struct HashesView {
+    pub hashes: Vec<CasRef>,
+}
+
+impl Show for HashesView {
+    fn text(&self) -> String {
+        lines(&self.hashes)
+    }
+}
+
+fn lines(hashes: &[CasRef]) -> String {
+    hashes.iter().map(CasRef::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The type index was made again.
+#[derive(Serialize)]
+pub struct ReindexedView {
+    pub status: &'static str,
+    pub nodes: usize,
+}
+
+impl Show for ReindexedView {
+    fn text(&self) -> String {
+        format!("the type index is new and lists {} nodes", self.nodes)
+    }
+}
+
+/// What checking nodes found.
+#[derive(Serialize)]
+pub struct VerifiedView {
+    ok: bool,
+    checked: usize,
+    problems: Vec<NodeProblem>,
+}
+
+/// A node that is not what it should be.
+#[derive(Serialize)]
+struct NodeProblem {
+    hash: CasRef,
+    verdict: &'static str,
+    reason: String,
+}
+
+impl From<Vec<Verified>> for VerifiedView {
+    fn from(verified: Vec<Verified>) -> Self {
+        let checked = verified.len();
+        let problem = |node: Verified| {
+            let (verdict, reason) = match node.verdict {
+                Verdict::Ok => return None,
+                Verdict::Corrupted { reason } => ("corrupted", reason),
+                Verdict::Invalid { reason } => ("invalid", reason),
+                Verdict::Missing => ("missing", "it is not in the store".to_owned()),
+            };
+            Some(NodeProblem { hash: node.hash, verdict, reason })
+        };
+        let problems: Vec<NodeProblem> = verified.into_iter().filter_map(problem).collect();
+        Self { ok: problems.is_empty(), checked, problems }
+    }
+}
+
+impl Show for VerifiedView {
+    fn text(&self) -> String {
+        let mut lines: Vec<String> = self
+            .problems
+            .iter()
+            .map(|problem| format!("{} {}: {}", problem.hash, problem.verdict, problem.reason))
+            .collect();
+        lines.push(format!("{} nodes checked, {} not in order", self.checked, self.problems.len()));
+        lines.join("\n")
+    }
+}
+
+/// A schema in a list.
+#[derive(Serialize)]
+pub struct SchemaItem {
+    pub hash: CasRef,
+    title: String,
+}
+
+impl SchemaItem {
+    pub fn new(hash: CasRef, schema: &Value) -> Self {
+        let word = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
+        let title = if hash == schemas::META {
+            "(the schema of schemas)".to_owned()
+        } else {
+            word("title").or_else(|| word("description")).unwrap_or_else(|| "(untitled)".to_owned())
+        };
+        Self { hash, title }
+    }
+}
+
+impl Show for Vec<SchemaItem> {
+    fn text(&self) -> String {
+        let row = |item: &SchemaItem| vec![item.hash.to_string(), item.title.clone()];
+        table(&self.iter().map(row).collect::<Vec<_>>())
+    }
+}
+
+/// A schema.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub struct SchemaView(pub Value);
+
+impl Show for SchemaView {
+    fn text(&self) -> String {
+        document(&self.0)
+    }
+}

@@ -1,0 +1,15 @@
+//! How results look to people, and the shapes of the results that no other crate has a name for.
+
+mod cas;
+mod config;
+mod table;
+mod thread;
+mod workflow;
+
+pub use cas::{
+    ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem, SchemaView,
+    VerifiedView,
+};
+pub use config::{ConfigView, DeletedView, SetView, ValueView};
+pub use thread::{DetailView, ForkedView, KilledView, StartedView};
+pub use workflow::{RegisteredView, ValidView};

@@ -1,0 +1,209 @@
+//! What goes on at the head of an active thread beside its chain: who works on it, and what failed there.
+
+use serde::Serialize;
+use uwf_moderator::{Route, RouteError};
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::nodes::Usage;
+use uwf_protocol::run::{Attempt, Holder, Phase};
+use uwf_storage::{RunDir, StorageError, ThreadLock};
+
+use crate::view::report::{Standing, ThreadStatus};
+
+/// A failed attempt at a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    /// Who was to do the step.
+    pub role: RoleName,
+    /// How far it got.
+    pub phase: Phase,
+    /// What went wrong.
+    pub error: String,
+    /// The end of what the agent wrote to stderr.
+    pub stderr_tail: String,
+    /// The agent's own session, which the next attempt continues.
+    pub session_id: Option<String>,
+    /// The label of the agent.
+    pub agent: String,
+    /// What the attempt used up, if known.
+    pub usage: Option<Usage>,
+    /// When it ended, in milliseconds since 1970.
+    pub ended_at_ms: i64,
+    /// The head that the step would have followed.
+    pub head: CasRef,
+}
+
+impl From<Attempt> for AttemptView {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            role: attempt.role,
+            phase: attempt.phase,
+            error: attempt.error,
+            stderr_tail: attempt.stderr_tail,
+            session_id: attempt.session_id,
+            agent: attempt.agent,
+            usage: attempt.usage,
+            ended_at_ms: attempt.ended_at_ms,
+            head: attempt.head,
+        }
+    }
+}
+
+/// Who does a step of a thread right now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningView {
+    /// The role that is at work.
+    pub role: RoleName,
+    /// When the step began, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// The agent's process, once it is started; it leads a process group of its own.
+    pub agent_pid: Option<u32>,
+}
+
+impl From<Holder> for RunningView {
+    fn from(holder: Holder) -> Self {
+        Self {
+            role: holder.role,
+            started_at_ms: holder.started_at_ms,
+            agent_pid: holder.agent.map(|agent| agent.pid),
+        }
+    }
+}
+
+/// What the records of an active thread's runs say about its head.
+pub(crate) struct Activity {
+    /// Who works on it.
+    pub(crate) running: Option<RunningView>,
+    /// What failed there, newest last.
+    pub(crate) attempts: Vec<AttemptView>,
+}
+
+impl Activity {
+    /// Reads the records.
+    pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
+        Ok(Self {
+            running: running(run)?,
+            attempts: attempts_at(run, head),
+        })
+    }
+
+    /// Returns what an active thread is whose graph leads here.
+    pub(crate) fn standing(&self, route: &Result<Route, RouteError>) -> Standing {
+        if let Some(running) = &self.running {
+            return Standing {
+                current_role: Some(running.role.clone()),
+                ..Standing::plain(ThreadStatus::Running)
+            };
+        }
+        let by_graph = match route {
+            // The next step archives it; until then it is a thread like others, with nobody next.
+            Ok(Route::End) => Standing::plain(ThreadStatus::Idle),
+            Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Standing::of_route(route),
+        };
+        if by_graph.status == ThreadStatus::Idle && !self.attempts.is_empty() {
+            return Standing {
+                status: ThreadStatus::Failed,
+                ..by_graph
+            };
+        }
+        by_graph
+    }
+}
+
+/// Returns who works on the thread: who the record names, as long as the thread is held.
+///
+/// Trying the lock takes it for a moment, and a step that begins in that moment would find its thread busy.
+/// So a thread that nobody is on record for is not tried, and looking at idle threads disturbs nobody.
+fn running(run: &RunDir) -> Result<Option<RunningView>, StorageError> {
+    let Some(holder) = run.read_holder() else {
+        return Ok(None);
+    };
+    Ok(match ThreadLock::try_acquire(run)? {
+        Some(_free) => None,
+        None => Some(holder.into()),
+    })
+}
+
+/// Returns the failed attempts at the step after a head, newest last.
+pub(crate) fn attempts_at(run: &RunDir, head: CasRef) -> Vec<AttemptView> {
+    let attempts = run.attempts().into_iter();
+    attempts.filter(|attempt| attempt.head == head).map(AttemptView::from).collect()
+}
+
+/// Returns why the graph leads nowhere, with the causes.
+pub(crate) fn blocked_reason(route: &Result<Route, RouteError>) -> Option<String> {
+    let error = route.as_ref().err()?;
+    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
+    let causes = causes.map(|cause| format!(": {cause}"));
+    Some(error.to_string() + &causes.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_moderator::Assignment;
+    use uwf_protocol::workflow::NodeName;
+
+    use super::*;
+
+    fn to_writer() -> Result<Route, RouteError> {
+        Ok(Route::To(Assignment {
+            role: "writer".parse().unwrap(),
+            prompt: "write".to_owned(),
+            location: None,
+        }))
+    }
+
+    fn failed() -> AttemptView {
+        AttemptView {
+            role: "writer".parse().unwrap(),
+            phase: Phase::Agent,
+            error: "the agent exited with code 1".to_owned(),
+            stderr_tail: String::new(),
+            session_id: None,
+            agent: "uwf-mock".to_owned(),
+            usage: None,
+            ended_at_ms: 1,
+            head: "0123456789ABC".parse().unwrap(),
+        }
+    }
+
+    fn quiet(attempts: Vec<AttemptView>) -> Activity {
+        Activity { running: None, attempts }
+    }
+
+    #[test]
+    fn an_idle_thread_whose_last_attempt_failed_is_failed_and_keeps_its_next_role() {
+        let idle = quiet(vec![]).standing(&to_writer());
+        assert_eq!(idle.status, ThreadStatus::Idle);
+        let failed = quiet(vec![failed()]).standing(&to_writer());
+        assert_eq!(failed.status, ThreadStatus::Failed);
+        assert_eq!(failed.current_role, idle.current_role);
+    }
+
+    #[test]
+    fn who_works_decides_whatever_the_graph_says() {
+        let running = RunningView { role: "asker".parse().unwrap(), started_at_ms: 1, agent_pid: None };
+        let activity = Activity { running: Some(running), attempts: vec![failed()] };
+        let asks = Ok(Route::Suspend { role: "asker".parse().unwrap(), message: "which?".to_owned() });
+        let standing = activity.standing(&asks);
+        assert_eq!(standing.status, ThreadStatus::Running);
+        assert_eq!(standing.current_role.unwrap().as_str(), "asker");
+        assert_eq!(standing.suspend_message, None);
+    }
+
+    #[test]
+    fn an_active_thread_that_leads_to_the_end_is_idle_with_nobody_next() {
+        let standing = quiet(vec![]).standing(&Ok(Route::End));
+        assert_eq!(standing.status, ThreadStatus::Idle);
+        assert_eq!((standing.current_role, standing.done), (None, false));
+    }
+
+    #[test]
+    fn a_thread_without_a_way_on_is_blocked_also_after_a_failure() {
+        let route = Err(RouteError::NoEdges { node: NodeName::Start });
+        assert_eq!(quiet(vec![failed()]).standing(&route).status, ThreadStatus::Blocked);
+        assert!(blocked_reason(&route).unwrap().contains("$START"));
+        assert_eq!(blocked_reason(&to_writer()), None);
+    }
+}

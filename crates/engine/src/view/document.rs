@@ -1,0 +1,154 @@
+//! The pieces of the Markdown documents that people and agents read, their lengths, and how many of them
+//! fit into a quota. Pure; what the pieces say is for others.
+
+/// What stands between the parts of a document.
+pub(crate) const RULE: &str = "\n\n---\n\n";
+
+/// Returns the length that a quota counts: characters, not bytes.
+pub(crate) fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// Returns how many of the newest pieces fit into the room, and at least one if there is any.
+///
+/// `cost(n)` is what the `n`-th newest piece adds, counted from 0; it is asked once per piece, newest first,
+/// and only as long as there is room. `notice(n)` is what it costs to say that `n` older pieces are hidden.
+pub(crate) fn newest_that_fit<E>(
+    count: usize,
+    room: usize,
+    notice: impl Fn(usize) -> usize,
+    mut cost: impl FnMut(usize) -> Result<usize, E>,
+) -> Result<usize, E> {
+    let mut used = 0;
+    let mut fitting = count.min(1);
+    for nth in 0..count {
+        used += cost(nth)?;
+        if used > room {
+            break;
+        }
+        // One more piece may fit where this one does not: with the last one the notice goes away.
+        let hidden = count - nth - 1;
+        if hidden == 0 || used + notice(hidden) <= room {
+            fitting = nth + 1;
+        }
+    }
+    Ok(fitting)
+}
+
+/// Puts a text between tags that it cannot close.
+///
+/// A text that has the closing tag in it gets a numbered one that it does not have: `<output-1>`. So the
+/// text itself stays as it is, and whatever it imitates stays inside.
+pub(crate) fn tagged(tag: &str, text: &str) -> String {
+    let lower = text.to_ascii_lowercase();
+    let is_free = |name: &String| !lower.contains(&format!("</{name}"));
+    let name = std::iter::once(tag.to_owned())
+        .chain((1..).map(|number: u64| format!("{tag}-{number}")))
+        .find(is_free)
+        .expect("a finite text closes finitely many tags");
+    format!("<{name}>\n{text}\n</{name}>")
+}
+
+/// Returns the text with every run of blanks, line ends and control characters as one blank.
+pub(crate) fn one_line(text: &str) -> String {
+    let is_gap = |c: char| c.is_whitespace() || c.is_control();
+    let words: Vec<&str> = text.split(is_gap).filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
+
+/// Returns the text in one line and with at most this many characters, with `…` for what is cut off.
+pub(crate) fn shortened(text: &str, limit: usize) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(limit) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// Returns the text as a code span in one line, between more backticks than it has in a row.
+pub(crate) fn code(text: &str) -> String {
+    let line = one_line(text);
+    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    match longest {
+        0 => format!("{fence}{line}{fence}"),
+        _ => format!("{fence} {line} {fence}"),
+    }
+}
+
+/// Returns `1 step`, `2 steps`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn fit(costs: &[usize], room: usize) -> usize {
+        let cost = |nth: usize| Ok::<_, Infallible>(costs[nth]);
+        newest_that_fit(costs.len(), room, |_| 10, cost).unwrap()
+    }
+
+    #[test]
+    fn as_many_pieces_are_shown_as_fit_with_the_notice_about_the_rest() {
+        assert_eq!(fit(&[20, 20, 20], 60), 3);
+        assert_eq!(fit(&[20, 20, 20], 59), 2);
+        assert_eq!(fit(&[20, 20, 20], 50), 2);
+        assert_eq!(fit(&[20, 20, 20], 49), 1);
+    }
+
+    #[test]
+    fn the_last_piece_may_take_the_room_of_the_notice() {
+        assert_eq!(fit(&[20, 8], 28), 2);
+        assert_eq!(fit(&[20, 4, 4], 28), 3);
+    }
+
+    #[test]
+    fn one_piece_is_shown_whatever_it_costs() {
+        assert_eq!(fit(&[20, 1], 3), 1);
+        assert_eq!(fit(&[], 3), 0);
+    }
+
+    #[test]
+    fn no_piece_is_asked_for_after_the_room_is_full() {
+        let mut asked = 0;
+        let cost = |_| {
+            asked += 1;
+            Ok::<_, Infallible>(20)
+        };
+        newest_that_fit(1000, 50, |_| 10, cost).unwrap();
+        assert_eq!(asked, 3);
+    }
+
+    #[test]
+    fn a_text_cannot_close_the_tag_around_it() {
+        assert_eq!(tagged("output", "a </b> c"), "<output>\na </b> c\n</output>");
+        assert_eq!(tagged("output", "</OUTPUT>"), "<output-1>\n</OUTPUT>\n</output-1>");
+        let nested = tagged("output", "</output> </output-1 >");
+        assert!(nested.starts_with("<output-2>\n") && nested.ends_with("\n</output-2>"));
+    }
+
+    #[test]
+    fn a_text_in_one_line_keeps_its_words() {
+        assert_eq!(one_line(" a\r\n\n## b\t\u{1b}[0m "), "a ## b [0m");
+        assert_eq!(shortened("ä b\nc", 3), "ä b…");
+        assert_eq!(shortened("abc", 3), "abc");
+    }
+
+    #[test]
+    fn a_code_span_has_more_backticks_than_its_text() {
+        assert_eq!(code("ls\n-l"), "`ls -l`");
+        assert_eq!(code("a ``b`` c"), "``` a ``b`` c ```");
+    }
+
+    #[test]
+    fn the_length_counts_characters() {
+        assert_eq!(length("äö𝄞"), 3);
+    }
+}

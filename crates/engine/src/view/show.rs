@@ -1,0 +1,126 @@
+//! One thread as it stands now.
+
+use serde::Serialize;
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{HistoryRecord, Reason, RunDir};
+
+use crate::chain::{self, Walk};
+use crate::thread::{self, Place, Thread};
+use crate::view::activity::{self, Activity, AttemptView, RunningView};
+use crate::view::report::{Standing, ThreadStatus};
+use crate::{Engine, EngineError};
+
+/// A thread as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadView {
+    /// The workflow that it is pinned to.
+    pub workflow: CasRef,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its head.
+    pub head: CasRef,
+    /// What it is.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// What a person has to do, if the thread waits for one.
+    pub hint: Option<String>,
+    /// Why it is blocked, if it is.
+    pub blocked_reason: Option<String>,
+    /// The failed attempts at the step after the head, newest last.
+    pub attempts: Vec<AttemptView>,
+    /// How many steps it has.
+    pub steps: u64,
+    /// Who works on it now.
+    pub running: Option<RunningView>,
+}
+
+/// Returns how a thread stands, active or ended.
+///
+/// # Errors
+/// When the thread is unknown or its nodes cannot be read.
+pub fn show(engine: &Engine, id: ThreadId) -> Result<ThreadView, EngineError> {
+    match thread::find(engine, id)? {
+        Place::Active(head) => show_active(engine, id, head),
+        Place::Archived(record) => show_ended(engine, &record),
+    }
+}
+
+fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView, EngineError> {
+    let thread = Thread::load(&engine.store, id, head)?;
+    let run = engine.root.run(id);
+    let activity = Activity::at(&run, head)?;
+    let route = thread.route();
+    let standing = activity.standing(&route);
+    let blocked = standing.status == ThreadStatus::Blocked;
+    Ok(ThreadView {
+        workflow: thread.start.workflow,
+        thread: id,
+        head,
+        hint: hint(id, standing.status),
+        standing,
+        blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
+        attempts: activity.attempts,
+        steps: count_steps(&engine.store, &run, head)?,
+        running: activity.running,
+    })
+}
+
+fn show_ended(engine: &Engine, record: &HistoryRecord) -> Result<ThreadView, EngineError> {
+    let run = engine.root.run(record.thread);
+    Ok(ThreadView {
+        workflow: record.workflow,
+        thread: record.thread,
+        head: record.head,
+        standing: Standing::plain(ended_status(record.reason)),
+        hint: None,
+        blocked_reason: None,
+        attempts: activity::attempts_at(&run, record.head),
+        steps: count_steps(&engine.store, &run, record.head)?,
+        running: None,
+    })
+}
+
+/// Returns what a thread is that ended like this.
+pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
+    match reason {
+        Reason::Completed => ThreadStatus::Completed,
+        Reason::Cancelled => ThreadStatus::Cancelled,
+    }
+}
+
+fn hint(id: ThreadId, status: ThreadStatus) -> Option<String> {
+    (status == ThreadStatus::Suspended)
+        .then(|| format!("the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it"))
+}
+
+/// Counts the steps up to a head. Only those are walked that the run's own count does not know.
+fn count_steps(store: &Store, run: &RunDir, head: CasRef) -> Result<u64, EngineError> {
+    let counted = run.chain_summary();
+    let mut steps = 0;
+    chain::walk(store, head, |hash, _| match &counted {
+        Some(summary) if summary.head == hash => {
+            steps += summary.steps;
+            Walk::Stop
+        }
+        Some(_) | None => {
+            steps += 1;
+            Walk::On
+        }
+    })?;
+    Ok(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_suspended_thread_has_a_hint_and_it_names_the_command() {
+        let id: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
+        let text = hint(id, ThreadStatus::Suspended).unwrap();
+        assert!(text.contains(&format!("uwf thread resume {id}")));
+        assert_eq!(hint(id, ThreadStatus::Failed), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! All steps of a thread with their data, oldest first, and the attempts that failed.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::Extraction;
+use uwf_protocol::schemas;
+
+use crate::view::activity::AttemptView;
+use crate::view::history::{History, TimedStep};
+use crate::{Engine, EngineError};
+
+/// A thread as the list of what happened in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StepsView {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow that it is pinned to.
+    pub workflow: CasRef,
+    /// Its start, then its steps.
+    pub steps: Vec<StepsEntry>,
+    /// The failed attempts that are on record, at the head and before, newest last.
+    pub attempts: Vec<AttemptView>,
+}
+
+/// One node of the chain.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum StepsEntry {
+    /// The first node.
+    Start(StartEntry),
+    /// Every other node.
+    Step(Box<StepEntry>),
+}
+
+/// The start of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartEntry {
+    /// The start node.
+    pub hash: CasRef,
+    /// The workflow.
+    pub workflow: CasRef,
+    /// What the user asked.
+    pub prompt: String,
+    /// When the thread began, in milliseconds since 1970.
+    pub timestamp: i64,
+}
+
+/// One step of a thread.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepEntry {
+    /// The step.
+    pub hash: CasRef,
+    /// Who did it.
+    pub role: RoleName,
+    /// The data of the answer; empty if it is not in the store.
+    pub output: Value,
+    /// The node that says what happened in detail.
+    pub detail: CasRef,
+    /// The label of the agent.
+    pub agent: String,
+    /// When the step was stored, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// How long it took, in milliseconds, if it is known.
+    pub duration_ms: Option<i64>,
+    /// How the data was got out of the answer; `None` with other programs' details.
+    pub extraction: Option<Extraction>,
+    /// The instruction that the moderator rendered; older steps have none.
+    pub edge_prompt: Option<String>,
+}
+
+/// Returns everything that happened in a thread, active or ended.
+///
+/// # Errors
+/// When the thread is unknown or its chain cannot be read.
+pub fn steps(engine: &Engine, id: ThreadId) -> Result<StepsView, EngineError> {
+    let history = History::read(engine, id)?;
+    let mut entries = Vec::with_capacity(history.steps.len() + 1);
+    entries.push(StepsEntry::Start(StartEntry {
+        hash: history.start_hash,
+        workflow: history.start.workflow,
+        prompt: history.start.prompt,
+        timestamp: history.started_ms,
+    }));
+    for step in history.steps {
+        entries.push(StepsEntry::Step(Box::new(entry(&engine.store, step)?)));
+    }
+    let attempts = engine.root.run(id).attempts();
+    Ok(StepsView {
+        thread: id,
+        workflow: history.start.workflow,
+        steps: entries,
+        attempts: attempts.into_iter().map(AttemptView::from).collect(),
+    })
+}
+
+fn entry(store: &Store, step: TimedStep) -> Result<StepEntry, StoreError> {
+    let output = store.find(step.node.output)?.map(|node| node.payload);
+    let duration_ms = step.node.duration_ms();
+    Ok(StepEntry {
+        hash: step.hash,
+        role: step.node.role,
+        output: output.unwrap_or_else(|| Value::Object(Map::new())),
+        detail: step.node.detail,
+        agent: step.node.agent,
+        timestamp: step.timestamp_ms,
+        duration_ms,
+        extraction: extraction(store, step.node.detail)?,
+        edge_prompt: step.node.edge_prompt,
+    })
+}
+
+/// Returns how the data was got out of an answer, if the agent kit wrote the detail.
+pub(crate) fn extraction(
+    store: &Store,
+    detail: CasRef,
+) -> Result<Option<Extraction>, StoreError> {
+    let ours = store.find(detail)?.filter(|node| node.type_hash == schemas::DETAIL);
+    Ok(ours.and_then(|node| extraction_in(&node.payload)))
+}
+
+/// Returns what the payload of a detail says about the extraction.
+pub(crate) fn extraction_in(detail: &Value) -> Option<Extraction> {
+    serde_json::from_value(detail.get("extraction")?.clone()).ok()
+}

@@ -1,0 +1,167 @@
+//! The turns of an agent's session, as the agent kit or another program recorded them.
+
+use serde_json::Value;
+use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::ids::CasRef;
+
+/// The name of who speaks in the turns of a model.
+const ASSISTANT: &str = "assistant";
+
+/// What a document shows of a turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    /// The position in the session, from 0.
+    pub(crate) index: u64,
+    /// Who spoke.
+    pub(crate) role: String,
+    /// What was said; may be empty.
+    pub(crate) content: String,
+    /// The tools that were called.
+    pub(crate) calls: Vec<Call>,
+}
+
+/// A call of a tool.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) args: Option<String>,
+}
+
+impl Turn {
+    /// Understands a turn that stands at this place of its session: programs differ in what they leave out,
+    /// and some call the arguments of a tool its `input`.
+    pub(crate) fn understand(turn: &Value, place: usize) -> Self {
+        let calls = turn.get("toolCalls").and_then(Value::as_array);
+        Self {
+            index: turn.get("index").and_then(Value::as_u64).unwrap_or(place as u64),
+            role: text_of(turn.get("role")).unwrap_or_else(|| ASSISTANT.to_owned()),
+            content: text_of(turn.get("content")).unwrap_or_default(),
+            calls: calls.into_iter().flatten().map(Call::understand).collect(),
+        }
+    }
+
+    /// Tells whether the turn has nothing to show.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.content.trim().is_empty() && self.calls.is_empty()
+    }
+}
+
+impl Call {
+    fn understand(call: &Value) -> Self {
+        let args = call.get("args").or_else(|| call.get("input"));
+        Self {
+            name: text_of(call.get("name")).unwrap_or_else(|| "tool".to_owned()),
+            args: text_of(args).filter(|args| !args.trim().is_empty()),
+        }
+    }
+}
+
+/// Returns a text as it is and other data as JSON; nothing for `null`.
+fn text_of(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// Reads the turns that a detail names, oldest first; those that are not in the store are left out.
+pub(crate) fn read_all(store: &Store, detail: &Value) -> Result<Vec<Turn>, StoreError> {
+    let mut turns = Vec::new();
+    for (place, entry) in entries(detail).iter().enumerate() {
+        if let Some(turn) = read(store, entry, place)? {
+            turns.push(turn);
+        }
+    }
+    Ok(turns)
+}
+
+/// Returns what the agent said last: its newest turn with text in it, else the answer that was kept.
+pub(crate) fn answer(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
+    for (place, entry) in entries(detail).iter().enumerate().rev() {
+        let turn = read(store, entry, place)?;
+        let says = |turn: &Turn| turn.role == ASSISTANT && !turn.content.trim().is_empty();
+        if let Some(turn) = turn.filter(says) {
+            return Ok(Some(turn.content));
+        }
+    }
+    raw(store, detail)
+}
+
+/// Returns the answer that the detail keeps beside the turns.
+pub(crate) fn raw(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
+    let Some(hash) = detail.get("raw").and_then(hash_of) else {
+        return Ok(None);
+    };
+    let text = text(store, hash)?;
+    Ok(text.filter(|text| !text.trim().is_empty()))
+}
+
+/// Reads a text node; nothing if it is missing or holds something else.
+pub(crate) fn text(store: &Store, hash: CasRef) -> Result<Option<String>, StoreError> {
+    let node = store.find(hash)?;
+    Ok(node.and_then(|node| Some(node.payload.as_str()?.to_owned())))
+}
+
+fn entries(detail: &Value) -> &[Value] {
+    detail.get("turns").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Reads one entry of `turns`: a reference, or with other programs the turn itself.
+fn read(store: &Store, entry: &Value, place: usize) -> Result<Option<Turn>, StoreError> {
+    if entry.is_object() {
+        return Ok(Some(Turn::understand(entry, place)));
+    }
+    let Some(hash) = hash_of(entry) else {
+        return Ok(None);
+    };
+    let node = store.find(hash)?;
+    Ok(node.map(|node| Turn::understand(&node.payload, place)))
+}
+
+fn hash_of(value: &Value) -> Option<CasRef> {
+    value.as_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_turn_of_the_kit_is_understood() {
+        let turn = json!({
+            "index": 4, "role": "tool", "content": "x",
+            "toolCalls": [{ "name": "bash", "args": "ls" }], "reasoning": null,
+        });
+        let expected = Turn {
+            index: 4,
+            role: "tool".to_owned(),
+            content: "x".to_owned(),
+            calls: vec![Call { name: "bash".to_owned(), args: Some("ls".to_owned()) }],
+        };
+        assert_eq!(Turn::understand(&turn, 0), expected);
+    }
+
+    #[test]
+    fn a_turn_of_another_program_may_lack_fields_and_name_them_otherwise() {
+        let turn = json!({ "toolCalls": [{ "name": "read", "input": { "path": "a" } }, { "args": "" }] });
+        let expected = Turn {
+            index: 2,
+            role: "assistant".to_owned(),
+            content: String::new(),
+            calls: vec![
+                Call { name: "read".to_owned(), args: Some(r#"{"path":"a"}"#.to_owned()) },
+                Call { name: "tool".to_owned(), args: None },
+            ],
+        };
+        assert_eq!(Turn::understand(&turn, 2), expected);
+    }
+
+    #[test]
+    fn a_turn_without_text_and_calls_is_empty() {
+        assert!(Turn::understand(&json!({ "content": " \n", "toolCalls": null }), 0).is_empty());
+        assert!(!Turn::understand(&json!({ "content": "x" }), 0).is_empty());
+    }
+}
