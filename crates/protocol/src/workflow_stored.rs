@@ -1,1 +1,391 @@
 //! How a workflow is held in the store: the reference form and the form with conditions.
+//!
+//! A workflow of status maps alone is stored exactly as the reference program stores it, so that both give
+//! it the same hash. One with conditions or lists of edges is stored as the seed prints it. The store sorts
+//! the keys of a payload: the order of roles, nodes and statuses is lost, and nothing may depend on it.
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::ids::{CasRef, IdError, RoleName, Status};
+use crate::schemas;
+use crate::workflow::{
+    Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, reserved,
+};
+
+/// Says why a node of the store is no workflow.
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    /// The node has another type; its payload was not looked at.
+    #[error("a node of type `{0}` is not a workflow")]
+    Type(CasRef),
+    /// The payload is not what its type promises.
+    #[error("the stored workflow is malformed")]
+    Payload(#[from] serde_json::Error),
+    /// The payload leads to something that cannot be a role.
+    #[error("the stored workflow has an impossible role")]
+    Role(#[from] IdError),
+}
+
+/// Returns the type and the payload of the node that holds the workflow.
+#[must_use]
+pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
+    let has_list = |edges: &Edges| matches!(edges, Edges::InOrder(_));
+    if workflow.conditions.is_empty() && !workflow.graph.values().any(has_list) {
+        return (schemas::WORKFLOW, payload(workflow, "frontmatter"));
+    }
+    let mut payload = payload(workflow, "meta");
+    payload["conditions"] = object(
+        &workflow.conditions,
+        |condition| json!({ "description": condition.description, "expression": condition.expression }),
+    );
+    (schemas::WORKFLOW_WITH_CONDITIONS, payload)
+}
+
+/// Returns the workflow that a node holds, given the node's type.
+///
+/// # Errors
+/// [`StoredError`] if the type is none of workflows, or the payload does not have its shape.
+pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRef>, StoredError> {
+    if type_hash != schemas::WORKFLOW && type_hash != schemas::WORKFLOW_WITH_CONDITIONS {
+        return Err(StoredError::Type(type_hash));
+    }
+    let stored = StoredWorkflow::deserialize(payload)?;
+    let mut graph = IndexMap::new();
+    for (name, edges) in &stored.graph {
+        graph.insert(node_name(name)?, read_edges(edges)?);
+    }
+    let roles = stored.roles.into_iter();
+    let conditions = stored.conditions.into_iter();
+    Ok(Workflow {
+        name: stored.name,
+        description: stored.description,
+        roles: roles.map(|(name, role)| (name, role.into())).collect(),
+        conditions: conditions
+            .map(|(name, condition)| (name, condition.into()))
+            .collect(),
+        graph,
+    })
+}
+
+fn payload(workflow: &Workflow<CasRef>, schema_key: &str) -> Value {
+    let role = |role: &Role<CasRef>| {
+        json!({
+            "description": role.description,
+            "goal": role.goal,
+            "capabilities": role.capabilities,
+            "procedure": role.procedure,
+            "output": role.output,
+            schema_key: role.schema,
+        })
+    };
+    json!({
+        "name": workflow.name,
+        "description": workflow.description,
+        "roles": object(&workflow.roles, role),
+        "graph": object(&workflow.graph, write_edges),
+    })
+}
+
+fn object<K: ToString, V>(map: &IndexMap<K, V>, write: impl Fn(&V) -> Value) -> Value {
+    let members = map
+        .iter()
+        .map(|(key, value)| (key.to_string(), write(value)));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+fn write_edges(edges: &Edges) -> Value {
+    match edges {
+        Edges::ByStatus(targets) => object(targets, |target| {
+            json!({
+                "role": target.to.as_str(),
+                "prompt": target.prompt,
+                "location": target.location,
+            })
+        }),
+        Edges::InOrder(edges) => edges.iter().map(write_list_edge).collect(),
+    }
+}
+
+/// The seed's edges have a role and a condition; a prompt and a location are there only if they were given.
+fn write_list_edge(edge: &ListEdge) -> Value {
+    let mut payload = json!({ "role": edge.to.as_str(), "condition": edge.condition });
+    if let Some(prompt) = &edge.prompt {
+        payload["prompt"] = prompt.as_str().into();
+    }
+    if let Some(location) = &edge.location {
+        payload["location"] = location.as_str().into();
+    }
+    payload
+}
+
+#[derive(Deserialize)]
+struct StoredWorkflow {
+    name: String,
+    description: String,
+    roles: IndexMap<RoleName, StoredRole>,
+    #[serde(default)]
+    conditions: IndexMap<String, StoredCondition>,
+    graph: IndexMap<String, Value>,
+}
+
+#[derive(Deserialize)]
+struct StoredRole {
+    description: String,
+    goal: String,
+    capabilities: Vec<String>,
+    procedure: String,
+    output: String,
+    #[serde(alias = "meta")]
+    frontmatter: CasRef,
+}
+
+#[derive(Deserialize)]
+struct StoredCondition {
+    description: String,
+    expression: String,
+}
+
+#[derive(Deserialize)]
+struct StoredTarget {
+    role: String,
+    prompt: String,
+    location: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct StoredListEdge {
+    role: String,
+    condition: Option<String>,
+    prompt: Option<String>,
+    location: Option<String>,
+}
+
+impl From<StoredRole> for Role<CasRef> {
+    fn from(stored: StoredRole) -> Self {
+        Self {
+            description: stored.description,
+            goal: stored.goal,
+            capabilities: stored.capabilities,
+            procedure: stored.procedure,
+            output: stored.output,
+            schema: stored.frontmatter,
+        }
+    }
+}
+
+impl From<StoredCondition> for Condition {
+    fn from(stored: StoredCondition) -> Self {
+        Self {
+            description: stored.description,
+            expression: stored.expression,
+        }
+    }
+}
+
+fn read_edges(edges: &Value) -> Result<Edges, StoredError> {
+    if edges.is_array() {
+        let edges = Vec::<StoredListEdge>::deserialize(edges)?.into_iter();
+        return Ok(Edges::InOrder(
+            edges.map(list_edge).collect::<Result<_, _>>()?,
+        ));
+    }
+    let targets = IndexMap::<Status, StoredTarget>::deserialize(edges)?.into_iter();
+    let targets = targets.map(|(status, stored)| Ok((status, target(stored)?)));
+    Ok(Edges::ByStatus(targets.collect::<Result<_, IdError>>()?))
+}
+
+fn target(stored: StoredTarget) -> Result<Target, IdError> {
+    Ok(Target {
+        to: destination(&stored.role)?,
+        prompt: stored.prompt,
+        location: stored.location,
+    })
+}
+
+fn list_edge(stored: StoredListEdge) -> Result<ListEdge, IdError> {
+    Ok(ListEdge {
+        to: destination(&stored.role)?,
+        condition: stored.condition,
+        prompt: stored.prompt,
+        location: stored.location,
+    })
+}
+
+fn node_name(text: &str) -> Result<NodeName, IdError> {
+    match text {
+        reserved::START => Ok(NodeName::Start),
+        _ => text.parse().map(NodeName::Role),
+    }
+}
+
+fn destination(text: &str) -> Result<Destination, IdError> {
+    match text {
+        reserved::END => Ok(Destination::End),
+        reserved::SUSPEND => Ok(Destination::Suspend),
+        _ => text.parse().map(Destination::Role),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workflow_yaml::{Source, load};
+
+    const SCHEMA: &str = "0000000000000";
+
+    /// Loads a workflow and pretends that every schema is stored under one hash.
+    fn stored(text: &str) -> Workflow<CasRef> {
+        let source = Source {
+            name: "w.yaml",
+            text,
+        };
+        let loaded = load(source, &|_, _| Err("nothing is included here".to_owned())).unwrap();
+        let workflow = loaded.workflow;
+        let schema = SCHEMA.parse::<CasRef>().unwrap();
+        let roles = workflow.roles.into_iter().map(|(name, role)| {
+            let role = Role {
+                description: role.description,
+                goal: role.goal,
+                capabilities: role.capabilities,
+                procedure: role.procedure,
+                output: role.output,
+                schema,
+            };
+            (name, role)
+        });
+        Workflow {
+            roles: roles.collect(),
+            name: workflow.name,
+            description: workflow.description,
+            conditions: workflow.conditions,
+            graph: workflow.graph,
+        }
+    }
+
+    /// Returns the payload with its keys sorted, as the store gives it back.
+    fn sorted(value: &Value) -> Value {
+        match value {
+            Value::Object(members) => {
+                let mut keys: Vec<&String> = members.keys().collect();
+                keys.sort_by_key(|key| (key.len(), key.as_str().to_owned()));
+                let members = keys
+                    .into_iter()
+                    .map(|key| (key.clone(), sorted(&members[key])));
+                Value::Object(members.collect())
+            }
+            Value::Array(items) => items.iter().map(sorted).collect(),
+            other => other.clone(),
+        }
+    }
+
+    fn round_trip(workflow: &Workflow<CasRef>) {
+        let (type_hash, payload) = to_payload(workflow);
+        assert_eq!(from_payload(type_hash, &payload).unwrap(), *workflow);
+        assert_eq!(
+            from_payload(type_hash, &sorted(&payload)).unwrap(),
+            *workflow
+        );
+    }
+
+    #[test]
+    fn a_workflow_of_status_maps_is_stored_as_the_reference_does() {
+        let workflow = stored(include_str!("../../../tests/fixtures/workflows/demo.yaml"));
+        let (type_hash, payload) = to_payload(&workflow);
+        assert_eq!(type_hash, schemas::WORKFLOW);
+        let expected = json!({
+            "name": "demo",
+            "description": "Demo workflow",
+            "roles": {
+                "writer": {
+                    "description": "Writes", "goal": "You are a writer.",
+                    "capabilities": ["writing", "shell"], "procedure": "Write it.",
+                    "output": "The text.", "frontmatter": SCHEMA,
+                },
+                "reviewer": {
+                    "description": "Reviews", "goal": "You are a reviewer.",
+                    "capabilities": [], "procedure": "Review it.",
+                    "output": "The verdict.", "frontmatter": SCHEMA,
+                },
+            },
+            "graph": {
+                "$START": { "_": { "role": "writer", "prompt": "Begin writing", "location": null } },
+                "writer": { "_": { "role": "reviewer", "prompt": "Review: {{{plan}}}", "location": null } },
+                "reviewer": {
+                    "approved": { "role": "$END", "prompt": "Done: {{summary}}", "location": null },
+                    "rejected": { "role": "writer", "prompt": "Fix {{reason}}", "location": null },
+                    "ask": { "role": "$SUSPEND", "prompt": "Need: {{question}}", "location": null },
+                },
+            },
+        });
+        assert_eq!(payload, expected);
+        round_trip(&workflow);
+    }
+
+    #[test]
+    fn a_workflow_with_conditions_is_stored_as_the_seed_prints_it() {
+        let workflow = stored(include_str!(
+            "../../../tests/fixtures/workflows/solve-issue.yaml"
+        ));
+        let (type_hash, payload) = to_payload(&workflow);
+        assert_eq!(type_hash, schemas::WORKFLOW_WITH_CONDITIONS);
+        assert_eq!(
+            payload["conditions"],
+            json!({ "notApproved": {
+                "description": "Reviewer rejected the implementation",
+                "expression": "steps[-1].output.approved = false",
+            } })
+        );
+        assert_eq!(
+            payload["graph"],
+            json!({
+                "$START": [{ "role": "planner", "condition": null }],
+                "planner": [{ "role": "developer", "condition": null }],
+                "developer": [{ "role": "reviewer", "condition": null }],
+                "reviewer": [
+                    { "role": "developer", "condition": "notApproved" },
+                    { "role": "$END", "condition": null },
+                ],
+            })
+        );
+        assert_eq!(payload["roles"]["planner"]["meta"], SCHEMA);
+        assert!(payload["roles"]["planner"].get("frontmatter").is_none());
+        round_trip(&workflow);
+    }
+
+    #[test]
+    fn prompts_and_locations_of_list_edges_are_kept_when_given() {
+        let workflow = stored(include_str!("../../../tests/fixtures/workflows/gen-1.yaml"));
+        let (type_hash, payload) = to_payload(&workflow);
+        assert_eq!(type_hash, schemas::WORKFLOW_WITH_CONDITIONS);
+        assert_eq!(
+            payload["graph"]["coder"][0],
+            json!({ "role": "coder", "condition": "failing", "prompt": "Fix it.", "location": "/srv" })
+        );
+        assert_eq!(
+            payload["conditions"],
+            json!({ "failing": { "description": "", "expression": "$last('coder').ok = false" } })
+        );
+        round_trip(&workflow);
+    }
+
+    #[test]
+    fn other_types_and_other_shapes_are_no_workflows() {
+        let empty = json!({});
+        let error = from_payload(schemas::TEXT, &empty).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a node of type `7VQ43ZSJTEWA7` is not a workflow"
+        );
+        let error = from_payload(schemas::WORKFLOW, &empty).unwrap_err();
+        assert!(matches!(error, StoredError::Payload(_)), "{error}");
+
+        let (type_hash, mut payload) = to_payload(&stored(include_str!(
+            "../../../tests/fixtures/workflows/demo.yaml"
+        )));
+        payload["graph"]["writer"]["_"]["role"] = "$NOWHERE".into();
+        let error = from_payload(type_hash, &payload).unwrap_err();
+        assert!(matches!(error, StoredError::Role(_)), "{error}");
+    }
+}

@@ -1,1 +1,92 @@
-//! How a workflow is written in YAML.
+//! How a workflow is written in YAML: every form that has been in use, read into one model.
+//!
+//! Reading has two stages. [`document`] turns texts into one tree in which every key and value knows its
+//! place, with aliases and includes resolved; [`shape`] walks the tree and builds the [`Workflow`]. Both go
+//! on after a mistake, so that all mistakes are told at once. Whether the graph makes sense is not asked
+//! here, and files are opened by the caller: includes come in through a function.
+
+mod build;
+mod diagnostic;
+mod document;
+mod fields;
+mod graph;
+mod scalar;
+mod shape;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use serde_json::Value;
+
+use crate::workflow::{Problem, Workflow};
+pub use diagnostic::{Diagnostic, Position, Positions};
+
+/// The size of the largest file that is read, in bytes; includes count each for itself.
+pub const MAX_FILE_BYTES: usize = 4 << 20;
+
+/// A text to read.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The path that messages show.
+    pub name: &'a str,
+    /// The whole text.
+    pub text: &'a str,
+}
+
+/// A file that an `!include` named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Included {
+    /// The path that messages show. The same file must have the same name each time: cycles are found by it.
+    pub name: String,
+    /// The whole text.
+    pub text: String,
+}
+
+/// Finds what an `!include` names, given the name of the including file and the path as it was written.
+/// The error says what is wrong with the path.
+pub type Resolve<'a> = dyn Fn(&str, &str) -> Result<Included, String> + 'a;
+
+/// A workflow with the places where its parts were written.
+#[derive(Debug, Clone)]
+pub struct LoadedWorkflow {
+    /// The workflow; the schemas of the roles are JSON Schemas as they were written.
+    pub workflow: Workflow<Value>,
+    /// Where everything is.
+    pub positions: Positions,
+}
+
+/// Reads a workflow.
+///
+/// `goal` and the schema (`frontmatter`, or `meta`) are required in a role; `capabilities` may be absent and
+/// is then empty, as are `description`, `procedure` and `output`. A file that has them all, as the reference
+/// program demands, gives the same workflow here and there. `version` and keys that start with `x-` are
+/// accepted and dropped, every other unknown key is an error.
+///
+/// # Errors
+/// Everything that is wrong, in the order of the files and lines.
+pub fn load(source: Source<'_>, include: &Resolve<'_>) -> Result<LoadedWorkflow, Vec<Diagnostic>> {
+    let mut documents = document::Documents::new(include);
+    let root = documents.read(source);
+    let (files, mut findings) = documents.finish();
+    let workflow = shape::workflow(&root, &mut findings);
+    match workflow {
+        Some(workflow) if findings.is_empty() => Ok(LoadedWorkflow {
+            workflow,
+            positions: Positions::new(files, root),
+        }),
+        _ => Err(diagnostic::sorted(&files, findings)),
+    }
+}
+
+/// Gives problems their places in the files.
+#[must_use]
+pub fn locate(problems: Vec<Problem>, positions: &Positions) -> Vec<Diagnostic> {
+    problems
+        .into_iter()
+        .map(|problem| Diagnostic {
+            position: positions.of(&problem.path),
+            message: problem.message,
+            hint: None,
+        })
+        .collect()
+}

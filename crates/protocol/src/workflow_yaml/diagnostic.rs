@@ -1,0 +1,141 @@
+//! What is said about a workflow file: a message, its place, and what to do about it.
+
+use std::fmt;
+
+use super::tree::{At, Data, Node};
+
+/// A place in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// The path as messages show it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// The column in characters, from 1.
+    pub column: u64,
+}
+
+/// One thing that is wrong with a workflow file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Where it is, if it is at one place.
+    pub position: Option<Position>,
+    /// What is wrong, in lower case and without a full stop.
+    pub message: String,
+    /// What was probably meant, or how to write it.
+    pub hint: Option<String>,
+}
+
+/// Where the parts of a workflow were written.
+#[derive(Debug, Clone)]
+pub struct Positions {
+    files: Vec<String>,
+    root: Node,
+}
+
+/// A diagnostic that does not know the names of the files yet.
+#[derive(Debug)]
+pub(super) struct Finding {
+    pub(super) at: At,
+    pub(super) message: String,
+    pub(super) hint: Option<String>,
+}
+
+impl Finding {
+    pub(super) fn new(at: At, message: impl Into<String>) -> Self {
+        Self {
+            at,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Returns the findings in the order of the files and lines.
+pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagnostic> {
+    findings.sort_by_key(|finding| finding.at);
+    findings
+        .into_iter()
+        .map(|finding| Diagnostic {
+            position: Some(position(files, finding.at)),
+            message: finding.message,
+            hint: finding.hint,
+        })
+        .collect()
+}
+
+fn position(files: &[String], at: At) -> Position {
+    Position {
+        file: files[at.file].clone(),
+        line: at.line as u64,
+        column: at.column as u64,
+    }
+}
+
+impl Positions {
+    pub(super) fn new(files: Vec<String>, root: Node) -> Self {
+        Self { files, root }
+    }
+
+    /// Returns where the part that these keys lead to was written, or the nearest part around it.
+    ///
+    /// A scalar is where its value starts, a mapping or list where its key is. The schema of a role is found
+    /// under `frontmatter`, `meta` and `schema`, whichever the file uses.
+    #[must_use]
+    pub fn of(&self, path: &[String]) -> Option<Position> {
+        let mut node = &self.root;
+        let mut at = node.at;
+        for (depth, name) in path.iter().enumerate() {
+            let schema = depth == 2 && path[0] == "roles";
+            let Some((next, place)) = step(node, name, schema) else {
+                break;
+            };
+            (node, at) = (next, place);
+        }
+        Some(position(&self.files, at))
+    }
+}
+
+/// Returns the child that a name leads to, and its place.
+fn step<'a>(node: &'a Node, name: &str, schema: bool) -> Option<(&'a Node, At)> {
+    const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
+    if let Data::List(items) = &node.data {
+        let item = items.get(name.parse::<usize>().ok()?)?;
+        return Some((item, item.at));
+    }
+    let mut found = node.entry(name);
+    if found.is_none() && schema && SCHEMA_KEYS.contains(&name) {
+        found = SCHEMA_KEYS.iter().find_map(|key| node.entry(key));
+    }
+    let (key, value) = found?;
+    let at = match value.data {
+        Data::List(_) | Data::Map(_) => key.at,
+        _ => value.at,
+    };
+    Some((value, at))
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// `demo.yaml:12:5: message (hint)`.
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(position) = &self.position {
+            write!(f, "{position}: ")?;
+        }
+        f.write_str(&self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}

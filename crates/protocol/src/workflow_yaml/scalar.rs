@@ -1,0 +1,166 @@
+//! What a plain scalar is: the core schema of YAML 1.2, as the reference program's YAML library reads it.
+//!
+//! `yes`, `no`, `on`, `off` and dates are strings, `017` is seventeen, `0o17` is fifteen, `1_000` is a
+//! string.
+
+use serde_json::Number;
+
+use super::tree::Data;
+
+/// Returns what a plain scalar means; `Err` names a number that JSON cannot hold.
+pub(super) fn plain(text: &str) -> Result<Data, String> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Ok(Data::Null),
+        "true" | "True" | "TRUE" => return Ok(Data::Bool(true)),
+        "false" | "False" | "FALSE" => return Ok(Data::Bool(false)),
+        _ => {}
+    }
+    if is_special_float(text) {
+        return Err(format!("`{text}` is a number that JSON does not have"));
+    }
+    let Some(number) = number(text) else {
+        return Ok(Data::Text(text.to_owned()));
+    };
+    match number {
+        Some(number) => Ok(Data::Number(number)),
+        None => Err(format!("the number `{text}` is too large")),
+    }
+}
+
+/// Tells whether the text is one of the spellings of infinity and of not-a-number.
+fn is_special_float(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN")
+}
+
+/// Returns the number that the text spells; the inner `None` is a number beyond the range of a double.
+fn number(text: &str) -> Option<Option<Number>> {
+    for (prefix, radix) in [("0o", 8), ("0x", 16)] {
+        if let Some(digits) = text.strip_prefix(prefix) {
+            return in_radix(digits, radix);
+        }
+    }
+    if !is_decimal(text) {
+        return None;
+    }
+    let unsigned = text.strip_prefix('+').unwrap_or(text);
+    let integer = unsigned.parse::<i64>().map(Number::from);
+    let integer = integer.or_else(|_| unsigned.parse::<u64>().map(Number::from));
+    Some(match integer {
+        Ok(integer) => Some(integer),
+        Err(_) => unsigned.parse().ok().and_then(Number::from_f64),
+    })
+}
+
+fn in_radix(digits: &str, radix: u32) -> Option<Option<Number>> {
+    if digits.is_empty() {
+        return None;
+    }
+    let mut value = 0.0;
+    for digit in digits.chars() {
+        value = value * f64::from(radix) + f64::from(digit.to_digit(radix)?);
+    }
+    let exact = u64::from_str_radix(digits, radix).map(Number::from);
+    Some(exact.ok().or_else(|| Number::from_f64(value)))
+}
+
+/// Tells whether the text is an integer or a decimal fraction, with or without an exponent.
+fn is_decimal(text: &str) -> bool {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let exponent_fits = exponent.is_none_or(|exponent| {
+        let digits = exponent.strip_prefix(['-', '+']).unwrap_or(exponent);
+        !digits.is_empty() && all_digits(digits)
+    });
+    let has_digits = !(whole.is_empty() && fraction.is_empty());
+    has_digits && all_digits(whole) && all_digits(fraction) && exponent_fits
+}
+
+fn all_digits(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn check(text: &str, expected: &Value) {
+        let actual = match plain(text) {
+            Ok(Data::Null) => Value::Null,
+            Ok(Data::Bool(value)) => Value::Bool(value),
+            Ok(Data::Number(number)) => Value::Number(number),
+            Ok(Data::Text(text)) => Value::String(text),
+            other => panic!("{text}: {other:?}"),
+        };
+        assert_eq!(actual, *expected, "{text}");
+    }
+
+    #[test]
+    fn booleans_and_null_have_three_spellings_each() {
+        check("", &json!(null));
+        check("~", &json!(null));
+        check("NULL", &json!(null));
+        check("nULL", &json!("nULL"));
+        check("True", &json!(true));
+        check("FALSE", &json!(false));
+        for text in ["yes", "no", "on", "off", "y", "n", "tRUE", "YES"] {
+            check(text, &json!(text));
+        }
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_core_schema() {
+        check("0", &json!(0));
+        check("-12", &json!(-12));
+        check("+12", &json!(12));
+        check("017", &json!(17));
+        check("0o17", &json!(15));
+        check("0x1F", &json!(31));
+        check("1.5", &json!(1.5));
+        check("1.", &json!(1.0));
+        check(".5", &json!(0.5));
+        check("-.5e3", &json!(-500.0));
+        check("12E2", &json!(1200.0));
+        check("18446744073709551615", &json!(u64::MAX));
+        check("18446744073709551616", &json!(18_446_744_073_709_551_616.0));
+        check("0x1_0", &json!("0x1_0"));
+    }
+
+    #[test]
+    fn what_looks_like_a_number_elsewhere_is_a_string_here() {
+        for text in [
+            "1_000",
+            "0b11",
+            "1:30",
+            "2026-06-03",
+            ".",
+            "-",
+            "+",
+            "e5",
+            "1e",
+            "1e+",
+            "0x",
+            "0o8",
+            "--1",
+            "1.2.3",
+            "0xG",
+            "-0x1",
+            "-.nan",
+        ] {
+            check(text, &json!(text));
+        }
+    }
+
+    #[test]
+    fn numbers_that_json_lacks_are_errors() {
+        for text in [".inf", "-.Inf", "+.INF", ".nan", ".NaN", "1e999"] {
+            assert!(plain(text).is_err(), "{text}");
+        }
+    }
+}

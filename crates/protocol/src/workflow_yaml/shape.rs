@@ -1,0 +1,201 @@
+//! Walks the tree of a workflow file and builds the workflow, reporting everything that does not fit.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::diagnostic::Finding;
+use super::fields::{Fields, entries, items, misfit, text};
+use super::graph;
+use super::tree::{Data, Key, Node};
+use crate::ids::{CasRef, RoleName};
+use crate::workflow::{Condition, Role, Workflow};
+
+const WORKFLOW_KEYS: [&str; 6] = [
+    "name",
+    "description",
+    "roles",
+    "conditions",
+    "graph",
+    "version",
+];
+const ROLE_KEYS: [&str; 7] = [
+    "description",
+    "goal",
+    "capabilities",
+    "procedure",
+    "output",
+    "frontmatter",
+    "meta",
+];
+const CONDITION_KEYS: [&str; 2] = ["description", "expression"];
+
+/// Returns the workflow that the tree holds, as far as it could be read; the findings say what could not.
+pub(super) fn workflow(root: &Node, findings: &mut Vec<Finding>) -> Option<Workflow<Value>> {
+    let what = "the workflow".to_owned();
+    let fields = Fields::of(root, root.at, what, &WORKFLOW_KEYS, findings)?;
+    let name = name(&fields, findings);
+    let description = fields.text("description", findings).unwrap_or_default();
+    let roles = roles(&fields, findings);
+    let conditions = conditions(&fields, findings);
+    let graph = match fields.get("graph") {
+        Some((_, node)) => graph::graph(node, findings),
+        None => {
+            findings.push(fields.lacks("graph"));
+            None
+        }
+    };
+    Some(Workflow {
+        name: name?,
+        description,
+        roles: roles?,
+        conditions,
+        graph: graph?,
+    })
+}
+
+fn name(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<String> {
+    let name = fields.required_text("name", findings)?;
+    let problem = if name.trim() != name || name.is_empty() {
+        "is empty or has blanks around it"
+    } else if name.contains(['/', '\\']) || name.chars().any(char::is_control) {
+        "has a slash or a control character"
+    } else if name.parse::<CasRef>().is_ok() {
+        "looks like a hash, so that the workflow could not be found by it"
+    } else {
+        return Some(name);
+    };
+    let (_, node) = fields.get("name")?;
+    findings.push(Finding::new(
+        node.at,
+        format!("the name `{name}` {problem}"),
+    ));
+    Some(name)
+}
+
+fn roles(
+    fields: &Fields<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<IndexMap<RoleName, Role<Value>>> {
+    let Some((_, node)) = fields.get("roles") else {
+        findings.push(fields.lacks("roles"));
+        return None;
+    };
+    let mut roles = IndexMap::new();
+    for (key, node) in entries(node, "`roles`", findings)? {
+        match key.text.parse::<RoleName>() {
+            Ok(name) => roles.extend(role(key, node, findings).map(|role| (name, role))),
+            Err(error) => findings.push(Finding::new(key.at, error.to_string())),
+        }
+    }
+    Some(roles)
+}
+
+fn role(key: &Key, node: &Node, findings: &mut Vec<Finding>) -> Option<Role<Value>> {
+    let what = format!("role `{}`", key.text);
+    let fields = Fields::of(node, key.at, what, &ROLE_KEYS, findings)?;
+    let goal = fields.required_text("goal", findings);
+    let schema = schema(&fields, findings);
+    Some(Role {
+        description: fields.text("description", findings).unwrap_or_default(),
+        capabilities: capabilities(&fields, findings),
+        procedure: fields.text("procedure", findings).unwrap_or_default(),
+        output: fields.text("output", findings).unwrap_or_default(),
+        goal: goal?,
+        schema: schema?,
+    })
+}
+
+fn capabilities(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Vec<String> {
+    let Some((_, node)) = fields.get("capabilities") else {
+        return Vec::new();
+    };
+    let what = format!("`capabilities` of {}", fields.what());
+    let each = format!("each of the {what}");
+    let items = items(node, &what, findings).unwrap_or_default();
+    items
+        .iter()
+        .filter_map(|item| text(item, &each, findings))
+        .collect()
+}
+
+/// Returns the schema of a role's answer, which is called `frontmatter` or, by the first workflows, `meta`.
+fn schema(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<Value> {
+    let (key, node) = match (fields.get("frontmatter"), fields.get("meta")) {
+        (Some((_, frontmatter)), Some((key, meta))) if frontmatter.to_json() != meta.to_json() => {
+            let message = format!(
+                "{} has `frontmatter` and `meta`, and they differ",
+                fields.what()
+            );
+            findings.push(
+                Finding::new(key.at, message).hint("they are two names of one thing: keep one"),
+            );
+            return None;
+        }
+        (Some(entry), _) | (None, Some(entry)) => entry,
+        (None, None) => {
+            let hint = "it is the JSON Schema of the role's answer";
+            findings.push(fields.lacks("frontmatter").hint(hint));
+            return None;
+        }
+    };
+    let what = format!("`{}` of {}", key.text, fields.what());
+    match &node.data {
+        Data::Map(_) => {
+            findings.extend(unfit_schema(key, node, &what));
+            Some(node.to_json())
+        }
+        _ => {
+            let hint = "it is a JSON Schema; `!include <file>.json` reads one from a file";
+            let finding = misfit(node, &what, "a mapping");
+            findings.extend(finding.map(|finding| finding.hint(hint)));
+            None
+        }
+    }
+}
+
+/// Says what a schema lacks to be one of an answer: it has one `type`, or it lists alternatives.
+fn unfit_schema(key: &Key, node: &Node, what: &str) -> Option<Finding> {
+    let value = |name| node.entry(name).map(|(_, value)| value);
+    let is_known = |data: &Data| matches!(data, Data::Text(_) | Data::Broken);
+    let has_type = value("type").is_some_and(|value| is_known(&value.data));
+    let one_of = value("oneOf").map(|value| &value.data);
+    if has_type || matches!(one_of, Some(Data::List(_) | Data::Broken)) {
+        return None;
+    }
+    if let Some(wrong) = value("oneOf") {
+        return misfit(wrong, &format!("`oneOf` in {what}"), "a list");
+    }
+    if let Some(wrong) = value("type") {
+        let finding = misfit(wrong, &format!("`type` in {what}"), "one string");
+        return finding.map(|finding| finding.hint("an answer is an object: `type: object`"));
+    }
+    let hint = if value("anyOf").is_some() {
+        "alternatives are listed under `oneOf`, not `anyOf`"
+    } else if value("$ref").is_some() {
+        "references are not followed: write the schema out, or `!include` it"
+    } else {
+        "an answer is an object: add `type: object`"
+    };
+    let message = format!("{what} has neither `type` nor `oneOf`");
+    Some(Finding::new(key.at, message).hint(hint))
+}
+
+fn conditions(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> IndexMap<String, Condition> {
+    let Some((_, node)) = fields.get("conditions") else {
+        return IndexMap::new();
+    };
+    let entries = entries(node, "`conditions`", findings).unwrap_or_default();
+    entries
+        .iter()
+        .filter_map(|(key, node)| Some((key.text.clone(), condition(key, node, findings)?)))
+        .collect()
+}
+
+fn condition(key: &Key, node: &Node, findings: &mut Vec<Finding>) -> Option<Condition> {
+    let what = format!("condition `{}`", key.text);
+    let fields = Fields::of(node, key.at, what, &CONDITION_KEYS, findings)?;
+    Some(Condition {
+        description: fields.text("description", findings).unwrap_or_default(),
+        expression: fields.required_text("expression", findings)?,
+    })
+}

@@ -1,0 +1,225 @@
+//! What loads, and where its parts are said to be.
+
+mod errors;
+mod includes;
+mod never_panics;
+
+use serde_json::json;
+
+use super::*;
+use crate::workflow::{Destination, Edges, ListEdge, NodeName, Role, Target};
+
+/// Loads a text under the name `w.yaml`; includes are looked up beside the including file.
+fn load_with(text: &str, files: &[(&str, &str)]) -> Result<LoadedWorkflow, Vec<Diagnostic>> {
+    let source = Source {
+        name: "w.yaml",
+        text,
+    };
+    load(source, &|from, path| {
+        let folder = from.rsplit_once('/').map(|(folder, _)| folder);
+        let name = folder.map_or(path.to_owned(), |folder| format!("{folder}/{path}"));
+        let file = files.iter().find(|(file, _)| *file == name);
+        let (_, text) = file.ok_or("there is no such file")?;
+        let text = (*text).to_owned();
+        Ok(Included { name, text })
+    })
+}
+
+fn loaded(text: &str) -> LoadedWorkflow {
+    load_with(text, &[]).unwrap()
+}
+
+fn role<'a>(loaded: &'a LoadedWorkflow, name: &str) -> &'a Role<Value> {
+    &loaded.workflow.roles[&name.parse::<crate::ids::RoleName>().unwrap()]
+}
+
+fn edges<'a>(loaded: &'a LoadedWorkflow, name: &str) -> &'a Edges {
+    let name = match name {
+        "$START" => NodeName::Start,
+        _ => NodeName::Role(name.parse().unwrap()),
+    };
+    &loaded.workflow.graph[&name]
+}
+
+fn to(name: &str) -> Destination {
+    Destination::Role(name.parse().unwrap())
+}
+
+#[test]
+fn generation_0_has_meta_conditions_and_lists_of_edges() {
+    let loaded = loaded(include_str!(
+        "../../../../tests/fixtures/workflows/solve-issue.yaml"
+    ));
+    assert_eq!(loaded.workflow.name, "solve-issue");
+    let roles: Vec<String> = loaded
+        .workflow
+        .roles
+        .keys()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(roles, ["planner", "developer", "reviewer"]);
+    let planner = role(&loaded, "planner");
+    assert_eq!(planner.capabilities, ["issue-analysis", "planning"]);
+    assert_eq!(planner.schema["required"], json!(["plan", "steps"]));
+    let condition = &loaded.workflow.conditions["notApproved"];
+    assert_eq!(condition.expression, "steps[-1].output.approved = false");
+    let edge = |to, condition: Option<&str>| ListEdge {
+        to,
+        condition: condition.map(str::to_owned),
+        prompt: None,
+        location: None,
+    };
+    let rejected = edge(to("developer"), Some("notApproved"));
+    let expected = Edges::InOrder(vec![rejected, edge(Destination::End, None)]);
+    assert_eq!(*edges(&loaded, "reviewer"), expected);
+}
+
+#[test]
+fn generation_1_has_prompts_on_list_edges_and_may_omit_conditions() {
+    let loaded = loaded(include_str!(
+        "../../../../tests/fixtures/workflows/gen-1.yaml"
+    ));
+    let Edges::InOrder(edges) = edges(&loaded, "coder") else {
+        panic!("a list is a list");
+    };
+    assert_eq!(edges[0].condition.as_deref(), Some("failing"));
+    assert_eq!(edges[0].location.as_deref(), Some("/srv"));
+    assert_eq!(edges[1].condition, None);
+    assert_eq!(edges[1].prompt.as_deref(), Some("Done."));
+    assert_eq!(role(&loaded, "coder").schema["type"], "object");
+}
+
+#[test]
+fn generation_3_has_status_maps_locations_and_two_ways_in() {
+    let loaded = loaded(include_str!(
+        "../../../../tests/fixtures/workflows/gen-3.yaml"
+    ));
+    let Edges::ByStatus(start) = edges(&loaded, "$START") else {
+        panic!("a map is a map");
+    };
+    let statuses: Vec<&str> = start.keys().map(crate::ids::Status::as_str).collect();
+    assert_eq!(statuses, ["new", "resume"]);
+    let Edges::ByStatus(planner) = edges(&loaded, "planner") else {
+        panic!("a map is a map");
+    };
+    let unclear = Target {
+        to: Destination::Suspend,
+        prompt: "{{{question}}}".to_owned(),
+        location: None,
+    };
+    assert_eq!(planner[1], unclear);
+    assert_eq!(planner[0].location.as_deref(), Some("/src/{{{repo}}}"));
+    let Edges::ByStatus(builder) = edges(&loaded, "builder") else {
+        panic!("a map is a map");
+    };
+    assert_eq!(
+        (&builder[0].to, builder[0].prompt.as_str()),
+        (&Destination::End, "")
+    );
+    assert_eq!(
+        role(&loaded, "planner").procedure,
+        "Read the issue.\nWrite a plan.\n"
+    );
+}
+
+#[test]
+fn what_may_be_absent_is_empty() {
+    let loaded = loaded("name: w\nroles: { a: { goal: g, meta: { type: object } } }\ngraph: {}");
+    let expected = Role {
+        description: String::new(),
+        goal: "g".to_owned(),
+        capabilities: vec![],
+        procedure: String::new(),
+        output: String::new(),
+        schema: json!({ "type": "object" }),
+    };
+    assert_eq!(*role(&loaded, "a"), expected);
+    assert_eq!(loaded.workflow.description, "");
+}
+
+#[test]
+fn an_empty_value_is_an_absent_one() {
+    let loaded = loaded(
+        "name: w\ndescription:\nconditions:\nroles: { a: { goal: g, capabilities: , meta: , frontmatter: { type: object } } }\n\
+         graph: { a: { _: { role: $END, prompt: ~, location: null } } }",
+    );
+    assert!(role(&loaded, "a").capabilities.is_empty());
+    assert!(loaded.workflow.conditions.is_empty());
+}
+
+#[test]
+fn frontmatter_and_meta_may_both_be_there_if_they_agree() {
+    let loaded = loaded(
+        "name: w\nroles: { a: { goal: g, frontmatter: { type: object, title: t }, meta: { title: t, type: object } } }\n\
+         graph: {}",
+    );
+    assert_eq!(role(&loaded, "a").schema["title"], "t");
+}
+
+#[test]
+fn aliases_repeat_values_and_merge_nothing() {
+    let loaded = loaded(
+        "name: w\nx-schema: &schema { type: object, properties: { no: { const: off } } }\n\
+         roles:\n  a: { goal: &goal Work., meta: *schema }\n  b: { goal: *goal, meta: *schema }\ngraph: {}",
+    );
+    assert_eq!(role(&loaded, "a"), role(&loaded, "b"));
+    assert_eq!(
+        role(&loaded, "b").schema["properties"]["no"]["const"],
+        "off"
+    );
+}
+
+#[test]
+fn core_tags_say_what_a_value_is() {
+    let loaded = loaded(
+        "name: !!str 12\ndescription: ! 13\nroles: !!map {}\ngraph: {}\n\
+         x-n: !!float 1\nx-l: !!seq [!!null ~, !!bool true, !!int 1]",
+    );
+    assert_eq!(loaded.workflow.name, "12");
+    assert_eq!(loaded.workflow.description, "13");
+}
+
+#[test]
+fn every_part_knows_its_place_and_unknown_parts_have_that_of_the_part_around_them() {
+    let loaded = loaded(include_str!(
+        "../../../../tests/fixtures/workflows/gen-3.yaml"
+    ));
+    let check = |path: &[&str], expected: &str| {
+        let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
+        let position = loaded.positions.of(&path).unwrap();
+        assert_eq!(
+            position.to_string(),
+            format!("w.yaml:{expected}"),
+            "{path:?}"
+        );
+    };
+    check(&[], "1:1");
+    check(&["name"], "2:7");
+    check(&["nothing"], "1:1");
+    check(&["roles"], "5:1");
+    check(&["roles", "planner"], "6:3");
+    check(&["roles", "planner", "goal"], "8:11");
+    check(&["roles", "planner", "procedure"], "11:7");
+    check(&["roles", "planner", "frontmatter"], "14:5");
+    check(&["roles", "planner", "meta", "required", "0"], "20:18");
+    check(&["roles", "planner", "meta", "required", "9"], "20:7");
+    check(&["graph", "planner", "ready"], "34:5");
+    check(&["graph", "planner", "ready", "location"], "34:60");
+    check(
+        &["graph", "planner", "ready", "location", "deeper"],
+        "34:60",
+    );
+}
+
+#[test]
+fn problems_get_the_places_of_their_paths() {
+    let loaded = loaded(include_str!(
+        "../../../../tests/fixtures/workflows/solve-issue.yaml"
+    ));
+    let problem = Problem::new(
+        &["graph", "reviewer", "0", "condition"],
+        "unknown condition",
+    );
+    let located = locate(vec![problem], &loaded.positions);
+    assert_eq!(located[0].to_string(), "w.yaml:61:18: unknown condition");
+}
