@@ -1,1 +1,21 @@
 //! The agent's side of the process boundary.
+//!
+//! An adapter knows how to put a prompt to one kind of agent. Everything else that an agent of a thread does
+//! is here: reading the thread, assembling the prompt, getting the data out of the answer, asking for
+//! corrections, writing the step and announcing it. The engine is met only as a process, through
+//! `uwf_protocol::agent`.
+
+pub mod adapter;
+pub mod context;
+pub mod conversation;
+pub mod extract;
+pub mod persist;
+pub mod prompt;
+pub mod serve;
+pub mod shape;
+
+mod error;
+
+pub use adapter::{Adapter, AdapterError, Reply, Task};
+pub use error::KitError;
+pub use serve::{perform, serve};

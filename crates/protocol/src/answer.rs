@@ -1,14 +1,11 @@
 //! The one answer that every role may give whatever its schema says: to suspend the thread.
 //!
-//! Agents write it, the engine accepts it and the moderator routes by it; the rule is written here once.
+//! Agents write it, the engine accepts it and the moderator routes by it; the rule is written here once. As
+//! it need not fit the role's schema, its output node is typed by [`crate::schemas::OBJECT`].
 
 use serde_json::Value;
 
-use crate::ids::{CasRef, Status};
-
-/// The type of an output node that only suspends: the plain `{type: object}` schema, because such an answer
-/// need not fit the role's own.
-pub const SUSPENSION_TYPE: CasRef = CasRef::from_digits(b"944RT37WX1PQ5");
+use crate::ids::Status;
 
 /// The field of an answer that an edge is picked by.
 pub const STATUS_FIELD: &str = "$status";

@@ -1,0 +1,119 @@
+//! What an adapter is: the one thing that differs between agents.
+
+use std::path::PathBuf;
+
+use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::nodes::{Turn, Usage};
+use uwf_protocol::run::Phase;
+
+/// Puts prompts to one kind of agent.
+pub trait Adapter {
+    /// Returns the label that goes into steps, such as `uwf-mock`.
+    fn label(&self) -> String;
+
+    /// Tells whether a session of this agent can be given another message.
+    fn can_resume(&self) -> bool;
+
+    /// Plays the role: puts [`Task::prompt`] to the agent and waits for its answer. An agent with sessions
+    /// goes on with [`Task::session`] if it still can.
+    ///
+    /// # Errors
+    /// When the agent could not be started, failed, or gave no answer.
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError>;
+
+    /// Sends a message to a session that has the task already, and waits for the answer. It is asked for
+    /// only if the adapter [can](Self::can_resume).
+    ///
+    /// # Errors
+    /// See [`run`](Self::run).
+    fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError>;
+}
+
+/// What an agent is to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The role to play.
+    pub role: RoleName,
+    /// The whole prompt.
+    pub prompt: String,
+    /// The instruction of the moderator alone; it is the last part of the prompt.
+    pub edge_prompt: String,
+    /// The directory to work in.
+    pub cwd: PathBuf,
+    /// Where the adapter may leave files; it exists.
+    pub run_dir: PathBuf,
+    /// Which visit of the role this is, from 1.
+    pub visit: u64,
+    /// The position of the step in the thread, from 1.
+    pub step: u64,
+    /// The session of this agent in this role, from an earlier visit.
+    pub session: Option<String>,
+}
+
+/// What an agent answered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Reply {
+    /// The answer: front matter and Markdown.
+    pub text: String,
+    /// The session, if the agent has sessions.
+    pub session_id: Option<String>,
+    /// The model that answered, if known.
+    pub model: Option<String>,
+    /// The turns that could be observed, oldest first; their index is set by the kit.
+    pub turns: Vec<Turn>,
+    /// What this answer used up, if the agent tells.
+    pub usage: Option<Usage>,
+}
+
+/// Says why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct AdapterError {
+    /// Whether the agent could not be started, or failed later.
+    pub phase: Phase,
+    /// What went wrong.
+    pub message: String,
+    /// What the user could do about it.
+    pub hint: Option<String>,
+    /// The session, if one was begun: the next attempt goes on with it.
+    pub session_id: Option<String>,
+    /// What the agent used up, if it tells.
+    pub usage: Option<Box<Usage>>,
+    /// The code that the process of the adapter exits with.
+    pub exit_code: i32,
+}
+
+impl AdapterError {
+    /// Returns an agent that failed.
+    #[must_use]
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self {
+            phase: Phase::Agent,
+            message: message.into(),
+            hint: None,
+            session_id: None,
+            usage: None,
+            exit_code: 1,
+        }
+    }
+
+    /// Returns an agent that could not be started.
+    #[must_use]
+    pub fn not_started(message: impl Into<String>) -> Self {
+        Self {
+            phase: Phase::Spawn,
+            ..Self::failed(message)
+        }
+    }
+
+    /// Adds what the user could do about it.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        Self {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Reading what an agent has to know about its thread: where it stands, the role, and the past.
+//!
+//! The chain is read only as far as the prompt tells about it; the counts come from the summary that the
+//! engine keeps, unless there is none that leads to the head.
+
+use serde_json::Value;
+use uwf_cas_fs::Store;
+use uwf_protocol::agent::{AgentCall, env};
+use uwf_protocol::chain::ChainSummary;
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::nodes::{StartNode, StepNode};
+use uwf_protocol::workflow::{Role, Workflow};
+use uwf_protocol::workflow_stored;
+use uwf_storage::{Env, Root, RunDir, State};
+
+use crate::KitError;
+use crate::extract::RoleSchema;
+use crate::prompt::{BUDGET, Budget, History, PastStep};
+
+/// Where a role's step stands in its thread.
+pub struct Context {
+    /// The head that the step follows.
+    pub head: CasRef,
+    /// The thread's start node.
+    pub start_hash: CasRef,
+    /// Its payload.
+    pub start: StartNode,
+    /// The step that the head is, or `None` at the start of the thread.
+    pub prev: Option<CasRef>,
+    /// The role to play.
+    pub role: Role,
+    /// What its answer must fit.
+    pub schema: RoleSchema,
+    /// The position of the step that is to be done, from 1.
+    pub step: u64,
+    /// Which visit of the role this is, from 1.
+    pub visit: u64,
+    /// What the role is told about the past.
+    pub history: History,
+}
+
+/// Reads the context of a call.
+///
+/// # Errors
+/// When the thread or the role does not exist, or a node cannot be read.
+pub fn read(
+    call: &AgentCall,
+    environment: &Env,
+    root: &Root,
+    store: &Store,
+    run: &RunDir,
+) -> Result<Context, KitError> {
+    let head = head(call, environment, root)?;
+    let mut chain = Chain::from(store, head)?;
+    let start_hash = chain.start;
+    let start = payload::<StartNode>(store, start_hash, "the start of a thread")?;
+    let workflow = workflow(store, start.workflow)?;
+    let role = workflow
+        .roles
+        .get(&call.role)
+        .cloned()
+        .ok_or_else(|| KitError::NoRole {
+            role: call.role.clone(),
+            workflow: workflow.name.clone(),
+            known: workflow.roles.keys().cloned().collect(),
+        })?;
+    let summary = chain.summary(run.chain_summary().as_ref())?;
+    let visits = summary.visits_of(&call.role);
+    let history = history(&mut chain, &call.role, summary.steps, visits > 0)?;
+    Ok(Context {
+        head,
+        start_hash,
+        start,
+        prev: (head != start_hash).then_some(head),
+        schema: RoleSchema::new(role.schema, store.get(role.schema)?.payload)?,
+        role,
+        step: summary.steps + 1,
+        visit: visits + 1,
+        history,
+    })
+}
+
+/// Returns the moderator's instruction: from the arguments, the environment, or the node that it names.
+///
+/// # Errors
+/// When the node cannot be read.
+pub fn instruction(call: &AgentCall, environment: &Env, store: &Store) -> Result<String, KitError> {
+    if let Some(prompt) = &call.prompt {
+        return Ok(prompt.clone());
+    }
+    if let Some(prompt) = environment.var(env::EDGE_PROMPT) {
+        return Ok(prompt.to_owned());
+    }
+    match environment.var(env::EDGE_PROMPT_REF) {
+        Some(hash) => payload(store, hash.parse()?, "a text"),
+        None => Ok(String::new()),
+    }
+}
+
+fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitError> {
+    if let Some(head) = environment.var(env::HEAD) {
+        return Ok(head.parse()?);
+    }
+    let head = State::new(root).head(call.thread)?;
+    head.ok_or(KitError::NoThread {
+        thread: call.thread,
+    })
+}
+
+fn workflow(store: &Store, hash: CasRef) -> Result<Workflow, KitError> {
+    let node = store.get(hash)?;
+    workflow_stored::from_payload(node.type_hash, &node.payload)
+        .map_err(|source| KitError::Workflow { hash, source })
+}
+
+fn payload<T: serde::de::DeserializeOwned>(
+    store: &Store,
+    hash: CasRef,
+    expected: &'static str,
+) -> Result<T, KitError> {
+    let node = store.get(hash)?;
+    serde_json::from_value(node.payload).map_err(|_| KitError::Unexpected { hash, expected })
+}
+
+/// A thread's steps from its head backwards, read once and only as far as somebody looks.
+struct Chain<'a> {
+    store: &'a Store,
+    head: CasRef,
+    start: CasRef,
+    /// Newest first.
+    read: Vec<(CasRef, StepNode)>,
+}
+
+impl<'a> Chain<'a> {
+    fn from(store: &'a Store, head: CasRef) -> Result<Self, KitError> {
+        let node = store.get(head)?;
+        let mut chain = Self {
+            store,
+            head,
+            start: head,
+            read: Vec::new(),
+        };
+        // Start nodes have no `start`; nodes of older versions are told apart in the same way.
+        if node.payload.get("start").is_some() {
+            let step: StepNode =
+                serde_json::from_value(node.payload).map_err(|_| KitError::Unexpected {
+                    hash: head,
+                    expected: "a step",
+                })?;
+            chain.start = step.start;
+            chain.read.push((head, step));
+        }
+        Ok(chain)
+    }
+
+    /// Returns the step that lies so many steps before the newest.
+    fn get(&mut self, back: usize) -> Result<Option<&(CasRef, StepNode)>, KitError> {
+        while self.read.len() <= back {
+            let Some((
+                _,
+                StepNode {
+                    prev: Some(prev), ..
+                },
+            )) = self.read.last()
+            else {
+                return Ok(None);
+            };
+            let prev = *prev;
+            let step = payload(self.store, prev, "a step")?;
+            self.read.push((prev, step));
+        }
+        Ok(self.read.get(back))
+    }
+
+    /// Brings a summary up to the head; without one that lies on the chain, all steps are counted.
+    fn summary(&mut self, known: Option<&ChainSummary>) -> Result<ChainSummary, KitError> {
+        let mut newer = 0;
+        let mut summary = ChainSummary::of_start(self.start);
+        if let Some(known) = known
+            && known.head == self.head
+        {
+            return Ok(known.clone());
+        }
+        while let Some((hash, _)) = self.get(newer)? {
+            if let Some(known) = known.filter(|known| known.head == *hash) {
+                summary = known.clone();
+                break;
+            }
+            newer += 1;
+        }
+        for (hash, step) in self.read[..newer].iter().rev() {
+            summary.push(*hash, &step.role);
+        }
+        Ok(summary)
+    }
+}
+
+/// Collects what the role is told: all that fits on a first visit, later what is new since its last step.
+fn history(
+    chain: &mut Chain<'_>,
+    role: &RoleName,
+    steps: u64,
+    was_here: bool,
+) -> Result<History, KitError> {
+    let store = chain.store;
+    let mut budget = Budget::new(BUDGET);
+    let mut history = History::default();
+    let mut is_open = true;
+    for (back, number) in (1..=steps).rev().enumerate() {
+        let Some((_, step)) = chain.get(back)? else {
+            break;
+        };
+        if was_here && step.role == *role {
+            history.own = Some((number, output(store, step)?));
+            break;
+        }
+        is_open = is_open && budget.push(&past_step(store, number, step)?);
+        if !is_open {
+            history.left_out += 1;
+        }
+        if !is_open && !was_here {
+            history.left_out = number;
+            break;
+        }
+    }
+    history.steps = budget.into_texts();
+    Ok(history)
+}
+
+fn past_step(store: &Store, number: u64, step: &StepNode) -> Result<PastStep, KitError> {
+    Ok(PastStep {
+        number,
+        role: step.role.clone(),
+        agent: step.agent.clone(),
+        output: output(store, step)?,
+        content: content(store, step.detail)?,
+    })
+}
+
+/// Returns the data of a step; a node that is not there counts as empty.
+fn output(store: &Store, step: &StepNode) -> Result<Value, KitError> {
+    let node = store.find(step.output)?;
+    Ok(node.map_or_else(
+        || Value::Object(serde_json::Map::new()),
+        |node| node.payload,
+    ))
+}
+
+/// Returns what the agent said: its last turn that is not blank, else the text of its answer. Details of
+/// other programs have turns, too.
+fn content(store: &Store, detail: CasRef) -> Result<Option<String>, KitError> {
+    let Some(detail) = store.find(detail)? else {
+        return Ok(None);
+    };
+    let reference = |value: &Value| value.as_str()?.parse::<CasRef>().ok();
+    let turns = detail.payload.get("turns").and_then(Value::as_array);
+    for turn in turns.into_iter().flatten().rev().filter_map(reference) {
+        let text = store
+            .find(turn)?
+            .and_then(|turn| assistant_text(&turn.payload));
+        if text.is_some() {
+            return Ok(text);
+        }
+    }
+    let raw = detail.payload.get("raw").and_then(reference);
+    let Some(raw) = raw.map(|raw| store.find(raw)).transpose()?.flatten() else {
+        return Ok(None);
+    };
+    Ok(raw.payload.as_str().map(ToOwned::to_owned))
+}
+
+fn assistant_text(turn: &Value) -> Option<String> {
+    let is_assistant = turn.get("role")? == "assistant";
+    let text = turn.get("content")?.as_str()?;
+    (is_assistant && !text.trim().is_empty()).then(|| text.to_owned())
+}

@@ -1,0 +1,224 @@
+//! Talking with an agent until its answer is accepted, within limits, and keeping count of all of it.
+
+use uwf_protocol::nodes::{Extraction, ExtractionMethod, Turn, TurnRole, Usage};
+use uwf_protocol::run::Phase;
+
+use crate::adapter::{Adapter, AdapterError, Reply, Task};
+use crate::extract::{Extracted, Rejected, RoleSchema};
+use crate::prompt;
+
+/// How often an agent is asked to correct its answer.
+const CORRECTIONS: usize = 2;
+
+/// How a conversation begins.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// With the whole prompt.
+    Prompt,
+    /// In the session of a failed attempt, which knows the task, with what went wrong.
+    Continue {
+        /// The session.
+        session: String,
+        /// How the attempt failed.
+        error: String,
+    },
+}
+
+/// What was said so far. Nothing of it is dropped: the first answer holds the work, the last one the form.
+#[derive(Debug, Default)]
+pub struct Conversation {
+    exchanges: Vec<Exchange>,
+    /// The newest session.
+    pub session_id: Option<String>,
+    /// The model that answered last, if known.
+    pub model: Option<String>,
+    /// The sum over all answers; `None` if no answer tells.
+    pub usage: Option<Usage>,
+}
+
+/// A message to the agent, if it was not the whole prompt, and its answer.
+#[derive(Debug)]
+struct Exchange {
+    message: Option<String>,
+    text: String,
+    turns: Vec<Turn>,
+}
+
+/// A conversation that ended without an answer that fits.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfinished {
+    /// The agent failed.
+    #[error(transparent)]
+    Agent(AdapterError),
+    /// The answer did not fit, and the agent cannot or shall not be asked again.
+    #[error("the answer was not accepted after {attempts} {}: {last}", if *attempts == 1 { "attempt" } else { "attempts" })]
+    Rejected {
+        /// How many answers were looked at.
+        attempts: usize,
+        /// What is wrong with the last one.
+        last: Rejected,
+    },
+}
+
+impl Unfinished {
+    /// Returns how far it got.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        match self {
+            Self::Agent(error) => error.phase,
+            Self::Rejected { .. } => Phase::Extract,
+        }
+    }
+}
+
+impl Conversation {
+    /// Plays a role: opens, and asks for corrections as long as the answer does not fit.
+    ///
+    /// # Errors
+    /// When the agent fails, or its last answer does not fit; the conversation holds what was said.
+    pub fn hold(
+        &mut self,
+        adapter: &mut dyn Adapter,
+        task: &Task,
+        schema: &RoleSchema,
+        opening: &Opening,
+    ) -> Result<(Extracted, Extraction), Unfinished> {
+        self.open(adapter, task, schema, opening)?;
+        loop {
+            let rejected = match schema.extract(self.answer()) {
+                Ok(extracted) => return Ok((extracted, self.extraction())),
+                Err(rejected) => rejected,
+            };
+            let may_ask = adapter.can_resume() && self.exchanges.len() <= CORRECTIONS;
+            let Some(session) = self.session_id.clone().filter(|_| may_ask) else {
+                return Err(Unfinished::Rejected {
+                    attempts: self.exchanges.len(),
+                    last: rejected,
+                });
+            };
+            let message = prompt::correction(&rejected.to_string(), schema.schema());
+            let reply = adapter.resume(task, &session, &message);
+            self.take(Some(message), reply)?;
+        }
+    }
+
+    fn open(
+        &mut self,
+        adapter: &mut dyn Adapter,
+        task: &Task,
+        schema: &RoleSchema,
+        opening: &Opening,
+    ) -> Result<(), Unfinished> {
+        match opening {
+            Opening::Prompt => {
+                let reply = adapter.run(task);
+                self.take(None, reply)
+            }
+            Opening::Continue { session, error } => {
+                let message = prompt::continuation(error, schema.schema());
+                self.session_id = Some(session.clone());
+                let reply = adapter.resume(task, session, &message);
+                self.take(Some(message), reply)
+            }
+        }
+    }
+
+    fn take(
+        &mut self,
+        message: Option<String>,
+        reply: Result<Reply, AdapterError>,
+    ) -> Result<(), Unfinished> {
+        match reply {
+            Ok(reply) => {
+                self.session_id = reply.session_id.or(self.session_id.take());
+                self.model = reply.model.or(self.model.take());
+                self.usage = sum(self.usage.take(), reply.usage);
+                self.exchanges.push(Exchange {
+                    message,
+                    text: reply.text,
+                    turns: reply.turns,
+                });
+                Ok(())
+            }
+            Err(error) => {
+                self.session_id = error.session_id.clone().or(self.session_id.take());
+                self.usage = sum(self.usage.take(), error.usage.as_deref().cloned());
+                Err(Unfinished::Agent(error))
+            }
+        }
+    }
+
+    /// Returns the last answer; empty before the first.
+    #[must_use]
+    pub fn answer(&self) -> &str {
+        self.exchanges.last().map_or("", |exchange| &exchange.text)
+    }
+
+    /// Returns all turns. Those of a single answer are the adapter's; between several answers stand the
+    /// messages that asked for them, and an answer without turns of its own is one.
+    #[must_use]
+    pub fn turns(&self) -> Vec<Turn> {
+        let told_all = self.exchanges.len() == 1 && self.exchanges[0].message.is_none();
+        let mut turns = Vec::new();
+        for exchange in &self.exchanges {
+            let message = exchange
+                .message
+                .iter()
+                .map(|text| spoken(TurnRole::User, text));
+            turns.extend(message);
+            if exchange.turns.is_empty() && !told_all {
+                turns.push(spoken(TurnRole::Assistant, &exchange.text));
+            }
+            turns.extend(exchange.turns.iter().cloned());
+        }
+        for (index, turn) in turns.iter_mut().enumerate() {
+            turn.index = u32::try_from(index).unwrap_or(u32::MAX);
+        }
+        turns
+    }
+
+    fn extraction(&self) -> Extraction {
+        let is_first = self.exchanges.len() == 1 && self.exchanges[0].message.is_none();
+        Extraction {
+            method: if is_first {
+                ExtractionMethod::Frontmatter
+            } else {
+                ExtractionMethod::Correction
+            },
+            attempts: u32::try_from(self.exchanges.len()).unwrap_or(u32::MAX),
+            model: None,
+        }
+    }
+}
+
+fn spoken(role: TurnRole, text: &str) -> Turn {
+    Turn {
+        index: 0,
+        role,
+        content: text.to_owned(),
+        tool_calls: None,
+        reasoning: None,
+    }
+}
+
+/// Adds what two answers used up. Unknown and something is something: it is at least that much.
+fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    let (one, other) = match (one, other) {
+        (Some(one), Some(other)) => (one, other),
+        (one, other) => return one.or(other),
+    };
+    fn add<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one + other),
+            (one, other) => one.or(other),
+        }
+    }
+    Some(Usage {
+        input_tokens: add(one.input_tokens, other.input_tokens),
+        output_tokens: add(one.output_tokens, other.output_tokens),
+        cached_tokens: add(one.cached_tokens, other.cached_tokens),
+        turns: add(one.turns, other.turns),
+        cost_usd: add(one.cost_usd, other.cost_usd),
+        duration_ms: add(one.duration_ms, other.duration_ms),
+    })
+}

@@ -1,0 +1,74 @@
+//! What can go wrong in the kit itself, before and after the agent.
+
+use uwf_cas_fs::StoreError;
+use uwf_cas_fs::schema::SchemaError;
+use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
+use uwf_protocol::workflow_stored::StoredError;
+use uwf_storage::StorageError;
+
+/// Says why the kit could not do its part.
+#[derive(Debug, thiserror::Error)]
+pub enum KitError {
+    /// No active thread has this id.
+    #[error("there is no active thread `{thread}`")]
+    NoThread {
+        /// The id.
+        thread: ThreadId,
+    },
+    /// The thread's workflow has no such role.
+    #[error("the workflow `{workflow}` has no role `{role}`")]
+    NoRole {
+        /// The role that was asked for.
+        role: RoleName,
+        /// The name of the workflow.
+        workflow: String,
+        /// The roles that it has.
+        known: Vec<RoleName>,
+    },
+    /// A node is not what its place in the thread asks for.
+    #[error("node `{hash}` is not {expected}")]
+    Unexpected {
+        /// The node.
+        hash: CasRef,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The thread's workflow cannot be read.
+    #[error("the workflow `{hash}` cannot be read")]
+    Workflow {
+        /// The workflow node.
+        hash: CasRef,
+        /// Why.
+        source: StoredError,
+    },
+    /// The role's schema is none.
+    #[error("the schema of the role cannot be used")]
+    Schema(#[from] SchemaError),
+    /// A variable of the environment holds no hash.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// The store refused.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The storage root refused.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl KitError {
+    /// Returns what the user could do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoThread { .. } => Some("`uwf thread list` shows the active threads".to_owned()),
+            Self::NoRole { known, .. } => {
+                let known: Vec<&str> = known.iter().map(RoleName::as_str).collect();
+                Some(format!("its roles are {}", known.join(", ")))
+            }
+            Self::Store(StoreError::Damaged { .. }) => {
+                Some("`uwf cas verify` lists every damaged node".to_owned())
+            }
+            _ => None,
+        }
+    }
+}

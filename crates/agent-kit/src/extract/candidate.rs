@@ -1,0 +1,284 @@
+//! Turning the fields of a front matter block into the data that a role's schema asks for.
+//!
+//! A scalar becomes what the schema wants where its text allows that in one way only; whether the result
+//! fits the schema is for the validator to say.
+
+use serde_json::{Map, Number, Value};
+
+use super::yaml::Yaml;
+use crate::shape::{each_part, fields, items};
+
+/// The data of an answer, and the names of the fields that no part of the schema knows.
+pub(super) struct Candidate {
+    pub(super) output: Value,
+    pub(super) unknown: Vec<String>,
+}
+
+/// Picks the fields that the schema knows and coerces them. A schema that names no fields, or says itself
+/// what others may be, takes all.
+pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
+    let known = fields(schema);
+    let takes_all = known.is_empty() || says_what_others_may_be(schema);
+    let mut output = Map::new();
+    let mut unknown = Vec::new();
+    for (name, node) in block {
+        match known.iter().find(|field| field.name == name) {
+            Some(field) => {
+                output.insert(name, coerce(node, &field.schemas));
+            }
+            None if takes_all => {
+                output.insert(name, node.into_value());
+            }
+            None => unknown.push(name),
+        }
+    }
+    Candidate {
+        output: Value::Object(output),
+        unknown,
+    }
+}
+
+fn says_what_others_may_be(schema: &Value) -> bool {
+    let mut found = false;
+    each_part(schema, &mut |part| {
+        let others = part.get("additionalProperties");
+        found |= others.is_some_and(|others| *others != Value::Bool(false));
+        found |= part.get("patternProperties").is_some();
+    });
+    found
+}
+
+fn coerce(node: Yaml, schemas: &[&Value]) -> Value {
+    match node {
+        Yaml::Scalar { value, text } => scalar(value, text, Wanted::by(schemas)),
+        Yaml::List(list) => {
+            let items = items(schemas);
+            list.into_iter().map(|node| coerce(node, &items)).collect()
+        }
+        Yaml::Map(nested) => {
+            let nested = nested.into_iter().map(|(name, node)| {
+                let known = schemas.iter().flat_map(|schema| fields(schema));
+                let field = known.filter(|field| field.name == name);
+                let value = coerce(
+                    node,
+                    &field.flat_map(|field| field.schemas).collect::<Vec<_>>(),
+                );
+                (name, value)
+            });
+            Value::Object(nested.collect())
+        }
+    }
+}
+
+/// Which kinds of scalars the schemas of a field allow.
+#[derive(Clone, Copy, Default)]
+struct Wanted {
+    string: bool,
+    number: bool,
+    bool: bool,
+}
+
+impl Wanted {
+    fn by(schemas: &[&Value]) -> Self {
+        let mut wanted = Self::default();
+        for schema in schemas {
+            each_part(schema, &mut |part| wanted.add(part));
+        }
+        wanted
+    }
+
+    fn add(&mut self, schema: &Value) {
+        match schema.get("type") {
+            Some(Value::Array(names)) => names.iter().for_each(|name| self.add_type(name)),
+            Some(name) => self.add_type(name),
+            None => {
+                let list = schema
+                    .get("enum")
+                    .and_then(Value::as_array)
+                    .into_iter()
+                    .flatten();
+                list.chain(schema.get("const"))
+                    .for_each(|value| self.add_kind_of(value));
+            }
+        }
+    }
+
+    fn add_type(&mut self, name: &Value) {
+        match name.as_str() {
+            Some("string") => self.string = true,
+            Some("number" | "integer") => self.number = true,
+            Some("boolean") => self.bool = true,
+            _ => {}
+        }
+    }
+
+    fn add_kind_of(&mut self, value: &Value) {
+        self.string |= value.is_string();
+        self.number |= value.is_number();
+        self.bool |= value.is_boolean();
+    }
+}
+
+/// Returns the value that YAML sees if the schema allows its kind, or says nothing; else the only other
+/// reading that the schema allows.
+fn scalar(value: Option<Value>, text: String, wanted: Wanted) -> Value {
+    match value {
+        None => Value::String(text),
+        Some(Value::Bool(_)) if wanted.string && !wanted.bool => Value::String(text),
+        Some(Value::Number(_)) if wanted.string && !wanted.number => Value::String(text),
+        Some(Value::String(_)) if !wanted.string => from_text(text, wanted),
+        Some(value) => value,
+    }
+}
+
+/// Reads a text where the schema wants no text.
+fn from_text(text: String, wanted: Wanted) -> Value {
+    let trimmed = text.trim();
+    match trimmed {
+        "true" if wanted.bool => return Value::Bool(true),
+        "false" if wanted.bool => return Value::Bool(false),
+        _ => {}
+    }
+    if wanted.number
+        && let Some(number) = decimal(trimmed)
+    {
+        return Value::Number(number);
+    }
+    Value::String(text)
+}
+
+/// Reads a decimal number as people write it; leading zeros mean nothing.
+fn decimal(text: &str) -> Option<Number> {
+    if !text
+        .bytes()
+        .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+    {
+        return None;
+    }
+    let integer = text.parse::<i64>().ok().map(Number::from);
+    integer.or_else(|| Number::from_f64(text.parse().ok()?))
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without `&`"
+)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(block: &str, schema: Value, output: Value) {
+        let Yaml::Map(fields) = Yaml::parse(block).unwrap() else {
+            panic!("{block}")
+        };
+        assert_eq!(pick(fields, &schema).output, output, "{block} for {schema}");
+    }
+
+    fn one(schema: Value) -> Value {
+        json!({ "properties": { "a": schema } })
+    }
+
+    #[test]
+    fn a_string_stays_what_was_written() {
+        let check = |text: &str| {
+            check(
+                &format!("a: {text}\n"),
+                one(json!({ "type": "string" })),
+                json!({ "a": text }),
+            );
+        };
+        check("0123456789012");
+        check("12E4567890123");
+        check("1.50");
+        check("true");
+        check(".nan");
+        check("2026-06-03");
+    }
+
+    #[test]
+    fn text_becomes_a_number_or_a_truth_value_where_nothing_else_fits() {
+        check(
+            "a: '5'\n",
+            one(json!({ "type": "integer" })),
+            json!({ "a": 5 }),
+        );
+        check(
+            "a: 017\n",
+            one(json!({ "type": "number" })),
+            json!({ "a": 17 }),
+        );
+        check(
+            "a: 'true'\n",
+            one(json!({ "type": "boolean" })),
+            json!({ "a": true }),
+        );
+        check(
+            "a: yes\n",
+            one(json!({ "type": "boolean" })),
+            json!({ "a": "yes" }),
+        );
+        check(
+            "a: five\n",
+            one(json!({ "type": "number" })),
+            json!({ "a": "five" }),
+        );
+    }
+
+    #[test]
+    fn what_the_schema_allows_as_it_is_stays_as_it_is() {
+        check(
+            "a: 5\n",
+            one(json!({ "type": ["string", "number"] })),
+            json!({ "a": 5 }),
+        );
+        check(
+            "a: '5'\n",
+            one(json!({ "type": ["string", "number"] })),
+            json!({ "a": "5" }),
+        );
+        check("a: 5\n", one(json!({})), json!({ "a": 5 }));
+        check(
+            "a:\n",
+            one(json!({ "type": "string" })),
+            json!({ "a": null }),
+        );
+    }
+
+    #[test]
+    fn constants_lists_nested_fields_and_variants_say_what_they_want() {
+        check("a: 5\n", one(json!({ "const": "5" })), json!({ "a": "5" }));
+        check(
+            "a: 5\n",
+            one(json!({ "anyOf": [{ "type": "string" }, { "type": "null" }] })),
+            json!({ "a": "5" }),
+        );
+        check(
+            "a: [1, x]\n",
+            one(json!({ "items": { "type": "string" } })),
+            json!({ "a": ["1", "x"] }),
+        );
+        check(
+            "a: { b: 1, c: 2 }\n",
+            one(json!({ "properties": { "b": { "type": "string" } } })),
+            json!({ "a": { "b": "1", "c": 2 } }),
+        );
+        check(
+            "a: 5\n",
+            json!({ "oneOf": [one(json!({ "type": "string" })), {}] }),
+            json!({ "a": "5" }),
+        );
+    }
+
+    #[test]
+    fn unknown_fields_are_dropped_unless_the_schema_is_open() {
+        check("a: 1\nb: 2\n", one(json!({})), json!({ "a": 1 }));
+        check(
+            "a: 1\nb: 2\n",
+            json!({ "type": "object" }),
+            json!({ "a": 1, "b": 2 }),
+        );
+        let open = json!({ "properties": { "a": {} }, "additionalProperties": true });
+        check("a: 1\nb: 2\n", open, json!({ "a": 1, "b": 2 }));
+    }
+}

@@ -1,0 +1,155 @@
+//! Getting the data of a role out of an agent's answer: front matter, real YAML, the role's schema.
+//!
+//! Pure: what comes out depends on the answer and the schema alone. Who is asked again, and how often,
+//! is decided in [`crate::serve`].
+
+mod candidate;
+mod yaml;
+
+use serde_json::{Value, json};
+use serde_saphyr::{RenderOptions, UserMessageFormatter};
+use uwf_cas_fs::schema::{SchemaError, Validator, Violation};
+use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD, is_suspension};
+use uwf_protocol::ids::{CasRef, Status};
+use uwf_protocol::schemas;
+use uwf_util::front_matter::{self, NoFrontMatter};
+
+use yaml::Yaml;
+
+/// What a role's answer must fit.
+pub struct RoleSchema {
+    hash: CasRef,
+    schema: Value,
+    validator: Validator,
+}
+
+/// The data of an answer that was accepted.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Extracted {
+    /// The type of the output node: the role's schema, or the plain object of an answer that suspends.
+    pub type_hash: CasRef,
+    /// The data.
+    pub output: Value,
+    /// The Markdown after the front matter.
+    pub body: String,
+}
+
+/// Says why an answer was not accepted, in words that help its author to correct it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Rejected {
+    /// No front matter was found.
+    #[error(transparent)]
+    NoFrontMatter(#[from] NoFrontMatter),
+    /// The front matter is not YAML: what the parser says, with the place within the whole answer.
+    #[error("the front matter is not valid YAML: {0}")]
+    Yaml(String),
+    /// The front matter is a list or a scalar.
+    #[error("the front matter is not a mapping of `field: value` lines")]
+    NotAMapping,
+    /// The data does not fit the role's schema.
+    #[error("the front matter does not fit the schema of the role: {}", .0.join("; "))]
+    Unfit(Vec<String>),
+}
+
+impl RoleSchema {
+    /// Returns the schema of a role, ready to check answers, with the hash of its node.
+    ///
+    /// # Errors
+    /// When it is not a schema that the store accepts.
+    pub fn new(hash: CasRef, schema: Value) -> Result<Self, SchemaError> {
+        let validator = Validator::new(&schema)?;
+        Ok(Self {
+            hash,
+            schema,
+            validator,
+        })
+    }
+
+    /// Returns the JSON Schema.
+    #[must_use]
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Gets the data out of an answer.
+    ///
+    /// # Errors
+    /// When the answer has no front matter, or its data does not fit.
+    pub fn extract(&self, answer: &str) -> Result<Extracted, Rejected> {
+        let parts = front_matter::split(answer)?;
+        let tree = Yaml::parse(&parts.block).map_err(|error| at_line(&error, parts.line))?;
+        let Yaml::Map(block) = tree else {
+            return Err(Rejected::NotAMapping);
+        };
+        let suspension = suspension(&block);
+        let candidate = candidate::pick(block, &self.schema);
+        let violations = self
+            .validator
+            .validate(&candidate.output)
+            .err()
+            .unwrap_or_default();
+        let (type_hash, output) = match suspension {
+            // A role whose own schema provides for suspending keeps its own fields.
+            Some(output)
+                if !violations.is_empty() || is_suspension(&candidate.output).is_none() =>
+            {
+                (schemas::OBJECT, with_reason(output)?)
+            }
+            None if !violations.is_empty() => {
+                return Err(Rejected::Unfit(describe(&violations, &candidate.unknown)));
+            }
+            _ => (self.hash, candidate.output),
+        };
+        Ok(Extracted {
+            type_hash,
+            output,
+            body: parts.body.to_owned(),
+        })
+    }
+}
+
+/// Returns the error with lines counted from the start of the answer.
+fn at_line(error: &serde_saphyr::Error, first_line: usize) -> Rejected {
+    let mut options = RenderOptions::new(&UserMessageFormatter);
+    options.line_offset = first_line as u64 - 1;
+    Rejected::Yaml(error.render_with_options(options))
+}
+
+/// Returns the output of an answer that wants to suspend its thread: the status, and the reason if it has one.
+fn suspension(block: &[(String, Yaml)]) -> Option<Value> {
+    let text = |name: &str| block.iter().find(|(key, _)| key == name)?.1.text();
+    (text(STATUS_FIELD)? == Status::SUSPEND).then(|| {
+        let mut output = json!({ STATUS_FIELD: Status::SUSPEND });
+        if let Some(reason) = text(REASON_FIELD) {
+            output[REASON_FIELD] = reason.into();
+        }
+        output
+    })
+}
+
+fn with_reason(output: Value) -> Result<Value, Rejected> {
+    if is_suspension(&output).is_some() {
+        return Ok(output);
+    }
+    let problem = format!(
+        "`{STATUS_FIELD}: {}` needs a `{REASON_FIELD}`",
+        Status::SUSPEND
+    );
+    Err(Rejected::Unfit(vec![problem]))
+}
+
+/// Returns one line for each violation, and one for the fields that were dropped: one of them may be the
+/// missing field under another name.
+fn describe(violations: &[Violation], unknown: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = violations.iter().map(Violation::to_string).collect();
+    if !unknown.is_empty() {
+        lines.push(format!(
+            "the schema does not know `{}`",
+            unknown.join("`, `")
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Writing a finished step: its nodes, children first, and then the record that says that it is finished.
+
+use serde::Serialize;
+use serde_json::Value;
+use uwf_cas_fs::Store;
+use uwf_protocol::agent::CallForm;
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::nodes::{Detail, Extraction, StepNode};
+use uwf_protocol::run::Pending;
+use uwf_protocol::schemas;
+use uwf_storage::RunDir;
+
+use crate::KitError;
+use crate::adapter::Task;
+use crate::context::Context;
+use crate::conversation::Conversation;
+use crate::extract::Extracted;
+
+/// A step that is in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finished {
+    /// The step.
+    pub step: CasRef,
+    /// Its detail.
+    pub detail: CasRef,
+    /// Who did it.
+    pub role: RoleName,
+    /// The data of the answer.
+    pub output: Value,
+    /// The Markdown of the answer.
+    pub body: String,
+    /// When the agent began, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// When its answer was complete.
+    pub completed_at_ms: i64,
+}
+
+/// What a step is made of, beside where it stands.
+pub struct Work<'a> {
+    /// What the agent was asked.
+    pub task: &'a Task,
+    /// The label of the agent.
+    pub agent: String,
+    /// All that was said.
+    pub conversation: &'a Conversation,
+    /// The data that was accepted.
+    pub extracted: Extracted,
+    /// How it was got out of the answer.
+    pub extraction: Extraction,
+    /// When the agent began, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// When its answer was complete.
+    pub completed_at_ms: i64,
+}
+
+/// Writes a step, durably, and puts it on record as finished.
+///
+/// # Errors
+/// When the store or the record cannot be written; what was written is no part of any thread then.
+pub fn write(
+    store: &Store,
+    run: &RunDir,
+    context: &Context,
+    work: Work<'_>,
+) -> Result<Finished, KitError> {
+    let now_ms = work.completed_at_ms;
+    let Work {
+        task,
+        conversation,
+        extracted,
+        ..
+    } = work;
+    let mut batch = store.batch();
+    let output = batch.put(extracted.type_hash, &extracted.output, now_ms)?;
+    let raw = batch.put(schemas::TEXT, &conversation.answer().into(), now_ms)?;
+    let prompt = batch.put(schemas::TEXT, &task.prompt.as_str().into(), now_ms)?;
+    let mut turns = Vec::new();
+    for turn in conversation.turns() {
+        turns.push(batch.put(schemas::TURN, &payload(&turn), now_ms)?);
+    }
+    let detail = Detail {
+        agent: work.agent.clone(),
+        session_id: conversation.session_id.clone(),
+        model: conversation.model.clone(),
+        turns,
+        usage: conversation.usage.clone(),
+        extraction: work.extraction,
+        raw,
+    };
+    let detail = batch.put(schemas::DETAIL, &payload(&detail), now_ms)?;
+    let step = StepNode {
+        start: context.start_hash,
+        prev: context.prev,
+        role: task.role.clone(),
+        output,
+        detail,
+        agent: work.agent,
+        edge_prompt: Some(task.edge_prompt.clone()),
+        started_at_ms: Some(work.started_at_ms),
+        completed_at_ms: Some(work.completed_at_ms),
+        cwd: Some(task.cwd.to_string_lossy().into_owned()),
+        assembled_prompt: Some(prompt),
+    };
+    let step = batch.put(schemas::STEP_NODE, &payload(&step), now_ms)?;
+    batch.commit()?;
+    // From here on the step cannot be lost: whoever looks next finds this record.
+    run.write_pending(&Pending {
+        step,
+        head: context.head,
+        at_ms: now_ms,
+    })?;
+    Ok(Finished {
+        step,
+        detail,
+        role: task.role.clone(),
+        output: extracted.output,
+        body: extracted.body,
+        started_at_ms: work.started_at_ms,
+        completed_at_ms: work.completed_at_ms,
+    })
+}
+
+fn payload(node: &impl Serialize) -> Value {
+    serde_json::to_value(node).expect("nodes are plain data with text for keys")
+}
+
+impl Finished {
+    /// Returns the line that announces the step to who called.
+    #[must_use]
+    pub fn line(&self, form: CallForm) -> String {
+        match form {
+            CallForm::Positional => self.step.to_string(),
+            CallForm::Named => payload(&Announcement {
+                step_hash: self.step,
+                detail_hash: self.detail,
+                role: &self.role,
+                frontmatter: &self.output,
+                body: &self.body,
+                started_at_ms: self.started_at_ms,
+                completed_at_ms: self.completed_at_ms,
+            })
+            .to_string(),
+        }
+    }
+}
+
+/// The keys of the reference, in its order.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Announcement<'a> {
+    step_hash: CasRef,
+    detail_hash: CasRef,
+    role: &'a RoleName,
+    frontmatter: &'a Value,
+    body: &'a str,
+    started_at_ms: i64,
+    completed_at_ms: i64,
+}

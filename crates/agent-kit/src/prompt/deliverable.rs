@@ -1,0 +1,391 @@
+//! The first section of a prompt: the form that the answer must have, shown by example.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use crate::shape::{Field, each_part, fields, items, variants};
+
+/// How deep nested objects are shown; deeper ones are only named.
+const DEPTH: usize = 4;
+
+/// Returns the section for a role's schema. It ends with a line feed.
+#[must_use]
+pub fn deliverable(schema: &Value) -> String {
+    let mut text = String::from(
+        "## Deliverable\n\n\
+         Your answer must begin with a YAML block between two lines that are exactly `---`, \
+         followed by your report in Markdown.\n",
+    );
+    match variants(schema) {
+        Some((discriminant, variants)) => {
+            text.push_str("Choose the one of these forms that tells how it went.\n");
+            for variant in &variants {
+                let _ = write!(text, "\n### `{discriminant}: {}`\n\n", plain(variant.value));
+                push_form(&mut text, &variant.fields);
+            }
+        }
+        None => {
+            text.push('\n');
+            push_form(&mut text, &fields(schema));
+        }
+    }
+    text.push_str(CLOSING);
+    text
+}
+
+const CLOSING: &str = "\n\
+    Give these fields and no others. The block is YAML: quote a text that has `: ` or ` #` in it, and write \
+    a text of several lines as a `|` block.\n\
+    If you cannot go on without a decision of a person, answer with `$status: $SUSPEND` and a `reason` that \
+    asks for it.\n\n\
+    Do the work of your own role and nothing else: other roles take it from there.\n";
+
+fn push_form(text: &mut String, fields: &[Field<'_>]) {
+    text.push_str("```\n---\n");
+    for field in fields {
+        push_example(text, field, 0);
+    }
+    text.push_str("---\n\n<your report in Markdown>\n```\n\n");
+    if fields.is_empty() {
+        text.push_str("Any fields may stand in the block.\n");
+        return;
+    }
+    text.push_str("Fields:\n");
+    for field in fields {
+        push_entry(text, field);
+    }
+}
+
+/// Adds the lines of one field to the example.
+fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
+    let indent = "  ".repeat(depth);
+    let shape = Shape::of(&field.schemas);
+    let comment = comment(field.required, shape.choices());
+    let _ = match &shape {
+        Shape::List(of) => {
+            let item = Shape::of(of);
+            match item.nested(depth) {
+                Some(nested) => {
+                    let _ = writeln!(text, "{indent}{}:{comment}\n{indent}  -", field.name);
+                    nested
+                        .iter()
+                        .for_each(|field| push_example(text, field, depth + 2));
+                    return;
+                }
+                None => writeln!(
+                    text,
+                    "{indent}{}:{comment}\n{indent}  - {}",
+                    field.name,
+                    item.placeholder()
+                ),
+            }
+        }
+        _ => match shape.nested(depth) {
+            Some(nested) => {
+                let _ = writeln!(text, "{indent}{}:{comment}", field.name);
+                nested
+                    .iter()
+                    .for_each(|field| push_example(text, field, depth + 1));
+                return;
+            }
+            None => writeln!(
+                text,
+                "{indent}{}: {}{comment}",
+                field.name,
+                shape.placeholder()
+            ),
+        },
+    };
+}
+
+fn comment(required: bool, choices: Option<String>) -> String {
+    let required = required.then(|| "required".to_owned());
+    let parts: Vec<String> = required.into_iter().chain(choices).collect();
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!("  # {}", parts.join(" | "))
+    }
+}
+
+/// Adds the bullet of one field: name, whether it is required, what the schema says about it.
+fn push_entry(text: &mut String, field: &Field<'_>) {
+    let _ = write!(text, "  - `{}`", field.name);
+    if field.required {
+        text.push_str(" (required)");
+    }
+    let mut notes: Vec<String> = Vec::new();
+    for schema in &field.schemas {
+        each_part(schema, &mut |part| {
+            for note in limits(part).into_iter().chain(description(part)) {
+                if !notes.contains(&note) {
+                    notes.push(note);
+                }
+            }
+        });
+    }
+    if !notes.is_empty() {
+        let _ = write!(text, ": {}", notes.join("; "));
+    }
+    text.push('\n');
+}
+
+fn description(schema: &Value) -> Option<String> {
+    Some(
+        schema
+            .get("description")?
+            .as_str()?
+            .trim()
+            .replace('\n', " "),
+    )
+}
+
+/// Returns what a schema says about length, range and form, in words.
+fn limits(schema: &Value) -> Vec<String> {
+    const LIMITS: [(&str, &str); 7] = [
+        ("minimum", "at least"),
+        ("maximum", "at most"),
+        ("minLength", "characters at least"),
+        ("maxLength", "characters at most"),
+        ("minItems", "items at least"),
+        ("maxItems", "items at most"),
+        ("pattern", "matches"),
+    ];
+    let limit = |(key, words): &(&str, &str)| {
+        let value = schema.get(*key)?;
+        Some(match value.as_str() {
+            Some(text) => format!("{words} `{text}`"),
+            None => format!("{words} {value}"),
+        })
+    };
+    LIMITS.iter().filter_map(limit).collect()
+}
+
+/// What an example shows for a field.
+enum Shape<'a> {
+    /// The one value that is allowed.
+    Fixed(&'a Value),
+    /// One of several values.
+    Choice(Vec<&'a Value>),
+    Bool,
+    /// A stand-in such as `<string>`.
+    Named(&'static str),
+    List(Vec<&'a Value>),
+    Object(Vec<Field<'a>>),
+}
+
+impl<'a> Shape<'a> {
+    /// Looks for the most telling part of the schemas; `null` beside something else tells nothing.
+    fn of(schemas: &[&'a Value]) -> Self {
+        let mut parts: Vec<&'a Value> = Vec::new();
+        for schema in schemas {
+            each_part(schema, &mut |part| parts.push(part));
+        }
+        let mut values = Vec::new();
+        for value in parts.iter().flat_map(|part| allowed(part)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        match values[..] {
+            [] => {}
+            [value] => return Self::Fixed(value),
+            _ => return Self::Choice(values),
+        }
+        let found = parts.iter().find_map(|part| kind(part));
+        match found.unwrap_or("value") {
+            "boolean" => Self::Bool,
+            "array" => Self::List(items(schemas)),
+            "object" => Self::Object(schemas.iter().flat_map(|schema| fields(schema)).collect()),
+            "number" | "integer" => Self::Named("<number>"),
+            "hash" => Self::Named("<hash>"),
+            "string" => Self::Named("<string>"),
+            _ => Self::Named("<value>"),
+        }
+    }
+
+    fn placeholder(&self) -> String {
+        match self {
+            Self::Fixed(value) => plain(value),
+            Self::Choice(values) => plain(values[0]),
+            Self::Bool => "true".to_owned(),
+            Self::Named(name) => (*name).to_owned(),
+            Self::List(_) => "[]".to_owned(),
+            Self::Object(_) => "<object>".to_owned(),
+        }
+    }
+
+    fn choices(&self) -> Option<String> {
+        match self {
+            Self::Choice(values) => Some(
+                values
+                    .iter()
+                    .copied()
+                    .map(plain)
+                    .collect::<Vec<_>>()
+                    .join(" | "),
+            ),
+            Self::Bool => Some("true | false".to_owned()),
+            Self::Fixed(_) | Self::Named(_) | Self::List(_) | Self::Object(_) => None,
+        }
+    }
+
+    /// Returns the fields of an object that is to be shown field by field.
+    fn nested(&self, depth: usize) -> Option<&[Field<'a>]> {
+        match self {
+            Self::Object(fields) if !fields.is_empty() && depth < DEPTH => Some(fields),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the values that a schema lists, by `const` or `enum`.
+fn allowed(schema: &Value) -> Vec<&Value> {
+    match schema.get("const") {
+        Some(value) => vec![value],
+        None => schema
+            .get("enum")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .collect(),
+    }
+}
+
+/// Returns the kind that a schema names, if it names one besides `null`.
+fn kind(schema: &Value) -> Option<&str> {
+    if schema
+        .get("format")
+        .is_some_and(|format| format == "ocas_ref")
+    {
+        return Some("hash");
+    }
+    let named = match schema.get("type") {
+        Some(Value::Array(names)) => {
+            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+            let mut others = names.into_iter().filter(|name| *name != "null");
+            let first = others.next();
+            first.filter(|_| others.next().is_none()).or(Some("value"))
+        }
+        Some(name) => name.as_str().filter(|name| *name != "null"),
+        None => None,
+    };
+    named.or_else(|| schema.get("properties").map(|_| "object"))
+}
+
+/// Returns a value as YAML on one line, quoted only where it must be.
+fn plain(value: &Value) -> String {
+    let Some(text) = value.as_str() else {
+        return value.to_string();
+    };
+    let is_safe = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '/' | '.' | ' ');
+    let starts_well = text.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$'));
+    let word = text.to_ascii_lowercase();
+    let is_word_of_yaml = matches!(
+        word.as_str(),
+        "true" | "false" | "null" | "yes" | "no" | "on" | "off"
+    );
+    if starts_well && text.chars().all(is_safe) && text == text.trim() && !is_word_of_yaml {
+        text.to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without `&`"
+)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// Returns the lines between the fences of the first example.
+    fn example(schema: Value) -> String {
+        let text = deliverable(&schema);
+        text.split("---\n").nth(1).unwrap().to_owned()
+    }
+
+    #[test]
+    fn a_flat_schema_is_shown_with_its_types() {
+        let schema = json!({
+            "properties": {
+                "n": { "type": "integer", "minimum": 1 },
+                "b": { "type": "boolean" },
+                "plan": { "type": "string", "description": "The plan." },
+                "$status": { "enum": ["ok", "bad"] },
+                "kind": { "const": "fix" },
+                "answer": { "const": "yes" },
+                "ref": { "type": "string", "format": "ocas_ref" },
+                "note": { "anyOf": [{ "type": "null" }, { "type": "string" }] },
+                "files": { "type": "array", "items": { "type": "string" } },
+                "tests": { "items": { "properties": { "name": { "type": "string" } } }, "type": "array" },
+                "meta": { "type": "object", "properties": { "size": { "type": "number" } }, "required": ["size"] },
+                "any": {},
+            },
+            "required": ["$status", "plan"],
+        });
+        assert_eq!(
+            example(schema),
+            "\
+$status: ok  # required | ok | bad
+n: <number>
+b: true  # true | false
+plan: <string>  # required
+kind: fix
+answer: \"yes\"
+ref: <hash>
+note: <string>
+files:
+  - <string>
+tests:
+  -
+    name: <string>
+meta:
+  size: <number>  # required
+any: <value>
+"
+        );
+    }
+
+    #[test]
+    fn a_field_is_listed_with_what_is_asked_of_it() {
+        let text = deliverable(&json!({
+            "properties": { "n": { "type": "integer", "minimum": 1 }, "plan": { "description": "The\nplan." } },
+            "required": ["plan"],
+        }));
+        assert!(
+            text.contains("\n  - `n`: at least 1\n  - `plan` (required): The plan.\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn variants_are_shown_one_by_one_with_their_literal_value() {
+        let text = deliverable(&json!({ "oneOf": [
+            { "properties": { "branch": { "type": "string" }, "$status": { "const": "done" } },
+              "required": ["$status", "branch"] },
+            { "properties": { "$status": { "const": "failed" }, "reason": { "type": "string" } } },
+        ] }));
+        let done = "### `$status: done`\n\n```\n---\n$status: done  # required\nbranch: <string>  # required\n---\n";
+        assert!(text.contains(done), "{text}");
+        assert!(
+            text.contains(
+                "### `$status: failed`\n\n```\n---\n$status: failed\nreason: <string>\n---\n"
+            ),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_schema_without_fields_is_shown_as_an_empty_block() {
+        let text = deliverable(&json!({ "type": "object" }));
+        assert!(
+            text.contains("```\n---\n---\n\n<your report in Markdown>\n```\n"),
+            "{text}"
+        );
+        assert!(text.contains("Any fields"), "{text}");
+    }
+}

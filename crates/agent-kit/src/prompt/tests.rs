@@ -1,0 +1,226 @@
+//! Whole prompts, as agents get them.
+
+use super::*;
+use serde_json::json;
+use uwf_protocol::schemas;
+
+fn role() -> Role {
+    Role {
+        description: "for people only".to_owned(),
+        goal: "You are a writer.".to_owned(),
+        capabilities: vec!["writing".to_owned(), "shell".to_owned()],
+        procedure: "Write it.\n".to_owned(),
+        output: String::new(),
+        schema: schemas::OBJECT,
+    }
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "plan": { "type": "string" }, "$status": { "const": "done" } },
+        "required": ["plan", "$status"],
+    })
+}
+
+fn past(number: u64, role: &str, content: &str) -> PastStep {
+    PastStep {
+        number,
+        role: role.parse().unwrap(),
+        agent: "uwf-mock".to_owned(),
+        output: json!({ "$status": "done" }),
+        content: Some(content.to_owned()),
+    }
+}
+
+fn assembled(step: u64, visit: u64, history: &History) -> String {
+    assemble(&Inputs {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role_name: &"writer".parse().unwrap(),
+        role: &role(),
+        schema: &schema(),
+        step,
+        visit,
+        task: "Write about trees.",
+        history,
+        instruction: "Begin.",
+    })
+}
+
+const HEAD: &str = "\
+## Deliverable
+
+Your answer must begin with a YAML block between two lines that are exactly `---`, followed by your report in Markdown.
+
+```
+---
+$status: done  # required
+plan: <string>  # required
+---
+
+<your report in Markdown>
+```
+
+Fields:
+  - `$status` (required)
+  - `plan` (required)
+
+Give these fields and no others. The block is YAML: quote a text that has `: ` or ` #` in it, and write a text of several lines as a `|` block.
+If you cannot go on without a decision of a person, answer with `$status: $SUSPEND` and a `reason` that asks for it.
+
+Do the work of your own role and nothing else: other roles take it from there.
+";
+
+const ROLE: &str = "
+## Goal
+
+You are a writer.
+
+## Capabilities
+
+- writing
+- shell
+
+## Prepare
+
+You can look up more about this thread; these commands change nothing:
+
+- `uwf thread read 01J7K9Z0000000000000000004`: task and answers as Markdown
+- `uwf thread steps 01J7K9Z0000000000000000004`: every step with its data and hash
+- `uwf step read <step-hash>`: one step in full
+- `uwf cas get <hash>`: any node
+
+Do not run commands that step, resume or end threads.
+
+Load the skills that match your capabilities: writing, shell.
+
+## Procedure
+
+Write it.
+
+## Task
+
+Write about trees.
+";
+
+const INSTRUCTION: &str = "
+## Moderator Instruction
+
+Begin.
+";
+
+#[test]
+fn a_first_visit_shows_what_happened_with_contents() {
+    let mut budget = Budget::new(BUDGET);
+    assert!(budget.push(&past(2, "reviewer", "# Findings\n\nNone.")));
+    let history = History {
+        steps: budget.into_texts(),
+        left_out: 1,
+        own: None,
+    };
+    let progress = "
+## Progress
+
+Thread `01J7K9Z0000000000000000004`, step 3, visit 1 of the role `writer`.
+";
+    let happened = r#"
+## What happened
+
+One earlier step is not shown.
+<step number="2" role="reviewer" agent="uwf-mock">
+<output>
+{"$status":"done"}
+</output>
+<content>
+# Findings
+
+None.
+</content>
+</step>
+"#;
+    assert_eq!(
+        assembled(3, 1, &history),
+        [HEAD, progress, ROLE, happened, INSTRUCTION].concat()
+    );
+}
+
+#[test]
+fn a_later_visit_shows_only_what_is_new() {
+    let mut budget = Budget::new(BUDGET);
+    assert!(budget.push(&past(2, "reviewer", "Too short.")));
+    let own = Some((1, json!({ "plan": "p" })));
+    let history = History {
+        steps: budget.into_texts(),
+        left_out: 0,
+        own,
+    };
+    let progress = "
+## Progress
+
+Thread `01J7K9Z0000000000000000004`, step 3, visit 2 of the role `writer`.
+";
+    let happened = r#"
+## What happened since your last step
+
+Your last step was step 1. Its data:
+<output>
+{"plan":"p"}
+</output>
+<step number="2" role="reviewer" agent="uwf-mock">
+<output>
+{"$status":"done"}
+</output>
+<content>
+Too short.
+</content>
+</step>
+"#;
+    assert_eq!(
+        assembled(3, 2, &history),
+        [HEAD, progress, ROLE, happened, INSTRUCTION].concat()
+    );
+}
+
+#[test]
+fn what_is_empty_has_no_section() {
+    let mut role = role();
+    role.capabilities.clear();
+    let text = assemble(&Inputs {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role_name: &"writer".parse().unwrap(),
+        role: &role,
+        schema: &schema(),
+        step: 1,
+        visit: 1,
+        task: "Go.",
+        history: &History::default(),
+        instruction: " ",
+    });
+    let headings: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .collect();
+    assert_eq!(
+        headings,
+        [
+            "Deliverable",
+            "Progress",
+            "Goal",
+            "Prepare",
+            "Procedure",
+            "Task"
+        ]
+    );
+    assert!(!text.contains("for people only"));
+}
+
+#[test]
+fn a_correction_names_the_problem_and_shows_the_form_but_not_the_task() {
+    let text = correction("`plan` is missing\n", &schema());
+    assert!(
+        text.starts_with("Your answer was not accepted: `plan` is missing\n\n"),
+        "{text}"
+    );
+    assert!(text.contains("$status: done  # required"), "{text}");
+    assert!(!text.contains("## Task"), "{text}");
+}

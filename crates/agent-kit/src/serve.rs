@@ -1,0 +1,240 @@
+//! One call of an agent from its arguments to its exit code.
+
+use std::error::Error;
+use std::fmt;
+use std::io::{self, Write as _};
+
+use uwf_cas_fs::Store;
+use uwf_protocol::agent::AgentCall;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::run::{Attempt, KitFailure};
+use uwf_protocol::schemas;
+use uwf_storage::{Env, Root, RunDir};
+
+use crate::KitError;
+use crate::adapter::{Adapter, Task};
+use crate::context::{self, Context};
+use crate::conversation::{Conversation, Opening, Unfinished};
+use crate::persist::{self, Finished, Work};
+use crate::prompt::{self, Inputs};
+
+/// After how many failures in a row a session is given up for a new one: it may be what fails.
+const ATTEMPTS_PER_SESSION: usize = 3;
+
+/// Why a call failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The kit could not do its part.
+    #[error(transparent)]
+    Kit(#[from] KitError),
+    /// The agent failed, or its answer did not fit.
+    #[error("{agent} as `{role}`: {source}")]
+    Unfinished {
+        /// The label of the agent.
+        agent: String,
+        /// The role that it played.
+        role: uwf_protocol::ids::RoleName,
+        /// What went wrong.
+        source: Box<Unfinished>,
+        /// The text node with the last answer, if there was one.
+        raw: Option<CasRef>,
+    },
+}
+
+/// Serves one call: plays the role, prints the step or the error, and returns the exit code.
+pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
+    match perform(adapter, call, env) {
+        Ok(finished) => {
+            // Who asked may be gone. The step is on record and will be found.
+            let _ = writeln!(io::stdout(), "{}", finished.line(call.form));
+            0
+        }
+        Err(failure) => {
+            let _ = write!(io::stderr(), "{}", Report(&failure));
+            failure.exit_code()
+        }
+    }
+}
+
+/// Plays the role of a call and leaves the finished step on record.
+///
+/// # Errors
+/// When the thread cannot be read, the agent fails, its answer does not fit, or the step cannot be written.
+pub fn perform(
+    adapter: &mut dyn Adapter,
+    call: &AgentCall,
+    env: &Env,
+) -> Result<Finished, Failure> {
+    let root = Root::resolve(None, env).map_err(KitError::from)?;
+    let store = Store::open(root.cas_dir(env));
+    let run = root.run(call.thread);
+    let context = context::read(call, env, &root, &store, &run)?;
+    run.create().map_err(KitError::from)?;
+    let agent = adapter.label();
+    let task = task(call, env, &store, &run, &context, &agent)?;
+    let opening = match adapter.can_resume() {
+        true => opening(&run, call, &context, &agent),
+        false => Opening::Prompt,
+    };
+    let started_at_ms = env.now_ms();
+    let mut conversation = Conversation::default();
+    let result = conversation.hold(adapter, &task, &context.schema, &opening);
+    if let Some(session) = &conversation.session_id
+        && task.session.as_ref() != Some(session)
+    {
+        run.remember_session(&call.role, &agent, session)
+            .map_err(KitError::from)?;
+    }
+    match result {
+        Ok((extracted, extraction)) => {
+            let completed_at_ms = env.now_ms();
+            let conversation = &conversation;
+            let task = &task;
+            let work = Work {
+                task,
+                agent,
+                conversation,
+                extracted,
+                extraction,
+                started_at_ms,
+                completed_at_ms,
+            };
+            Ok(persist::write(&store, &run, &context, work)?)
+        }
+        Err(source) => {
+            let raw = keep_failure(&store, &run, &conversation, &source, env.now_ms());
+            Err(Failure::Unfinished {
+                agent,
+                role: call.role.clone(),
+                source: Box::new(source),
+                raw,
+            })
+        }
+    }
+}
+
+fn task(
+    call: &AgentCall,
+    env: &Env,
+    store: &Store,
+    run: &RunDir,
+    context: &Context,
+    agent: &str,
+) -> Result<Task, KitError> {
+    let edge_prompt = context::instruction(call, env, store)?;
+    let prompt = prompt::assemble(&Inputs {
+        thread: call.thread,
+        role_name: &call.role,
+        role: &context.role,
+        schema: context.schema.schema(),
+        step: context.step,
+        visit: context.visit,
+        task: &context.start.prompt,
+        history: &context.history,
+        instruction: &edge_prompt,
+    });
+    let session = run.session(&call.role, agent).filter(|_| context.visit > 1);
+    Ok(Task {
+        thread: call.thread,
+        role: call.role.clone(),
+        prompt,
+        edge_prompt,
+        cwd: env.cwd().to_owned(),
+        run_dir: run.path().to_owned(),
+        visit: context.visit,
+        step: context.step,
+        session,
+    })
+}
+
+/// Goes on with the session of the last attempt at this very step, if that was this agent's.
+fn opening(run: &RunDir, call: &AgentCall, context: &Context, agent: &str) -> Opening {
+    let remembered = run.session(&call.role, agent);
+    let attempts = run.attempts();
+    let is_same = |attempt: &&Attempt| {
+        let here = attempt.head == context.head && attempt.role == call.role;
+        here && attempt.session_id.is_some() && attempt.session_id == remembered
+    };
+    let failures = attempts.iter().rev().take_while(is_same).count();
+    match (attempts.last(), remembered) {
+        (Some(last), Some(session)) if (1..ATTEMPTS_PER_SESSION).contains(&failures) => {
+            Opening::Continue {
+                session,
+                error: last.error.clone(),
+            }
+        }
+        _ => Opening::Prompt,
+    }
+}
+
+/// Leaves word for the engine. It is best effort: the exit code says already that the call failed.
+fn keep_failure(
+    store: &Store,
+    run: &RunDir,
+    conversation: &Conversation,
+    source: &Unfinished,
+    now_ms: i64,
+) -> Option<CasRef> {
+    let answer = Some(conversation.answer()).filter(|answer| !answer.is_empty());
+    let raw = answer.and_then(|answer| {
+        store
+            .put_volatile(schemas::TEXT, &answer.into(), now_ms)
+            .ok()
+    });
+    let failure = KitFailure {
+        phase: source.phase(),
+        error: source.to_string(),
+        session_id: conversation.session_id.clone(),
+        usage: conversation.usage.clone(),
+        raw,
+    };
+    let _ = run.write_failure(&failure);
+    raw
+}
+
+impl Failure {
+    /// Returns the exit code that says so.
+    #[must_use]
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Kit(_) => 1,
+            Self::Unfinished { source, .. } => match source.as_ref() {
+                Unfinished::Agent(error) => error.exit_code,
+                Unfinished::Rejected { .. } => 1,
+            },
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Kit(error) => error.hint(),
+            Self::Unfinished { source, raw, .. } => match source.as_ref() {
+                Unfinished::Agent(error) => error.hint.clone(),
+                Unfinished::Rejected { .. } => {
+                    Some(format!("`uwf cas get {}` shows the answer", (*raw)?))
+                }
+            },
+        }
+    }
+}
+
+/// A failure as people read it: what, why, and what to type next.
+struct Report<'a>(&'a Failure);
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error: {}", self.0)?;
+        // The message of an unfinished conversation holds its cause already.
+        if let Failure::Kit(error) = self.0 {
+            let mut cause = error.source();
+            while let Some(error) = cause {
+                writeln!(f, "cause: {error}")?;
+                cause = error.source();
+            }
+        }
+        match self.0.hint() {
+            Some(hint) => writeln!(f, "hint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
