@@ -28,7 +28,7 @@ pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
 ///
 /// # Errors
 /// [`StorageError::NoConfig`], and those of [`load`].
-pub fn list(root: &Root) -> Result<Value, StorageError> {
+pub fn list_masked(root: &Root) -> Result<Value, StorageError> {
     let text = read_text(root)?.ok_or_else(|| StorageError::NoConfig {
         path: root.config_file(),
     })?;
@@ -41,9 +41,9 @@ pub fn list(root: &Root) -> Result<Value, StorageError> {
 /// have dots themselves are found too.
 ///
 /// # Errors
-/// [`StorageError::ConfigKey`] if nothing is there, and those of [`list`].
-pub fn get(root: &Root, key: &str) -> Result<Value, StorageError> {
-    let data = list(root)?;
+/// [`StorageError::ConfigKey`] if nothing is there, and those of [`list_masked`].
+pub fn get_masked(root: &Root, key: &str) -> Result<Value, StorageError> {
+    let data = list_masked(root)?;
     look_up(&data, key)
         .cloned()
         .ok_or_else(|| StorageError::ConfigKey {
@@ -191,10 +191,13 @@ defaultAgent: mock
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().to_owned());
         assert_eq!(load(&root).unwrap(), None);
-        assert!(matches!(list(&root), Err(StorageError::NoConfig { .. })));
+        assert!(matches!(
+            list_masked(&root),
+            Err(StorageError::NoConfig { .. })
+        ));
         let (_temp, root) = root_with("# nothing yet\n");
         assert_eq!(load(&root).unwrap(), Some(Config::default()));
-        assert_eq!(list(&root).unwrap(), json!({}));
+        assert_eq!(list_masked(&root).unwrap(), json!({}));
     }
 
     #[test]
@@ -234,12 +237,15 @@ defaultAgent: mock
     fn secrets_are_never_shown() {
         let (_temp, root) = root_with(FILE);
         assert_eq!(
-            list(&root).unwrap()["providers"]["openrouter"]["apiKey"],
+            list_masked(&root).unwrap()["providers"]["openrouter"]["apiKey"],
             MASK
         );
-        assert_eq!(get(&root, "providers.openrouter.apiKey").unwrap(), MASK);
         assert_eq!(
-            get(&root, "providers").unwrap()["openrouter"]["apiKey"],
+            get_masked(&root, "providers.openrouter.apiKey").unwrap(),
+            MASK
+        );
+        assert_eq!(
+            get_masked(&root, "providers").unwrap()["openrouter"]["apiKey"],
             MASK
         );
         assert_eq!(set(&root, "providers.x.apiKey", "sk-2").unwrap(), MASK);
@@ -248,11 +254,21 @@ defaultAgent: mock
     #[test]
     fn keys_are_followed_through_mappings_lists_and_dotted_names() {
         let (_temp, root) = root_with(FILE);
-        assert_eq!(get(&root, "agents.mock.args.0").unwrap(), "script.yaml");
-        assert_eq!(get(&root, "models.gpt-4.1.provider").unwrap(), "openrouter");
-        let error = get(&root, "agents.mock.arg").unwrap_err().to_string();
+        assert_eq!(
+            get_masked(&root, "agents.mock.args.0").unwrap(),
+            "script.yaml"
+        );
+        assert_eq!(
+            get_masked(&root, "models.gpt-4.1.provider").unwrap(),
+            "openrouter"
+        );
+        let error = get_masked(&root, "agents.mock.arg")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("did you mean `agents.mock.args`"), "{error}");
-        let error = get(&root, "agents.mock.args.7").unwrap_err().to_string();
+        let error = get_masked(&root, "agents.mock.args.7")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("`agents.mock.args.7`"), "{error}");
     }
 
@@ -305,15 +321,18 @@ defaultAgent: mock
     fn where_a_line_cannot_be_changed_the_file_is_written_anew() {
         let (_temp, root) = root_with(FILE);
         set(&root, "models.gpt-4.1.name", "other").unwrap();
-        assert_eq!(get(&root, "models.gpt-4.1.name").unwrap(), "other");
-        assert_eq!(get(&root, "models.gpt-4.1.provider").unwrap(), "openrouter");
+        assert_eq!(get_masked(&root, "models.gpt-4.1.name").unwrap(), "other");
+        assert_eq!(
+            get_masked(&root, "models.gpt-4.1.provider").unwrap(),
+            "openrouter"
+        );
         assert_eq!(
             load(&root).unwrap().unwrap().agents["mock"].args,
             ["script.yaml"]
         );
         let (_temp, root) = root_with("agents: {}\n");
         set(&root, "agents.a.command", "x").unwrap();
-        assert_eq!(get(&root, "agents.a.command").unwrap(), "x");
+        assert_eq!(get_masked(&root, "agents.a.command").unwrap(), "x");
     }
 
     #[test]
@@ -334,7 +353,7 @@ defaultAgent: mock
             let (_temp, root) = root_with(FILE);
             set(&root, "models.m.name", value).unwrap();
             assert_eq!(
-                get(&root, "models.m.name").unwrap(),
+                get_masked(&root, "models.m.name").unwrap(),
                 value,
                 "{}",
                 content(&root)
@@ -342,7 +361,7 @@ defaultAgent: mock
             set(&root, "models.m.name", "x").unwrap();
             set(&root, "models.m.name", value).unwrap();
             assert_eq!(
-                get(&root, "models.m.name").unwrap(),
+                get_masked(&root, "models.m.name").unwrap(),
                 value,
                 "{}",
                 content(&root)

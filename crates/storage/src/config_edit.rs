@@ -41,9 +41,10 @@ fn find_key(lines: &[&str], mut block: Range<usize>, indent: usize, key: &str) -
 
 fn key_of(line: &str) -> Option<&str> {
     let line = line.trim();
-    let (key, _) = line
-        .split_once(": ")
-        .or(Some((line.strip_suffix(':')?, "")))?;
+    let key = match line.split_once(": ") {
+        Some((key, _)) => key,
+        None => line.strip_suffix(':')?,
+    };
     let inner = |quote: char| key.strip_prefix(quote)?.strip_suffix(quote);
     Some(inner('"').or_else(|| inner('\'')).unwrap_or(key))
 }

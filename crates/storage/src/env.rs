@@ -16,6 +16,7 @@ pub struct Env {
     variables: BTreeMap<OsString, OsString>,
     cwd: PathBuf,
     home: Option<PathBuf>,
+    started_ms: i64,
     source: Source,
 }
 
@@ -36,6 +37,7 @@ impl Env {
             variables: std::env::vars_os().collect(),
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()),
+            started_ms: machine_ms(),
             source: Source::Machine,
         }
     }
@@ -60,6 +62,7 @@ impl Env {
             home: home.map(PathBuf::from),
             variables,
             cwd: cwd.into(),
+            started_ms: now_ms,
             source: Source::Fixed { now_ms, random },
         }
     }
@@ -116,26 +119,25 @@ impl Env {
     /// Returns the time in milliseconds since 1970.
     #[must_use]
     pub fn now_ms(&self) -> i64 {
-        let Source::Fixed { now_ms, .. } = self.source else {
-            let since_1970 = SystemTime::now()
-                .duration_since(UNIX_EPOCH)
-                .unwrap_or_default();
-            return i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX);
-        };
-        now_ms
+        match self.source {
+            Source::Machine => machine_ms(),
+            Source::Fixed { now_ms, .. } => now_ms,
+        }
+    }
+
+    /// Returns when this value was made, which is when the process started, in milliseconds since 1970.
+    #[must_use]
+    pub fn started_ms(&self) -> i64 {
+        self.started_ms
     }
 
     /// Returns 128 random bits of the kernel.
     #[must_use]
     pub fn random(&self) -> u128 {
-        let Source::Fixed { random, .. } = self.source else {
-            let mut bytes = [0; 16];
-            File::open("/dev/urandom")
-                .and_then(|mut source| source.read_exact(&mut bytes))
-                .expect("every Unix has a readable /dev/urandom");
-            return u128::from_ne_bytes(bytes);
-        };
-        random
+        match self.source {
+            Source::Machine => machine_random(),
+            Source::Fixed { random, .. } => random,
+        }
     }
 
     /// Returns the number of this process.
@@ -149,6 +151,21 @@ impl Env {
     pub fn program(&self) -> Option<PathBuf> {
         std::env::current_exe().ok()
     }
+}
+
+fn machine_ms() -> i64 {
+    let since_1970 = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn machine_random() -> u128 {
+    let mut bytes = [0; 16];
+    File::open("/dev/urandom")
+        .and_then(|mut source| source.read_exact(&mut bytes))
+        .expect("every Unix has a readable /dev/urandom");
+    u128::from_ne_bytes(bytes)
 }
 
 #[cfg(test)]

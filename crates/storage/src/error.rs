@@ -4,6 +4,9 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
 /// Why something under the root cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
@@ -46,7 +49,7 @@ pub enum StorageError {
     EmptyRoot,
     /// A new thread has the id of one that is active.
     #[error("thread {0} is active already")]
-    ThreadExists(uwf_protocol::ids::ThreadId),
+    ThreadExists(ThreadId),
     /// There is no configuration yet.
     #[error("there is no config file `{}`", path.display())]
     NoConfig {
@@ -67,6 +70,40 @@ pub enum StorageError {
 }
 
 impl StorageError {
+    /// Returns how a call that fails with this ends.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Damaged(_) => Exit::Store,
+            Self::Io { .. }
+            | Self::Invalid { .. }
+            | Self::Link { .. }
+            | Self::NoHome
+            | Self::EmptyRoot
+            | Self::ThreadExists(_)
+            | Self::NoConfig { .. }
+            | Self::ConfigKey { .. }
+            | Self::Day(_) => Exit::Request,
+        }
+    }
+
+    /// Returns what its user can do next, if that is not plain from the text.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Damaged(_) => "mend that line by hand; until then nothing changes the file",
+            Self::Link { .. } => "change the file that it points to, or put a file in its place",
+            Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
+            Self::NoConfig { .. } => "`uwf setup` makes one",
+            Self::Io { .. }
+            | Self::Invalid { .. }
+            | Self::ThreadExists(_)
+            | Self::ConfigKey { .. }
+            | Self::Day(_) => return None,
+        };
+        Some(hint.to_owned())
+    }
+
     /// Returns a function that says which file an error of the operating system is about.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io {

@@ -208,8 +208,8 @@ fn insert(
 
 /// Reads a mapping whose values are heads, or mappings with a `head`.
 fn read_yaml(text: &str, path: &Path) -> Result<BTreeMap<ThreadId, CasRef>, StorageError> {
-    let map: ForeignMap = yaml::parse_state(text, path)?;
-    Ok(map.0)
+    let map: Option<ForeignMap> = yaml::parse_state(text, path)?;
+    Ok(map.map_or_else(BTreeMap::new, |map| map.0))
 }
 
 struct ForeignMap(BTreeMap<ThreadId, CasRef>);
@@ -345,7 +345,7 @@ mod tests {
         check_error(&format!("{A}: {H1}\n{B}: nonsense\n"), 2, "nonsense");
         check_error(&format!("{A}: {H1}\n{B}\n"), 2, "");
         check_error(&format!("{A}: {H1}\n{A}: {H2}\n"), 2, "two heads");
-        check_error(&format!("{A}:\n  role: x\n"), 1, "head");
+        check_error(&format!("{A}:\n  role: x\n"), 2, "head");
         check_error(&format!("{A}: {H1}\nx: {H1}\n"), 2, "`x`");
         check_error(&format!("- {A}\n"), 1, "");
         check_error(&format!("{A}: {H1}\n\0\0\0"), 2, "");

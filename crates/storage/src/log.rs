@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::str::FromStr;
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::time;
@@ -13,7 +14,8 @@ use uwf_util::time;
 use crate::{BadLine, Root, StorageError, files};
 
 /// A day of the calendar, in UTC, such as `2026-11-21`: the name of a log file.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
 pub struct Day(String);
 
 impl Day {
@@ -43,30 +45,30 @@ impl fmt::Display for Day {
 }
 
 /// A log file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogFile {
     /// The name of the file, without its directory.
     pub name: String,
     /// How many bytes it has.
     pub size: u64,
     /// The day whose processes it is about.
-    pub day: Day,
+    pub date: Day,
 }
 
 /// Which entries are wanted; an empty filter means all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct LogFilter {
     /// Only those about this thread.
     pub thread: Option<ThreadId>,
     /// Only those of this process, as entries name it: `<start ms>-<process number>`.
     pub process: Option<String>,
     /// Only those in the file of this day.
-    pub day: Option<Day>,
+    pub date: Option<Day>,
 }
 
 /// The entries that were found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Entries {
+pub struct LogEntries {
     /// The entries as they were written, by time.
     pub entries: Vec<Map<String, Value>>,
     /// The lines that cannot be understood, but for unfinished last ones.
@@ -88,13 +90,13 @@ pub fn list(root: &Root) -> Result<Vec<LogFile>, StorageError> {
     for entry in entries {
         let entry = entry.map_err(&read_error)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(Ok(day)) = name.strip_suffix(".jsonl").map(str::parse) else {
+        let Some(Ok(date)) = name.strip_suffix(".jsonl").map(str::parse) else {
             continue;
         };
         let size = entry.metadata().map_err(&read_error)?.len();
-        found.push(LogFile { name, size, day });
+        found.push(LogFile { name, size, date });
     }
-    found.sort_unstable_by(|a, b| b.day.cmp(&a.day));
+    found.sort_unstable_by(|a, b| b.date.cmp(&a.date));
     Ok(found)
 }
 
@@ -102,10 +104,10 @@ pub fn list(root: &Root) -> Result<Vec<LogFile>, StorageError> {
 ///
 /// # Errors
 /// See [`list`].
-pub fn show(root: &Root, filter: &Filter) -> Result<Entries, StorageError> {
-    let mut found = Entries::default();
+pub fn show(root: &Root, filter: &LogFilter) -> Result<LogEntries, StorageError> {
+    let mut found = LogEntries::default();
     for file in list(root)?.iter().rev() {
-        if filter.day.as_ref().is_none_or(|day| *day == file.day) {
+        if filter.date.as_ref().is_none_or(|day| *day == file.date) {
             read_file(&root.logs_dir().join(&file.name), filter, &mut found)?;
         }
     }
@@ -120,14 +122,14 @@ pub fn show(root: &Root, filter: &Filter) -> Result<Entries, StorageError> {
 /// See [`list`].
 pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
     let mut removed = 0;
-    for file in list(root)?.iter().filter(|file| file.day < *before) {
+    for file in list(root)?.iter().filter(|file| file.date < *before) {
         files::remove(&root.logs_dir().join(&file.name))?;
         removed += 1;
     }
     Ok(removed)
 }
 
-fn read_file(path: &Path, filter: &Filter, found: &mut Entries) -> Result<(), StorageError> {
+fn read_file(path: &Path, filter: &LogFilter, found: &mut LogEntries) -> Result<(), StorageError> {
     // A file that was cleaned away meanwhile has no entries.
     let content = files::read(path)?.unwrap_or_default();
     let lines = content.split_inclusive(|byte| *byte == b'\n');
@@ -146,7 +148,7 @@ fn read_file(path: &Path, filter: &Filter, found: &mut Entries) -> Result<(), St
     Ok(())
 }
 
-fn passes(entry: &Map<String, Value>, filter: &Filter) -> bool {
+fn passes(entry: &Map<String, Value>, filter: &LogFilter) -> bool {
     let thread = filter.thread.as_ref().map(ThreadId::as_str);
     let process = filter.process.as_deref();
     thread.is_none_or(|thread| text_of(entry, "thread") == Some(thread))
@@ -178,7 +180,7 @@ mod tests {
         files.map(|file| file.name).collect()
     }
 
-    fn messages(found: &Entries) -> Vec<&str> {
+    fn messages(found: &LogEntries) -> Vec<&str> {
         let entries = found.entries.iter();
         entries.filter_map(|entry| text_of(entry, "msg")).collect()
     }
@@ -201,7 +203,10 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("none"));
         assert_eq!(list(&root).unwrap(), []);
-        assert_eq!(show(&root, &Filter::default()).unwrap(), Entries::default());
+        assert_eq!(
+            show(&root, &LogFilter::default()).unwrap(),
+            LogEntries::default()
+        );
     }
 
     #[test]
@@ -218,28 +223,28 @@ mod tests {
                 &line("2026-11-20T10:00:00.000Z", "1-1", "first"),
             ),
         ]);
-        let check = |filter: Filter, expected: &[&str]| {
+        let check = |filter: LogFilter, expected: &[&str]| {
             let found = show(&root, &filter).unwrap();
             assert_eq!(messages(&found), expected, "{filter:?}");
         };
-        let all = Filter::default();
+        let all = LogFilter::default();
         check(all.clone(), &["first", "second", "third"]);
         check(
-            Filter {
+            LogFilter {
                 process: Some("1-1".into()),
                 ..all.clone()
             },
             &["first", "third"],
         );
         check(
-            Filter {
-                day: "2026-11-20".parse().ok(),
+            LogFilter {
+                date: "2026-11-20".parse().ok(),
                 ..all.clone()
             },
             &["first"],
         );
         check(
-            Filter {
+            LogFilter {
                 thread: A.parse().ok(),
                 ..all.clone()
             },
@@ -247,7 +252,7 @@ mod tests {
         );
         let other = "01J7K9Z000000000000000000B".parse().ok();
         check(
-            Filter {
+            LogFilter {
                 thread: other,
                 ..all
             },
@@ -259,7 +264,7 @@ mod tests {
     fn a_torn_line_hides_no_other() {
         let text = "{\"ts\":\"1\",\"msg\":\"a\"}\n{\"ts\":\n\n{\"ts\":\"2\",\"msg\":\"b\"}\n{\"to";
         let (_temp, root) = root_with(&[("2026-11-21.jsonl", text)]);
-        let found = show(&root, &Filter::default()).unwrap();
+        let found = show(&root, &LogFilter::default()).unwrap();
         assert_eq!(messages(&found), ["a", "b"]);
         let lines: Vec<u64> = found.damaged.iter().map(|bad| bad.line).collect();
         assert_eq!(lines, [2]);

@@ -1,9 +1,8 @@
 //! Writing the process log: what a command did, for those who look for the cause of something later.
 //! Reading it is in `log`.
 
-use std::cell::OnceCell;
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
@@ -56,83 +55,79 @@ impl Tag {
 
 /// The log of one process, in the file of the UTC day on which it started.
 ///
-/// Logging never fails and never makes a command fail: what cannot be written is lost.
+/// Logging never fails and never makes a command fail: what cannot be written is lost. Values are cut after
+/// 200 characters; secrets must not be among them.
 #[derive(Debug)]
 pub struct ProcessLog<'a> {
     env: &'a Env,
     path: PathBuf,
-    process: String,
-    thread: Option<ThreadId>,
-    workflow: Option<CasRef>,
-    file: OnceCell<Option<File>>,
 }
 
 impl<'a> ProcessLog<'a> {
-    /// Begins the log of this process; nothing is written before the first entry.
+    /// Returns the log of this process; nothing is written before the first entry.
     #[must_use]
     pub fn new(root: &Root, env: &'a Env) -> Self {
-        let now_ms = env.now_ms();
+        let name = format!("{}.jsonl", time::date_utc(env.started_ms()));
         Self {
             env,
-            path: root
-                .logs_dir()
-                .join(format!("{}.jsonl", time::date_utc(now_ms))),
-            process: format!("{now_ms}-{}", env.process_id()),
-            thread: None,
-            workflow: None,
-            file: OnceCell::new(),
+            path: root.logs_dir().join(name),
         }
     }
 
-    /// Says which thread all further entries are about, and which workflow, once that is known.
-    pub fn set_subject(&mut self, thread: ThreadId, workflow: Option<CasRef>) {
-        self.thread = Some(thread);
-        self.workflow = workflow;
+    /// Writes an entry about a thread and its workflow, as far as they are known.
+    pub fn write(
+        &self,
+        tag: Tag,
+        message: &str,
+        thread: Option<ThreadId>,
+        workflow: Option<CasRef>,
+    ) {
+        self.write_with(tag, message, thread, workflow, &[]);
     }
 
-    /// Writes an entry. Values are cut after 200 characters; secrets must not be among them.
-    pub fn write(&self, tag: Tag, message: &str, extras: &[(&str, &str)]) {
-        let Some(mut file) = self.file.get_or_init(|| self.open()).as_ref() else {
-            return;
-        };
-        let line = format!("{}\n", self.entry(tag, message, extras));
-        // One write for the whole line, so that processes do not mix theirs.
-        let _ = file.write_all(line.as_bytes());
-    }
-
-    fn open(&self) -> Option<File> {
-        files::open_append(&self.path)
-            .or_else(|error| {
-                files::create_dir(self.path.parent().unwrap_or(&self.path)).map_err(|_| error)?;
-                files::open_append(&self.path)
-            })
-            .ok()
-    }
-
-    fn entry(&self, tag: Tag, message: &str, extras: &[(&str, &str)]) -> Value {
+    /// Writes an entry with further keys, which never replace the usual ones.
+    pub fn write_with(
+        &self,
+        tag: Tag,
+        message: &str,
+        thread: Option<ThreadId>,
+        workflow: Option<CasRef>,
+        extras: &[(&str, &str)],
+    ) {
         let time = time::format_iso(self.env.now_ms());
-        let thread = self
-            .thread
-            .as_ref()
-            .map(|thread| ("thread", thread.as_str()));
-        let workflow = self
-            .workflow
-            .as_ref()
-            .map(|hash| ("workflow", hash.as_str()));
-        let mut entry = Map::new();
-        let known = [
+        let process = format!("{}-{}", self.env.started_ms(), self.env.process_id());
+        let thread = thread.as_ref().map(|thread| ("thread", thread.as_str()));
+        let workflow = workflow.as_ref().map(|hash| ("workflow", hash.as_str()));
+        let head = [
             ("ts", time.as_str()),
-            ("pid", &self.process),
+            ("pid", &process),
             ("tag", tag.as_str()),
             ("msg", message),
         ];
-        for (key, value) in known.into_iter().chain(thread).chain(workflow) {
-            entry.insert(key.to_owned(), cut(value));
+        let subject = thread.into_iter().chain(workflow);
+        let mut entry = Map::new();
+        for (key, value) in head
+            .into_iter()
+            .chain(subject)
+            .chain(extras.iter().copied())
+        {
+            entry.entry(key).or_insert_with(|| cut(value));
         }
-        for (key, value) in extras {
-            entry.entry(*key).or_insert_with(|| cut(value));
-        }
-        Value::Object(entry)
+        // A lost line is acceptable, a broken step is not.
+        let _ = self.append(&Value::Object(entry));
+    }
+
+    /// Appends a line in one write, so that processes do not mix theirs.
+    fn append(&self, entry: &Value) -> io::Result<()> {
+        self.open()?.write_all(format!("{entry}\n").as_bytes())
+    }
+
+    fn open(&self) -> io::Result<File> {
+        files::open_append(&self.path).or_else(|error| {
+            let directory = self.path.parent().unwrap_or(&self.path);
+            files::create_dir(directory).map_err(|_| error)?;
+            files::open_append(&self.path)
+        })
     }
 }
 
@@ -163,11 +158,11 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("root"));
         let env = env();
-        let mut log = ProcessLog::new(&root, &env);
-        log.write(TAG, "one", &[("extra", "x"), ("tag", "never replaced")]);
-        let thread = "01J7K9Z000000000000000000A".parse().unwrap();
-        log.set_subject(thread, Some("CTS5P6RD8HMCS".parse().unwrap()));
-        log.write(TAG, "two\n", &[]);
+        let log = ProcessLog::new(&root, &env);
+        let extras = [("extra", "x"), ("tag", "never replaced")];
+        log.write_with(TAG, "one", None, None, &extras);
+        let thread: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
+        log.write(TAG, "two\n", Some(thread), "CTS5P6RD8HMCS".parse().ok());
         let path = root.logs_dir().join("2026-11-21.jsonl");
         let start = format!(
             r#"{{"ts":"2026-11-21T23:59:59.999Z","pid":"{NOW}-{}","tag":"W9F3RK2M","#,
@@ -188,7 +183,7 @@ mod tests {
         let root = Root::at(temp.path().to_owned());
         fs::write(root.logs_dir(), "in the way").unwrap();
         let env = env();
-        ProcessLog::new(&root, &env).write(TAG, "lost", &[]);
+        ProcessLog::new(&root, &env).write(TAG, "lost", None, None);
         assert_eq!(fs::read_to_string(root.logs_dir()).unwrap(), "in the way");
     }
 

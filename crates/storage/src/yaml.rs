@@ -69,7 +69,7 @@ fn explain(error: &serde_saphyr::Error) -> (u64, u64, String) {
         .location()
         .map_or((0, 0), |location| (location.line(), location.column()));
     let message = error.without_snippet().to_string();
-    let position = format!("line {line} column {column}: ");
+    let position = format!(" at line {line}, column {column}");
     (line, column, message.replace(&position, ""))
 }
 
