@@ -18,6 +18,7 @@ mod lock;
 pub mod log;
 mod process;
 mod process_log;
+pub mod project;
 mod registry;
 mod root;
 mod run_dir;

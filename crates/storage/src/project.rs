@@ -1,0 +1,117 @@
+//! Workflow files of a project: reading one with its includes, and finding one by its name.
+//!
+//! What the files say is read by `uwf_protocol::workflow_yaml`; this is the side that touches the disk.
+//! Nothing here writes.
+
+mod includes;
+mod search;
+#[cfg(test)]
+mod tests;
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Component, Path, PathBuf};
+
+use uwf_protocol::workflow_yaml::{
+    self, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
+};
+
+use crate::StorageError;
+pub use includes::FsIncludes;
+pub use search::{LocalWorkflow, discover, list_local};
+
+/// Why a workflow file cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be opened or read.
+    #[error(transparent)]
+    File(#[from] StorageError),
+    /// The file was read and has mistakes: at least one, in the order of the files and lines.
+    #[error("the workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
+    Workflow(Vec<Diagnostic>),
+}
+
+/// Reads a workflow file with what it includes. Messages show the file as `shown`, for example as the user
+/// typed it, and included files relative to that.
+///
+/// # Errors
+/// [`ReadError`]: the file cannot be read, or everything that is wrong with it.
+pub fn read_workflow_file(path: &Path, shown: &Path) -> Result<LoadedWorkflow, ReadError> {
+    let content = read_limited(path).map_err(StorageError::io("read", shown))?;
+    let name = shown.to_string_lossy();
+    let text = text(content).map_err(|(line, message)| {
+        let position = Position {
+            file: name.clone().into_owned(),
+            line,
+            column: 1,
+        };
+        ReadError::Workflow(vec![Diagnostic {
+            position: Some(position),
+            message,
+            hint: None,
+        }])
+    })?;
+    let includes = FsIncludes::beside(path, shown)?;
+    let source = Source {
+        name: &name,
+        text: &text,
+    };
+    workflow_yaml::load(source, &|from, path| includes.read(from, path))
+        .map_err(ReadError::Workflow)
+}
+
+/// Tells whether a reference to a workflow means a file rather than a name: it has a slash, or the
+/// extension of a workflow file.
+#[must_use]
+pub fn looks_like_path(text: &str) -> bool {
+    text.contains(['/', '\\']) || without_extension(text) != text
+}
+
+/// Returns the name that the workflow in this file must have: the stem of the file, or the name of the
+/// folder around an `index.yaml`. `None` if the path ends in no name.
+#[must_use]
+pub fn expected_name(path: &Path) -> Option<String> {
+    let file = path.file_name()?.to_string_lossy();
+    let stem = without_extension(&file);
+    if stem != search::INDEX {
+        return Some(stem.to_owned());
+    }
+    let folder = match path.parent()? {
+        parent if parent.as_os_str().is_empty() => Path::new("."),
+        parent => parent,
+    };
+    // The name as it was typed comes first: a link to a folder is known by the link's name.
+    if let Some(Component::Normal(name)) = folder.components().next_back() {
+        return Some(name.to_string_lossy().into_owned());
+    }
+    let folder: PathBuf = fs::canonicalize(folder).ok()?;
+    Some(folder.file_name()?.to_string_lossy().into_owned())
+}
+
+fn without_extension(file: &str) -> &str {
+    let stem = file
+        .strip_suffix(".yaml")
+        .or_else(|| file.strip_suffix(".yml"));
+    stem.unwrap_or(file)
+}
+
+/// Returns the content of a file, and one byte more than is allowed if it is too large.
+fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    let limit = MAX_FILE_BYTES as u64 + 1;
+    File::open(path)?.take(limit).read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// Returns the text of a file, or the line where it stops being one and why.
+fn text(content: Vec<u8>) -> Result<String, (u64, String)> {
+    if content.len() > MAX_FILE_BYTES {
+        let message = format!("the file is larger than {} MiB", MAX_FILE_BYTES >> 20);
+        return Err((1, message));
+    }
+    String::from_utf8(content).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + good.iter().filter(|byte| **byte == b'\n').count();
+        (line as u64, "the file is not UTF-8 text".to_owned())
+    })
+}

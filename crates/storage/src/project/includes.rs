@@ -1,0 +1,74 @@
+//! Reads included files, and none outside the folder of the workflow.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use uwf_protocol::workflow_yaml::Included;
+
+use super::{read_limited, text};
+use crate::StorageError;
+
+/// The files that a workflow may include: those in its folder and below, whatever links there are.
+#[derive(Debug, Clone)]
+pub struct FsIncludes {
+    /// The folder, without links.
+    root: PathBuf,
+    /// The folder as messages show it.
+    shown: PathBuf,
+}
+
+impl FsIncludes {
+    /// Returns the includes of the workflow in a file, which messages show as `shown`.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`] when the folder of the file cannot be found.
+    pub fn beside(path: &Path, shown: &Path) -> Result<Self, StorageError> {
+        let folder = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        Ok(Self {
+            root: fs::canonicalize(folder).map_err(StorageError::io("read", folder))?,
+            shown: shown.parent().unwrap_or(Path::new("")).to_owned(),
+        })
+    }
+
+    /// Reads a file that is named relative to the file that includes it, which has the name that this gave
+    /// it, or that of the workflow. A file has the same name however it is reached.
+    ///
+    /// # Errors
+    /// Says why the file is not read: it is not there, lies outside, is no text, or is too large.
+    pub fn read(&self, from: &str, path: &str) -> Result<Included, String> {
+        if path.trim().is_empty() {
+            return Err("the path is empty".to_owned());
+        }
+        if Path::new(path).is_absolute() {
+            return Err("the path must be relative to the including file".to_owned());
+        }
+        let from = Path::new(from)
+            .strip_prefix(&self.shown)
+            .unwrap_or(Path::new(from));
+        let folder = from.parent().unwrap_or(Path::new(""));
+        let real =
+            fs::canonicalize(self.root.join(folder).join(path)).map_err(|error| {
+                match error.kind() {
+                    ErrorKind::NotFound | ErrorKind::NotADirectory => {
+                        "there is no such file".to_owned()
+                    }
+                    _ => error.to_string(),
+                }
+            })?;
+        let inside = real
+            .strip_prefix(&self.root)
+            .map_err(|_| "it is outside the folder of the workflow".to_owned())?;
+        // A pipe or a device could keep the program waiting for ever.
+        if !fs::metadata(&real).is_ok_and(|metadata| metadata.is_file()) {
+            return Err("it is not a regular file".to_owned());
+        }
+        let content = read_limited(&real).map_err(|error| error.to_string())?;
+        let text = text(content).map_err(|(line, message)| format!("line {line}: {message}"))?;
+        let name = self.shown.join(inside).to_string_lossy().into_owned();
+        Ok(Included { name, text })
+    }
+}
