@@ -1,1 +1,29 @@
-//! Adapters over the agent kit.
+//! Adapters over the agent kit, and the door through which the one binary becomes any of them.
+//!
+//! An adapter reads its own arguments and puts prompts to its agent; the rest of a call is the kit's.
+
+mod call;
+mod command;
+mod mock;
+
+use std::io::{self, Write as _};
+
+use uwf_storage::Env;
+
+/// The names of the adapters that are built in, without the prefix `uwf-`.
+pub const BUILT_IN: &[&str] = &["mock", "command"];
+
+/// Serves one call of a built-in agent: `args` are those after its name. Returns the exit code, or `None`
+/// when there is no such adapter.
+#[must_use]
+pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
+    let (result, usage) = match name {
+        "mock" => (mock::serve(args, env), mock::USAGE),
+        "command" => (command::serve(args, env), command::USAGE),
+        _ => return None,
+    };
+    Some(result.unwrap_or_else(|error| {
+        let _ = writeln!(io::stderr(), "error: {error}\nhint: usage: {usage}");
+        2
+    }))
+}

@@ -1,0 +1,44 @@
+//! The other processes of our own process group: all that the program started and did not set apart.
+
+use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, getpid, pidfd_open, pidfd_send_signal};
+
+/// Signals every other process of our group, if we lead it, and tells whether we do. Another's group holds
+/// more than what we started.
+pub(super) fn signal_others(signal: Signal) -> bool {
+    let own = getpid();
+    if getpgrp() != own {
+        return false;
+    }
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids =
+        processes.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
+    for pid in pids.filter(|pid| *pid != own && group_of(*pid) == Some(own)) {
+        // Whether it is still the same process is known only when a descriptor holds it.
+        let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
+            continue;
+        };
+        if group_of(pid) == Some(own) {
+            let _ = pidfd_send_signal(&process, signal);
+        }
+    }
+    true
+}
+
+fn group_of(pid: Pid) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    // The name before the last bracket may hold anything; then come state, parent and group.
+    let (_, fields) = stat.rsplit_once(')')?;
+    Pid::from_raw(fields.split_whitespace().nth(2)?.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_system_tells_the_group_of_a_process() {
+        assert_eq!(group_of(getpid()), Some(getpgrp()));
+    }
+}

@@ -1,0 +1,148 @@
+//! The command agent: any program that reads a prompt and prints an answer.
+//!
+//! `uwf-command [options] -- <program> <args…> <thread> <role>`. The prompt goes to the program's stdin,
+//! unless one of its arguments asks for it by `{prompt}` or `{promptFile}`.
+
+mod group;
+mod options;
+mod process;
+mod template;
+
+use std::fs;
+use std::io::{self, Write as _};
+
+use regex::Regex;
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_storage::Env;
+
+use crate::call;
+use options::Options;
+use process::{Launch, Output};
+use template::Values;
+
+pub(crate) const USAGE: &str = "uwf-command [--session-regex <regex>] [--resume-args <args>]… \
+    [--resume-arg <arg>]… [--timeout <duration>] [--max-output <size>] -- <program> <args…> <thread> <role>; \
+    {prompt}, {promptFile}, {thread}, {role}, {cwd}, {session}, {visit} and {step} are filled in";
+
+/// The longest argument that Linux passes to a program, with its end.
+const MAX_ARGUMENT: usize = 128 * 1024;
+
+/// Serves one call.
+pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
+    let (own, call) = call::split(args)?;
+    let mut command = Command {
+        options: Options::parse(own).map_err(anyhow::Error::msg)?,
+    };
+    Ok(uwf_agent_kit::serve(&mut command, &call, env))
+}
+
+struct Command {
+    options: Options,
+}
+
+impl Adapter for Command {
+    fn label(&self) -> String {
+        "uwf-command".to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        self.options.session_regex.is_some() && !self.options.resume_args.is_empty()
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        if let Some(session) = task.session.as_deref().filter(|_| self.can_resume()) {
+            match self.resume(task, session, &task.prompt) {
+                Ok(reply) => return Ok(reply),
+                // The prompt holds all that the role must know; only the session's memory is lost.
+                Err(error) => {
+                    let _ = writeln!(
+                        io::stderr(),
+                        "session `{session}` could not go on ({error}); a new one begins"
+                    );
+                }
+            }
+        }
+        self.ask(task, &self.options.args, None, &task.prompt)
+    }
+
+    fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
+        self.ask(task, &self.options.resume_args, Some(session), message)
+    }
+}
+
+impl Command {
+    fn ask(
+        &self,
+        task: &Task,
+        templates: &[String],
+        session: Option<&str>,
+        prompt: &str,
+    ) -> Result<Reply, AdapterError> {
+        let prompt_file = task.run_dir.join("prompt.md");
+        let takes_file = template::asks_for(templates, "promptFile");
+        if takes_file {
+            fs::write(&prompt_file, prompt).map_err(|error| {
+                AdapterError::not_started(format!(
+                    "could not write `{}`: {error}",
+                    prompt_file.display()
+                ))
+            })?;
+        }
+        let args = template::fill(
+            templates,
+            &Values {
+                task,
+                session,
+                prompt,
+                prompt_file: &prompt_file,
+            },
+        );
+        let takes_argument = template::asks_for(templates, "prompt");
+        if takes_argument && args.iter().any(|arg| arg.len() >= MAX_ARGUMENT) {
+            let message = "the prompt is too long for an argument";
+            return Err(AdapterError::not_started(message)
+                .hint("use `{promptFile}`, or let the program read stdin"));
+        }
+        let stdin = if takes_file || takes_argument {
+            ""
+        } else {
+            prompt
+        };
+        let output = process::run(&Launch {
+            program: &self.options.program,
+            args: &args,
+            cwd: &task.cwd,
+            stdin,
+            stdout_file: &task.run_dir.join("answer"),
+            max_output: self.options.max_output,
+            timeout: self.options.timeout,
+        })?;
+        self.reply(output, session)
+    }
+
+    fn reply(&self, output: Output, session: Option<&str>) -> Result<Reply, AdapterError> {
+        let regex = self.options.session_regex.as_ref();
+        let found = regex.and_then(|regex| {
+            find_session(regex, &output.stderr).or_else(|| find_session(regex, &output.stdout))
+        });
+        let session_id = found.or(session.map(ToOwned::to_owned));
+        match output.problem {
+            None => Ok(Reply {
+                text: output.stdout,
+                session_id,
+                ..Reply::default()
+            }),
+            Some(problem) => Err(AdapterError {
+                session_id,
+                ..AdapterError::failed(problem)
+            }),
+        }
+    }
+}
+
+/// Returns the first group of the last match, or the whole match if the expression has no group.
+fn find_session(regex: &Regex, text: &str) -> Option<String> {
+    let found = regex.captures_iter(text).last()?;
+    let session = found.get(1).or(found.get(0))?.as_str().trim();
+    (!session.is_empty()).then(|| session.to_owned())
+}

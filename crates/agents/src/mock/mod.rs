@@ -1,0 +1,101 @@
+//! The mock agent: answers from a script, for tests, demonstrations and dry runs of a workflow.
+//!
+//! `uwf-mock <script.yaml> <thread> <role>`. A relative path is relative to the thread's working directory.
+
+mod script;
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_storage::Env;
+
+use crate::call;
+use script::{Entry, Script};
+
+pub(crate) const USAGE: &str = "uwf-mock <script.yaml> <thread> <role>";
+
+/// Serves one call.
+pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
+    let (own, call) = call::split(args)?;
+    let [path] = own else {
+        anyhow::bail!("the path of one script is expected");
+    };
+    let mut mock = Mock::load(&env.cwd().join(path));
+    Ok(uwf_agent_kit::serve(&mut mock, &call, env))
+}
+
+/// The agent. A script that cannot be used fails when it is played, so that the failure is on record.
+struct Mock {
+    script: Result<Script, String>,
+    /// How many answers were given in this process.
+    answers: usize,
+}
+
+impl Mock {
+    fn load(path: &Path) -> Self {
+        let script = std::fs::read_to_string(path)
+            .map_err(|error| error.to_string())
+            .and_then(|text| Script::parse(&text))
+            .map_err(|problem| format!("script `{}`: {problem}", path.display()));
+        Self { script, answers: 0 }
+    }
+
+    fn entry(&self, task: &Task) -> Result<&Entry, AdapterError> {
+        let script = self.script.as_ref().map_err(AdapterError::not_started)?;
+        script.entry(task).map_err(AdapterError::failed)
+    }
+}
+
+impl Adapter for Mock {
+    fn label(&self) -> String {
+        "uwf-mock".to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        self.script.as_ref().is_ok_and(Script::has_sessions)
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        let entry = self.entry(task)?;
+        let reply = play(entry, task, entry.answer())?;
+        self.answers += 1;
+        Ok(reply)
+    }
+
+    fn resume(&mut self, task: &Task, _: &str, _: &str) -> Result<Reply, AdapterError> {
+        let entry = self.entry(task)?;
+        let answer = entry.next_answer(self.answers);
+        let reply = play(entry, task, answer)?;
+        self.answers += 1;
+        Ok(reply)
+    }
+}
+
+/// Does what the entry says before it gives an answer.
+fn play(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Reply, AdapterError> {
+    let session_id = entry
+        .has_session()
+        .then(|| format!("mock-{}-{}", task.role, task.visit));
+    thread::sleep(Duration::from_millis(entry.sleep_ms));
+    if !entry.stderr.is_empty() {
+        let _ = writeln!(io::stderr(), "{}", entry.stderr.trim_end());
+    }
+    match (entry.exit, answer) {
+        (0, Some(text)) => Ok(Reply {
+            text,
+            session_id,
+            ..Reply::default()
+        }),
+        (0, None) => Err(AdapterError::failed(
+            "the script has no answer to a correction here",
+        )),
+        (code, _) => Err(AdapterError {
+            exit_code: code.into(),
+            session_id,
+            ..AdapterError::failed(format!("the script says `exit: {code}`"))
+        }),
+    }
+}

@@ -1,0 +1,283 @@
+//! The script of the mock agent: what it answers, by visit of a role or by position in the thread.
+//!
+//! ```yaml
+//! roles:                  # or `steps:`, a list of entries that each say their `role`
+//!   writer:               # one entry for each visit; the last one repeats
+//!     - output: { $status: done, text: first }
+//!       body: The Markdown after the front matter.
+//!     - output: the whole answer as text
+//!       corrections: [{ $status: done }]  # when the kit asks again, in turn
+//!       continued: { $status: done }      # when a later process goes on with the session
+//!     - { exit: 3, stderr: out of money, sleepMs: 10 }
+//! ```
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+use serde_json::Value;
+use uwf_agent_kit::Task;
+
+/// A script. It has either roles or steps.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Script {
+    #[serde(default)]
+    roles: IndexMap<String, Vec<Entry>>,
+    #[serde(default)]
+    steps: Vec<Entry>,
+}
+
+/// What happens on one visit.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub(super) struct Entry {
+    /// Who is to do the step; only under `steps`.
+    role: Option<String>,
+    output: Option<Output>,
+    /// The Markdown after an `output` that is a mapping.
+    #[serde(default)]
+    body: String,
+    /// The exit code; an answer is given only with 0.
+    #[serde(default)]
+    pub(super) exit: u8,
+    /// How long the answer takes, in milliseconds.
+    #[serde(default)]
+    pub(super) sleep_ms: u64,
+    /// What is printed on stderr.
+    #[serde(default)]
+    pub(super) stderr: String,
+    #[serde(default)]
+    corrections: Vec<Output>,
+    continued: Option<Output>,
+}
+
+/// An answer: its text, or the data of its front matter.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Output {
+    Text(String),
+    Data(serde_json::Map<String, Value>),
+}
+
+impl Script {
+    /// Reads a script.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut options = serde_saphyr::Options::default();
+        options.strict_booleans = true;
+        let script: Self = serde_saphyr::from_str_with_options(text, options)
+            .map_err(|error| error.to_string())?;
+        script.check()?;
+        Ok(script)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.roles.is_empty() == self.steps.is_empty() {
+            return Err("it must have either `roles` or `steps`".to_owned());
+        }
+        for (role, entries) in &self.roles {
+            if entries.is_empty() {
+                return Err(format!("`roles.{role}` has no entry"));
+            }
+            for (at, entry) in entries.iter().enumerate() {
+                entry.check(&format!("roles.{role}[{at}]"))?;
+                if entry.role.is_some() {
+                    return Err(format!(
+                        "`roles.{role}[{at}]` has a `role`, which belongs under `steps`"
+                    ));
+                }
+            }
+        }
+        for (at, entry) in self.steps.iter().enumerate() {
+            entry.check(&format!("steps[{at}]"))?;
+            if entry.role.is_none() {
+                return Err(format!("`steps[{at}]` does not say its `role`"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the entry for a task.
+    pub(super) fn entry(&self, task: &Task) -> Result<&Entry, String> {
+        if self.steps.is_empty() {
+            let entries = self.roles.get(task.role.as_str());
+            let entries =
+                entries.ok_or_else(|| format!("the script has no role `{}`", task.role))?;
+            let last = entries.len() - 1;
+            return Ok(&entries[index(task.visit).min(last)]);
+        }
+        let entry = self.steps.get(index(task.step)).ok_or_else(|| {
+            format!(
+                "the script ends after step {}, this is step {}",
+                self.steps.len(),
+                task.step
+            )
+        })?;
+        match &entry.role {
+            Some(role) if role != task.role.as_str() => Err(format!(
+                "the script has `{role}` at step {}, the thread has `{}`",
+                task.step, task.role
+            )),
+            _ => Ok(entry),
+        }
+    }
+
+    /// Tells whether any entry answers more than once.
+    pub(super) fn has_sessions(&self) -> bool {
+        let mut entries = self.roles.values().flatten().chain(&self.steps);
+        entries.any(Entry::has_session)
+    }
+}
+
+/// Returns the index of a position that counts from 1.
+fn index(position: u64) -> usize {
+    usize::try_from(position.saturating_sub(1)).unwrap_or(usize::MAX)
+}
+
+impl Entry {
+    fn check(&self, place: &str) -> Result<(), String> {
+        if self.output.is_none() && self.exit == 0 {
+            return Err(format!("`{place}` has neither `output` nor an `exit` code"));
+        }
+        if !self.body.is_empty() && !matches!(self.output, Some(Output::Data(_))) {
+            return Err(format!(
+                "`{place}` has a `body` without an `output` that is a mapping"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Tells whether the agent can be asked again.
+    pub(super) fn has_session(&self) -> bool {
+        !self.corrections.is_empty() || self.continued.is_some()
+    }
+
+    /// Returns the answer to the prompt.
+    pub(super) fn answer(&self) -> Option<String> {
+        self.output.as_ref().map(|output| output.render(&self.body))
+    }
+
+    /// Returns the answer to another message, after so many answers of this process. The last one repeats.
+    pub(super) fn next_answer(&self, answers: usize) -> Option<String> {
+        let last = self.corrections.last();
+        let output = match answers.checked_sub(1) {
+            None => self.continued.as_ref().or(last),
+            Some(at) => self.corrections.get(at).or(last),
+        };
+        output.map(|output| output.render(&self.body))
+    }
+}
+
+impl Output {
+    fn render(&self, body: &str) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Data(data) => {
+                let yaml = serde_saphyr::to_string(data).expect("JSON can be written as YAML");
+                format!("---\n{}\n---\n\n{body}", yaml.trim_end())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uwf_protocol::ids::{RoleName, ThreadId};
+
+    fn task(role: &str, visit: u64, step: u64) -> Task {
+        Task {
+            thread: "01J7K9Z0000000000000000004".parse::<ThreadId>().unwrap(),
+            role: role.parse::<RoleName>().unwrap(),
+            prompt: String::new(),
+            edge_prompt: String::new(),
+            cwd: "/".into(),
+            run_dir: "/".into(),
+            visit,
+            step,
+            session: None,
+        }
+    }
+
+    fn refused(text: &str, part: &str) {
+        let error = Script::parse(text).unwrap_err();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+
+    #[test]
+    fn the_visit_picks_the_entry_and_the_last_one_repeats() {
+        let script = Script::parse("roles: { a: [{ output: one }, { output: two }] }").unwrap();
+        let answer = |visit| {
+            script
+                .entry(&task("a", visit, 9))
+                .unwrap()
+                .answer()
+                .unwrap()
+        };
+        assert_eq!([answer(1), answer(2), answer(3)], ["one", "two", "two"]);
+        assert!(
+            script
+                .entry(&task("b", 1, 1))
+                .unwrap_err()
+                .contains("no role `b`")
+        );
+    }
+
+    #[test]
+    fn the_position_picks_the_entry_and_must_be_of_the_same_role() {
+        let script =
+            Script::parse("steps: [{ role: a, output: one }, { role: b, output: two }]").unwrap();
+        assert_eq!(
+            script.entry(&task("b", 1, 2)).unwrap().answer().unwrap(),
+            "two"
+        );
+        assert!(
+            script
+                .entry(&task("a", 2, 2))
+                .unwrap_err()
+                .contains("has `b` at step 2")
+        );
+        assert!(
+            script
+                .entry(&task("a", 2, 3))
+                .unwrap_err()
+                .contains("ends after step 2")
+        );
+    }
+
+    #[test]
+    fn a_mapping_becomes_front_matter() {
+        let script =
+            Script::parse("steps: [{ role: a, output: { $status: done, id: '012' }, body: Hi. }]")
+                .unwrap();
+        let answer = script.entry(&task("a", 1, 1)).unwrap().answer().unwrap();
+        let parts = uwf_util::front_matter::split(&answer).unwrap();
+        let data: Value = serde_saphyr::from_str(&parts.block).unwrap();
+        assert_eq!(data, serde_json::json!({ "$status": "done", "id": "012" }));
+        assert_eq!(parts.body, "Hi.");
+    }
+
+    #[test]
+    fn corrections_are_given_in_turn_and_a_continued_session_has_its_own_answer() {
+        let script =
+            Script::parse("steps: [{ role: a, output: x, corrections: [y, z], continued: w }]")
+                .unwrap();
+        let entry = script.entry(&task("a", 1, 1)).unwrap();
+        let next = |answers| entry.next_answer(answers).unwrap();
+        assert_eq!([next(0), next(1), next(2), next(3)], ["w", "y", "z", "z"]);
+    }
+
+    #[test]
+    fn mistakes_in_a_script_are_named_with_their_place() {
+        refused("roles:\n  a:\n    - output: x\n      sleep: 3\n", "line 4");
+        refused("roles:\n  a:\n    - output: x\n      sleep: 3\n", "sleep");
+        refused("roles: { a: [{ exit: -1 }] }", "line 1");
+        refused("roles: { a: [{ sleepMs: 3 }] }", "roles.a[0]");
+        refused("roles: { a: [] }", "roles.a");
+        refused(
+            "roles: { a: [{ role: a, output: x }] }",
+            "belongs under `steps`",
+        );
+        refused("steps: [{ output: x }]", "`role`");
+        refused("steps: []", "either");
+        refused("steps: [{ role: a, output: x, body: y }]", "body");
+    }
+}
