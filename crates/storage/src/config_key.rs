@@ -197,10 +197,10 @@ fn collect_keys(data: &Value, prefix: &str, keys: &mut Vec<String>) {
 mod tests {
     use super::*;
 
-    fn check(key: &str, value: &str, path: &[&str], expected: Value) {
+    fn check(key: &str, value: &str, path: &[&str], expected: &Value) {
         let setting = Setting::parse(key, value).unwrap();
         assert_eq!(setting.path, path);
-        assert_eq!(setting.value, expected);
+        assert_eq!(setting.value, *expected);
     }
 
     fn check_error(key: &str, value: &str, parts: &[&str]) {
@@ -212,48 +212,21 @@ mod tests {
 
     #[test]
     fn keys_of_every_shape_are_understood() {
-        check("defaultAgent", "a", &["defaultAgent"], "a".into());
-        check(
-            "providers.p.apiKeyEnv",
-            "K",
-            &["providers", "p", "apiKeyEnv"],
-            "K".into(),
-        );
-        check(
-            "models.gpt-4.1.name",
-            "m",
-            &["models", "gpt-4.1", "name"],
-            "m".into(),
-        );
+        let check_text = |key: &str, path: &[&str]| check(key, "10m", path, &"10m".into());
+        check_text("defaultAgent", &["defaultAgent"]);
+        check_text("providers.p.apiKeyEnv", &["providers", "p", "apiKeyEnv"]);
+        check_text("models.gpt-4.1.name", &["models", "gpt-4.1", "name"]);
+        check_text("agents.a.idleTimeout", &["agents", "a", "idleTimeout"]);
+        check_text("agentOverrides.w.r.x", &["agentOverrides", "w", "r.x"]);
+        check_text("modelOverrides.extract", &["modelOverrides", "extract"]);
+        let protocol = ["agents", "a", "protocol"];
+        check("agents.a.protocol", "named", &protocol, &"named".into());
+        let args = ["agents", "a", "args"];
         check(
             "agents.a.args",
             r#"["x"]"#,
-            &["agents", "a", "args"],
-            serde_json::json!(["x"]),
-        );
-        check(
-            "agents.a.protocol",
-            "named",
-            &["agents", "a", "protocol"],
-            "named".into(),
-        );
-        check(
-            "agents.a.idleTimeout",
-            "10m",
-            &["agents", "a", "idleTimeout"],
-            "10m".into(),
-        );
-        check(
-            "agentOverrides.w.r.x",
-            "a",
-            &["agentOverrides", "w", "r.x"],
-            "a".into(),
-        );
-        check(
-            "modelOverrides.extract",
-            "m",
-            &["modelOverrides", "extract"],
-            "m".into(),
+            &args,
+            &serde_json::json!(["x"]),
         );
     }
 

@@ -1,0 +1,158 @@
+//! The records that a run leaves, and what remains of them after accidents.
+
+#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
+
+use std::fs;
+
+use uwf_protocol::chain::ChainSummary;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase};
+use uwf_storage::{Root, RunDir, process_identity};
+
+const HEAD: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
+const STEP: CasRef = CasRef::from_digits(b"0123456789012");
+
+fn world() -> (tempfile::TempDir, RunDir) {
+    let temp = tempfile::tempdir().unwrap();
+    let run = Root::at(temp.path().to_owned()).run(ThreadId::new(1, 2));
+    (temp, run)
+}
+
+fn role(name: &str) -> RoleName {
+    name.parse().unwrap()
+}
+
+fn attempt(number: i64) -> Attempt {
+    Attempt {
+        head: HEAD,
+        role: role("writer"),
+        agent: "uwf-mock".into(),
+        phase: Phase::Agent,
+        error: "it\nfailed".into(),
+        stderr_tail: String::new(),
+        session_id: None,
+        usage: None,
+        raw: None,
+        started_at_ms: number,
+        ended_at_ms: number,
+    }
+}
+
+#[test]
+fn a_thread_that_never_ran_has_no_records_and_no_directory() {
+    let (_temp, run) = world();
+    assert_eq!(run.read_pending().unwrap(), None);
+    assert_eq!(run.read_holder(), None);
+    assert_eq!(run.read_failure(), None);
+    assert_eq!(run.chain_summary(), None);
+    assert_eq!(run.attempts(), []);
+    assert_eq!(run.session(&role("writer"), "mock"), None);
+    run.clear_pending().unwrap();
+    assert!(!run.path().exists());
+}
+
+#[test]
+fn records_are_read_back_until_they_are_cleared() {
+    let (_temp, run) = world();
+    let pending = Pending {
+        step: STEP,
+        head: HEAD,
+        at_ms: 7,
+    };
+    run.write_pending(&pending).unwrap();
+    assert_eq!(run.read_pending().unwrap(), Some(pending));
+    run.clear_pending().unwrap();
+    assert_eq!(run.read_pending().unwrap(), None);
+
+    let holder = Holder {
+        engine: process_identity(std::process::id()).unwrap(),
+        agent: None,
+        role: role("writer"),
+        started_at_ms: 7,
+    };
+    run.write_holder(&holder).unwrap();
+    assert_eq!(run.read_holder(), Some(holder));
+    run.clear_holder().unwrap();
+    assert_eq!(run.read_holder(), None);
+
+    let failure = KitFailure {
+        phase: Phase::Extract,
+        error: "no".into(),
+        session_id: Some("s".into()),
+        usage: None,
+        raw: Some(STEP),
+    };
+    run.write_failure(&failure).unwrap();
+    assert_eq!(run.read_failure(), Some(failure));
+    run.clear_failure().unwrap();
+    assert_eq!(run.read_failure(), None);
+
+    let mut summary = ChainSummary::of_start(HEAD);
+    summary.push(STEP, &role("writer"));
+    run.write_chain_summary(&summary).unwrap();
+    assert_eq!(run.chain_summary(), Some(summary));
+}
+
+#[test]
+fn records_that_cannot_be_understood_count_as_absent_and_can_be_replaced() {
+    let (_temp, run) = world();
+    run.create().unwrap();
+    for name in [
+        "pending.json",
+        "holder.json",
+        "failure.json",
+        "sessions.json",
+        "chain.json",
+    ] {
+        fs::write(run.path().join(name), "{\"step\":\"CTS").unwrap();
+    }
+    assert_eq!(run.read_pending().unwrap(), None);
+    assert_eq!(run.read_holder(), None);
+    assert_eq!(run.read_failure(), None);
+    assert_eq!(run.chain_summary(), None);
+    run.remember_session(&role("writer"), "mock", "s1").unwrap();
+    assert_eq!(run.session(&role("writer"), "mock").as_deref(), Some("s1"));
+}
+
+#[test]
+fn a_pending_record_that_cannot_be_read_is_an_error() {
+    let (_temp, run) = world();
+    fs::create_dir_all(run.path().join("pending.json")).unwrap();
+    assert!(run.read_pending().is_err());
+}
+
+#[test]
+fn the_newest_fifty_attempts_are_kept() {
+    let (_temp, run) = world();
+    for number in 0..53 {
+        run.append_attempt(&attempt(number)).unwrap();
+    }
+    let kept: Vec<i64> = run.attempts().iter().map(|one| one.started_at_ms).collect();
+    assert_eq!(kept, (3..53).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_torn_attempt_hides_no_other() {
+    let (_temp, run) = world();
+    run.append_attempt(&attempt(1)).unwrap();
+    let path = run.path().join("attempts.jsonl");
+    let content = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{{\"to\n{content}{}", &content[..40])).unwrap();
+    assert_eq!(run.attempts(), [attempt(1)]);
+    run.append_attempt(&attempt(2)).unwrap();
+    assert_eq!(run.attempts(), [attempt(1), attempt(2)]);
+}
+
+#[test]
+fn each_agent_has_its_own_session_in_each_role() {
+    let (_temp, run) = world();
+    let (writer, reviewer) = (role("writer"), role("reviewer"));
+    run.remember_session(&writer, "mock", "s1").unwrap();
+    run.remember_session(&writer, "other", "s2").unwrap();
+    run.remember_session(&reviewer, "mock", "s3").unwrap();
+    run.remember_session(&writer, "mock", "s4").unwrap();
+    assert_eq!(run.session(&writer, "mock").as_deref(), Some("s4"));
+    assert_eq!(run.session(&writer, "other").as_deref(), Some("s2"));
+    assert_eq!(run.session(&reviewer, "mock").as_deref(), Some("s3"));
+    assert_eq!(run.session(&reviewer, "other"), None);
+}
