@@ -4,6 +4,7 @@
 //! Reading workflows and threads, and doing what was decided, is for others.
 
 pub mod condition;
+mod junction;
 mod route;
 mod route_error;
 pub mod template;

@@ -1,8 +1,9 @@
 //! The templates of edges: mustache without partials and without HTML escaping, strict about names.
 //!
-//! Taking a template apart is in `parse`, printing a value in `text`; here are the types, the errors and
-//! the filling in.
+//! Taking a template apart is in `parse`, printing a value in `text`; here are the types and the filling
+//! in.
 
+mod error;
 mod parse;
 mod text;
 
@@ -11,6 +12,7 @@ use std::fmt;
 use serde_json::Value;
 use uwf_util::suggest;
 
+pub use error::{Failure, ParseError, ParseErrorKind, RenderError};
 pub use parse::parse;
 pub use text::text_of;
 
@@ -72,91 +74,9 @@ pub(crate) struct Name<'t> {
     pub(crate) offset: usize,
 }
 
-/// Says what is malformed in a template.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} at {position}")]
-pub struct ParseError {
-    /// Where it stands.
-    pub position: Position,
-    /// What it is.
-    pub kind: ParseErrorKind,
-}
-
-/// The ways in which a template can be malformed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ParseErrorKind {
-    /// A tag has no end.
-    #[error("a tag that is not closed with `{close}`")]
-    OpenTag {
-        /// The delimiter that is missing.
-        close: String,
-    },
-    /// A tag has no name in it.
-    #[error("a tag without a name")]
-    NoName,
-    /// A section has no end.
-    #[error("the section `{name}` is not closed")]
-    OpenSection {
-        /// The section's name.
-        name: String,
-    },
-    /// The end of a section that was not begun.
-    #[error("the end of the section `{name}`, which is not open")]
-    StrayEnd {
-        /// The name in the tag.
-        name: String,
-    },
-    /// Sections that overlap.
-    #[error("the end of the section `{found}`, while `{open}` is still open")]
-    CrossedEnd {
-        /// The section that is open.
-        open: String,
-        /// The name in the tag.
-        found: String,
-    },
-    /// A change of delimiters that does not name two.
-    #[error("a change of delimiters that does not have the form `{{{{=<% %>=}}}}`")]
-    Delimiters,
-    /// A filter of the Liquid language.
-    #[error("the Liquid filter `{tag}`; templates are plain mustache and have no filters")]
-    Liquid {
-        /// What the tag says.
-        tag: String,
-    },
-    /// Too many sections inside each other.
-    #[error("sections nest deeper than {MAX_DEPTH}")]
-    TooDeep,
-}
-
-/// Says why a template could not be filled in.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RenderError {
-    /// A variable has no value.
-    #[error("{}", missing(.variable, *.position, .suggestion.as_deref()))]
-    Missing {
-        /// The name in the template.
-        variable: String,
-        /// Where it stands in the template.
-        position: Position,
-        /// A name that exists and looks like it.
-        suggestion: Option<String>,
-    },
-    /// The result is longer than an instruction can reasonably be.
-    #[error("the result is larger than {MAX_LENGTH} bytes or {MAX_PARTS} parts")]
-    TooLarge,
-}
-
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
-    }
-}
-
-fn missing(variable: &str, position: Position, suggestion: Option<&str>) -> String {
-    let text = format!("the answer has no `{variable}` (at {position} of the template)");
-    match suggestion {
-        Some(name) => format!("{text}; did you mean `{name}`?"),
-        None => text,
     }
 }
 
@@ -166,17 +86,6 @@ fn missing(variable: &str, position: Position, suggestion: Option<&str>) -> Stri
 /// When the template is malformed, or names a variable that the view lacks.
 pub fn render(source: &str, view: &Value) -> Result<String, Failure> {
     Ok(parse(source)?.render(&[view])?)
-}
-
-/// Either way in which a template can fail.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
-    /// It is malformed.
-    #[error(transparent)]
-    Parse(#[from] ParseError),
-    /// It could not be filled in.
-    #[error(transparent)]
-    Render(#[from] RenderError),
 }
 
 impl<'t> Template<'t> {

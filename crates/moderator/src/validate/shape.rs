@@ -152,6 +152,15 @@ impl<'s> Shape<'s> {
         }
     }
 
+    /// Tells whether a form leaves it open which of several texts a member is.
+    pub(super) fn has_form_with_texts(&self, word: &str) -> bool {
+        self.forms.iter().any(|form| {
+            let mut texts = Texts::default();
+            form.add_texts(word, &mut texts);
+            texts.open || texts.listed.len() > 1
+        })
+    }
+
     /// Returns how many forms there are.
     pub(super) fn forms(&self) -> usize {
         self.forms.len()
@@ -191,7 +200,12 @@ impl<'s> Form<'s> {
                 Some(_) => Presence::Sometimes,
             }
         } else if self.schemas.iter().any(|s| property(s, word).is_some()) {
-            Presence::Sometimes
+            // A schema without any `required` has not been written with the question in mind.
+            if self.schemas.iter().any(|s| s.get("required").is_some()) {
+                Presence::Sometimes
+            } else {
+                Presence::Unknown
+            }
         } else if self.is_open() {
             Presence::Unknown
         } else {

@@ -88,10 +88,12 @@ impl<'w> Checked<'w> {
         if named.len() < 2 {
             problems.extend(self.one_way_out(named.first().copied(), &texts));
         } else {
-            if texts.absent && problems.is_empty() {
+            let unit = texts.listed.contains(Status::UNIT)
+                || texts.absent && self.shape.presence(field) != Presence::Unknown;
+            if unit && !self.keys.contains(&Status::UNIT) && problems.is_empty() {
                 problems.push(self.may_lack(field));
             }
-            problems.extend(self.many_ways_out(&named, &texts));
+            problems.extend(self.many_ways_out(&named, unit));
         }
         problems
     }
@@ -150,7 +152,8 @@ impl<'w> Checked<'w> {
 
     fn may_lack(&self, field: &str) -> Problem {
         self.of_schema(format!(
-            "`{}` may answer without `{field}`, which no edge is for: put it in `required`",
+            "`{}` may answer without a `{field}` that has an edge: put it in `required` and let it be one of \
+             the named values, or add an edge `_`",
             self.role
         ))
     }
@@ -176,10 +179,10 @@ impl<'w> Checked<'w> {
         problems
     }
 
-    /// Checks a role with several statuses: each has its edge, and there are no others.
-    fn many_ways_out(&self, named: &[&str], texts: &Texts<'_>) -> Vec<Problem> {
-        let unit = texts.listed.contains(Status::UNIT);
-        if self.keys.contains(&Status::UNIT) && !unit && !texts.absent {
+    /// Checks a role with several statuses: each has its edge, and there are no others. `unit` says that
+    /// the role may also answer without a status.
+    fn many_ways_out(&self, named: &[&str], unit: bool) -> Vec<Problem> {
+        if self.keys.contains(&Status::UNIT) && !unit {
             let message = format!(
                 "`_` is not a status of `{}`, which answers {}: give each its own edge",
                 self.role,
@@ -188,14 +191,12 @@ impl<'w> Checked<'w> {
             return vec![self.of_edge(Status::UNIT, message)];
         }
         let mut legal = named.to_vec();
-        if unit || texts.absent {
-            legal.push(Status::UNIT);
-        }
+        legal.extend(unit.then_some(Status::UNIT));
         let mut problems = self.never_answered(&legal);
-        let expected = named.iter().copied().chain(unit.then_some(Status::UNIT));
-        let missing: Vec<&str> = expected.filter(|s| !self.keys.contains(s)).collect();
+        let missing = named.iter().copied().filter(|s| !self.keys.contains(s));
+        let missing = quoted(missing);
         if !missing.is_empty() {
-            let message = format!("`{}` has no edge for {}", self.role, quoted(missing));
+            let message = format!("`{}` has no edge for {missing}", self.role);
             problems.push(Problem::new(&["graph", self.role], message));
         }
         problems

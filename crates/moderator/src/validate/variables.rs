@@ -38,7 +38,8 @@ struct View<'w> {
 enum Demand {
     /// It is always there: the template must come out.
     Always,
-    /// It may be there: nobody reads the result, or a condition may have made sure.
+    /// It may be there: nobody reads the result, or something that the schema cannot say makes sure of it,
+    /// such as a condition, or which of several statuses was answered.
     Possibly,
 }
 
@@ -57,21 +58,22 @@ fn view_of<'w>(
     };
     let schema = workflow.roles.get(role).map(|role| &role.schema);
     let mut shape = schema.map_or_else(Shape::unknown, Shape::of);
+    let mut unsure = *edge.to == Destination::End || edge.status.is_none();
     if let (Edges::ByStatus(targets), Some(status)) = (edges, edge.status) {
         let keys = keys_of(targets);
-        // The lone edge of a role stands for whatever status the role has.
-        if let (Some(field), [_, _, ..]) = (routing_field(&shape, &keys), keys.as_slice()) {
+        if let Some(field) = routing_field(&shape, &keys) {
             let narrowed = shape.with_text(field, status.as_str());
+            // The edge `_` of a role with one status has no form of its own.
             if narrowed.forms() > 0 {
                 shape = narrowed;
             }
+            unsure |= shape.has_form_with_texts(field);
         }
     }
-    let unread = *edge.to == Destination::End || edge.status.is_none();
     View {
         shape,
         role: Some(role.as_str()),
-        demand: if unread {
+        demand: if unsure {
             Demand::Possibly
         } else {
             Demand::Always

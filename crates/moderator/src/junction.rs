@@ -1,0 +1,219 @@
+//! Taking an edge: conditions of lists, templates filled in from the last answer, and suspensions.
+
+use std::cell::LazyCell;
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::ids::{RoleName, Status};
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::workflow::{Condition, Destination, ListEdge, NodeName, Target};
+
+use crate::condition::{self, History};
+use crate::route::{Assignment, Route};
+use crate::route_error::{EdgeKey, EdgeName, Field, RouteError};
+use crate::template;
+
+/// Where a thread is: the node, and the answer that decides, if a role gave one.
+pub(crate) struct Junction<'a> {
+    pub(crate) node: NodeName,
+    pub(crate) status: Status,
+    pub(crate) answer: Option<&'a Value>,
+}
+
+/// One edge of either kind.
+pub(crate) struct Edge<'w> {
+    key: EdgeKey,
+    to: &'w Destination,
+    prompt: Prompt<'w>,
+    location: Option<&'w str>,
+}
+
+/// The instruction of an edge: a status map must have one, a list may.
+#[derive(Clone, Copy)]
+enum Prompt<'w> {
+    Needed(&'w str),
+    Optional(Option<&'w str>),
+}
+
+impl<'w> Edge<'w> {
+    pub(crate) fn of_target(key: &Status, target: &'w Target) -> Self {
+        Self {
+            key: EdgeKey::Status(key.clone()),
+            to: &target.to,
+            prompt: Prompt::Needed(&target.prompt),
+            location: target.location.as_deref(),
+        }
+    }
+
+    fn of_list(index: usize, edge: &'w ListEdge) -> Self {
+        Self {
+            key: EdgeKey::Index(index),
+            to: &edge.to,
+            prompt: Prompt::Optional(edge.prompt.as_deref()),
+            location: edge.location.as_deref(),
+        }
+    }
+}
+
+impl Junction<'_> {
+    /// Takes the first edge of a list whose condition holds.
+    pub(crate) fn follow_first(
+        &self,
+        conditions: &IndexMap<String, Condition>,
+        edges: &[ListEdge],
+        start: &StartNode,
+        steps: &[StepContext],
+    ) -> Result<Route, RouteError> {
+        let history = LazyCell::new(|| History::new(start, steps));
+        for (index, edge) in edges.iter().enumerate() {
+            let holds = match &edge.condition {
+                None => true,
+                Some(name) => self.holds(conditions, index, name, &history)?,
+            };
+            if holds {
+                return self.follow(&Edge::of_list(index, edge));
+            }
+        }
+        Err(RouteError::NoMatch {
+            node: self.node.clone(),
+        })
+    }
+
+    fn holds(
+        &self,
+        conditions: &IndexMap<String, Condition>,
+        index: usize,
+        name: &str,
+        history: &History,
+    ) -> Result<bool, RouteError> {
+        let edge = || self.edge_name(EdgeKey::Index(index));
+        let Some(found) = conditions.get(name) else {
+            return Err(RouteError::UnknownCondition {
+                edge: edge(),
+                condition: name.to_owned(),
+            });
+        };
+        condition::evaluate(&found.expression, history).map_err(|problem| RouteError::Condition {
+            edge: edge(),
+            condition: name.to_owned(),
+            problem: Box::new(problem),
+        })
+    }
+
+    pub(crate) fn follow(&self, edge: &Edge<'_>) -> Result<Route, RouteError> {
+        match edge.to {
+            // What the end says is for readers of the graph: nobody gets it as an instruction.
+            Destination::End => Ok(Route::End),
+            Destination::Suspend => self.suspend(edge),
+            Destination::Role(role) => Ok(Route::To(Assignment {
+                role: role.clone(),
+                prompt: self.prompt(edge)?.unwrap_or_default(),
+                location: self.optional(edge, Field::Location, edge.location)?,
+            })),
+        }
+    }
+
+    fn suspend(&self, edge: &Edge<'_>) -> Result<Route, RouteError> {
+        let NodeName::Role(role) = &self.node else {
+            return Err(RouteError::SuspendAtStart {
+                edge: self.edge_name(edge.key.clone()),
+            });
+        };
+        let message = self.prompt(edge)?.unwrap_or_else(|| unexplained(role));
+        Ok(Route::Suspend {
+            role: role.clone(),
+            message,
+        })
+    }
+
+    /// Returns the suspension that a role asked for by itself, in its answer.
+    pub(crate) fn suspended_by_answer(&self) -> Option<Route> {
+        let NodeName::Role(role) = &self.node else {
+            return None;
+        };
+        if self.status.as_str() != Status::SUSPEND {
+            return None;
+        }
+        let reason = self.answer.and_then(|answer| answer.get(REASON_FIELD));
+        let message = reason.map(template::text_of).unwrap_or_default();
+        Some(Route::Suspend {
+            role: role.clone(),
+            message: if message.trim().is_empty() {
+                unexplained(role)
+            } else {
+                message
+            },
+        })
+    }
+
+    fn prompt(&self, edge: &Edge<'_>) -> Result<Option<String>, RouteError> {
+        match edge.prompt {
+            Prompt::Needed(source) => self.render(edge, Field::Prompt, source).map(Some),
+            Prompt::Optional(source) => self.optional(edge, Field::Prompt, source),
+        }
+    }
+
+    /// Fills in a template that may be left out; one that is there must not come out empty.
+    fn optional(
+        &self,
+        edge: &Edge<'_>,
+        field: Field,
+        source: Option<&str>,
+    ) -> Result<Option<String>, RouteError> {
+        match source {
+            Some(source) if !source.trim().is_empty() => self.render(edge, field, source).map(Some),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    fn render(&self, edge: &Edge<'_>, field: Field, source: &str) -> Result<String, RouteError> {
+        let edge_name = || self.edge_name(edge.key.clone());
+        let parsed = template::parse(source).map_err(|problem| RouteError::Template {
+            edge: edge_name(),
+            field,
+            template: source.to_owned(),
+            problem: Box::new(problem),
+        })?;
+        // `$status` can always be used: where the answer has none, it is what was routed by.
+        let routed = json!({ STATUS_FIELD: self.status });
+        let views: Vec<&Value> = [Some(&routed), self.answer].into_iter().flatten().collect();
+        let text = parsed
+            .render(&views)
+            .map_err(|problem| RouteError::Render {
+                edge: edge_name(),
+                field,
+                template: source.to_owned(),
+                problem: Box::new(problem),
+            })?;
+        if text.trim().is_empty() {
+            return Err(RouteError::Blank {
+                edge: edge_name(),
+                field,
+                template: source.to_owned(),
+            });
+        }
+        Ok(text)
+    }
+
+    fn edge_name(&self, key: EdgeKey) -> EdgeName {
+        EdgeName {
+            from: self.node.clone(),
+            key,
+        }
+    }
+
+    pub(crate) fn unknown_status(&self, targets: &IndexMap<Status, Target>) -> RouteError {
+        RouteError::UnknownStatus {
+            node: self.node.clone(),
+            status: self.status.clone(),
+            known: targets.keys().cloned().collect(),
+        }
+    }
+}
+
+/// Returns what a person reads when a role suspended its thread and did not say why.
+fn unexplained(role: &RoleName) -> String {
+    format!("the role `{role}` waits for an answer and gave no reason")
+}

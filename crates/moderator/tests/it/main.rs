@@ -1,0 +1,15 @@
+//! Tests of the moderator from outside, one file for each of its parts.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "the helpers take what `json!` makes"
+)]
+
+mod common;
+mod condition;
+mod route;
+mod template;
+mod total;
+mod validate;
+mod validate_templates;
+mod vectors;

@@ -1,0 +1,477 @@
+//! What is found to be wrong with a workflow before it is used: a minimal case for each rule.
+
+use serde_json::{Value, json};
+use uwf_moderator::validate;
+use uwf_protocol::workflow::Workflow;
+
+use crate::common::workflow;
+
+/// Returns each problem as `path: message`.
+fn problems_of(workflow: &Workflow<Value>) -> Vec<String> {
+    let problems = validate(workflow);
+    let lines = problems
+        .iter()
+        .map(|p| format!("{}: {}", p.path.join("."), p.message));
+    lines.collect()
+}
+
+/// Checks a workflow `$START → a` whose role `a` has this schema and these edges, and `b` ends it.
+#[track_caller]
+pub(crate) fn check(schema: Value, edges: Value, expected: &[&str]) {
+    let graph = json!({
+        "$START": { "_": { "role": "a", "prompt": "go" } },
+        "a": edges,
+        "b": { "_": { "role": "$END" } },
+    });
+    let roles = json!({ "a": schema, "b": { "type": "object" } });
+    let conditions = json!({ "c": "true" });
+    let mut found = problems_of(&workflow(&roles, &conditions, &graph));
+    // Whether `b` is used is not what these cases are about.
+    found.retain(|line| !line.contains("`b` cannot be reached"));
+    assert_eq!(found, expected, "{schema} {edges}");
+}
+
+/// Checks only the graph; every role answers with `$status` `x`.
+#[track_caller]
+pub(crate) fn check_graph(roles: &[&str], graph: Value, expected: &[&str]) {
+    let schema = status(json!({ "const": "x" }));
+    let roles = roles
+        .iter()
+        .map(|name| ((*name).to_owned(), schema.clone()));
+    let conditions = json!({ "yes": "true" });
+    let flow = workflow(&Value::Object(roles.collect()), &conditions, &graph);
+    assert_eq!(problems_of(&flow), expected, "{graph}");
+}
+
+/// A schema whose `$status` is this.
+pub(crate) fn status(schema: Value) -> Value {
+    json!({ "type": "object", "properties": { "$status": schema }, "required": ["$status"] })
+}
+
+/// A schema with these properties, the first of them required.
+pub(crate) fn object(properties: Value, required: Value) -> Value {
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// A variant of `oneOf` with a status and one property.
+pub(crate) fn variant(status: &str, property: &str) -> Value {
+    json!({
+        "properties": { "$status": { "const": status }, property: { "type": "string" } },
+        "required": ["$status", property],
+    })
+}
+
+/// An edge to `b`.
+pub(crate) fn edge(prompt: &str) -> Value {
+    json!({ "role": "b", "prompt": prompt })
+}
+
+pub(crate) fn end() -> Value {
+    json!({ "role": "$END", "prompt": "" })
+}
+
+#[test]
+fn the_reference_demo_has_no_problem() {
+    let reviewer = json!({ "oneOf": [
+        variant("approved", "summary"), variant("rejected", "reason"), variant("ask", "question"),
+    ] });
+    let writer = json!({
+        "type": "object",
+        "properties": { "$status": { "enum": ["_"] }, "plan": { "type": "string" } },
+        "required": ["plan"],
+    });
+    let graph = json!({
+        "$START": { "_": { "role": "writer", "prompt": "Begin writing" } },
+        "writer": { "_": { "role": "reviewer", "prompt": "Review: {{{plan}}}" } },
+        "reviewer": {
+            "approved": { "role": "$END", "prompt": "Done: {{summary}}" },
+            "rejected": { "role": "writer", "prompt": "Fix {{reason}}" },
+            "ask": { "role": "$SUSPEND", "prompt": "Need: {{question}}" },
+        },
+    });
+    let roles = json!({ "writer": writer, "reviewer": reviewer });
+    assert_eq!(problems_of(&workflow(&roles, &json!({}), &graph)), [""; 0]);
+}
+
+#[test]
+fn names_in_the_graph_must_be_roles() {
+    let start = json!({ "_": { "role": "writer", "prompt": "go" } });
+    check_graph(
+        &["writer"],
+        json!({ "$START": start, "writer": { "_": end() }, "writr": { "_": end() } }),
+        &[
+            "graph.writr: the graph has edges for `writr`, which is not a role; did you mean `writer`?",
+            "graph.writr: the role `writr` cannot be reached from `$START`",
+        ],
+    );
+    check_graph(
+        &["writer"],
+        json!({ "$START": start, "writer": { "_": { "role": "END", "prompt": "x" } } }),
+        &[
+            "graph.writer._.role: the edge leads to `END`, which is not a role; did you mean `$END`?",
+        ],
+    );
+}
+
+#[test]
+fn every_role_is_used_and_followed() {
+    let start = json!({ "_": { "role": "a", "prompt": "go" } });
+    check_graph(
+        &["a", "b"],
+        json!({ "$START": start, "a": { "_": end() } }),
+        &["roles.b: the role `b` is not used in the graph"],
+    );
+    check_graph(
+        &["a", "b"],
+        json!({ "$START": start, "a": { "_": edge("x") } }),
+        &["roles.b: the graph does not say what follows the role `b`"],
+    );
+    check_graph(
+        &["a", "b"],
+        json!({ "$START": start, "a": { "_": end() }, "b": { "_": end() } }),
+        &["graph.b: the role `b` cannot be reached from `$START`"],
+    );
+    for none in [json!({}), json!([])] {
+        check_graph(
+            &["a"],
+            json!({ "$START": start, "a": none }),
+            &[
+                "graph.a: the role `a` has no edges: nothing can follow it",
+                "graph: no way from `$START` leads to `$END` or `$SUSPEND`: a thread could never end",
+            ],
+        );
+    }
+}
+
+#[test]
+fn there_is_one_way_in() {
+    let go = json!({ "role": "a", "prompt": "go" });
+    let check = |start: Value, expected: &[&str]| {
+        check_graph(
+            &["a"],
+            json!({ "$START": start, "a": { "_": end() } }),
+            expected,
+        );
+    };
+    check(json!({ "_": go }), &[]);
+    check(json!({ "new": go }), &[]);
+    check(json!({ "resume": go, "new": go }), &[]);
+    check(json!([go]), &[]);
+    let takes = "graph.$START: `$START` takes either the one edge `_`, or `new` and if wanted `resume`, not";
+    check(json!({ "go": go }), &[&format!("{takes} `go`")]);
+    check(
+        json!({ "_": go, "resume": go }),
+        &[&format!("{takes} `_`, `resume`")],
+    );
+    check(json!({ "resume": go }), &[&format!("{takes} `resume`")]);
+    check_graph(
+        &["a"],
+        json!({ "a": { "_": end() } }),
+        &["graph: `$START` is missing: it says where a thread begins"],
+    );
+    let ask = json!({ "role": "$SUSPEND", "prompt": "x" });
+    check_graph(
+        &[],
+        json!({ "$START": { "_": ask } }),
+        &[
+            "graph.$START._.role: `$START` cannot lead to `$SUSPEND`: no role has run that could go on",
+        ],
+    );
+}
+
+#[test]
+fn a_thread_can_end_or_be_suspended() {
+    let go = json!({ "role": "a", "prompt": "go" });
+    check_graph(
+        &["a"],
+        json!({ "$START": { "_": go }, "a": { "_": go } }),
+        &["graph: no way from `$START` leads to `$END` or `$SUSPEND`: a thread could never end"],
+    );
+    let ask = json!({ "role": "$SUSPEND", "prompt": "x" });
+    check_graph(
+        &["a"],
+        json!({ "$START": { "_": go }, "a": { "_": ask } }),
+        &[],
+    );
+}
+
+#[test]
+fn lists_know_their_conditions_and_end_at_the_first_edge_without() {
+    let schema = object(json!({ "x": {} }), json!(["x"]));
+    let when = |condition: &str| json!({ "role": "b", "condition": condition });
+    check(schema.clone(), json!([when("c"), end()]), &[]);
+    check(schema.clone(), json!([when("c")]), &[]);
+    check(
+        schema.clone(),
+        json!([when("d"), when("conditoin")]),
+        &[
+            "graph.a.0.condition: `d` is not in `conditions`",
+            "graph.a.1.condition: `conditoin` is not in `conditions`",
+        ],
+    );
+    check(
+        schema,
+        json!([when("c"), end(), when("c"), edge("x")]),
+        &[
+            "graph.a.2: this edge of `a` is never tried: the edge to `$END` before it has no condition",
+            "graph.a.3: this edge of `a` is never tried: the edge to `$END` before it has no condition",
+        ],
+    );
+}
+
+#[test]
+fn conditions_are_expressions() {
+    let graph = json!({ "$START": [{ "role": "$END" }] });
+    let conditions = json!({ "good": "steps[-1].output.ok", "bad": "steps[" });
+    let found = problems_of(&workflow(&json!({}), &conditions, &graph));
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with("conditions.bad.expression: `steps[` is not a JSONata expression: "),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_status_map_gives_every_agent_something_to_do() {
+    let schema = status(json!({ "const": "x" }));
+    let missing = "graph.a._.prompt: the edge to `b` has no prompt";
+    check(schema.clone(), json!({ "_": edge(" \n") }), &[missing]);
+    check(schema.clone(), json!({ "_": end() }), &[]);
+    check(schema, json!([edge("")]), &[]);
+}
+
+#[test]
+fn a_role_with_one_status_has_the_edge_of_that_name_or_underscore() {
+    for one in [json!({ "const": "done" }), json!({ "enum": ["done"] })] {
+        check(status(one.clone()), json!({ "done": end() }), &[]);
+        check(status(one.clone()), json!({ "_": end() }), &[]);
+        check(
+            status(one.clone()),
+            json!({ "_": end(), "done": end() }),
+            &["graph.a._: `a` has one way out, so `_`, `done` are the same edge: keep one"],
+        );
+        check(
+            status(one),
+            json!({ "doen": end() }),
+            &[
+                "graph.a.doen: `a` never answers `doen`: its schema does not allow it; did you mean `done`?",
+                "graph.a: `a` has no edge `_` or `done`",
+            ],
+        );
+    }
+    check(
+        status(json!({ "enum": ["_", "done"] })),
+        json!({ "_": end() }),
+        &[],
+    );
+    check(
+        status(json!({ "enum": ["_", "done"] })),
+        json!({ "_": end(), "done": end() }),
+        &[],
+    );
+    check(
+        status(json!({ "enum": ["done", "$SUSPEND"] })),
+        json!({ "done": end() }),
+        &[],
+    );
+    check(
+        status(json!({ "enum": ["done"] })),
+        json!({ "done": end(), "$SUSPEND": end() }),
+        &[],
+    );
+}
+
+#[test]
+fn a_role_without_status_has_the_edge_underscore() {
+    let schema = object(json!({ "plan": {} }), json!(["plan"]));
+    check(schema.clone(), json!({ "_": end() }), &[]);
+    check(
+        schema.clone(),
+        json!({ "done": end() }),
+        &[
+            "graph.a.done: `a` never answers `done`: its schema has no `$status`, so only `_` is taken",
+            "graph.a: `a` has no `$status`, and no edge `_`",
+        ],
+    );
+    check(
+        schema,
+        json!({ "_": end(), "done": end() }),
+        &[
+            "graph.a.done: `a` never answers `done`: its schema has no `$status`, so only `_` is taken",
+        ],
+    );
+    check(
+        object(json!({ "status": { "type": "string" } }), json!([])),
+        json!({ "_": end() }),
+        &[],
+    );
+    check(json!({ "type": "object" }), json!({ "_": end() }), &[]);
+}
+
+#[test]
+fn a_status_that_may_be_any_text_cannot_be_routed() {
+    let any = |field: &str| {
+        format!(
+            "roles.a.frontmatter: the `{field}` of `a` may be any text: list its values with `const` or \
+             `enum`, so that each has an edge"
+        )
+    };
+    let text = json!({ "type": "string" });
+    check(
+        status(text.clone()),
+        json!({ "_": end() }),
+        &[&any("$status")],
+    );
+    check(
+        status(text.clone()),
+        json!({ "done": end() }),
+        &[&any("$status")],
+    );
+    check(
+        json!({ "type": "object" }),
+        json!({ "done": end() }),
+        &[&any("$status")],
+    );
+    let old = object(json!({ "status": text }), json!(["status"]));
+    check(old, json!({ "done": end() }), &[&any("status")]);
+}
+
+#[test]
+fn a_role_with_several_statuses_has_an_edge_for_each() {
+    let several = || status(json!({ "enum": ["done", "failed"] }));
+    check(several(), json!({ "done": end(), "failed": end() }), &[]);
+    check(
+        several(),
+        json!({ "done": end(), "failed": end(), "$SUSPEND": end() }),
+        &[],
+    );
+    check(
+        several(),
+        json!({ "done": end() }),
+        &["graph.a: `a` has no edge for `failed`"],
+    );
+    check(
+        several(),
+        json!({ "done": end(), "faild": end() }),
+        &[
+            "graph.a.faild: `a` never answers `faild`: its schema does not allow it; did you mean `failed`?",
+            "graph.a: `a` has no edge for `failed`",
+        ],
+    );
+    let unit = "graph.a._: `_` is not a status of `a`, which answers `done`, `failed`: give each its own edge";
+    check(several(), json!({ "_": end() }), &[unit]);
+    check(
+        several(),
+        json!({ "_": end(), "done": end(), "failed": end() }),
+        &[unit],
+    );
+    let old = object(
+        json!({ "status": { "enum": ["done", "failed"] } }),
+        json!(["status"]),
+    );
+    check(old.clone(), json!({ "done": end(), "failed": end() }), &[]);
+    check(
+        old,
+        json!({ "done": end() }),
+        &["graph.a: `a` has no edge for `failed`"],
+    );
+}
+
+#[test]
+fn a_status_that_may_be_missing_needs_an_edge_too() {
+    let several = json!({ "enum": ["done", "failed"] });
+    let optional = object(json!({ "$status": several, "x": {} }), json!(["x"]));
+    let may_lack = "roles.a.frontmatter: `a` may answer without a `$status` that has an edge: put it in \
+                    `required` and let it be one of the named values, or add an edge `_`";
+    check(
+        optional.clone(),
+        json!({ "done": end(), "failed": end() }),
+        &[may_lack],
+    );
+    check(
+        optional,
+        json!({ "done": end(), "failed": end(), "_": end() }),
+        &[],
+    );
+    let nullable = status(json!({ "enum": ["done", "failed", null] }));
+    check(
+        nullable,
+        json!({ "done": end(), "failed": end() }),
+        &[may_lack],
+    );
+    // Without any `required` the schema was not written with the question in mind.
+    let silent = json!({ "type": "object", "properties": { "$status": several } });
+    check(silent, json!({ "done": end(), "failed": end() }), &[]);
+}
+
+#[test]
+fn variants_are_told_apart_by_status() {
+    let schema = json!({ "oneOf": [variant("done", "x"), variant("failed", "y")] });
+    check(
+        schema.clone(),
+        json!({ "done": edge("{{x}}"), "failed": edge("{{y}}") }),
+        &[],
+    );
+    check(
+        schema,
+        json!({ "done": end() }),
+        &["graph.a: `a` has no edge for `failed`"],
+    );
+    let bare = json!({ "properties": { "x": {} }, "required": ["x"] });
+    let untold = "roles.a.frontmatter: 1 of the 2 variants of `a` have no `$status`: give each a `const` to \
+                  route by";
+    let half = json!({ "oneOf": [variant("done", "x"), bare] });
+    check(half.clone(), json!({ "done": end() }), &[untold]);
+    check(half, json!([end()]), &[]);
+    let open =
+        json!({ "properties": { "$status": { "type": "string" } }, "required": ["$status"] });
+    let found = "roles.a.frontmatter: the `$status` of `a` may be any text: list its values with `const` or \
+                 `enum`, so that each has an edge";
+    check(
+        json!({ "oneOf": [variant("done", "x"), open] }),
+        json!({ "done": end() }),
+        &[found],
+    );
+    let common = json!({
+        "type": "object",
+        "properties": { "$status": { "enum": ["done", "failed"] }, "z": {} },
+        "required": ["$status", "z"],
+        "oneOf": [variant("done", "x"), variant("failed", "y")],
+    });
+    check(
+        common,
+        json!({ "done": edge("{{x}}{{z}}"), "failed": edge("{{y}}{{z}}") }),
+        &[],
+    );
+}
+
+#[test]
+fn all_problems_are_told_at_once() {
+    let graph = json!({
+        "$START": { "go": { "role": "a", "prompt": "{{x}}" } },
+        "a": { "done": { "role": "c", "prompt": "{{" }, "other": edge("") },
+        "b": [{ "role": "$END", "condition": "gone" }],
+    });
+    let roles = json!({ "a": status(json!({ "enum": ["done", "failed"] })), "b": {}, "lost": {} });
+    let found = problems_of(&workflow(&roles, &json!({ "bad": ")" }), &graph));
+    let paths: Vec<&str> = found
+        .iter()
+        .filter_map(|line| line.split(": ").next())
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "graph.$START",
+            "roles.lost",
+            "graph.a.done.role",
+            "graph.a.other.prompt",
+            "graph.b.0.condition",
+            "graph.a.other",
+            "graph.a",
+            "graph.$START.go.prompt",
+            "graph.a.done.prompt",
+            "conditions.bad.expression",
+        ],
+        "{found:#?}"
+    );
+}
