@@ -30,19 +30,22 @@ use uwf_cas_fs::Store;
 use uwf_storage::{Env, Root};
 
 pub use cycle::{StepOptions, step};
-pub use error::{AgentFailure, EngineError};
+pub use error::{AgentFailure, EngineError, store_exit, store_hint};
 pub use fork::{Forked, fork};
 pub use kill::{Killed, kill};
 pub use register::{Registered, check_file, put_workflow};
 pub use resume::{ResumeOptions, resume};
 pub use start::{StartOptions, Started, start};
-pub use view::list::{ListFilter, ThreadItem, list};
+pub use view::activity::{AttemptView, RunningView};
+pub use view::list::{ListFilter, ThreadItem, ThreadList, list};
 pub use view::read::{ReadOptions, read_thread};
-pub use view::report::{StepReport, ThreadStatus};
+pub use view::report::{Standing, StepReport, ThreadStatus};
 pub use view::show::{ThreadView, show};
 pub use view::step_detail::{StepReadOptions, read_step, read_step_prompt, step_details};
-pub use view::steps::{StepsView, steps};
-pub use view::workflows::{WorkflowItem, WorkflowView, list_workflows, show_workflow};
+pub use view::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
+pub use view::workflows::{
+    WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
+};
 pub use workflow_ref::Origin;
 
 /// What every operation works on: the machine, the storage root and the store.

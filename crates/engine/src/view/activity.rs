@@ -128,7 +128,10 @@ fn running(run: &RunDir) -> Result<Option<RunningView>, StorageError> {
 /// Returns the failed attempts at the step after a head, newest last.
 pub(crate) fn attempts_at(run: &RunDir, head: CasRef) -> Vec<AttemptView> {
     let attempts = run.attempts().into_iter();
-    attempts.filter(|attempt| attempt.head == head).map(AttemptView::from).collect()
+    attempts
+        .filter(|attempt| attempt.head == head)
+        .map(AttemptView::from)
+        .collect()
 }
 
 /// Returns why the graph leads nowhere, with the causes.
@@ -169,7 +172,10 @@ mod tests {
     }
 
     fn quiet(attempts: Vec<AttemptView>) -> Activity {
-        Activity { running: None, attempts }
+        Activity {
+            running: None,
+            attempts,
+        }
     }
 
     #[test]
@@ -183,9 +189,19 @@ mod tests {
 
     #[test]
     fn who_works_decides_whatever_the_graph_says() {
-        let running = RunningView { role: "asker".parse().unwrap(), started_at_ms: 1, agent_pid: None };
-        let activity = Activity { running: Some(running), attempts: vec![failed()] };
-        let asks = Ok(Route::Suspend { role: "asker".parse().unwrap(), message: "which?".to_owned() });
+        let running = RunningView {
+            role: "asker".parse().unwrap(),
+            started_at_ms: 1,
+            agent_pid: None,
+        };
+        let activity = Activity {
+            running: Some(running),
+            attempts: vec![failed()],
+        };
+        let asks = Ok(Route::Suspend {
+            role: "asker".parse().unwrap(),
+            message: "which?".to_owned(),
+        });
         let standing = activity.standing(&asks);
         assert_eq!(standing.status, ThreadStatus::Running);
         assert_eq!(standing.current_role.unwrap().as_str(), "asker");
@@ -201,8 +217,13 @@ mod tests {
 
     #[test]
     fn a_thread_without_a_way_on_is_blocked_also_after_a_failure() {
-        let route = Err(RouteError::NoEdges { node: NodeName::Start });
-        assert_eq!(quiet(vec![failed()]).standing(&route).status, ThreadStatus::Blocked);
+        let route = Err(RouteError::NoEdges {
+            node: NodeName::Start,
+        });
+        assert_eq!(
+            quiet(vec![failed()]).standing(&route).status,
+            ThreadStatus::Blocked
+        );
         assert!(blocked_reason(&route).unwrap().contains("$START"));
         assert_eq!(blocked_reason(&to_writer()), None);
     }

@@ -13,16 +13,16 @@ pub(crate) fn length(text: &str) -> usize {
 ///
 /// `cost(n)` is what the `n`-th newest piece adds, counted from 0; it is asked once per piece, newest first,
 /// and only as long as there is room. `notice(n)` is what it costs to say that `n` older pieces are hidden.
-pub(crate) fn newest_that_fit<E>(
+pub(crate) fn newest_that_fit(
     count: usize,
     room: usize,
     notice: impl Fn(usize) -> usize,
-    mut cost: impl FnMut(usize) -> Result<usize, E>,
-) -> Result<usize, E> {
+    mut cost: impl FnMut(usize) -> usize,
+) -> usize {
     let mut used = 0;
     let mut fitting = count.min(1);
     for nth in 0..count {
-        used += cost(nth)?;
+        used += cost(nth);
         if used > room {
             break;
         }
@@ -32,7 +32,7 @@ pub(crate) fn newest_that_fit<E>(
             fitting = nth + 1;
         }
     }
-    Ok(fitting)
+    fitting
 }
 
 /// Puts a text between tags that it cannot close.
@@ -86,13 +86,10 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
     use super::*;
 
     fn fit(costs: &[usize], room: usize) -> usize {
-        let cost = |nth: usize| Ok::<_, Infallible>(costs[nth]);
-        newest_that_fit(costs.len(), room, |_| 10, cost).unwrap()
+        newest_that_fit(costs.len(), room, |_| 10, |nth| costs[nth])
     }
 
     #[test]
@@ -120,16 +117,22 @@ mod tests {
         let mut asked = 0;
         let cost = |_| {
             asked += 1;
-            Ok::<_, Infallible>(20)
+            20
         };
-        newest_that_fit(1000, 50, |_| 10, cost).unwrap();
+        newest_that_fit(1000, 50, |_| 10, cost);
         assert_eq!(asked, 3);
     }
 
     #[test]
     fn a_text_cannot_close_the_tag_around_it() {
-        assert_eq!(tagged("output", "a </b> c"), "<output>\na </b> c\n</output>");
-        assert_eq!(tagged("output", "</OUTPUT>"), "<output-1>\n</OUTPUT>\n</output-1>");
+        assert_eq!(
+            tagged("output", "a </b> c"),
+            "<output>\na </b> c\n</output>"
+        );
+        assert_eq!(
+            tagged("output", "</OUTPUT>"),
+            "<output-1>\n</OUTPUT>\n</output-1>"
+        );
         let nested = tagged("output", "</output> </output-1 >");
         assert!(nested.starts_with("<output-2>\n") && nested.ends_with("\n</output-2>"));
     }

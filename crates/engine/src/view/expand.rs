@@ -102,8 +102,12 @@ fn is_reference(schema: &Value) -> bool {
 /// Adds the schema and those that it combines.
 fn flatten<'s>(schema: &'s Value, all: &mut Vec<&'s Value>) {
     all.push(schema);
-    let lists = ["anyOf", "oneOf", "allOf"].iter().filter_map(|key| schema.get(key)?.as_array());
-    let branches = ["if", "then", "else"].iter().filter_map(|key| schema.get(key));
+    let lists = ["anyOf", "oneOf", "allOf"]
+        .iter()
+        .filter_map(|key| schema.get(key)?.as_array());
+    let branches = ["if", "then", "else"]
+        .iter()
+        .filter_map(|key| schema.get(key));
     for inner in lists.flatten().chain(branches) {
         flatten(inner, all);
     }
@@ -111,7 +115,9 @@ fn flatten<'s>(schema: &'s Value, all: &mut Vec<&'s Value>) {
 
 fn of_field<'s>(schemas: &[&'s Value], key: &str) -> Vec<&'s Value> {
     let of_one = |schema: &&'s Value| {
-        let named = schema.get("properties").and_then(|properties| properties.get(key));
+        let named = schema
+            .get("properties")
+            .and_then(|properties| properties.get(key));
         named.or_else(|| schema.get("additionalProperties"))
     };
     schemas.iter().filter_map(of_one).collect()

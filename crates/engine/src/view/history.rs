@@ -3,10 +3,9 @@
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
+use uwf_storage::Located;
 
-use crate::chain::{self, Head};
-use crate::thread::{self, Place};
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, chain, thread};
 
 /// A step and when it was stored.
 pub(crate) struct TimedStep {
@@ -30,28 +29,27 @@ impl History {
     /// Reads the chain of a thread.
     pub(crate) fn read(engine: &Engine, id: ThreadId) -> Result<Self, EngineError> {
         let head = match thread::find(engine, id)? {
-            Place::Active(head) => head,
-            Place::Archived(record) => record.head,
+            Located::Active(head) => head,
+            Located::Archived(record) => record.head,
         };
         let steps = steps(&engine.store, head)?;
         let start_hash = steps.first().map_or(head, |first| first.node.start);
-        let start = engine.store.get(start_hash)?;
+        let node = engine.store.get(start_hash)?;
         let id_ms = id.time_ms(engine.env.now_ms());
         let first_ms = steps.first().map(|first| first.timestamp_ms);
+        let started_ms = started_ms(id_ms, node.timestamp_ms, first_ms);
+        let Ok(start) = serde_json::from_value(node.payload) else {
+            return Err(EngineError::WrongType {
+                hash: start_hash,
+                expected: "thread's start",
+                found: node.type_hash,
+            });
+        };
         Ok(Self {
             head,
             start_hash,
-            started_ms: started_ms(id_ms, start.timestamp_ms, first_ms),
-            start: match chain::read_head(&engine.store, start_hash)? {
-                Head::Start(start) => start,
-                Head::Step(_) => {
-                    return Err(EngineError::WrongType {
-                        hash: start_hash,
-                        expected: "thread's start",
-                        found: start.type_hash,
-                    });
-                }
-            },
+            start,
+            started_ms,
             steps,
         })
     }

@@ -9,10 +9,10 @@ use uwf_moderator::{HistoryNeed, history_need, route};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::Workflow;
-use uwf_storage::{HistoryRecord, State};
+use uwf_storage::{HistoryRecord, Located, State};
 
 use crate::chain::{self, Head};
-use crate::thread::{self, Place};
+use crate::thread;
 use crate::view::activity::Activity;
 use crate::view::report::ThreadStatus;
 use crate::view::show::ended_status;
@@ -92,10 +92,14 @@ pub fn list(engine: &Engine, filter: &ListFilter) -> Result<ThreadList, EngineEr
     let threads: Vec<ThreadItem> = match &filter.statuses {
         None => {
             let page = page(candidates.into_iter(), filter);
-            page.into_iter().map(|candidate| reader.item(candidate)).collect()
+            page.into_iter()
+                .map(|candidate| reader.item(candidate))
+                .collect()
         }
         Some(statuses) => {
-            let items = candidates.into_iter().map(|candidate| reader.item(candidate));
+            let items = candidates
+                .into_iter()
+                .map(|candidate| reader.item(candidate));
             page(items.filter(|item| statuses.contains(&item.status)), filter)
         }
     };
@@ -111,7 +115,7 @@ fn corruption(item: &ThreadItem) -> Option<String> {
 /// A thread that was not read yet.
 struct Candidate {
     id: ThreadId,
-    place: Place,
+    place: Located,
 }
 
 /// Returns the threads that can pass the filter, newest first, and what is wrong with the state.
@@ -125,7 +129,10 @@ fn candidates(
     let active: HashSet<ThreadId> = heads.iter().map(|(id, _)| *id).collect();
     let mut found = Vec::new();
     if wants(filter, |status| !status.is_ended()) {
-        let place = |(id, head)| Candidate { id, place: Place::Active(head) };
+        let place = |(id, head)| Candidate {
+            id,
+            place: Located::Active(head),
+        };
         found.extend(heads.into_iter().map(place));
     }
     let mut warnings = Vec::new();
@@ -133,14 +140,20 @@ fn candidates(
         let history = state.history()?;
         let ended = last_records(history.records).into_iter();
         let ended = ended.filter(|record| !active.contains(&record.thread));
-        found.extend(ended.map(|record| Candidate { id: record.thread, place: Place::Archived(record) }));
+        found.extend(ended.map(|record| Candidate {
+            id: record.thread,
+            place: Located::Archived(record),
+        }));
         warnings.extend(history.damaged.iter().map(ToString::to_string));
     }
     Ok((newest_first(found, filter, engine.env.now_ms()), warnings))
 }
 
 fn wants(filter: &ListFilter, which: impl Fn(&ThreadStatus) -> bool) -> bool {
-    filter.statuses.as_ref().is_none_or(|statuses| statuses.iter().any(which))
+    filter
+        .statuses
+        .as_ref()
+        .is_none_or(|statuses| statuses.iter().any(which))
 }
 
 fn wants_ended(filter: &ListFilter) -> bool {
@@ -154,7 +167,9 @@ fn wants_ended(filter: &ListFilter) -> bool {
 fn last_records(records: Vec<HistoryRecord>) -> Vec<HistoryRecord> {
     let mut seen = HashSet::new();
     let newest_first = records.into_iter().rev();
-    newest_first.filter(|record| seen.insert(record.thread)).collect()
+    newest_first
+        .filter(|record| seen.insert(record.thread))
+        .collect()
 }
 
 /// Returns those within the bounds of time, newest first; those made at the same time by their ids.
@@ -167,13 +182,19 @@ fn newest_first(found: Vec<Candidate>, filter: &ListFilter, now_ms: i64) -> Vec<
 
 /// Tells whether a time is strictly between the bounds; no time at all is within no bound.
 fn is_within(time_ms: Option<i64>, filter: &ListFilter) -> bool {
-    let after = filter.after_ms.is_none_or(|bound| time_ms.is_some_and(|time| time > bound));
-    let before = filter.before_ms.is_none_or(|bound| time_ms.is_some_and(|time| time < bound));
+    let after = filter
+        .after_ms
+        .is_none_or(|bound| time_ms.is_some_and(|time| time > bound));
+    let before = filter
+        .before_ms
+        .is_none_or(|bound| time_ms.is_some_and(|time| time < bound));
     after && before
 }
 
 fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
-    all.skip(filter.skip).take(filter.take.unwrap_or(usize::MAX)).collect()
+    all.skip(filter.skip)
+        .take(filter.take.unwrap_or(usize::MAX))
+        .collect()
 }
 
 /// Reads threads, and each workflow once.
@@ -192,21 +213,22 @@ impl<'a> Reader<'a> {
 
     fn item(&mut self, candidate: Candidate) -> ThreadItem {
         match candidate.place {
-            Place::Archived(record) => ThreadItem {
+            Located::Archived(record) => ThreadItem {
                 workflow: Some(record.workflow),
                 ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
             },
-            Place::Active(head) => self.active(candidate.id, head),
+            Located::Active(head) => self.active(candidate.id, head),
         }
     }
 
     fn active(&mut self, id: ThreadId, head: CasRef) -> ThreadItem {
         let mut workflow = None;
-        self.standing(id, head, &mut workflow).unwrap_or_else(|error| ThreadItem {
-            workflow,
-            error: Some(error.to_string()),
-            ..ThreadItem::new(id, head, ThreadStatus::Corrupt)
-        })
+        self.standing(id, head, &mut workflow)
+            .unwrap_or_else(|error| ThreadItem {
+                workflow,
+                error: Some(error.to_string()),
+                ..ThreadItem::new(id, head, ThreadStatus::Corrupt)
+            })
     }
 
     /// Reads an active thread, and tells its workflow as soon as that is known.
@@ -223,7 +245,10 @@ impl<'a> Reader<'a> {
         };
         *workflow_hash = Some(start.workflow);
         let workflow = self.workflow(start.workflow)?;
-        let steps = match (history_need(&workflow, last.as_ref().map(|step| &step.role)), last) {
+        let steps = match (
+            history_need(&workflow, last.as_ref().map(|step| &step.role)),
+            last,
+        ) {
             (HistoryNeed::All, _) => chain::steps_with_outputs(store, head)?,
             (HistoryNeed::LastStep, Some(step)) => vec![chain::with_output(store, head, step)?],
             (HistoryNeed::LastStep, None) => Vec::new(),
@@ -267,12 +292,15 @@ mod tests {
     fn candidate(time_ms: u64, random: u128) -> Candidate {
         Candidate {
             id: ThreadId::new(time_ms, random),
-            place: Place::Active("0123456789ABC".parse().unwrap()),
+            place: Located::Active("0123456789ABC".parse().unwrap()),
         }
     }
 
     fn times(candidates: &[Candidate]) -> Vec<i64> {
-        candidates.iter().map(|one| one.id.time_ms(NOW).unwrap()).collect()
+        candidates
+            .iter()
+            .map(|one| one.id.time_ms(NOW).unwrap())
+            .collect()
     }
 
     #[test]
@@ -285,7 +313,11 @@ mod tests {
 
     #[test]
     fn the_bounds_of_time_are_exclusive() {
-        let filter = ListFilter { after_ms: Some(5), before_ms: Some(8), ..ListFilter::default() };
+        let filter = ListFilter {
+            after_ms: Some(5),
+            before_ms: Some(8),
+            ..ListFilter::default()
+        };
         let found = [4, 5, 6, 7, 8].map(|time| candidate(time, 0)).into();
         assert_eq!(times(&newest_first(found, &filter, NOW)), [7, 6]);
         assert!(!is_within(None, &filter));
@@ -294,7 +326,11 @@ mod tests {
 
     #[test]
     fn a_page_is_a_part_of_the_list() {
-        let filter = ListFilter { skip: 1, take: Some(2), ..ListFilter::default() };
+        let filter = ListFilter {
+            skip: 1,
+            take: Some(2),
+            ..ListFilter::default()
+        };
         assert_eq!(page(0..9, &filter), [1, 2]);
         assert_eq!(page(0..3, &ListFilter::default()), [0, 1, 2]);
     }
@@ -302,11 +338,18 @@ mod tests {
     #[test]
     fn ended_threads_are_wanted_with_all_or_when_their_status_is_named() {
         let of = |all, statuses: Option<Vec<ThreadStatus>>| {
-            wants_ended(&ListFilter { all, statuses, ..ListFilter::default() })
+            wants_ended(&ListFilter {
+                all,
+                statuses,
+                ..ListFilter::default()
+            })
         };
         assert!(!of(false, None));
         assert!(of(true, None));
-        assert!(of(false, Some(vec![ThreadStatus::Idle, ThreadStatus::Cancelled])));
+        assert!(of(
+            false,
+            Some(vec![ThreadStatus::Idle, ThreadStatus::Cancelled])
+        ));
         assert!(!of(true, Some(vec![ThreadStatus::Idle])));
     }
 }

@@ -1,9 +1,18 @@
 //! What commands show: plain data made from the store and the state, never changing either.
 
+pub(crate) mod activity;
+mod document;
+mod expand;
+mod history;
 pub(crate) mod list;
 pub(crate) mod read;
 pub(crate) mod report;
 pub(crate) mod show;
 pub(crate) mod step_detail;
 pub(crate) mod steps;
+mod thread_document;
+mod turns;
 pub(crate) mod workflows;
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,24 @@ pub enum ThreadStatus {
 }
 
 impl ThreadStatus {
+    /// Every status.
+    pub const ALL: [Self; 8] = [
+        Self::Idle,
+        Self::Running,
+        Self::Suspended,
+        Self::Blocked,
+        Self::Failed,
+        Self::Completed,
+        Self::Cancelled,
+        Self::Corrupt,
+    ];
+
+    /// Tells whether the thread has ended, so that only the history knows it.
+    #[must_use]
+    pub fn is_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Cancelled)
+    }
+
     /// Returns the word for it, as printed and as accepted by filters.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -71,7 +89,7 @@ impl Standing {
             current_role: None,
             suspended_role: None,
             suspend_message: None,
-            done: matches!(status, ThreadStatus::Completed | ThreadStatus::Cancelled),
+            done: status.is_ended(),
             background: None,
         }
     }
@@ -125,7 +143,7 @@ pub struct StepReport {
     /// The label of the agent that did it.
     pub agent: Option<String>,
     /// How long it took, in milliseconds.
-    pub duration_ms: Option<i64>,
+    pub duration_ms: Option<u64>,
     /// Whether the step was finished by an earlier call whose engine died.
     pub adopted: bool,
     /// Why the thread is blocked, if it is.

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{HistoryRecord, Reason, RunDir};
+use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
 
 use crate::chain::{self, Walk};
-use crate::thread::{self, Place, Thread};
+use crate::thread::{self, Thread};
 use crate::view::activity::{self, Activity, AttemptView, RunningView};
 use crate::view::report::{Standing, ThreadStatus};
 use crate::{Engine, EngineError};
@@ -42,8 +42,8 @@ pub struct ThreadView {
 /// When the thread is unknown or its nodes cannot be read.
 pub fn show(engine: &Engine, id: ThreadId) -> Result<ThreadView, EngineError> {
     match thread::find(engine, id)? {
-        Place::Active(head) => show_active(engine, id, head),
-        Place::Archived(record) => show_ended(engine, &record),
+        Located::Active(head) => show_active(engine, id, head),
+        Located::Archived(record) => show_ended(engine, &record),
     }
 }
 
@@ -91,8 +91,9 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
 }
 
 fn hint(id: ThreadId, status: ThreadStatus) -> Option<String> {
-    (status == ThreadStatus::Suspended)
-        .then(|| format!("the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it"))
+    (status == ThreadStatus::Suspended).then(|| {
+        format!("the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it")
+    })
 }
 
 /// Counts the steps up to a head. Only those are walked that the run's own count does not know.

@@ -64,7 +64,7 @@ pub struct StepEntry {
     /// When the step was stored, in milliseconds since 1970.
     pub timestamp: i64,
     /// How long it took, in milliseconds, if it is known.
-    pub duration_ms: Option<i64>,
+    pub duration_ms: Option<u64>,
     /// How the data was got out of the answer; `None` with other programs' details.
     pub extraction: Option<Extraction>,
     /// The instruction that the moderator rendered; older steps have none.
@@ -113,11 +113,10 @@ fn entry(store: &Store, step: TimedStep) -> Result<StepEntry, StoreError> {
 }
 
 /// Returns how the data was got out of an answer, if the agent kit wrote the detail.
-pub(crate) fn extraction(
-    store: &Store,
-    detail: CasRef,
-) -> Result<Option<Extraction>, StoreError> {
-    let ours = store.find(detail)?.filter(|node| node.type_hash == schemas::DETAIL);
+pub(crate) fn extraction(store: &Store, detail: CasRef) -> Result<Option<Extraction>, StoreError> {
+    let ours = store
+        .find(detail)?
+        .filter(|node| node.type_hash == schemas::DETAIL);
     Ok(ours.and_then(|node| extraction_in(&node.payload)))
 }
 

@@ -33,7 +33,10 @@ impl Turn {
     pub(crate) fn understand(turn: &Value, place: usize) -> Self {
         let calls = turn.get("toolCalls").and_then(Value::as_array);
         Self {
-            index: turn.get("index").and_then(Value::as_u64).unwrap_or(place as u64),
+            index: turn
+                .get("index")
+                .and_then(Value::as_u64)
+                .unwrap_or(place as u64),
             role: text_of(turn.get("role")).unwrap_or_else(|| ASSISTANT.to_owned()),
             content: text_of(turn.get("content")).unwrap_or_default(),
             calls: calls.into_iter().flatten().map(Call::understand).collect(),
@@ -104,7 +107,10 @@ pub(crate) fn text(store: &Store, hash: CasRef) -> Result<Option<String>, StoreE
 }
 
 fn entries(detail: &Value) -> &[Value] {
-    detail.get("turns").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+    detail
+        .get("turns")
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
 }
 
 /// Reads one entry of `turns`: a reference, or with other programs the turn itself.
@@ -139,21 +145,31 @@ mod tests {
             index: 4,
             role: "tool".to_owned(),
             content: "x".to_owned(),
-            calls: vec![Call { name: "bash".to_owned(), args: Some("ls".to_owned()) }],
+            calls: vec![Call {
+                name: "bash".to_owned(),
+                args: Some("ls".to_owned()),
+            }],
         };
         assert_eq!(Turn::understand(&turn, 0), expected);
     }
 
     #[test]
     fn a_turn_of_another_program_may_lack_fields_and_name_them_otherwise() {
-        let turn = json!({ "toolCalls": [{ "name": "read", "input": { "path": "a" } }, { "args": "" }] });
+        let turn =
+            json!({ "toolCalls": [{ "name": "read", "input": { "path": "a" } }, { "args": "" }] });
         let expected = Turn {
             index: 2,
             role: "assistant".to_owned(),
             content: String::new(),
             calls: vec![
-                Call { name: "read".to_owned(), args: Some(r#"{"path":"a"}"#.to_owned()) },
-                Call { name: "tool".to_owned(), args: None },
+                Call {
+                    name: "read".to_owned(),
+                    args: Some(r#"{"path":"a"}"#.to_owned()),
+                },
+                Call {
+                    name: "tool".to_owned(),
+                    args: None,
+                },
             ],
         };
         assert_eq!(Turn::understand(&turn, 2), expected);

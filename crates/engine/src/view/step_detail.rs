@@ -1,0 +1,196 @@
+//! What a step recorded: as data, as a document of its turns, and the prompt that its agent got.
+//!
+//! Details of other programs are shown too, as far as they resemble ours.
+
+use serde_json::Value;
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::StepNode;
+
+use crate::view::document::{code, counted, length, newest_that_fit, one_line, tagged};
+use crate::view::expand::expand;
+use crate::view::history::{not_a_step, timed_step};
+use crate::view::turns::{self, Call, Turn};
+use crate::{Engine, EngineError};
+
+/// What stands between the parts of a document.
+const GAP: &str = "\n\n";
+
+/// How much of a step is read.
+#[derive(Debug, Clone, Copy)]
+pub struct StepReadOptions {
+    /// How long the document may be, in characters. The newest turn is shown whatever it takes.
+    pub quota: usize,
+}
+
+/// Returns the detail of a step with everything that it refers to in place.
+///
+/// # Errors
+/// When the step or its detail is not in the store, or the node is not a step.
+pub fn step_details(engine: &Engine, step: CasRef) -> Result<Value, EngineError> {
+    let node = read(&engine.store, step)?;
+    let detail = engine.store.get(node.detail)?;
+    Ok(expand(&engine.store, detail)?)
+}
+
+/// Returns the turns of a step as Markdown: the newest that fit, oldest first; where no turns were
+/// recorded, the answer. Ends with one line end.
+///
+/// # Errors
+/// See [`step_details`].
+pub fn read_step(
+    engine: &Engine,
+    step: CasRef,
+    options: &StepReadOptions,
+) -> Result<String, EngineError> {
+    let node = read(&engine.store, step)?;
+    let detail = engine.store.get(node.detail)?.payload;
+    let turns = turns::read_all(&engine.store, &detail)?;
+    let mut blocks: Vec<String> = turns
+        .iter()
+        .filter(|turn| !turn.is_empty())
+        .map(turn_section)
+        .collect();
+    if blocks.is_empty() {
+        let raw = turns::raw(&engine.store, &detail)?;
+        blocks.extend(raw.map(|raw| format!("## Answer{GAP}{}", content(&raw))));
+    }
+    Ok(turns_document(&header(step, &node), &blocks, options.quota))
+}
+
+/// Returns the whole prompt that the agent of a step got, as Markdown; if it was not kept, a note that
+/// says so. Ends with one line end.
+///
+/// # Errors
+/// When the step is not in the store, or the node is not a step.
+pub fn read_step_prompt(engine: &Engine, step: CasRef) -> Result<String, EngineError> {
+    let node = read(&engine.store, step)?;
+    let header = header(step, &node);
+    let prompt = match node.assembled_prompt {
+        None => "*(the prompt of this step was not kept)*".to_owned(),
+        Some(hash) => match turns::text(&engine.store, hash)? {
+            Some(prompt) => prompt,
+            None => format!("*(the prompt of this step, `{hash}`, is not in the store)*"),
+        },
+    };
+    Ok(format!("{header}{GAP}## Prompt{GAP}{prompt}\n"))
+}
+
+fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
+    match timed_step(store, hash)? {
+        Some(step) => Ok(step.node),
+        None => Err(not_a_step(store, hash)?),
+    }
+}
+
+fn header(step: CasRef, node: &StepNode) -> String {
+    let (role, agent) = (&node.role, one_line(&node.agent));
+    format!("# Step {step}{GAP}**Role:** {role}\n**Agent:** {agent}")
+}
+
+fn turn_section(turn: &Turn) -> String {
+    let number = turn.index.saturating_add(1);
+    let calls: String = turn.calls.iter().map(call_line).collect();
+    let head = format!(
+        "## Turn {number}{GAP}**Turn role:** {}{calls}",
+        one_line(&turn.role)
+    );
+    if turn.content.trim().is_empty() {
+        return head;
+    }
+    format!("{head}{GAP}{}", content(&turn.content))
+}
+
+fn call_line(call: &Call) -> String {
+    let name = one_line(&call.name);
+    match &call.args {
+        Some(args) => format!("\n- **{name}** — {}", code(args)),
+        None => format!("\n- **{name}**"),
+    }
+}
+
+/// Returns the text as it is, or between tags if it has lines that look like the document's own.
+fn content(text: &str) -> String {
+    let own = ["# Step ", "## Turn ", "## Answer", "**Turn role:**"];
+    let imitates = |line: &str| own.iter().any(|start| line.trim_start().starts_with(start));
+    match text.lines().any(imitates) {
+        true => tagged("content", text),
+        false => text.to_owned(),
+    }
+}
+
+fn turns_document(header: &str, blocks: &[String], quota: usize) -> String {
+    let room = quota.saturating_sub(length(header) + 1);
+    let count = blocks.len();
+    let fitting = newest_that_fit(
+        count,
+        room,
+        |hidden| length(&notice(hidden)) + GAP.len(),
+        |nth| length(&blocks[count - 1 - nth]) + GAP.len(),
+    );
+    let hidden = count - fitting;
+    let notice = (hidden > 0).then(|| notice(hidden));
+    let parts = std::iter::once(header.to_owned())
+        .chain(notice)
+        .chain(blocks[hidden..].iter().cloned());
+    parts.collect::<Vec<_>>().join(GAP) + "\n"
+}
+
+fn notice(hidden: usize) -> String {
+    format!(
+        "*[{} not shown; a larger `--quota` shows more]*",
+        counted(hidden, "earlier turn")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn section(turn: &Value) -> String {
+        turn_section(&Turn::understand(turn, 0))
+    }
+
+    #[test]
+    fn a_turn_lists_its_tools_and_then_its_text() {
+        let turn = json!({
+            "index": 1, "role": "assistant", "content": "# Heading\ntext",
+            "toolCalls": [{ "name": "bash", "args": "ls\n-l" }, { "name": "stop", "args": "" }],
+        });
+        let expected = "## Turn 2\n\n**Turn role:** assistant\n- **bash** — `ls -l`\n- **stop**\n\n# Heading\ntext";
+        assert_eq!(section(&turn), expected);
+    }
+
+    #[test]
+    fn a_text_that_imitates_the_document_stands_between_tags() {
+        let turn = json!({ "content": "a\n## Turn 9\n</content>" });
+        let expected = "## Turn 1\n\n**Turn role:** assistant\n\n<content-1>\na\n## Turn 9\n</content>\n</content-1>";
+        assert_eq!(section(&turn), expected);
+    }
+
+    #[test]
+    fn whatever_the_quota_a_document_of_turns_keeps_it() {
+        let blocks: Vec<String> = (0..6)
+            .map(|index| format!("## Turn {index}{GAP}ä {index}"))
+            .collect();
+        let whole = length(&turns_document("# Step", &blocks, 10_000));
+        let least = length(&turns_document("# Step", &blocks, 1));
+        for quota in least..=whole {
+            assert!(
+                length(&turns_document("# Step", &blocks, quota)) <= quota,
+                "{quota}"
+            );
+        }
+        let text = turns_document("# Step", &blocks, 1);
+        let notice =
+            "# Step\n\n*[5 earlier turns not shown; a larger `--quota` shows more]*\n\n## Turn 5";
+        assert!(text.starts_with(notice), "{text}");
+    }
+
+    #[test]
+    fn a_step_without_turns_is_its_header() {
+        assert_eq!(turns_document("# Step", &[], 10), "# Step\n");
+    }
+}

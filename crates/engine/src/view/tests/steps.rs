@@ -1,0 +1,56 @@
+use serde_json::json;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::ExtractionMethod;
+use uwf_protocol::schemas;
+use uwf_storage::Reason;
+
+use super::{NOW, World};
+use crate::steps;
+
+#[test]
+fn the_steps_have_the_keys_of_the_format_in_its_order() {
+    let world = World::new();
+    let thread = world.start(10, "Hello");
+    let start = world.head(thread);
+    let detail = world.detail("said", ExtractionMethod::Llm, vec![]);
+    let step = world.step_with_detail(thread, "writer", &json!({ "plan": "p" }), detail);
+    world.end(thread, Reason::Completed);
+    let view = serde_json::to_string(&steps(&world.engine, thread).unwrap()).unwrap();
+    let (workflow, made) = (world.workflow, NOW - 10);
+    let expected = format!(
+        r#"{{"thread":"{thread}","workflow":"{workflow}","steps":[{{"hash":"{start}","workflow":"{workflow}","prompt":"Hello","timestamp":{made}}},{{"hash":"{step}","role":"writer","output":{{"plan":"p"}},"detail":"{detail}","agent":"uwf-mock","timestamp":{NOW},"durationMs":1500,"extraction":{{"method":"llm","attempts":1,"model":null}},"edgePrompt":"Go."}}],"attempts":[]}}"#
+    );
+    assert_eq!(view, expected);
+}
+
+#[test]
+fn a_step_of_another_program_has_no_extraction_and_a_lost_output_is_empty() {
+    let world = World::new();
+    let thread = world.start(10, "Hello");
+    let detail = world.put(
+        schemas::OBJECT,
+        &json!({ "extraction": { "method": "llm" } }),
+    );
+    let output = json!({ "plan": "lost" });
+    world.step_with_detail(thread, "writer", &output, detail);
+    world.remove(uwf_cas_fs::hash_of(Some(schemas::OBJECT), &output).unwrap());
+    let view = serde_json::to_value(steps(&world.engine, thread).unwrap()).unwrap();
+    assert_eq!(view["steps"][1]["extraction"], json!(null));
+    assert_eq!(view["steps"][1]["output"], json!({}));
+}
+
+#[test]
+fn the_steps_tell_every_failed_attempt_with_its_head() {
+    let world = World::new();
+    let thread = world.start(10, "Hello");
+    let start: CasRef = world.head(thread);
+    world.fail(thread, "first");
+    world.step(thread, "writer", &json!({}), "");
+    world.fail(thread, "second");
+    let attempts = steps(&world.engine, thread).unwrap().attempts;
+    let told: Vec<_> = attempts
+        .iter()
+        .map(|one| (one.error.as_str(), one.head))
+        .collect();
+    assert_eq!(told, [("first", start), ("second", world.head(thread))]);
+}

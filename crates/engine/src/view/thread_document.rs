@@ -1,0 +1,344 @@
+//! How a thread reads as a document: its start, the newest steps that fit, and what failed last. Pure.
+//!
+//! What roles are told and what agents say stands between tags that it cannot close, so that a heading in
+//! an answer is never taken for one of the document.
+
+use std::collections::HashSet;
+
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::{Extraction, ExtractionMethod};
+use uwf_util::time;
+
+use crate::view::activity::AttemptView;
+use crate::view::document::{RULE, code, counted, length, one_line, shortened};
+
+/// How many characters of a failure's text are shown.
+const ERROR_SHOWN: usize = 300;
+
+/// The parts of a document that do not depend on how many steps fit.
+pub(crate) struct Frame {
+    pub(crate) thread: ThreadId,
+    /// The section with the task, if it is wanted.
+    pub(crate) start: Option<String>,
+    /// The section with the failed attempts, if there are any.
+    pub(crate) failures: Option<String>,
+}
+
+/// One step of the document.
+pub(crate) struct Block {
+    pub(crate) step: CasRef,
+    pub(crate) role: RoleName,
+    /// The heading and the line below it.
+    pub(crate) heading: String,
+    /// What the role is told, between tags.
+    pub(crate) prompt: Option<String>,
+    /// What the agent answered, between tags.
+    pub(crate) body: String,
+}
+
+/// What the heading of a step tells.
+pub(crate) struct Heading<'a> {
+    pub(crate) number: usize,
+    pub(crate) step: CasRef,
+    pub(crate) role: &'a RoleName,
+    pub(crate) agent: &'a str,
+    pub(crate) stored_ms: i64,
+    pub(crate) duration_ms: Option<u64>,
+    pub(crate) extraction: Option<&'a Extraction>,
+}
+
+impl Frame {
+    /// Returns what is left of a quota for the steps, each with the rule above it.
+    pub(crate) fn room(&self, quota: usize) -> usize {
+        let sections = self.start.iter().chain(&self.failures);
+        let used: usize = sections.map(|section| length(section) + RULE.len()).sum();
+        // The first part of a document has no rule above it; the line end at its end counts.
+        (quota + RULE.len()).saturating_sub(used + 1)
+    }
+
+    /// Returns what it takes to say that this many steps are hidden.
+    pub(crate) fn notice_cost(&self, hidden: usize, any: CasRef) -> usize {
+        length(&self.notice(hidden, any)) + RULE.len()
+    }
+
+    fn notice(&self, hidden: usize, first_shown: CasRef) -> String {
+        let steps = counted(hidden, "earlier step");
+        let thread = self.thread;
+        format!("*({steps}, load with `uwf thread read {thread} --before {first_shown}`)*")
+    }
+
+    /// Returns the document with these steps, oldest first, of which this many before are hidden.
+    pub(crate) fn render(&self, blocks: &[Block], hidden: usize) -> String {
+        let notice = match blocks.first() {
+            Some(first) if hidden > 0 => Some(self.notice(hidden, first.step)),
+            Some(_) | None => None,
+        };
+        let mut told = HashSet::new();
+        let blocks = blocks
+            .iter()
+            .map(|block| block.render(told.insert(&block.role)));
+        let parts = self
+            .start
+            .iter()
+            .cloned()
+            .chain(notice)
+            .chain(blocks)
+            .chain(self.failures.clone());
+        let mut parts: Vec<String> = parts.collect();
+        if parts.is_empty() {
+            parts.push("*(no earlier steps)*".to_owned());
+        }
+        parts.join(RULE) + "\n"
+    }
+}
+
+impl Block {
+    /// Returns what the step adds to a document: with what its role is told if that is new there.
+    pub(crate) fn cost(&self, told: &mut HashSet<RoleName>) -> usize {
+        length(&self.render(told.insert(self.role.clone()))) + RULE.len()
+    }
+
+    fn render(&self, tells_role: bool) -> String {
+        let prompt = self.prompt.as_deref().filter(|_| tells_role);
+        let parts: Vec<&str> = [Some(self.heading.as_str()), prompt, Some(&self.body)]
+            .into_iter()
+            .flatten()
+            .collect();
+        parts.join("\n\n")
+    }
+}
+
+impl Heading<'_> {
+    /// Returns the heading and the line below it.
+    pub(crate) fn render(&self) -> String {
+        let Self {
+            number, step, role, ..
+        } = self;
+        let mut line = format!(
+            "**Agent:** {} | **Time:** {}",
+            one_line(self.agent),
+            time::format_utc(self.stored_ms)
+        );
+        if let Some(duration) = self.duration_ms {
+            line += &format!(" | **Duration:** {}", time::format_duration(duration));
+        }
+        // Data that a model read out of an answer is not quite what the agent said.
+        if let Some(extraction) = self
+            .extraction
+            .filter(|e| e.method == ExtractionMethod::Llm)
+        {
+            let model = extraction.model.as_deref().unwrap_or("unknown model");
+            line += &format!(" | **Extraction:** llm ({})", one_line(model));
+        }
+        format!("## Step {number}: {role} `{step}`\n{line}")
+    }
+}
+
+/// Returns the section that begins a document.
+pub(crate) fn start_section(
+    thread: ThreadId,
+    workflow_name: &str,
+    workflow: CasRef,
+    prompt: &str,
+) -> String {
+    let name = one_line(workflow_name);
+    format!("# Thread `{thread}`\n\n**Workflow:** {name} (`{workflow}`)\n\n## Task\n\n{prompt}")
+}
+
+/// Returns the section that tells what failed after the last step, if anything did.
+pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
+    if attempts.is_empty() {
+        return None;
+    }
+    let tried = match attempts.len() {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let line = |(number, attempt): (usize, &AttemptView)| {
+        format!(
+            "{}. **{}**, {}, at {}: {}",
+            number + 1,
+            attempt.role,
+            one_line(&attempt.agent),
+            time::format_utc(attempt.ended_at_ms),
+            code(&shortened(&attempt.error, ERROR_SHOWN)),
+        )
+    };
+    let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
+    Some(format!(
+        "## Failed attempts\n\nThe next step was tried {tried} and failed:\n\n{}",
+        lines.join("\n")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_protocol::run::Phase;
+
+    use super::*;
+    use crate::view::document::{newest_that_fit, tagged};
+
+    fn thread() -> ThreadId {
+        "01J7K9Z000000000000000000A".parse().unwrap()
+    }
+
+    fn hash(number: usize) -> CasRef {
+        CasRef::from_u64(number as u64)
+    }
+
+    fn block(number: usize, role: &str, body: &str) -> Block {
+        let role: RoleName = role.parse().unwrap();
+        let heading = Heading {
+            number,
+            step: hash(number),
+            role: &role,
+            agent: "uwf-mock",
+            stored_ms: 0,
+            duration_ms: Some(1500),
+            extraction: None,
+        };
+        Block {
+            step: hash(number),
+            heading: heading.render(),
+            prompt: Some(tagged("prompt", &format!("you are the {role}"))),
+            role,
+            body: tagged("output", body),
+        }
+    }
+
+    fn frame() -> Frame {
+        Frame {
+            thread: thread(),
+            start: Some(start_section(thread(), "demo", hash(0), "say hello")),
+            failures: None,
+        }
+    }
+
+    fn document(frame: &Frame, quota: usize, bodies: &[&str]) -> String {
+        let roles = ["writer", "reviewer"];
+        let block_at = |index: usize| block(index + 1, roles[index % 2], bodies[index]);
+        let mut told = HashSet::new();
+        let count = bodies.len();
+        let fitting = newest_that_fit(
+            count,
+            frame.room(quota),
+            |hidden| frame.notice_cost(hidden, hash(0)),
+            |nth| block_at(count - 1 - nth).cost(&mut told),
+        );
+        let blocks: Vec<Block> = (count - fitting..count).map(block_at).collect();
+        frame.render(&blocks, count - fitting)
+    }
+
+    #[test]
+    fn a_document_has_the_layout_that_agents_know() {
+        let text = document(&frame(), 4000, &["---\na: 1\n---\n", "fine"]);
+        let expected = "# Thread `01J7K9Z000000000000000000A`\n\n**Workflow:** demo (`0000000000000`)\n\n\
+            ## Task\n\nsay hello\n\n---\n\n\
+            ## Step 1: writer `0000000000001`\n\
+            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
+            <prompt>\nyou are the writer\n</prompt>\n\n<output>\n---\na: 1\n---\n\n</output>\n\n---\n\n\
+            ## Step 2: reviewer `0000000000002`\n\
+            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
+            <prompt>\nyou are the reviewer\n</prompt>\n\n<output>\nfine\n</output>\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn whatever_the_quota_a_document_keeps_it_and_shows_as_much_as_it_can() {
+        let bodies = [
+            "first ä",
+            "second",
+            "third and a bit longer 𝄞",
+            "4",
+            "fifth",
+            "sixth",
+        ];
+        let whole = length(&document(&frame(), usize::MAX / 2, &bodies));
+        let least = length(&document(&frame(), 1, &bodies));
+        let mut shown_before = 1;
+        for quota in least..=whole {
+            let text = document(&frame(), quota, &bodies);
+            let shown = text.matches("## Step ").count();
+            assert!(length(&text) <= quota, "{quota}");
+            assert!(shown >= shown_before, "{quota}");
+            shown_before = shown;
+        }
+        assert_eq!(shown_before, bodies.len());
+        assert!(document(&frame(), whole - 1, &bodies).contains("*(1 earlier step, load with"));
+    }
+
+    #[test]
+    fn one_step_is_shown_with_any_quota_and_the_notice_counts_the_others() {
+        let text = document(&frame(), 1, &["a", "b", "c"]);
+        assert_eq!(text.matches("## Step ").count(), 1);
+        let notice = "*(2 earlier steps, load with `uwf thread read 01J7K9Z000000000000000000A --before 0000000000003`)*";
+        assert!(text.contains(notice), "{text}");
+    }
+
+    #[test]
+    fn what_a_role_is_told_stands_at_its_first_step_that_is_shown() {
+        let text = document(&frame(), 4000, &["a", "b", "c", "d"]);
+        assert_eq!(text.matches("you are the writer").count(), 1);
+        assert!(text.find("you are the writer") < text.find("## Step 2"));
+    }
+
+    #[test]
+    fn data_that_a_model_extracted_is_marked() {
+        let extraction = Extraction {
+            method: ExtractionMethod::Llm,
+            attempts: 3,
+            model: Some("small".to_owned()),
+        };
+        let role: RoleName = "writer".parse().unwrap();
+        let heading = Heading {
+            number: 1,
+            step: hash(1),
+            role: &role,
+            agent: "a\n# b",
+            stored_ms: 0,
+            duration_ms: None,
+            extraction: Some(&extraction),
+        };
+        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm (small)";
+        assert_eq!(heading.render().lines().last(), Some(line));
+    }
+
+    #[test]
+    fn failed_attempts_stand_at_the_end_one_line_each() {
+        let attempt = AttemptView {
+            role: "writer".parse().unwrap(),
+            phase: Phase::Extract,
+            error: "missing\n## Step 9: x".to_owned(),
+            stderr_tail: String::new(),
+            session_id: None,
+            agent: "uwf-mock".to_owned(),
+            usage: None,
+            ended_at_ms: 0,
+            head: hash(2),
+        };
+        let failures = failures_section(&[attempt.clone(), attempt]);
+        let text = document(
+            &Frame {
+                failures,
+                ..frame()
+            },
+            4000,
+            &["a"],
+        );
+        let end = "## Failed attempts\n\nThe next step was tried 2 times and failed:\n\n\
+            1. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+            2. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n";
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(failures_section(&[]), None);
+    }
+
+    #[test]
+    fn a_document_without_any_part_says_so() {
+        let frame = Frame {
+            thread: thread(),
+            start: None,
+            failures: None,
+        };
+        assert_eq!(frame.render(&[], 0), "*(no earlier steps)*\n");
+    }
+}
