@@ -165,8 +165,13 @@ fn target_for<'w>(
     if let Some(found) = targets.get_key_value(status) {
         return Some(found);
     }
-    let (key, target) = targets.first().filter(|_| targets.len() == 1)?;
+    let mut ordinary = targets
+        .iter()
+        .filter(|(key, _)| key.as_str() != Status::SUSPEND);
+    let (Some((key, target)), None) = (ordinary.next(), ordinary.next()) else {
+        return None;
+    };
     let one_way_out = key.as_str() == Status::UNIT && status.as_str() != Status::SUSPEND;
-    let left_out = status.as_str() == Status::UNIT && key.as_str() != Status::SUSPEND;
+    let left_out = status.as_str() == Status::UNIT;
     (one_way_out || left_out).then_some((key, target))
 }

@@ -103,7 +103,7 @@ pub enum RouteError {
         problem: Box<ConditionError>,
     },
     /// A template is malformed.
-    #[error("the {field} of the edge `{edge}` is not a template: {problem}: `{}`", shorten(.template))]
+    #[error("the {field} of the edge `{edge}` has {problem}: `{}`", shorten(.template))]
     Template {
         /// The edge.
         edge: EdgeName,
@@ -151,9 +151,9 @@ pub enum RouteError {
 fn unknown_status(node: &NodeName, status: &Status, known: &[Status]) -> String {
     let keys: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
     let said = if status.as_str() == Status::UNIT {
-        format!("`{node}` answered without a status")
+        format!("`{node}` answered without a status, and has no edge `_`")
     } else {
-        format!("`{node}` answered with the status `{status}`")
+        format!("`{node}` answered with the status `{status}`, which has no edge")
     };
     let edges = if keys.is_empty() {
         "it has no edges".to_owned()
@@ -161,8 +161,8 @@ fn unknown_status(node: &NodeName, status: &Status, known: &[Status]) -> String 
         format!("its edges are {}", keys.join(", "))
     };
     match suggest::nearest(status.as_str(), known.iter().map(Status::as_str)) {
-        Some(near) => format!("{said}, which has no edge; {edges}; did you mean `{near}`?"),
-        None => format!("{said}, which has no edge; {edges}"),
+        Some(near) => format!("{said}; {edges}; did you mean `{near}`?"),
+        None => format!("{said}; {edges}"),
     }
 }
 

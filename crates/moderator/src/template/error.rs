@@ -4,7 +4,7 @@ use super::{MAX_DEPTH, MAX_LENGTH, MAX_PARTS, Position};
 
 /// Says what is malformed in a template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{kind} at {position}")]
+#[error("{kind} (at {position} of the template)")]
 pub struct ParseError {
     /// Where it stands.
     pub position: Position,
@@ -25,19 +25,19 @@ pub enum ParseErrorKind {
     #[error("a tag without a name")]
     NoName,
     /// A section has no end.
-    #[error("the section `{name}` is not closed")]
+    #[error("a section `{name}` that is not closed")]
     OpenSection {
         /// The section's name.
         name: String,
     },
     /// The end of a section that was not begun.
-    #[error("the end of the section `{name}`, which is not open")]
+    #[error("an end of the section `{name}`, which is not open")]
     StrayEnd {
         /// The name in the tag.
         name: String,
     },
     /// Sections that overlap.
-    #[error("the end of the section `{found}`, while `{open}` is still open")]
+    #[error("an end of the section `{found}` while `{open}` is open")]
     CrossedEnd {
         /// The section that is open.
         open: String,
@@ -48,13 +48,13 @@ pub enum ParseErrorKind {
     #[error("a change of delimiters that does not have the form `{{{{=<% %>=}}}}`")]
     Delimiters,
     /// A filter of the Liquid language.
-    #[error("the Liquid filter `{tag}`; templates are plain mustache and have no filters")]
+    #[error("a Liquid filter `{tag}`, while templates are plain mustache")]
     Liquid {
         /// What the tag says.
         tag: String,
     },
     /// Too many sections inside each other.
-    #[error("sections nest deeper than {MAX_DEPTH}")]
+    #[error("more than {MAX_DEPTH} sections inside each other")]
     TooDeep,
 }
 

@@ -9,6 +9,9 @@ use super::statuses::{keys_of, routing_field};
 use super::{Edge, edges_of, with_suggestion};
 use crate::template::{self, Name, Part, Template, When};
 
+/// How many problems of one template are told; more would not be read.
+const MAX_MESSAGES: usize = 20;
+
 /// Returns the problems of all templates.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = Vec::new();
@@ -111,6 +114,9 @@ struct Walk<'a, 'w> {
 impl<'a, 'w> Walk<'a, 'w> {
     fn parts(&mut self, parts: &'a [Part<'a>]) {
         for part in parts {
+            if self.messages.len() >= MAX_MESSAGES {
+                return;
+            }
             match part {
                 Part::Text(text) => self.text(text),
                 Part::Variable(name) => self.variable(*name),
@@ -124,7 +130,7 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     /// Finds tags of Liquid, which mustache would print as they are.
     fn text(&mut self, text: &str) {
-        for (at, _) in text.match_indices("{%") {
+        for (at, _) in text.match_indices("{%").take(MAX_MESSAGES) {
             let inside = text[at + 2..].trim_start_matches('-').trim_start();
             if inside.starts_with(|first: char| first.is_ascii_alphabetic()) {
                 let word: String = inside

@@ -87,7 +87,7 @@ fn an_unknown_status_is_an_error_with_the_known_ones() {
     let flow = from_a(json!({ "done": edge, "failed": edge }));
     assert_eq!(
         message(&flow, json!({})),
-        "`a` answered without a status, which has no edge; its edges are `done`, `failed`"
+        "`a` answered without a status, and has no edge `_`; its edges are `done`, `failed`"
     );
 }
 
@@ -107,6 +107,14 @@ fn one_way_out_is_called_by_its_status_or_by_underscore() {
     );
     assert_eq!(after(&named, json!({})), to("b", "go _"));
     assert!(message(&named, json!({ "$status": "failed" })).contains("`failed`"));
+    let asks = json!({ "role": "$SUSPEND", "prompt": "x" });
+    let beside = from_a(json!({ "_": edge, "$SUSPEND": asks }));
+    assert_eq!(
+        after(&beside, json!({ "$status": "done" })),
+        to("b", "go done")
+    );
+    let only = from_a(json!({ "$SUSPEND": asks }));
+    assert!(message(&only, json!({})).contains("without a status"));
 }
 
 #[test]
@@ -172,7 +180,7 @@ fn broken_templates_and_empty_results_name_their_edge() {
     };
     check(
         "broken",
-        "the prompt of the edge `a → broken` is not a template: the section `a` is not closed at 1:4: \
+        "the prompt of the edge `a → broken` has a section `a` that is not closed (at 1:4 of the template): \
          `{{#a}}`",
     );
     check(

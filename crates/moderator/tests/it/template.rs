@@ -370,28 +370,35 @@ fn a_missing_variable_is_an_error_with_name_place_and_suggestion() {
 
 #[test]
 fn malformed_templates_say_what_and_where() {
-    let check = |source: &str, expected: &str| assert_eq!(message(source, &json!({})), expected);
-    check("a {{b", "a tag that is not closed with `}}` at 1:3");
-    check("{{{b}}", "a tag that is not closed with `}}}` at 1:1");
-    check("{{!b", "a tag that is not closed with `}}` at 1:1");
-    check("\n{{}}", "a tag without a name at 2:1");
-    check("{{#}}{{/}}", "a tag without a name at 1:1");
-    check("{{#a}}", "the section `a` is not closed at 1:4");
+    let check = |source: &str, what: &str, place: &str| {
+        let expected = format!("{what} (at {place} of the template)");
+        assert_eq!(message(source, &json!({})), expected);
+    };
+    check("a {{b", "a tag that is not closed with `}}`", "1:3");
+    check("{{{b}}", "a tag that is not closed with `}}}`", "1:1");
+    check("{{!b", "a tag that is not closed with `}}`", "1:1");
+    check("\n{{}}", "a tag without a name", "2:1");
+    check("{{#}}{{/}}", "a tag without a name", "1:1");
+    check("{{#a}}", "a section `a` that is not closed", "1:4");
     check(
         "{{/a}}",
-        "the end of the section `a`, which is not open at 1:4",
+        "an end of the section `a`, which is not open",
+        "1:4",
     );
     check(
         "{{#a}}{{/b}}",
-        "the end of the section `b`, while `a` is still open at 1:10",
+        "an end of the section `b` while `a` is open",
+        "1:10",
     );
     check(
         "{{=x=}}",
-        "a change of delimiters that does not have the form `{{=<% %>=}}` at 1:4",
+        "a change of delimiters that does not have the form `{{=<% %>=}}`",
+        "1:4",
     );
     check(
         "{{ x | upcase }}",
-        "the Liquid filter `x | upcase`; templates are plain mustache and have no filters at 1:4",
+        "a Liquid filter `x | upcase`, while templates are plain mustache",
+        "1:4",
     );
 }
 

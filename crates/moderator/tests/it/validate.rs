@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use uwf_moderator::validate;
 use uwf_protocol::workflow::Workflow;
+use uwf_protocol::workflow_yaml::{Source, load};
 
 use crate::common::workflow;
 
@@ -474,4 +475,24 @@ fn all_problems_are_told_at_once() {
         ],
         "{found:#?}"
     );
+}
+
+#[test]
+fn workflows_of_every_generation_have_no_problem() {
+    let files = [
+        include_str!("../../../../tests/fixtures/workflows/solve-issue.yaml"),
+        include_str!("../../../../tests/fixtures/workflows/gen-1.yaml"),
+        include_str!("../../../../tests/fixtures/workflows/gen-3.yaml"),
+        include_str!("../../../../tests/fixtures/workflows/demo.yaml"),
+        include_str!("../../../../examples/demo/plan-develop-review.yaml"),
+        include_str!("../../../../examples/release-notes/release-notes.yaml"),
+    ];
+    for text in files {
+        let source = Source {
+            name: "test.yaml",
+            text,
+        };
+        let loaded = load(source, &|_, _| Err("no includes".into())).unwrap();
+        assert_eq!(problems_of(&loaded.workflow), [""; 0]);
+    }
 }

@@ -1,7 +1,9 @@
 //! What is found to be wrong with the templates of a workflow before it is used.
 
 use serde_json::json;
+use uwf_moderator::validate;
 
+use crate::common::workflow;
 use crate::validate::{check, check_graph, edge, end, object, variant};
 
 #[test]
@@ -157,12 +159,11 @@ fn templates_are_plain_mustache() {
     };
     check(
         "{{#x}}",
-        "the template has the section `x` is not closed at 1:4",
+        "the template has a section `x` that is not closed (at 1:4 of the template)",
     );
     check(
         "{{ x | upcase }}",
-        "the template has the Liquid filter `x | upcase`; templates are plain mustache and have no filters \
-         at 1:4",
+        "the template has a Liquid filter `x | upcase`, while templates are plain mustache (at 1:4 of the template)",
     );
     check(
         "{%- if x %}y",
@@ -172,4 +173,15 @@ fn templates_are_plain_mustache() {
         "{{> other}}",
         "`{{other}}` at 1:5 of the template is a partial; templates have none, use `!include`",
     );
+}
+
+#[test]
+fn a_hopeless_template_is_not_told_about_without_end() {
+    let schema = object(json!({ "x": {} }), json!(["x"]));
+    let graph = json!({
+        "$START": { "_": { "role": "a", "prompt": "go" } },
+        "a": { "_": { "role": "a", "prompt": "{{y}}".repeat(100_000) } , "$SUSPEND": end() },
+    });
+    let flow = workflow(&json!({ "a": schema }), &json!({}), &graph);
+    assert_eq!(validate(&flow).len(), 20);
 }
