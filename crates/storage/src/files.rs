@@ -1,5 +1,5 @@
 //! The one module that writes files. Whatever it makes is for its owner alone and never goes through a
-//! symbolic link; whatever it replaces is complete in its old or in its new form at every moment.
+//! symbolic link; nobody ever reads half of what it replaces.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,9 +13,10 @@ use crate::StorageError;
 /// What must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The new content does, once the call returns.
+    /// The new content, once the call returns, and until then the old one.
     Durable,
-    /// Nothing need: the file can be made again.
+    /// Nothing: the file can be made again. It may also be missing for an instant, because a rename that
+    /// replaces a file makes some file systems write at once, which costs as much as being durable.
     Volatile,
 }
 
@@ -40,14 +41,15 @@ fn replace_in(
         .prefix(".uwf-temp-")
         .tempfile_in(directory)?;
     temp.write_all(content)?;
-    if durability == Durability::Durable {
-        temp.as_file().sync_data()?;
+    match durability {
+        Durability::Durable => temp.as_file().sync_data()?,
+        Durability::Volatile => remove_if_there(path)?,
     }
     temp.persist(path).map_err(|error| error.error)?;
-    if durability == Durability::Durable {
-        sync_dir(directory)?;
+    match durability {
+        Durability::Durable => sync_dir(directory),
+        Durability::Volatile => Ok(()),
     }
-    Ok(())
 }
 
 /// Appends a line, durably and in one write. A last line that a crash left unfinished is ended first.
@@ -114,10 +116,12 @@ pub(crate) fn create_dir(path: &Path) -> Result<(), StorageError> {
 
 /// Removes a file, if it is there.
 pub(crate) fn remove(path: &Path) -> Result<(), StorageError> {
+    remove_if_there(path).map_err(StorageError::io("remove", path))
+}
+
+fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(StorageError::io("remove", path)(error))
-        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
@@ -217,6 +221,9 @@ mod tests {
         replace(&path, b"1", Durability::Durable).unwrap();
         replace(&path, b"2", Durability::Durable).unwrap();
         assert_eq!(read(&path).unwrap().unwrap(), b"2");
+        replace(&path, b"3", Durability::Volatile).unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"3");
+
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 1);
     }
 

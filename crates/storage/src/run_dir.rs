@@ -1,6 +1,6 @@
-//! The records that a run of a thread leaves: small files under `runs/<thread>`, of which only the pending
-//! record has to survive a power cut. All can be deleted without losing the thread, so one that cannot be
-//! understood counts as absent.
+//! The records that a run of a thread leaves: small files under `runs/<thread>`, of which the pending record
+//! and the failed attempts survive a power cut. All can be deleted without losing the thread, so one that
+//! cannot be understood counts as absent.
 
 use std::path::{Path, PathBuf};
 
@@ -157,7 +157,7 @@ impl RunDir {
             .collect()
     }
 
-    /// Adds a failed attempt, and drops the oldest of too many.
+    /// Adds a failed attempt, durably, and drops the oldest of too many.
     ///
     /// # Errors
     /// See [`create`](Self::create).
@@ -169,7 +169,7 @@ impl RunDir {
             .iter()
             .map(|one| json(one) + "\n")
             .collect();
-        self.write_text(ATTEMPTS, &lines, Durability::Volatile)
+        self.write_text(ATTEMPTS, &lines, Durability::Durable)
     }
 
     /// Returns the session that an agent had in a role.
@@ -191,6 +191,9 @@ impl RunDir {
     ) -> Result<(), StorageError> {
         let mut sessions: Sessions = self.read(SESSIONS).unwrap_or_default();
         let agents = sessions.entry(role.clone()).or_default();
+        if agents.get(agent).is_some_and(|known| known == session) {
+            return Ok(());
+        }
         agents.insert(agent.to_owned(), session.to_owned());
         self.write(SESSIONS, &sessions, Durability::Volatile)
     }
