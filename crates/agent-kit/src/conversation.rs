@@ -222,3 +222,6 @@ fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
         duration_ms: add(one.duration_ms, other.duration_ms),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -156,3 +156,27 @@ struct Announcement<'a> {
     started_at_ms: i64,
     completed_at_ms: i64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_step_is_announced_in_the_form_of_the_call() {
+        let finished = Finished {
+            step: schemas::STEP_NODE,
+            detail: schemas::DETAIL,
+            role: "writer".parse().unwrap(),
+            output: json!({ "$status": "done" }),
+            body: "Hi\n".to_owned(),
+            started_at_ms: 1,
+            completed_at_ms: 2,
+        };
+        assert_eq!(finished.line(CallForm::Positional), "108DB063KRQWW");
+        assert_eq!(
+            finished.line(CallForm::Named),
+            r#"{"stepHash":"108DB063KRQWW","detailHash":"BVC993YSEPJZD","role":"writer","frontmatter":{"$status":"done"},"body":"Hi\n","startedAtMs":1,"completedAtMs":2}"#
+        );
+    }
+}

@@ -246,6 +246,7 @@ mod tests {
         assert_eq!(text("a: 12E4567890123\n"), "12E4567890123");
         assert_eq!(text("a: 1.50\n"), "1.50");
         assert_eq!(text("ü: True\n"), "True");
+        assert_eq!(text("a: &id 0123\n"), "0123");
         assert_eq!(text("a: '5'\n"), "5");
         assert_eq!(text("a: |\n  x\n  y\n"), "x\ny\n");
     }

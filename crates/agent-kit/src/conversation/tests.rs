@@ -1,0 +1,153 @@
+//! Conversations with an agent that answers from a list.
+
+use super::*;
+use serde_json::json;
+use uwf_protocol::schemas;
+
+/// Gives its replies in turn and keeps what it was asked.
+struct Scripted {
+    replies: Vec<Result<Reply, AdapterError>>,
+    asked: Vec<String>,
+}
+
+impl Scripted {
+    fn next(&mut self, asked: &str) -> Result<Reply, AdapterError> {
+        self.asked.push(asked.to_owned());
+        self.replies.remove(0)
+    }
+}
+
+impl Adapter for Scripted {
+    fn label(&self) -> String {
+        "uwf-scripted".to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        self.next(&task.prompt)
+    }
+
+    fn resume(&mut self, _: &Task, session: &str, _: &str) -> Result<Reply, AdapterError> {
+        self.next(session)
+    }
+}
+
+fn reply(text: &str, session: &str, tokens: u64) -> Result<Reply, AdapterError> {
+    Ok(Reply {
+        text: text.to_owned(),
+        session_id: Some(session.to_owned()),
+        turns: vec![
+            spoken(TurnRole::Tool, "ls"),
+            spoken(TurnRole::Assistant, text),
+        ],
+        usage: Some(Usage {
+            output_tokens: Some(tokens),
+            ..Usage::default()
+        }),
+        ..Reply::default()
+    })
+}
+
+fn hold(
+    replies: Vec<Result<Reply, AdapterError>>,
+    opening: &Opening,
+) -> (
+    Conversation,
+    Scripted,
+    Result<(Extracted, Extraction), Unfinished>,
+) {
+    let schema = json!({ "properties": { "a": { "type": "string" } }, "required": ["a"] });
+    let schema = RoleSchema::new(schemas::OBJECT, schema).unwrap();
+    let task = Task {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role: "writer".parse().unwrap(),
+        prompt: "the task".to_owned(),
+        edge_prompt: String::new(),
+        cwd: "/".into(),
+        run_dir: "/".into(),
+        visit: 1,
+        step: 1,
+        session: None,
+    };
+    let mut adapter = Scripted {
+        replies,
+        asked: Vec::new(),
+    };
+    let mut conversation = Conversation::default();
+    let result = conversation.hold(&mut adapter, &task, &schema, opening);
+    (conversation, adapter, result)
+}
+
+const GOOD: &str = "---\na: x\n---\n";
+
+#[test]
+fn usage_is_summed_the_newest_session_counts_and_no_turn_is_lost() {
+    let replies = vec![reply("work", "s1", 100), reply(GOOD, "s2", 5)];
+    let (conversation, adapter, result) = hold(replies, &Opening::Prompt);
+    assert_eq!(result.unwrap().1.method, ExtractionMethod::Correction);
+    assert_eq!(adapter.asked, ["the task", "s1"]);
+    assert_eq!(conversation.session_id.as_deref(), Some("s2"));
+    assert_eq!(
+        conversation.usage.as_ref().unwrap().output_tokens,
+        Some(105)
+    );
+    assert_eq!(conversation.usage.as_ref().unwrap().input_tokens, None);
+    let turns = conversation.turns();
+    let contents: Vec<&str> = turns.iter().map(|turn| turn.content.as_str()).collect();
+    assert_eq!(contents[..2], ["ls", "work"]);
+    assert_eq!(contents[3..], ["ls", GOOD]);
+    assert_eq!(
+        turns.iter().map(|turn| turn.index).collect::<Vec<_>>(),
+        [0, 1, 2, 3, 4]
+    );
+}
+
+#[test]
+fn two_corrections_are_asked_for_and_no_more() {
+    let replies = vec![reply("1", "s", 1), reply("2", "s", 1), reply("3", "s", 1)];
+    let (conversation, adapter, result) = hold(replies, &Opening::Prompt);
+    assert!(matches!(
+        result,
+        Err(Unfinished::Rejected { attempts: 3, .. })
+    ));
+    assert_eq!(adapter.asked.len(), 3);
+    assert_eq!(conversation.answer(), "3");
+    assert_eq!(conversation.usage.unwrap().output_tokens, Some(3));
+}
+
+#[test]
+fn an_agent_that_fails_at_a_correction_keeps_its_session_and_its_usage() {
+    let replies = vec![reply("1", "s", 7), Err(AdapterError::failed("no money"))];
+    let (conversation, _, result) = hold(replies, &Opening::Prompt);
+    assert_eq!(result.unwrap_err().phase(), Phase::Agent);
+    assert_eq!(conversation.session_id.as_deref(), Some("s"));
+    assert_eq!(conversation.answer(), "1");
+    assert_eq!(conversation.usage.unwrap().output_tokens, Some(7));
+}
+
+#[test]
+fn a_continued_session_is_not_given_the_task_again() {
+    let opening = Opening::Continue {
+        session: "s0".to_owned(),
+        error: "timed out".to_owned(),
+    };
+    let (conversation, adapter, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
+    assert!(result.is_ok());
+    assert_eq!(adapter.asked, ["s0"]);
+    assert!(conversation.turns()[0].content.contains("timed out"));
+}
+
+#[test]
+fn a_single_answer_has_the_turns_of_its_adapter_and_no_others() {
+    let plain = Reply {
+        text: GOOD.to_owned(),
+        ..Reply::default()
+    };
+    let (conversation, _, result) = hold(vec![Ok(plain)], &Opening::Prompt);
+    assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
+    assert_eq!(conversation.turns(), []);
+    assert_eq!(conversation.usage, None);
+}
