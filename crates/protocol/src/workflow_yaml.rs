@@ -1,7 +1,7 @@
 //! How a workflow is written in YAML: every form that has been in use, read into one model.
 //!
-//! Reading has two stages. [`document`] turns texts into one tree in which every key and value knows its
-//! place, with aliases and includes resolved; [`shape`] walks the tree and builds the [`Workflow`]. Both go
+//! Reading has two stages. `document` turns texts into one tree in which every key and value knows its
+//! place, with aliases and includes resolved; `shape` walks the tree and builds the [`Workflow`]. Both go
 //! on after a mistake, so that all mistakes are told at once. Whether the graph makes sense is not asked
 //! here, and files are opened by the caller: includes come in through a function.
 
@@ -63,7 +63,8 @@ pub struct LoadedWorkflow {
 /// accepted and dropped, every other unknown key is an error.
 ///
 /// # Errors
-/// Everything that is wrong, in the order of the files and lines.
+/// Everything that is wrong, in the order of the files and lines; of more than a hundred mistakes, the first
+/// hundred and how many more there are.
 pub fn load(source: Source<'_>, include: &Resolve<'_>) -> Result<LoadedWorkflow, Vec<Diagnostic>> {
     let mut documents = document::Documents::new(include);
     let root = documents.read(source);
@@ -85,7 +86,7 @@ pub fn locate(problems: Vec<Problem>, positions: &Positions) -> Vec<Diagnostic> 
         .into_iter()
         .map(|problem| Diagnostic {
             position: positions.of(&problem.path),
-            message: problem.message,
+            message: diagnostic::printable(&problem.message),
             hint: None,
         })
         .collect()

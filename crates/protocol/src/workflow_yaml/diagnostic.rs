@@ -4,6 +4,11 @@ use std::fmt;
 
 use super::tree::{At, Data, Node};
 
+/// How many diagnostics are shown; a file with more is not mended in one go.
+const MAX_DIAGNOSTICS: usize = 100;
+/// How long a message may be: names of any length can be part of it.
+const MAX_MESSAGE_CHARS: usize = 500;
+
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
@@ -56,17 +61,38 @@ impl Finding {
     }
 }
 
-/// Returns the findings in the order of the files and lines.
+/// Returns the findings in the order of the files and lines, and how many more there are if there are many.
 pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagnostic> {
     findings.sort_by_key(|finding| finding.at);
-    findings
-        .into_iter()
-        .map(|finding| Diagnostic {
-            position: Some(position(files, finding.at)),
-            message: finding.message,
-            hint: finding.hint,
-        })
-        .collect()
+    let more = findings.len().saturating_sub(MAX_DIAGNOSTICS);
+    findings.truncate(MAX_DIAGNOSTICS);
+    let shown = findings.into_iter().map(|finding| Diagnostic {
+        position: Some(position(files, finding.at)),
+        message: printable(&finding.message),
+        hint: finding.hint.as_deref().map(printable),
+    });
+    let rest = (more > 0).then(|| Diagnostic {
+        position: None,
+        message: format!("{more} more mistakes are not shown"),
+        hint: None,
+    });
+    shown.chain(rest).collect()
+}
+
+/// Returns a text that cannot do anything to a terminal: a message repeats what the file says.
+pub(super) fn printable(text: &str) -> String {
+    let mut printable = String::new();
+    for character in text.chars().take(MAX_MESSAGE_CHARS) {
+        if character.is_control() {
+            printable.extend(character.escape_default());
+        } else {
+            printable.push(character);
+        }
+    }
+    if text.chars().nth(MAX_MESSAGE_CHARS).is_some() {
+        printable.push('…');
+    }
+    printable
 }
 
 fn position(files: &[String], at: At) -> Position {

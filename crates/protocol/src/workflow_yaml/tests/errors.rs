@@ -375,3 +375,29 @@ fn all_mistakes_are_told_at_once_in_the_order_of_the_lines() {
         ],
     );
 }
+
+#[test]
+fn messages_are_few_short_and_safe_to_print() {
+    let text = format!(
+        "{}name: w\nroles: {{}}\ngraph: {{}}\n",
+        "1: x\n".repeat(150)
+    );
+    let diagnostics = load_with(&text, &[]).unwrap_err();
+    assert_eq!(diagnostics.len(), 101);
+    assert_eq!(
+        diagnostics[100].to_string(),
+        "50 more mistakes are not shown"
+    );
+
+    let long = FINE.replacen("role: $END", &format!("role: ${}", "x".repeat(1_000)), 1);
+    let message = &load_with(&long, &[]).unwrap_err()[0].message;
+    assert_eq!(message.chars().count(), 501);
+    assert!(message.ends_with("xx…"));
+
+    check_change(
+        "graph:",
+        "\"\\e[31mkey\": 1\ngraph:",
+        "w.yaml:6:1: unknown key `\\u{1b}[31mkey` in the workflow \
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `version`)",
+    );
+}
