@@ -4,6 +4,8 @@ use std::fmt;
 
 use super::tree::{At, Data, Node};
 
+/// What the schema of a role may be called: by the reference, by the seed, and by the model.
+const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
 /// How many diagnostics are shown; a file with more is not mended in one go.
 const MAX_DIAGNOSTICS: usize = 100;
 /// How long a message may be: names of any length can be part of it.
@@ -117,8 +119,9 @@ impl Positions {
         let mut node = &self.root;
         let mut at = node.at;
         for (depth, name) in path.iter().enumerate() {
-            let schema = depth == 2 && path[0] == "roles";
-            let Some((next, place)) = step(node, name, schema) else {
+            let is_role_key = depth == 2 && path[0] == "roles";
+            let synonyms: &[&str] = if is_role_key { &SCHEMA_KEYS } else { &[] };
+            let Some((next, place)) = step(node, name, synonyms) else {
                 break;
             };
             (node, at) = (next, place);
@@ -127,16 +130,15 @@ impl Positions {
     }
 }
 
-/// Returns the child that a name leads to, and its place.
-fn step<'a>(node: &'a Node, name: &str, schema: bool) -> Option<(&'a Node, At)> {
-    const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
+/// Returns the child that a name, or any of its synonyms, leads to, and its place.
+fn step<'a>(node: &'a Node, name: &str, synonyms: &[&str]) -> Option<(&'a Node, At)> {
     if let Data::List(items) = &node.data {
         let item = items.get(name.parse::<usize>().ok()?)?;
         return Some((item, item.at));
     }
     let mut found = node.entry(name);
-    if found.is_none() && schema && SCHEMA_KEYS.contains(&name) {
-        found = SCHEMA_KEYS.iter().find_map(|key| node.entry(key));
+    if found.is_none() && synonyms.contains(&name) {
+        found = synonyms.iter().find_map(|key| node.entry(key));
     }
     let (key, value) = found?;
     let at = match value.data {
