@@ -8,7 +8,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// A workflow of one role that ends: the smallest that does something.
-pub const ONE_STEP: &str = r#"
+pub(crate) const ONE_STEP: &str = r#"
 name: one
 description: One step
 roles:
@@ -25,7 +25,7 @@ graph:
 "#;
 
 /// A writer and a reviewer who approves, rejects or asks.
-pub const REVIEW: &str = r#"
+pub(crate) const REVIEW: &str = r#"
 name: review
 description: Write and review
 roles:
@@ -57,31 +57,39 @@ graph:
 "#;
 
 /// What a command did.
-pub struct Run {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Run {
     /// Returns stdout as one JSON document.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("no JSON ({error}): {}\n{}", self.stdout, self.stderr))
     }
 
     /// Asserts the exit code.
     #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
-        assert_eq!(self.code, code, "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(
+            self.code, code,
+            "stdout: {}\nstderr: {}",
+            self.stdout, self.stderr
+        );
         self
     }
 
     /// Asserts that stderr says something.
     #[track_caller]
-    pub fn says(self, text: &str) -> Self {
-        assert!(self.stderr.contains(text), "stderr lacks `{text}`:\n{}", self.stderr);
+    pub(crate) fn says(self, text: &str) -> Self {
+        assert!(
+            self.stderr.contains(text),
+            "stderr lacks `{text}`:\n{}",
+            self.stderr
+        );
         self
     }
 }
@@ -97,27 +105,27 @@ impl From<Output> for Run {
 }
 
 /// A temp folder with `root` (the storage root) and `project` (where commands run).
-pub struct World {
+pub(crate) struct World {
     dir: TempDir,
 }
 
 impl World {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = TempDir::new().unwrap();
         std::fs::create_dir(dir.path().join("project")).unwrap();
         Self { dir }
     }
 
-    pub fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("root")
     }
 
-    pub fn project(&self) -> PathBuf {
+    pub(crate) fn project(&self) -> PathBuf {
         self.dir.path().join("project")
     }
 
     /// Writes a file of the project and returns its path.
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.project().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -125,7 +133,7 @@ impl World {
     }
 
     /// Writes an executable shell script of the project and returns its path.
-    pub fn script(&self, name: &str, body: &str) -> PathBuf {
+    pub(crate) fn script(&self, name: &str, body: &str) -> PathBuf {
         use std::os::unix::fs::PermissionsExt;
         let path = self.write(name, &format!("#!/bin/sh\n{body}\n"));
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -133,7 +141,7 @@ impl World {
     }
 
     /// Returns the command with nothing of the outside in its environment but PATH.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
             .args(args)
@@ -147,71 +155,85 @@ impl World {
     }
 
     /// Runs a command to its end.
-    pub fn uwf(&self, args: &[&str]) -> Run {
+    pub(crate) fn uwf(&self, args: &[&str]) -> Run {
         self.command(args).output().unwrap().into()
     }
 
     /// Starts a command and leaves it running.
-    pub fn spawn(&self, args: &[&str]) -> Child {
-        self.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    pub(crate) fn spawn(&self, args: &[&str]) -> Child {
+        self.command(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// Registers a workflow under the name in its text.
     #[track_caller]
-    pub fn put(&self, yaml: &str) -> String {
-        let name = yaml.lines().find_map(|line| line.strip_prefix("name: ")).unwrap();
+    pub(crate) fn put(&self, yaml: &str) -> String {
+        let name = yaml
+            .lines()
+            .find_map(|line| line.strip_prefix("name: "))
+            .unwrap();
         self.write(&format!("{name}.yaml"), yaml);
-        let put = self.uwf(&["workflow", "put", &format!("{name}.yaml")]).exits(0);
+        let put = self
+            .uwf(&["workflow", "put", &format!("{name}.yaml")])
+            .exits(0);
         put.json()["hash"].as_str().unwrap().to_owned()
     }
 
     /// Makes a mock script the default agent.
     #[track_caller]
-    pub fn mock(&self, script: &str) {
+    pub(crate) fn mock(&self, script: &str) {
         let path = self.write("script.yaml", script);
         self.agent("uwf-mock", &[path.to_str().unwrap()]);
     }
 
     /// Makes a program the default agent.
     #[track_caller]
-    pub fn agent(&self, command: &str, args: &[&str]) {
+    pub(crate) fn agent(&self, command: &str, args: &[&str]) {
         let args = serde_json::to_string(args).unwrap();
-        self.uwf(&["config", "set", "agents.default.command", command]).exits(0);
-        self.uwf(&["config", "set", "agents.default.args", &args]).exits(0);
-        self.uwf(&["config", "set", "defaultAgent", "default"]).exits(0);
+        self.uwf(&["config", "set", "agents.default.command", command])
+            .exits(0);
+        self.uwf(&["config", "set", "agents.default.args", &args])
+            .exits(0);
+        self.uwf(&["config", "set", "defaultAgent", "default"])
+            .exits(0);
     }
 
     /// Starts a thread and returns its id.
     #[track_caller]
-    pub fn start(&self, workflow: &str) -> String {
-        let started = self.uwf(&["thread", "start", workflow, "-p", "the task"]).exits(0);
+    pub(crate) fn start(&self, workflow: &str) -> String {
+        let started = self
+            .uwf(&["thread", "start", workflow, "-p", "the task"])
+            .exits(0);
         started.json()["thread"].as_str().unwrap().to_owned()
     }
 
-    pub fn step(&self, thread: &str) -> Run {
+    pub(crate) fn step(&self, thread: &str) -> Run {
         self.uwf(&["thread", "step", thread])
     }
 
     /// Returns what `thread show` says.
     #[track_caller]
-    pub fn show(&self, thread: &str) -> Value {
+    pub(crate) fn show(&self, thread: &str) -> Value {
         self.uwf(&["thread", "show", thread]).exits(0).json()
     }
 
     /// Returns the text of a file under the storage root, empty if there is none.
-    pub fn state(&self, name: &str) -> String {
+    pub(crate) fn state(&self, name: &str) -> String {
         std::fs::read_to_string(self.root().join(name)).unwrap_or_default()
     }
 }
 
 /// Returns the path of the binary under test.
-pub fn binary() -> &'static Path {
+pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_uwf"))
 }
 
 /// Waits until something holds, for at most ten seconds.
 #[track_caller]
-pub fn wait_until(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !holds() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");

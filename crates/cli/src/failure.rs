@@ -1,26 +1,26 @@
 //! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
 
 use uwf_cas_fs::StoreError;
-use uwf_engine::EngineError;
+use uwf_engine::{EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::IdError;
 use uwf_storage::StorageError;
 
 /// Why a command failed.
-pub struct Failure {
+pub(crate) struct Failure {
     /// The exit code.
-    pub exit: Exit,
+    pub(crate) exit: Exit,
     /// What happened, in one line.
-    pub what: String,
+    pub(crate) what: String,
     /// Why: one line for each cause, the nearest first.
-    pub causes: Vec<String>,
+    pub(crate) causes: Vec<String>,
     /// What to type next.
-    pub hint: Option<String>,
+    pub(crate) hint: Option<String>,
 }
 
 impl Failure {
     /// Returns a failure whose request cannot be met.
-    pub fn request(what: impl Into<String>) -> Self {
+    pub(crate) fn request(what: impl Into<String>) -> Self {
         Self {
             exit: Exit::Request,
             what: what.into(),
@@ -31,20 +31,20 @@ impl Failure {
 
     /// Adds what to type next.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Adds why it happened.
     #[must_use]
-    pub fn cause(mut self, cause: impl ToString) -> Self {
+    pub(crate) fn cause(mut self, cause: impl ToString) -> Self {
         self.causes.push(cause.to_string());
         self
     }
 
     /// Writes the parts to stderr, each under its own name.
-    pub fn print(&self) {
+    pub(crate) fn print(&self) {
         eprintln!("error: {}", self.what);
         for cause in &self.causes {
             eprintln!("cause: {}", cause.trim_end());
@@ -78,7 +78,9 @@ impl From<EngineError> for Failure {
                 failure.causes = problems.iter().map(ToString::to_string).collect();
             }
             EngineError::Agent(agent) if !agent.stderr_tail.trim().is_empty() => {
-                failure.causes.push(format!("stderr: {}", last_lines(&agent.stderr_tail, 10)));
+                failure
+                    .causes
+                    .push(format!("stderr: {}", last_lines(&agent.stderr_tail, 10)));
             }
             _ => {}
         }
@@ -88,7 +90,7 @@ impl From<EngineError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::of(&error, error.exit(), error.hint())
+        Self::of(&error, store_exit(&error), store_hint(&error))
     }
 }
 

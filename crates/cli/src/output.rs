@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// One line of compact JSON.
     Json,
     /// A YAML document.
@@ -23,8 +23,11 @@ pub enum Format {
 impl Format {
     /// Returns the format that was asked for: by flag, by `UWF_FORMAT`, else text on a terminal and JSON
     /// elsewhere.
-    pub fn choose(flag: Option<Self>, env: &Env) -> Self {
-        let of_env = || env.var("UWF_FORMAT").and_then(|name| Self::from_str(name, true).ok());
+    pub(crate) fn choose(flag: Option<Self>, env: &Env) -> Self {
+        let of_env = || {
+            env.var("UWF_FORMAT")
+                .and_then(|name| Self::from_str(name, true).ok())
+        };
         flag.or_else(of_env).unwrap_or_else(|| {
             if std::io::stdout().is_terminal() {
                 Self::Text
@@ -36,13 +39,13 @@ impl Format {
 }
 
 /// A result that can be printed as data or as text.
-pub trait Show: Serialize {
+pub(crate) trait Show: Serialize {
     /// Returns the text for people, without a final line break.
     fn text(&self) -> String;
 }
 
 /// Prints a result.
-pub fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
+pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     match format {
         Format::Text => write(&result.text()),
         Format::Json => write(&serde_json::to_string(result).map_err(unprintable)?),
@@ -54,7 +57,7 @@ pub fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
 }
 
 /// Returns the value as a YAML document without a final line break.
-pub fn yaml(value: &Value) -> Result<String, Failure> {
+pub(crate) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(value).map_err(unprintable)?;
     Ok(text.trim_end().to_owned())
 }
@@ -62,7 +65,7 @@ pub fn yaml(value: &Value) -> Result<String, Failure> {
 /// Writes text and a line break to stdout.
 ///
 /// A reader that went away is not our failure: the work is done and recorded.
-pub fn write(text: &str) -> Result<(), Failure> {
+pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out
         .write_all(text.as_bytes())

@@ -4,10 +4,12 @@
 const BUG: i32 = 101;
 
 /// Makes every panic print what happened and where, and exit with the code of a bug.
-pub fn install_hook() {
+pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         eprintln!("error: a bug in uwf: {info}");
-        eprintln!("hint: nothing that was recorded is lost; please report this with the command that you typed");
+        eprintln!(
+            "hint: nothing that was recorded is lost; please report this with the command that you typed"
+        );
         std::process::exit(BUG);
     }));
 }

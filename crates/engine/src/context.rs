@@ -33,10 +33,6 @@ impl Engine {
         thread: Option<ThreadId>,
         workflow: Option<CasRef>,
     ) {
-        let mut log = ProcessLog::new(&self.root, &self.env);
-        if let Some(thread) = thread {
-            log.set_subject(thread, workflow);
-        }
-        log.write(tag, message, &[]);
+        ProcessLog::new(&self.root, &self.env).write(tag, message, thread, workflow);
     }
 }

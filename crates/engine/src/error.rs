@@ -6,6 +6,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Holder, Phase};
 use uwf_protocol::workflow_yaml::Diagnostic;
+use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
 
 /// Why an operation did not do what it was asked.
@@ -159,6 +160,15 @@ pub struct AgentFailure {
     pub stderr_file: String,
 }
 
+impl From<ReadError> for EngineError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::File(error) => Self::Storage(error),
+            ReadError::Workflow(problems) => Self::Workflow(problems),
+        }
+    }
+}
+
 impl EngineError {
     /// Returns the exit code that this error means.
     #[must_use]
@@ -183,7 +193,7 @@ impl EngineError {
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted(signal) => Exit::Signal(*signal),
             Self::Store(error) => store_exit(error),
-            Self::Storage(error) => storage_exit(error),
+            Self::Storage(error) => error.exit(),
         }
     }
 
@@ -235,7 +245,7 @@ impl EngineError {
             Self::Interrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
             Self::Store(error) => return store_hint(error),
-            Self::Storage(error) => return storage_hint(error),
+            Self::Storage(error) => return error.hint(),
             Self::Io { .. } => return None,
         };
         Some(hint)
@@ -265,40 +275,6 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
         StoreError::Collision { .. } => "`uwf cas get <hash>` shows the node that was there first",
         StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => "`uwf cas schema list` shows the schemas",
         StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::Io { .. } => return None,
-    };
-    Some(hint.to_owned())
-}
-
-/// Returns the exit code that an error of the mutable state means.
-#[must_use]
-pub fn storage_exit(error: &StorageError) -> Exit {
-    match error {
-        StorageError::Damaged(_) => Exit::Store,
-        StorageError::Io { .. }
-        | StorageError::Invalid { .. }
-        | StorageError::Link { .. }
-        | StorageError::NoHome
-        | StorageError::EmptyRoot
-        | StorageError::ThreadExists(_)
-        | StorageError::NoConfig { .. }
-        | StorageError::ConfigKey { .. }
-        | StorageError::Day(_) => Exit::Request,
-    }
-}
-
-/// Returns what to type after an error of the mutable state.
-#[must_use]
-pub fn storage_hint(error: &StorageError) -> Option<String> {
-    let hint = match error {
-        StorageError::Damaged(_) => "mend or remove that line; nothing is written before",
-        StorageError::NoHome | StorageError::EmptyRoot => "name one with `--root` or `UWF_STORAGE_ROOT`",
-        StorageError::NoConfig { .. } => "`uwf config set agents.<alias>.command <program>` makes one",
-        StorageError::Invalid { .. } => "mend the file; nothing was changed",
-        StorageError::Io { .. }
-        | StorageError::Link { .. }
-        | StorageError::ThreadExists(_)
-        | StorageError::ConfigKey { .. }
-        | StorageError::Day(_) => return None,
     };
     Some(hint.to_owned())
 }

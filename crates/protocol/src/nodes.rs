@@ -52,8 +52,9 @@ pub struct StepNode {
 impl StepNode {
     /// Returns how long the step took in milliseconds, if both times are known.
     #[must_use]
-    pub fn duration_ms(&self) -> Option<i64> {
-        Some((self.completed_at_ms? - self.started_at_ms?).max(0))
+    pub fn duration_ms(&self) -> Option<u64> {
+        let (started, completed) = (self.started_at_ms?, self.completed_at_ms?);
+        Some(u64::try_from(completed.saturating_sub(started)).unwrap_or(0))
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum CasCommand {
+pub(crate) enum CasCommand {
     /// Show a node
     Get {
         /// The node
@@ -71,7 +71,7 @@ pub enum CasCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum SchemaCommand {
+pub(crate) enum SchemaCommand {
     /// List the schemas of the store
     List,
     /// Show a schema

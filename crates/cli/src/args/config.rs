@@ -3,7 +3,7 @@
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Show the whole config, with keys masked
     List,
     /// Show one value
@@ -21,7 +21,7 @@ pub enum ConfigCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum LogCommand {
+pub(crate) enum LogCommand {
     /// List the log files, newest first
     List,
     /// Show log lines, oldest first

@@ -9,63 +9,77 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use cas::{CasCommand, SchemaCommand};
-pub use config::{ConfigCommand, LogCommand};
-pub use thread::{
+pub(crate) use cas::{CasCommand, SchemaCommand};
+pub(crate) use config::{ConfigCommand, LogCommand};
+pub(crate) use thread::{
     ForkArgs, ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
     ThreadCommand,
 };
-pub use workflow::WorkflowCommand;
+pub(crate) use workflow::WorkflowCommand;
 
 use crate::output::Format;
 
 /// A stateless workflow engine for agents: one step per call, every step recorded
 #[derive(Debug, Parser)]
-#[command(name = "uwf", version, arg_required_else_help = true, subcommand_required = true)]
-#[command(after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line · 3 the agent failed\n            4 the store is damaged · 5 busy, try later · 6 suspended, waits for you · 7 ended")]
-pub struct Cli {
+#[command(
+    name = "uwf",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true
+)]
+#[command(
+    after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line · 3 the agent failed\n            4 the store is damaged · 5 busy, try later · 6 suspended, waits for you · 7 ended"
+)]
+pub(crate) struct Cli {
     #[command(flatten)]
-    pub global: Global,
+    pub(crate) global: Global,
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// Look into and write to a content-addressed store
 #[derive(Debug, Parser)]
-#[command(name = "ocas", version, arg_required_else_help = true, subcommand_required = true)]
-pub struct OcasCli {
+#[command(
+    name = "ocas",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true
+)]
+pub(crate) struct OcasCli {
     #[command(flatten)]
-    pub global: Global,
+    pub(crate) global: Global,
     #[command(subcommand)]
-    pub command: CasCommand,
+    pub(crate) command: CasCommand,
 }
 
 impl From<OcasCli> for Cli {
     fn from(ocas: OcasCli) -> Self {
         Self {
             global: ocas.global,
-            command: Command::Cas { command: ocas.command },
+            command: Command::Cas {
+                command: ocas.command,
+            },
         }
     }
 }
 
 /// What every command understands.
 #[derive(Debug, Clone, Args)]
-pub struct Global {
+pub(crate) struct Global {
     /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere)
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
-    pub format: Option<Format>,
+    pub(crate) format: Option<Format>,
     /// Keep everything under this folder (unset: $UWF_STORAGE_ROOT, else ~/.uwf)
     #[arg(long, global = true, value_name = "DIR")]
-    pub root: Option<PathBuf>,
+    pub(crate) root: Option<PathBuf>,
     /// Show what the agent writes to stderr while it works
     #[arg(short, long, global = true)]
-    pub verbose: bool,
+    pub(crate) verbose: bool,
 }
 
 /// The nouns and what can be done with them.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Start, step, read and end threads
     #[command(arg_required_else_help = true)]
     Thread {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub enum ThreadCommand {
+pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
     Start(StartArgs),
     /// Do one cycle: route, run the agent, record the step
@@ -43,7 +43,7 @@ pub enum ThreadCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub enum StepCommand {
+pub(crate) enum StepCommand {
     /// List all steps of a thread, oldest first
     List {
         /// The thread
@@ -61,94 +61,94 @@ pub enum StepCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct StartArgs {
+pub(crate) struct StartArgs {
     /// A name, a hash, or the path of a YAML file
-    pub workflow: String,
+    pub(crate) workflow: String,
     /// The task
     #[arg(short, long, value_name = "TEXT")]
-    pub prompt: String,
+    pub(crate) prompt: String,
     /// Where the agents work (unset: this folder)
     #[arg(long, value_name = "DIR")]
-    pub cwd: Option<PathBuf>,
+    pub(crate) cwd: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
-pub struct StepArgs {
+pub(crate) struct StepArgs {
     /// The thread
-    pub thread: String,
+    pub(crate) thread: String,
     /// Use this agent: an alias of the config, or a command line
     #[arg(long, value_name = "AGENT")]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
     /// Do up to N cycles; each prints a line when its step is recorded
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub count: u32,
+    pub(crate) count: u32,
 }
 
 #[derive(Debug, Args)]
-pub struct ListArgs {
+pub(crate) struct ListArgs {
     /// List ended threads too
     #[arg(long)]
-    pub all: bool,
+    pub(crate) all: bool,
     /// Only these: active, or a comma list of idle, running, suspended, blocked, failed, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]
-    pub status: Option<String>,
+    pub(crate) status: Option<String>,
     /// Only threads started after this time: 7d, 12h, 30m, or a date
     #[arg(long, value_name = "TIME")]
-    pub after: Option<String>,
+    pub(crate) after: Option<String>,
     /// Only threads started before this time
     #[arg(long, value_name = "TIME")]
-    pub before: Option<String>,
+    pub(crate) before: Option<String>,
     /// Leave out the first N
     #[arg(long, value_name = "N", default_value_t = 0)]
-    pub skip: usize,
+    pub(crate) skip: usize,
     /// List at most N
     #[arg(long, value_name = "N", value_parser = parse_take)]
-    pub take: Option<usize>,
+    pub(crate) take: Option<usize>,
 }
 
 #[derive(Debug, Args)]
-pub struct ReadArgs {
+pub(crate) struct ReadArgs {
     /// The thread
-    pub thread: String,
+    pub(crate) thread: String,
     /// Show as many of the newest steps as fit into N characters; one at least
     #[arg(long, value_name = "N", default_value_t = 4000, value_parser = parse_quota)]
-    pub quota: usize,
+    pub(crate) quota: usize,
     /// Show only steps before this one
     #[arg(long, value_name = "STEP")]
-    pub before: Option<String>,
+    pub(crate) before: Option<String>,
     /// With --before: show the start too
     #[arg(long)]
-    pub start: bool,
+    pub(crate) start: bool,
 }
 
 #[derive(Debug, Args)]
-pub struct ForkArgs {
+pub(crate) struct ForkArgs {
     /// The step, or the start of a thread
-    pub step: String,
+    pub(crate) step: String,
 }
 
 #[derive(Debug, Args)]
-pub struct ResumeArgs {
+pub(crate) struct ResumeArgs {
     /// The thread
-    pub thread: String,
+    pub(crate) thread: String,
     /// The answer
     #[arg(short, long, value_name = "TEXT")]
-    pub prompt: Option<String>,
+    pub(crate) prompt: Option<String>,
     /// Use this agent: an alias of the config, or a command line
     #[arg(long, value_name = "AGENT")]
-    pub agent: Option<String>,
+    pub(crate) agent: Option<String>,
 }
 
 #[derive(Debug, Args)]
-pub struct StepReadArgs {
+pub(crate) struct StepReadArgs {
     /// The step
-    pub step: String,
+    pub(crate) step: String,
     /// Show as many of the newest turns as fit into N characters; one at least
     #[arg(long, value_name = "N", default_value_t = 4000, value_parser = parse_quota)]
-    pub quota: usize,
+    pub(crate) quota: usize,
     /// Show the whole prompt that the agent got instead
     #[arg(long)]
-    pub prompt: bool,
+    pub(crate) prompt: bool,
 }
 
 fn parse_quota(text: &str) -> Result<usize, String> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
-pub enum WorkflowCommand {
+pub(crate) enum WorkflowCommand {
     /// Check a workflow file, store it and register it under its name
     #[command(visible_alias = "add")]
     Put {

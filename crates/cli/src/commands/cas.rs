@@ -17,7 +17,7 @@ use crate::text::{
     VerifiedView,
 };
 
-pub fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
     let store = &context.engine.store;
     let format = context.format;
     match command {
@@ -25,7 +25,11 @@ pub fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
             let node = store.get(hash.parse()?)?;
             print(&NodeView::new(node, timestamp), format)?;
         }
-        CasCommand::Put { r#type, data, no_validate } => {
+        CasCommand::Put {
+            r#type,
+            data,
+            no_validate,
+        } => {
             put(context, &r#type, &data, no_validate)?;
         }
         CasCommand::PutText { text } => {
@@ -55,19 +59,20 @@ pub fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
         CasCommand::Verify { hashes } => return verify(context, &hashes),
         CasCommand::Reindex => {
             let nodes = store.reindex()?;
-            print(&ReindexedView { status: "reindexed", nodes }, format)?;
+            print(
+                &ReindexedView {
+                    status: "reindexed",
+                    nodes,
+                },
+                format,
+            )?;
         }
         CasCommand::Schema { command } => schema(context, command)?,
     }
     Ok(Exit::Done)
 }
 
-fn put(
-    context: &Context,
-    type_hash: &str,
-    data: &str,
-    no_validate: bool,
-) -> Result<(), Failure> {
+fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Result<(), Failure> {
     let type_hash: CasRef = type_hash.parse()?;
     let payload = read_json(data)?;
     context.engine.create()?;
@@ -109,7 +114,9 @@ fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
             .collect::<Result<Vec<CasRef>, _>>()?,
     };
     let verified = store.verify(&hashes)?;
-    let sound = verified.iter().all(|node| matches!(node.verdict, Verdict::Ok));
+    let sound = verified
+        .iter()
+        .all(|node| matches!(node.verdict, Verdict::Ok));
     print(&VerifiedView::from(verified), context.format)?;
     Ok(if sound { Exit::Done } else { Exit::Store })
 }
@@ -142,8 +149,10 @@ fn read_json(data: &str) -> Result<Value, Failure> {
         "-" => read_stdin()?,
         inline if serde_json::from_str::<Value>(inline).is_ok() => inline.to_owned(),
         path => std::fs::read_to_string(path).map_err(|error| {
-            Failure::request(format!("`{path}` is neither JSON nor a file that can be read"))
-                .cause(error)
+            Failure::request(format!(
+                "`{path}` is neither JSON nor a file that can be read"
+            ))
+            .cause(error)
         })?,
     };
     serde_json::from_str(&text)

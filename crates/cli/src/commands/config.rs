@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::text::{ConfigView, SetView, ValueView};
 
-pub fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Failure> {
     let root = &context.engine.root;
     match command {
         ConfigCommand::List => {

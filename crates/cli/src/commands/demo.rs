@@ -19,7 +19,7 @@ const SCRIPT_FILE: &str = "script.yaml";
 /// More cycles than the bundled workflow has: a demo that does not end is a bug.
 const MOST_STEPS: usize = 20;
 
-pub fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
     let demo = Demo::create(context, dir)?;
     write(&format!(
         "A workflow of three roles, played by a scripted agent, in {}\n",
@@ -55,14 +55,18 @@ impl Demo {
         let engine = &context.engine;
         let dir = match dir {
             Some(dir) => engine.env.cwd().join(dir),
-            None => std::env::temp_dir().join(format!("uwf-demo-{:08x}", engine.env.random() as u32)),
+            None => {
+                std::env::temp_dir().join(format!("uwf-demo-{:08x}", engine.env.random() as u32))
+            }
         };
         let failed = |error: std::io::Error| {
             Failure::request(format!("cannot make the demo in {}", dir.display())).cause(error)
         };
         if dir.join(WORKFLOW_FILE).exists() {
-            return Err(Failure::request(format!("there is a demo in {} already", dir.display()))
-                .hint("name another folder: `uwf demo <dir>`"));
+            return Err(
+                Failure::request(format!("there is a demo in {} already", dir.display()))
+                    .hint("name another folder: `uwf demo <dir>`"),
+            );
         }
         std::fs::create_dir_all(&dir).map_err(failed)?;
         std::fs::write(dir.join(WORKFLOW_FILE), WORKFLOW).map_err(failed)?;
@@ -114,7 +118,9 @@ impl Demo {
 /// Returns the words as a shell would need them typed.
 fn shell_words(words: &[&str]) -> String {
     let plain = |word: &str| {
-        word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./:=+,@".contains(c)) && !word.is_empty()
+        word.chars()
+            .all(|c| c.is_ascii_alphanumeric() || "-_./:=+,@".contains(c))
+            && !word.is_empty()
     };
     let quote = |word: &&str| match plain(word) {
         true => (*word).to_owned(),

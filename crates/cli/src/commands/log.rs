@@ -2,7 +2,7 @@
 
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::log::{self, LogFilter};
+use uwf_storage::log::{self, Day, LogFilter};
 
 use crate::args::LogCommand;
 use crate::commands::Context;
@@ -10,17 +10,32 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::text::DeletedView;
 
-pub fn run(context: &Context, command: LogCommand) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: LogCommand) -> Result<Exit, Failure> {
     let root = &context.engine.root;
     match command {
         LogCommand::List => print(&log::list(root)?, context.format)?,
-        LogCommand::Show { thread, process, date } => {
+        LogCommand::Show {
+            thread,
+            process,
+            date,
+        } => {
             let thread: Option<ThreadId> = thread.as_deref().map(str::parse).transpose()?;
-            let filter = LogFilter { thread, process, date };
-            print(&log::show(root, &filter)?, context.format)?;
+            let date: Option<Day> = date.as_deref().map(str::parse).transpose()?;
+            let found = log::show(
+                root,
+                &LogFilter {
+                    thread,
+                    process,
+                    date,
+                },
+            )?;
+            for line in &found.damaged {
+                eprintln!("warning: {line}");
+            }
+            print(&found.entries, context.format)?;
         }
         LogCommand::Clean { before } => {
-            let deleted = log::clean(root, &before)?;
+            let deleted = log::clean(root, &before.parse()?)?;
             print(&DeletedView { deleted }, context.format)?;
         }
     }

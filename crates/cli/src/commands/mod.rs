@@ -19,20 +19,21 @@ use crate::failure::Failure;
 use crate::output::Format;
 
 /// What every command gets.
-pub struct Context {
+pub(crate) struct Context {
     /// The engine with its root and store.
-    pub engine: Engine,
+    pub(crate) engine: Engine,
     /// How data is printed.
-    pub format: Format,
+    pub(crate) format: Format,
 }
 
 impl Context {
     /// Finds the root and the store; nothing is made yet.
-    pub fn new(global: &Global, format: Format, env: Env) -> Result<Self, Failure> {
+    pub(crate) fn new(global: &Global, format: Format, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::request("cannot find this program's own file").cause(error))?;
+        let program = std::env::current_exe().map_err(|error| {
+            Failure::request("cannot find this program's own file").cause(error)
+        })?;
         let agent_output = if global.verbose {
             AgentOutput::Shown
         } else {
@@ -53,7 +54,7 @@ impl Context {
 }
 
 /// Runs a command; what it prints is printed when this returns.
-pub fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Thread { command } => thread::run(context, command),
         Command::Step { command } => step::run(context, command),

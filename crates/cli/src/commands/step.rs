@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::output::{print, write, yaml};
 use crate::text::{DetailView, ForkedView};
 
-pub fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
     match command {
         StepCommand::List { thread } => list(context, &thread),
         StepCommand::Show { step } => show(context, &step),
@@ -18,7 +18,7 @@ pub fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
     }
 }
 
-pub fn list(context: &Context, thread: &str) -> Result<Exit, Failure> {
+pub(crate) fn list(context: &Context, thread: &str) -> Result<Exit, Failure> {
     let steps = uwf_engine::steps(&context.engine, thread.parse()?)?;
     print(&steps, context.format)?;
     Ok(Exit::Done)
@@ -31,7 +31,7 @@ fn show(context: &Context, step: &str) -> Result<Exit, Failure> {
 }
 
 /// Prints what a step recorded as YAML whatever the format, as the seed has it.
-pub fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
+pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
     let details = uwf_engine::step_details(&context.engine, step.parse()?)?;
     write(&yaml(&details)?)?;
     Ok(Exit::Done)
@@ -42,13 +42,17 @@ fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
     let document = if args.prompt {
         uwf_engine::read_step_prompt(&context.engine, step)?
     } else {
-        uwf_engine::read_step(&context.engine, step, &StepReadOptions { quota: args.quota })?
+        uwf_engine::read_step(
+            &context.engine,
+            step,
+            &StepReadOptions { quota: args.quota },
+        )?
     };
     write(document.trim_end())?;
     Ok(Exit::Done)
 }
 
-pub fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
+pub(crate) fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
     let forked = uwf_engine::fork(&context.engine, args.step.parse()?)?;
     print(&ForkedView::from(forked), context.format)?;
     Ok(Exit::Done)

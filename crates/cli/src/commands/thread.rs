@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::output::{print, write};
 use crate::text::{KilledView, StartedView};
 
-pub fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
     match command {
         ThreadCommand::Start(args) => start(context, args),
         ThreadCommand::Step(args) => run_steps(context, &args),
@@ -85,7 +85,8 @@ fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {
     let bound = |text: &Option<String>| -> Result<Option<i64>, Failure> {
         let Some(text) = text else { return Ok(None) };
         let at = time::parse_filter(text, now).map_err(|error| {
-            Failure::request(error.to_string()).hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
+            Failure::request(error.to_string())
+                .hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
         })?;
         Ok(Some(at))
     };
@@ -102,18 +103,25 @@ fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {
 /// Reads a comma list of statuses; `active` alone stands for every status of a thread that has not ended.
 fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
     if text.trim() == "active" {
-        let active = ThreadStatus::ALL.into_iter().filter(|status| !status.is_ended());
+        let active = ThreadStatus::ALL
+            .into_iter()
+            .filter(|status| !status.is_ended());
         return Ok(active.collect());
     }
     let word = |word: &str| {
         let word = word.trim();
         let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
-        let found = ThreadStatus::ALL.into_iter().find(|status| status.as_str() == word);
+        let found = ThreadStatus::ALL
+            .into_iter()
+            .find(|status| status.as_str() == word);
         found.ok_or_else(|| {
             let failure = Failure::request(format!("`{word}` is not a status"));
             match suggest::nearest(word, known) {
                 Some(near) => failure.hint(format!("did you mean `{near}`?")),
-                None => failure.hint(format!("statuses are active, or a list of {}", known.join(", "))),
+                None => failure.hint(format!(
+                    "statuses are active, or a list of {}",
+                    known.join(", ")
+                )),
             }
         })
     };

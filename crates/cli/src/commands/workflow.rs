@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::text::{RegisteredView, ValidView};
 
-pub fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, Failure> {
+pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, Failure> {
     let engine = &context.engine;
     match command {
         WorkflowCommand::Put { file } => {
@@ -20,7 +20,10 @@ pub fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, Failure>
             print(&ValidView::from(&workflow), context.format)?;
         }
         WorkflowCommand::Show { workflow } => {
-            print(&uwf_engine::show_workflow(engine, &workflow)?, context.format)?;
+            print(
+                &uwf_engine::show_workflow(engine, &workflow)?,
+                context.format,
+            )?;
         }
         WorkflowCommand::List => {
             print(&uwf_engine::list_workflows(engine)?, context.format)?;

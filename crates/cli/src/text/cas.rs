@@ -11,7 +11,7 @@ use crate::text::table::table;
 
 /// A node.
 #[derive(Serialize)]
-pub struct NodeView {
+pub(crate) struct NodeView {
     r#type: CasRef,
     payload: Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -19,7 +19,7 @@ pub struct NodeView {
 }
 
 impl NodeView {
-    pub fn new(node: Node, timestamp: bool) -> Self {
+    pub(crate) fn new(node: Node, timestamp: bool) -> Self {
         Self {
             r#type: node.type_hash,
             payload: node.payload,
@@ -35,7 +35,7 @@ impl Show for NodeView {
 }
 
 /// Returns data as people read it best: YAML, or the plain text of a string.
-pub fn document(value: &Value) -> String {
+pub(crate) fn document(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => yaml(other).unwrap_or_else(|_| other.to_string()),
@@ -44,8 +44,8 @@ pub fn document(value: &Value) -> String {
 
 /// The hash of a node.
 #[derive(Serialize)]
-pub struct HashView {
-    pub hash: CasRef,
+pub(crate) struct HashView {
+    pub(crate) hash: CasRef,
 }
 
 impl Show for HashView {
@@ -56,8 +56,8 @@ impl Show for HashView {
 
 /// Whether a node is stored.
 #[derive(Serialize)]
-pub struct ExistsView {
-    pub exists: bool,
+pub(crate) struct ExistsView {
+    pub(crate) exists: bool,
 }
 
 impl Show for ExistsView {
@@ -68,8 +68,8 @@ impl Show for ExistsView {
 
 /// What a node refers to.
 #[derive(Serialize)]
-pub struct RefsView {
-    pub refs: Vec<CasRef>,
+pub(crate) struct RefsView {
+    pub(crate) refs: Vec<CasRef>,
 }
 
 impl Show for RefsView {
@@ -80,8 +80,8 @@ impl Show for RefsView {
 
 /// A list of nodes.
 #[derive(Serialize)]
-pub struct HashesView {
-    pub hashes: Vec<CasRef>,
+pub(crate) struct HashesView {
+    pub(crate) hashes: Vec<CasRef>,
 }
 
 impl Show for HashesView {
@@ -91,14 +91,18 @@ impl Show for HashesView {
 }
 
 fn lines(hashes: &[CasRef]) -> String {
-    hashes.iter().map(CasRef::to_string).collect::<Vec<_>>().join("\n")
+    hashes
+        .iter()
+        .map(CasRef::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// The type index was made again.
 #[derive(Serialize)]
-pub struct ReindexedView {
-    pub status: &'static str,
-    pub nodes: usize,
+pub(crate) struct ReindexedView {
+    pub(crate) status: &'static str,
+    pub(crate) nodes: usize,
 }
 
 impl Show for ReindexedView {
@@ -109,7 +113,7 @@ impl Show for ReindexedView {
 
 /// What checking nodes found.
 #[derive(Serialize)]
-pub struct VerifiedView {
+pub(crate) struct VerifiedView {
     ok: bool,
     checked: usize,
     problems: Vec<NodeProblem>,
@@ -133,10 +137,18 @@ impl From<Vec<Verified>> for VerifiedView {
                 Verdict::Invalid { reason } => ("invalid", reason),
                 Verdict::Missing => ("missing", "it is not in the store".to_owned()),
             };
-            Some(NodeProblem { hash: node.hash, verdict, reason })
+            Some(NodeProblem {
+                hash: node.hash,
+                verdict,
+                reason,
+            })
         };
         let problems: Vec<NodeProblem> = verified.into_iter().filter_map(problem).collect();
-        Self { ok: problems.is_empty(), checked, problems }
+        Self {
+            ok: problems.is_empty(),
+            checked,
+            problems,
+        }
     }
 }
 
@@ -147,25 +159,31 @@ impl Show for VerifiedView {
             .iter()
             .map(|problem| format!("{} {}: {}", problem.hash, problem.verdict, problem.reason))
             .collect();
-        lines.push(format!("{} nodes checked, {} not in order", self.checked, self.problems.len()));
+        lines.push(format!(
+            "{} nodes checked, {} not in order",
+            self.checked,
+            self.problems.len()
+        ));
         lines.join("\n")
     }
 }
 
 /// A schema in a list.
 #[derive(Serialize)]
-pub struct SchemaItem {
-    pub hash: CasRef,
+pub(crate) struct SchemaItem {
+    pub(crate) hash: CasRef,
     title: String,
 }
 
 impl SchemaItem {
-    pub fn new(hash: CasRef, schema: &Value) -> Self {
+    pub(crate) fn new(hash: CasRef, schema: &Value) -> Self {
         let word = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
         let title = if hash == schemas::META {
             "(the schema of schemas)".to_owned()
         } else {
-            word("title").or_else(|| word("description")).unwrap_or_else(|| "(untitled)".to_owned())
+            word("title")
+                .or_else(|| word("description"))
+                .unwrap_or_else(|| "(untitled)".to_owned())
         };
         Self { hash, title }
     }
@@ -181,7 +199,7 @@ impl Show for Vec<SchemaItem> {
 /// A schema.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub struct SchemaView(pub Value);
+pub(crate) struct SchemaView(pub Value);
 
 impl Show for SchemaView {
     fn text(&self) -> String {

@@ -1,7 +1,7 @@
 //! Config values and log files.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uwf_storage::log::LogFile;
 
 use crate::output::Show;
@@ -11,7 +11,7 @@ use crate::text::table::table;
 /// The whole config, masked.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub struct ConfigView(pub Value);
+pub(crate) struct ConfigView(pub Value);
 
 impl Show for ConfigView {
     fn text(&self) -> String {
@@ -21,8 +21,8 @@ impl Show for ConfigView {
 
 /// One value of the config.
 #[derive(Serialize)]
-pub struct ValueView {
-    pub value: Value,
+pub(crate) struct ValueView {
+    pub(crate) value: Value,
 }
 
 impl Show for ValueView {
@@ -33,9 +33,9 @@ impl Show for ValueView {
 
 /// A value that was changed.
 #[derive(Serialize)]
-pub struct SetView {
-    pub key: String,
-    pub value: Value,
+pub(crate) struct SetView {
+    pub(crate) key: String,
+    pub(crate) value: Value,
 }
 
 impl Show for SetView {
@@ -46,15 +46,22 @@ impl Show for SetView {
 
 impl Show for Vec<LogFile> {
     fn text(&self) -> String {
-        let row = |file: &LogFile| vec![file.date.clone(), file.size.to_string(), file.name.clone()];
+        let row = |file: &LogFile| {
+            vec![
+                file.date.as_str().to_owned(),
+                file.size.to_string(),
+                file.name.clone(),
+            ]
+        };
         table(&self.iter().map(row).collect::<Vec<_>>())
     }
 }
 
-impl Show for Vec<Value> {
+impl Show for Vec<Map<String, Value>> {
     fn text(&self) -> String {
-        let row = |line: &Value| {
-            let of = |key: &str| line[key].as_str().unwrap_or("-").to_owned();
+        let row = |line: &Map<String, Value>| {
+            let value = |key: &str| line.get(key).and_then(Value::as_str);
+            let of = |key: &str| value(key).unwrap_or("-").to_owned();
             vec![of("ts"), of("tag"), of("thread"), of("msg")]
         };
         table(&self.iter().map(row).collect::<Vec<_>>())
@@ -63,8 +70,8 @@ impl Show for Vec<Value> {
 
 /// How many files were deleted.
 #[derive(Serialize)]
-pub struct DeletedView {
-    pub deleted: usize,
+pub(crate) struct DeletedView {
+    pub(crate) deleted: usize,
 }
 
 impl Show for DeletedView {

@@ -6,10 +6,10 @@ mod table;
 mod thread;
 mod workflow;
 
-pub use cas::{
+pub(crate) use cas::{
     ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem, SchemaView,
     VerifiedView,
 };
-pub use config::{ConfigView, DeletedView, SetView, ValueView};
-pub use thread::{DetailView, ForkedView, KilledView, StartedView};
-pub use workflow::{RegisteredView, ValidView};
+pub(crate) use config::{ConfigView, DeletedView, SetView, ValueView};
+pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView};
+pub(crate) use workflow::{RegisteredView, ValidView};

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{
-    Forked, Killed, Standing, Started, StepReport, StepsView, ThreadItem, ThreadStatus, ThreadView,
+    Forked, Killed, Standing, Started, StepReport, StepsEntry, StepsView, ThreadItem, ThreadStatus,
+    ThreadView,
 };
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_util::time;
@@ -14,14 +15,17 @@ use crate::text::table::table;
 
 /// A thread that was recorded.
 #[derive(Serialize)]
-pub struct StartedView {
+pub(crate) struct StartedView {
     workflow: CasRef,
     thread: ThreadId,
 }
 
 impl From<Started> for StartedView {
     fn from(started: Started) -> Self {
-        Self { workflow: started.workflow, thread: started.thread }
+        Self {
+            workflow: started.workflow,
+            thread: started.thread,
+        }
     }
 }
 
@@ -34,7 +38,7 @@ impl Show for StartedView {
 
 /// A thread that begins where another one was.
 #[derive(Serialize)]
-pub struct ForkedView {
+pub(crate) struct ForkedView {
     thread: ThreadId,
     #[serde(rename = "forkedFrom")]
     forked_from: ForkedFrom,
@@ -48,20 +52,26 @@ struct ForkedFrom {
 
 impl From<Forked> for ForkedView {
     fn from(forked: Forked) -> Self {
-        Self { thread: forked.thread, forked_from: ForkedFrom { step: forked.from } }
+        Self {
+            thread: forked.thread,
+            forked_from: ForkedFrom { step: forked.from },
+        }
     }
 }
 
 impl Show for ForkedView {
     fn text(&self) -> String {
         let thread = self.thread;
-        format!("{thread}\nforked from {}\nnext: uwf thread step {thread}", self.forked_from.step)
+        format!(
+            "{thread}\nforked from {}\nnext: uwf thread step {thread}",
+            self.forked_from.step
+        )
     }
 }
 
 /// A thread that was ended.
 #[derive(Serialize)]
-pub struct KilledView {
+pub(crate) struct KilledView {
     thread: ThreadId,
     archived: bool,
     cancelled: bool,
@@ -82,7 +92,11 @@ impl From<Killed> for KilledView {
 
 impl Show for KilledView {
     fn text(&self) -> String {
-        let agent = if self.agent_ended { "; its agent was ended" } else { "" };
+        let agent = if self.agent_ended {
+            "; its agent was ended"
+        } else {
+            ""
+        };
         format!("{} is cancelled and archived{agent}", self.thread)
     }
 }
@@ -90,7 +104,7 @@ impl Show for KilledView {
 /// Everything that a step recorded.
 #[derive(Serialize)]
 #[serde(transparent)]
-pub struct DetailView(pub Value);
+pub(crate) struct DetailView(pub Value);
 
 impl Show for DetailView {
     fn text(&self) -> String {
@@ -117,7 +131,11 @@ impl Show for StepReport {
                 let took = self.duration_ms.map_or_else(String::new, |ms| {
                     format!(" in {}", time::format_duration(ms))
                 });
-                let adopted = if self.adopted { ", finished earlier" } else { "" };
+                let adopted = if self.adopted {
+                    ", finished earlier"
+                } else {
+                    ""
+                };
                 format!("{step}  {role} by {agent}{took}{adopted}")
             }
             _ => "nothing to run".to_owned(),
@@ -139,7 +157,10 @@ impl Show for ThreadView {
             rows.push(row("blocked", reason));
         }
         for attempt in &self.attempts {
-            rows.push(row("failed", format!("{} by {}: {}", attempt.role, attempt.agent, attempt.error)));
+            rows.push(row(
+                "failed",
+                format!("{} by {}: {}", attempt.role, attempt.agent, attempt.error),
+            ));
         }
         if let Some(hint) = &self.hint {
             rows.push(row("hint", hint));
@@ -163,7 +184,11 @@ impl Show for Vec<ThreadItem> {
                 (None, ThreadStatus::Corrupt) => item.error.clone().unwrap_or_default(),
                 (None, _) => String::new(),
             };
-            vec![item.thread.to_string(), item.status.as_str().to_owned(), next]
+            vec![
+                item.thread.to_string(),
+                item.status.as_str().to_owned(),
+                next,
+            ]
         };
         table(&self.iter().map(row).collect::<Vec<_>>())
     }
@@ -172,8 +197,13 @@ impl Show for Vec<ThreadItem> {
 impl Show for StepsView {
     fn text(&self) -> String {
         let mut rows = Vec::new();
-        for step in self.entries() {
-            let took = step.duration_ms.map_or_else(|| "-".to_owned(), time::format_duration);
+        for entry in &self.steps {
+            let StepsEntry::Step(step) = entry else {
+                continue;
+            };
+            let took = step
+                .duration_ms
+                .map_or_else(|| "-".to_owned(), time::format_duration);
             rows.push(vec![
                 step.hash.to_string(),
                 step.role.to_string(),

@@ -12,14 +12,17 @@ use crate::text::table::table;
 
 /// A workflow that was registered.
 #[derive(Serialize)]
-pub struct RegisteredView {
+pub(crate) struct RegisteredView {
     name: String,
     hash: CasRef,
 }
 
 impl From<Registered> for RegisteredView {
     fn from(registered: Registered) -> Self {
-        Self { name: registered.name, hash: registered.hash }
+        Self {
+            name: registered.name,
+            hash: registered.hash,
+        }
     }
 }
 
@@ -31,7 +34,7 @@ impl Show for RegisteredView {
 
 /// A workflow file in which nothing is wrong.
 #[derive(Serialize)]
-pub struct ValidView {
+pub(crate) struct ValidView {
     name: String,
     valid: bool,
     roles: Vec<String>,
@@ -49,7 +52,11 @@ impl From<&Workflow<Value>> for ValidView {
 
 impl Show for ValidView {
     fn text(&self) -> String {
-        format!("`{}` is valid; its roles are {}", self.name, self.roles.join(", "))
+        format!(
+            "`{}` is valid; its roles are {}",
+            self.name,
+            self.roles.join(", ")
+        )
     }
 }
 
@@ -59,7 +66,16 @@ impl Show for Vec<WorkflowItem> {
             return "no workflows; `uwf workflow put <file>` registers one".to_owned();
         }
         let row = |item: &WorkflowItem| {
-            vec![item.hash.clone(), item.name.clone(), item.origin.to_owned()]
+            let hash = item
+                .hash
+                .map_or_else(|| "(local)".to_owned(), |hash| hash.to_string());
+            vec![
+                hash,
+                item.name.clone(),
+                item.path
+                    .as_ref()
+                    .map_or_else(String::new, |path| path.display().to_string()),
+            ]
         };
         table(&self.iter().map(row).collect::<Vec<_>>())
     }

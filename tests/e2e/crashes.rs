@@ -1,0 +1,183 @@
+//! Whatever dies, whenever: a finished step is never lost and never paid for twice.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::world::{ONE_STEP, World, wait_until};
+
+/// An agent that waits for a file, then does its work through the mock, and counts its runs.
+fn gated_agent(world: &World) {
+    world.write(
+        "answer.yaml",
+        "roles:\n  writer:\n    - output: { note: n }\n",
+    );
+    let body = format!(
+        "echo run >> {project}/runs\nwhile [ ! -e {project}/gate ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answer.yaml \"$@\"",
+        project = world.project().display(),
+        uwf = crate::world::binary().display(),
+    );
+    let agent = world.script("agent.sh", &body);
+    world.agent(agent.to_str().unwrap(), &[]);
+}
+
+fn runs(world: &World) -> usize {
+    std::fs::read_to_string(world.project().join("runs"))
+        .unwrap_or_default()
+        .lines()
+        .count()
+}
+
+fn kill_hard(pid: u32) {
+    let killed = Command::new("kill")
+        .args(["-9", &pid.to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+}
+
+#[test]
+fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world);
+    let thread = world.start("one");
+    let mut engine = world.spawn(&["thread", "step", &thread]);
+    wait_until("the agent runs", || runs(&world) == 1);
+    kill_hard(engine.id());
+    engine.wait().unwrap();
+
+    // The agent goes on without its engine, and the thread is busy for as long as it does.
+    world.step(&thread).exits(5).says("busy");
+    assert_eq!(world.show(&thread)["status"], json!("running"));
+    world.write("gate", "");
+    let pending = world.root().join("runs").join(&thread).join("pending.json");
+    wait_until("the agent has finished", || pending.exists());
+    wait_until("the thread is free", || {
+        world.show(&thread)["status"] != json!("running")
+    });
+
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(
+        (&report["adopted"], &report["done"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(runs(&world), 1);
+    assert!(!pending.exists());
+    world.uwf(&["cas", "verify"]).exits(0);
+}
+
+#[test]
+fn a_step_whose_agent_was_killed_runs_again() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world);
+    let thread = world.start("one");
+    let engine = world.spawn(&["thread", "step", &thread]);
+    wait_until("the agent runs", || {
+        world.show(&thread)["running"]["agentPid"].is_u64()
+    });
+    let agent = world.show(&thread)["running"]["agentPid"].as_u64().unwrap();
+    kill_hard(u32::try_from(agent).unwrap());
+    assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(3));
+    let shown = world.show(&thread);
+    assert_eq!(shown["status"], json!("failed"));
+    assert_eq!(shown["attempts"].as_array().unwrap().len(), 1);
+    world.write("gate", "");
+    assert_eq!(world.step(&thread).exits(0).json()["done"], json!(true));
+    assert_eq!(runs(&world), 2);
+}
+
+#[test]
+fn an_interrupt_ends_the_agent_and_its_children_and_keeps_the_thread() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let world = World::new();
+        world.put(ONE_STEP);
+        let body = format!(
+            "sleep 1000 & echo $! > {0}/child\nwait",
+            world.project().display()
+        );
+        let agent = world.script("agent.sh", &body);
+        world.agent(agent.to_str().unwrap(), &[]);
+        let thread = world.start("one");
+        let engine = world.spawn(&["thread", "step", &thread]);
+        let child = world.project().join("child");
+        wait_until("the agent has a child", || {
+            std::fs::read_to_string(&child).is_ok_and(|text| text.ends_with('\n'))
+        });
+        let sent = Command::new("kill")
+            .arg(format!("-{signal}"))
+            .arg(engine.id().to_string())
+            .status();
+        assert!(sent.unwrap().success());
+        assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(code));
+        let pid = std::fs::read_to_string(&child).unwrap();
+        wait_until("the agent's child is gone", || !is_running(pid.trim()));
+        assert_eq!(world.show(&thread)["status"], json!("idle"));
+    }
+}
+
+fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .next();
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+#[test]
+fn everything_but_the_three_files_of_state_can_be_deleted() {
+    let world = World::new();
+    world.put(crate::world::REVIEW);
+    world.mock(
+        "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: approved, summary: s }\n",
+    );
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    let before = world.show(&thread)["head"].clone();
+    for folder in ["runs", "locks", "logs", "cas/_index"] {
+        std::fs::remove_dir_all(world.root().join(folder)).unwrap();
+    }
+    assert_eq!(world.show(&thread)["head"], before);
+    assert_eq!(world.step(&thread).exits(0).json()["done"], json!(true));
+}
+
+#[test]
+fn a_killed_step_leaves_no_half_written_state_behind() {
+    // The engine is killed at many points of its short life; whatever it had done, the thread goes on.
+    let world = World::new();
+    world.put(crate::world::REVIEW);
+    world.mock(
+        "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: rejected, reason: r }\n",
+    );
+    let thread = world.start("review");
+    for delay_us in (0..6_000).step_by(150) {
+        let mut engine = world.spawn(&["thread", "step", &thread]);
+        std::thread::sleep(std::time::Duration::from_micros(delay_us));
+        // It may have ended already; then there is nothing to kill.
+        let _ = engine.kill();
+        engine.wait().unwrap();
+        wait_until("the thread is free", || {
+            world.show(&thread)["status"] != json!("running")
+        });
+    }
+    world.step(&thread).exits(0);
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    let steps = steps["steps"].as_array().unwrap();
+    let roles: Vec<_> = steps[1..]
+        .iter()
+        .map(|step| step["role"].as_str().unwrap())
+        .collect();
+    for (index, role) in roles.iter().enumerate() {
+        assert_eq!(
+            *role,
+            ["writer", "reviewer"][index % 2],
+            "step {index} of {roles:?}"
+        );
+    }
+    world.uwf(&["cas", "verify"]).exits(0);
+}

@@ -1,0 +1,131 @@
+//! Two processes cannot run one thread, and many threads do not lose each other's steps.
+
+use std::process::Child;
+
+use serde_json::json;
+
+use crate::world::{ONE_STEP, REVIEW, World, wait_until};
+
+const SLOW: &str = "roles:\n  writer:\n    - output: { note: n }\n      sleepMs: 1500\n";
+
+#[test]
+fn of_two_steps_on_one_thread_one_runs_and_the_other_is_told_at_once() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock(SLOW);
+    let thread = world.start("one");
+    let first = world.spawn(&["thread", "step", &thread]);
+    wait_until("the first runs", || {
+        world.show(&thread)["status"] == json!("running")
+    });
+    let begun = std::time::Instant::now();
+    world.step(&thread).exits(5).says("busy").says("writer");
+    assert!(begun.elapsed().as_millis() < 1000, "the loser waited");
+    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(0));
+    world.step(&thread).exits(7);
+}
+
+#[test]
+fn of_twenty_steps_at_once_exactly_one_runs() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock(SLOW);
+    let thread = world.start("one");
+    let all: Vec<Child> = (0..20)
+        .map(|_| world.spawn(&["thread", "step", &thread]))
+        .collect();
+    let mut codes: Vec<i32> = all
+        .into_iter()
+        .map(|child| child.wait_with_output().unwrap().status.code().unwrap())
+        .collect();
+    codes.sort_unstable();
+    assert_eq!(codes[0], 0);
+    assert!(codes[1..].iter().all(|code| *code == 5), "{codes:?}");
+}
+
+#[test]
+fn twenty_threads_from_twenty_shells_lose_nothing() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock(
+        "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: rejected, reason: r }\n    - output: { $status: ask, question: q }\n",
+    );
+    let threads: Vec<String> = (0..20).map(|_| world.start("review")).collect();
+    let shells: Vec<Child> = threads
+        .iter()
+        .map(|thread| world.spawn(&["thread", "step", thread, "-c", "9"]))
+        .collect();
+    for shell in shells {
+        let output = shell.wait_with_output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let heads = world.state("threads.yaml");
+    assert_eq!(heads.lines().count(), 20);
+    for thread in &threads {
+        let shown = world.show(thread);
+        assert_eq!(shown["status"], json!("suspended"));
+        let head = shown["head"].as_str().unwrap();
+        assert!(heads.contains(&format!("{thread}: {head}")), "{heads}");
+        let steps = world.uwf(&["thread", "steps", thread]).json();
+        assert_eq!(steps["steps"].as_array().unwrap().len(), 5);
+    }
+    world.uwf(&["cas", "verify"]).exits(0);
+}
+
+#[test]
+fn a_thread_killed_during_a_step_stays_killed() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = format!(
+        "echo $$ > {0}/pid\nexec sleep 1000",
+        world.project().display()
+    );
+    let agent = world.script("agent.sh", &body);
+    world.agent(agent.to_str().unwrap(), &[]);
+    let thread = world.start("one");
+    let step = world.spawn(&["thread", "step", &thread]);
+    wait_until("the agent runs", || {
+        world.show(&thread)["running"]["agentPid"].is_u64()
+    });
+    let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
+    assert_eq!(killed["agentEnded"], json!(true));
+    assert_ne!(step.wait_with_output().unwrap().status.code(), Some(0));
+    assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+    assert_eq!(world.state("threads.yaml").trim(), "");
+    world.step(&thread).exits(7);
+}
+
+#[test]
+fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    // This agent does not let itself be ended by TERM and finishes its step after the kill.
+    world.write(
+        "answer.yaml",
+        "roles:\n  writer:\n    - output: { note: n }\n",
+    );
+    let body = format!(
+        "trap '' TERM\necho ready > {project}/ready\nsleep 1\nexec {uwf} agent mock {project}/answer.yaml \"$@\"",
+        project = world.project().display(),
+        uwf = crate::world::binary().display(),
+    );
+    let agent = world.script("agent.sh", &body);
+    world.agent(agent.to_str().unwrap(), &[]);
+    let thread = world.start("one");
+    let step = world.spawn(&["thread", "step", &thread]);
+    wait_until("the agent ignores TERM", || {
+        world.project().join("ready").exists()
+    });
+    wait_until("the agent is on record", || {
+        world.show(&thread)["running"]["agentPid"].is_u64()
+    });
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    assert_eq!(step.wait_with_output().unwrap().status.code(), Some(5));
+    assert_eq!(world.state("threads.yaml").trim(), "");
+    assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+}
