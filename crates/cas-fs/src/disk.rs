@@ -1,7 +1,7 @@
 //! The files of the store: where nodes lie, and how one is read and written. What is in them is not known here.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder, File, ReadDir};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const NESTED: &str = "nodes";
 /// How many files are open at once, at most.
 pub(crate) const OPEN_FILES: usize = 64;
 /// How many threads wait for the disk at once.
-const SYNC_THREADS: usize = 8;
+const SYNC_THREADS: usize = 32;
 
 /// The content of a file and where it was found.
 #[derive(Debug)]
@@ -91,17 +91,21 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<CasRef>, StoreError> {
 
 /// Returns the names in the directory, in no order; none if there is no directory.
 pub(crate) fn names(dir: &Path) -> Result<Vec<String>, StoreError> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(io("list", dir)(error)),
-    };
     let mut names = Vec::new();
-    for entry in entries {
+    for entry in open_dir(dir)?.into_iter().flatten() {
         let entry = entry.map_err(io("list", dir))?;
         names.extend(entry.file_name().into_string());
     }
     Ok(names)
+}
+
+/// Opens the directory for listing, if there is one.
+pub(crate) fn open_dir(dir: &Path) -> Result<Option<ReadDir>, StoreError> {
+    match fs::read_dir(dir) {
+        Ok(entries) => Ok(Some(entries)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io("list", dir)(error)),
+    }
 }
 
 /// Makes the directory and those above it, for the owner alone, and makes sure that they stay.

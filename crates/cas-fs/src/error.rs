@@ -1,5 +1,6 @@
 //! What can go wrong with a store, by what the caller can do about it.
 
+use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use uwf_protocol::ids::CasRef;
 use crate::cbor::{DecodeError, EncodeError};
 use crate::schema::{SchemaError, Violation};
 
-/// Says why the store could not do what it was asked to do.
+/// Says why the store could not do what it was asked to do; the sources of an error say more.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No node has this hash.
@@ -47,10 +48,10 @@ pub enum StoreError {
         violations: Vec<Violation>,
     },
     /// The schema that was to be stored is none.
-    #[error("this is not a schema that the store accepts: {0}")]
+    #[error("this is not a schema that the store accepts")]
     NotASchema(#[from] SchemaError),
     /// The node that was to type a payload is no usable schema.
-    #[error("node `{hash}` cannot be used as a schema: {source}")]
+    #[error("node `{hash}` cannot be used as a schema")]
     UnusableSchema {
         /// The hash of the node.
         hash: CasRef,
@@ -58,10 +59,10 @@ pub enum StoreError {
         source: SchemaError,
     },
     /// The payload has no encoding.
-    #[error("the payload cannot be stored: {0}")]
+    #[error("the payload cannot be stored")]
     Encode(#[from] EncodeError),
     /// The filesystem refused.
-    #[error("could not {action} `{}`: {source}", path.display())]
+    #[error("could not {action} `{}`", path.display())]
     Io {
         /// What was tried, as a verb phrase that the path completes.
         action: &'static str,
@@ -94,6 +95,18 @@ pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) ->
         path,
         source,
     }
+}
+
+/// Returns an error with its sources as one line.
+pub(crate) fn with_sources(error: &StoreError) -> String {
+    let mut line = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        line.push_str(": ");
+        line.push_str(&error.to_string());
+        source = error.source();
+    }
+    line
 }
 
 /// Returns the violations as one line.

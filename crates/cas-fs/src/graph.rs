@@ -1,8 +1,8 @@
 //! References between nodes: what a node refers to, and what can be reached from it.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{HashSet, VecDeque};
 
-use serde_json::Value;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
 
@@ -23,7 +23,7 @@ pub(crate) fn refs(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, StoreErro
 
 /// Returns what can be reached from a node, breadth-first.
 pub(crate) fn walk(store: &Store, root: CasRef) -> Result<Vec<CasRef>, StoreError> {
-    let mut schemas: HashMap<CasRef, Option<Value>> = HashMap::new();
+    let mut schemas: HashMap<CasRef, Option<Node>> = HashMap::new();
     let mut queue = VecDeque::from([root]);
     let mut seen = HashSet::from([root]);
     let mut found = Vec::new();
@@ -35,14 +35,14 @@ pub(crate) fn walk(store: &Store, root: CasRef) -> Result<Vec<CasRef>, StoreErro
         if is_schema(hash, &node) {
             continue;
         }
-        if !schemas.contains_key(&node.type_hash) {
-            let schema = store.find(node.type_hash)?.map(|schema| schema.payload);
-            schemas.insert(node.type_hash, schema);
-        }
-        let Some(Some(schema)) = schemas.get(&node.type_hash) else {
+        let schema = match schemas.entry(node.type_hash) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(store.find(node.type_hash)?),
+        };
+        let Some(schema) = schema else {
             continue;
         };
-        let refs = schema::refs_in(schema, &node.payload);
+        let refs = schema::refs_in(&schema.payload, &node.payload);
         queue.extend(refs.into_iter().filter(|hash| seen.insert(*hash)));
     }
     Ok(found)

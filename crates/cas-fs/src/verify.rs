@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
 
-use crate::error::{StoreError, listed};
+use crate::disk;
+use crate::error::{StoreError, listed, with_sources};
 use crate::node::Node;
 use crate::schema::{self, Validator};
 use crate::store::Store;
@@ -40,9 +41,7 @@ pub enum Verdict {
 
 /// Checks each of the nodes.
 pub(crate) fn verify(store: &Store, hashes: &[CasRef]) -> Result<Vec<Verified>, StoreError> {
-    if !hashes.is_empty() {
-        store.all()?;
-    }
+    disk::open_dir(store.dir())?;
     let mut verifier = Verifier {
         store,
         validators: HashMap::new(),
@@ -73,7 +72,7 @@ impl Verifier<'_> {
                 reason: reason.to_string(),
             },
             Err(error) => Verdict::Corrupted {
-                reason: error.to_string(),
+                reason: with_sources(&error),
             },
         }
     }
@@ -98,6 +97,6 @@ impl Verifier<'_> {
 fn validator(store: &Store, type_hash: CasRef) -> Result<Validator, String> {
     store.validator(type_hash).map_err(|error| match error {
         StoreError::NotFound { hash } => format!("its schema `{hash}` is not in the store"),
-        other => format!("its schema is of no use: {other}"),
+        other => format!("its schema is of no use: {}", with_sources(&other)),
     })
 }

@@ -8,9 +8,9 @@ use super::check::{SchemaError, kind_of};
 use super::explain::explain;
 use super::{REF_FORMAT, Violation};
 
-/// How often a pattern may go back before it counts as not matching; keeps hostile patterns below a
-/// millisecond or so.
-const BACKTRACK_LIMIT: usize = 20_000;
+/// How many steps back a pattern may take on one text. Harmless patterns need a few for each character; a
+/// hostile one ends after some tens of milliseconds.
+const BACKTRACK_LIMIT: usize = 1_000_000;
 /// How many bytes a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
 /// How many violations are listed at most.

@@ -1,0 +1,76 @@
+//! What several test files need: fixtures and throw-away stores.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::CasRef;
+
+/// A time to store nodes at.
+pub(crate) const NOW: i64 = 1_780_416_525_000;
+
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures")).join(name)
+}
+
+pub(crate) fn fixture_text(name: &str) -> String {
+    fs::read_to_string(fixture(name)).unwrap()
+}
+
+/// The values of a file with one JSON value a line.
+pub(crate) fn fixture_lines(name: &str) -> Vec<Value> {
+    let text = fixture_text(name);
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+pub(crate) fn hash(digits: &str) -> CasRef {
+    digits.parse().unwrap()
+}
+
+/// A new store with its first nodes; it goes with the directory.
+pub(crate) fn store() -> (TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(dir.path().join("cas"));
+    store.create(NOW).unwrap();
+    (dir, store)
+}
+
+/// A copy of the store that the reference program wrote.
+pub(crate) fn reference_store() -> (TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let from = fixture("store/cas");
+    for folder in ["", "_index"] {
+        fs::create_dir_all(dir.path().join(folder)).unwrap();
+        for entry in fs::read_dir(from.join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_file() {
+                fs::copy(
+                    entry.path(),
+                    dir.path().join(folder).join(entry.file_name()),
+                )
+                .unwrap();
+            }
+        }
+    }
+    let store = Store::open(dir.path());
+    (dir, store)
+}
+
+/// The file of a node.
+pub(crate) fn file(store: &Store, hash: CasRef) -> PathBuf {
+    store.dir().join(format!("{hash}.bin"))
+}
+
+/// The names in a directory, sorted.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
