@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::run::{Attempt, KitFailure};
+use uwf_protocol::run::{Attempt, KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir};
 
@@ -66,15 +66,32 @@ pub fn perform(
     env: &Env,
 ) -> Result<Finished, Failure> {
     let root = Root::resolve(None, env).map_err(KitError::from)?;
-    let store = Store::open(root.cas_dir(env));
     let run = root.run(call.thread);
-    let context = context::read(call, env, &root, &store, &run)?;
+    let result = play(adapter, call, env, &root, &run);
+    if let Err(Failure::Kit(error)) = &result
+        && run.path().is_dir()
+    {
+        leave_word(&run, Phase::Agent, error, &Conversation::default(), None);
+    }
+    result
+}
+
+fn play(
+    adapter: &mut dyn Adapter,
+    call: &AgentCall,
+    env: &Env,
+    root: &Root,
+    run: &RunDir,
+) -> Result<Finished, Failure> {
+    let store = Store::open(root.cas_dir(env));
+    let context = context::read(call, env, root, &store, run)?;
     run.create().map_err(KitError::from)?;
     let agent = adapter.label();
-    let task = task(call, env, &store, &run, &context, &agent)?;
-    let opening = match adapter.can_resume() {
-        true => opening(&run, call, &context, &agent),
-        false => Opening::Prompt,
+    let task = task(call, env, &store, run, &context, &agent)?;
+    let opening = if adapter.can_resume() {
+        opening(run, call, &context, &agent)
+    } else {
+        Opening::Prompt
     };
     let started_at_ms = env.now_ms();
     let mut conversation = Conversation::default();
@@ -82,8 +99,8 @@ pub fn perform(
     if let Some(session) = &conversation.session_id
         && task.session.as_ref() != Some(session)
     {
-        run.remember_session(&call.role, &agent, session)
-            .map_err(KitError::from)?;
+        // Not remembering costs the next visit its memory; failing here would cost this step.
+        let _ = run.remember_session(&call.role, &agent, session);
     }
     match result {
         Ok((extracted, extraction)) => {
@@ -99,10 +116,10 @@ pub fn perform(
                 started_at_ms,
                 completed_at_ms,
             };
-            Ok(persist::write(&store, &run, &context, work)?)
+            Ok(persist::write(&store, run, &context, work)?)
         }
         Err(source) => {
-            let raw = keep_failure(&store, &run, &conversation, &source, env.now_ms());
+            let raw = keep_failure(&store, run, &conversation, &source, env.now_ms());
             Err(Failure::Unfinished {
                 agent,
                 role: call.role.clone(),
@@ -167,7 +184,8 @@ fn opening(run: &RunDir, call: &AgentCall, context: &Context, agent: &str) -> Op
     }
 }
 
-/// Leaves word for the engine. It is best effort: the exit code says already that the call failed.
+/// Keeps the last answer and leaves word for the engine. Both are best effort: the exit code says already
+/// that the call failed.
 fn keep_failure(
     store: &Store,
     run: &RunDir,
@@ -181,15 +199,24 @@ fn keep_failure(
             .put_volatile(schemas::TEXT, &answer.into(), now_ms)
             .ok()
     });
-    let failure = KitFailure {
-        phase: source.phase(),
-        error: source.to_string(),
+    leave_word(run, source.phase(), source, conversation, raw);
+    raw
+}
+
+fn leave_word(
+    run: &RunDir,
+    phase: Phase,
+    error: &dyn Error,
+    conversation: &Conversation,
+    raw: Option<CasRef>,
+) {
+    let _ = run.write_failure(&KitFailure {
+        phase,
+        error: error.to_string(),
         session_id: conversation.session_id.clone(),
         usage: conversation.usage.clone(),
         raw,
-    };
-    let _ = run.write_failure(&failure);
-    raw
+    });
 }
 
 impl Failure {

@@ -112,7 +112,9 @@ impl RoleSchema {
 fn at_line(error: &serde_saphyr::Error, first_line: usize) -> Rejected {
     let mut options = RenderOptions::new(&UserMessageFormatter);
     options.line_offset = first_line as u64 - 1;
-    Rejected::Yaml(error.render_with_options(options))
+    let message = error.render_with_options(options);
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    Rejected::Yaml(message.to_owned())
 }
 
 /// Returns the output of an answer that wants to suspend its thread: the status, and the reason if it has one.

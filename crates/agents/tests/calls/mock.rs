@@ -233,6 +233,18 @@ fn any_role_may_suspend() {
 fn what_cannot_be_played_fails_without_a_step() {
     let world = scripted(PLAIN);
     assert_eq!(world.call("mock", &["script.yaml"], "nobody"), 1);
+    assert_eq!(
+        world.run_dir().read_failure(),
+        None,
+        "what does not exist leaves no folder"
+    );
+    world.run_dir().create().unwrap();
+    let failure = world.fail("mock", &["script.yaml"], "nobody");
+    assert!(
+        failure.error.contains("no role `nobody`"),
+        "{}",
+        failure.error
+    );
     assert_eq!(world.call("mock", &["missing.yaml"], "writer"), 1);
     assert_eq!(world.run_dir().read_failure().unwrap().phase, Phase::Spawn);
     assert_eq!(world.call("mock", &[], "writer"), 2);
