@@ -1,6 +1,7 @@
 //! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, env};
@@ -18,6 +19,10 @@ use crate::process::{self, Ending, Launch};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, tags};
+
+/// How often, and how far apart, a held lock is tried.
+const LOCK_TRIES: u32 = 4;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]
@@ -67,16 +72,26 @@ pub(crate) fn with_thread_locked<T>(
         thread::find(engine, id)?;
         run.create()?;
     }
-    let Some(lock) = ThreadLock::try_acquire(&run)? else {
-        return Err(EngineError::Busy {
-            thread: id,
-            holder: run.read_holder().map(Box::new),
-        });
-    };
+    let lock = acquire(id, &run)?;
     lock.inherit_on_exec()?;
     let result = operate(&run);
     lock.release()?;
     result
+}
+
+/// Takes the thread's lock or says who holds it. A view may hold it for an instant to see whether it is free:
+/// that is no reason to send anybody away.
+fn acquire(id: ThreadId, run: &RunDir) -> Result<ThreadLock, EngineError> {
+    for _ in 0..LOCK_TRIES {
+        if let Some(lock) = ThreadLock::try_acquire(run)? {
+            return Ok(lock);
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    Err(EngineError::Busy {
+        thread: id,
+        holder: run.read_holder().map(Box::new),
+    })
 }
 
 /// Takes in a step that an agent finished after its engine had died, if there is one.
@@ -98,7 +113,11 @@ fn adopt(
         .ok()
         .and_then(|node| answer::check(&engine.store, &thread, &node.role, pending.step).ok());
     let Some(step) = step else {
-        engine.log(&thread, tags::PENDING_REFUSED, &format!("step={}", pending.step));
+        engine.log(
+            &thread,
+            tags::PENDING_REFUSED,
+            &format!("step={}", pending.step),
+        );
         run.clear_pending()?;
         return Ok(None);
     };
@@ -113,7 +132,10 @@ fn archive(engine: &Engine, thread: Thread) -> Result<StepReport, EngineError> {
     let record = completed(&thread, engine.env.now_ms());
     match State::new(&engine.root).archive(&record)? {
         Archived::Done => {
-            let committed = Committed { thread, route: Ok(Route::End) };
+            let committed = Committed {
+                thread,
+                route: Ok(Route::End),
+            };
             Ok(report(engine, committed, Taken::Nothing))
         }
         Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
@@ -133,8 +155,12 @@ pub(crate) fn play(
 ) -> Result<StepReport, EngineError> {
     let role = &assignment.role;
     engine.log(&thread, tags::ROUTED, &format!("role={role}"));
-    let agent =
-        agent_command::resolve(engine, options.agent.as_deref(), &thread.workflow.name, role)?;
+    let agent = agent_command::resolve(
+        engine,
+        options.agent.as_deref(),
+        &thread.workflow.name,
+        role,
+    )?;
     let cwd = working_directory(engine, &thread, assignment)?;
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     let attempted = Attempted {
@@ -144,7 +170,11 @@ pub(crate) fn play(
         started_at_ms: engine.env.now_ms(),
     };
     run.clear_failure()?;
-    engine.log(&thread, tags::AGENT_STARTED, &format!("agent={} role={role}", agent.label));
+    engine.log(
+        &thread,
+        tags::AGENT_STARTED,
+        &format!("agent={} role={role}", agent.label),
+    );
     let ending = launch(engine, run, &thread, assignment, &agent, cwd);
     run.clear_holder()?;
     let ending = match ending {
@@ -181,7 +211,9 @@ fn finished_step(
     thread: &Thread,
     ending: &Ending,
 ) -> Result<Result<(CasRef, Written), failure::Problem>, EngineError> {
-    let pending = run.read_pending()?.filter(|pending| pending.head == thread.head);
+    let pending = run
+        .read_pending()?
+        .filter(|pending| pending.head == thread.head);
     Ok(match (pending, ending) {
         (Some(pending), Ending::Exited(status)) if status.success() => {
             Ok((pending.step, Written::Durably))
@@ -219,19 +251,22 @@ fn launch(
         limits: agent.limits,
         output: engine.agent_output,
     };
-    let started = |pid: u32| -> Result<(), LaunchError> {
-        let Some(own) = process_identity(std::process::id()) else {
+    // The record names us before the agent exists and the agent once it does: at no time is the thread held
+    // without somebody to name.
+    let record = |agent: Option<u32>| -> Result<(), LaunchError> {
+        let Some(engine_process) = process_identity(engine.env.process_id()) else {
             return Ok(());
         };
         run.write_holder(&Holder {
-            engine: own,
-            agent: process_identity(pid),
+            engine: engine_process,
+            agent: agent.and_then(process_identity),
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
         })
         .map_err(|error| LaunchError::Engine(error.into()))
     };
-    process::run(&launch, started)
+    record(None)?;
+    process::run(&launch, |pid| record(Some(pid)))
 }
 
 /// Why an agent could not be started and watched.
@@ -262,7 +297,9 @@ fn call_arguments(
         AgentProtocol::Positional => vec![thread, role],
         AgentProtocol::Named => {
             let prompt = assignment.prompt.clone();
-            ["--thread", &thread, "--role", &role, "--prompt", &prompt].map(str::to_owned).to_vec()
+            ["--thread", &thread, "--role", &role, "--prompt", &prompt]
+                .map(str::to_owned)
+                .to_vec()
         }
     }
 }
@@ -277,7 +314,9 @@ fn environment(
     let mut variables = load_dotenv(&engine.root)?;
     variables.retain(|(name, _)| engine.env.var(name).is_none());
     let prompt = serde_json::Value::String(assignment.prompt.clone());
-    let prompt_ref = engine.store.put_volatile(schemas::TEXT, &prompt, engine.env.now_ms())?;
+    let prompt_ref = engine
+        .store
+        .put_volatile(schemas::TEXT, &prompt, engine.env.now_ms())?;
     let inline = match assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT {
         true => assignment.prompt.clone(),
         false => String::new(),
@@ -305,7 +344,11 @@ fn working_directory(
     let Some(given) = given.filter(|given| !given.is_empty()) else {
         return Ok(engine.env.cwd().to_owned());
     };
-    let base = thread.start.cwd.as_ref().map_or(engine.env.cwd(), std::path::Path::new);
+    let base = thread
+        .start
+        .cwd
+        .as_ref()
+        .map_or(engine.env.cwd(), std::path::Path::new);
     let directory = base.join(given);
     if !directory.is_dir() {
         return Err(EngineError::NoDirectory(directory.display().to_string()));
@@ -321,4 +364,3 @@ fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
     }
     StepReport::new(&thread, &route, taken)
 }
-
