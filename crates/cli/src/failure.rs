@@ -6,6 +6,8 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::IdError;
 use uwf_storage::StorageError;
 
+use crate::text::printable;
+
 /// Why a command failed.
 pub(crate) struct Failure {
     /// The exit code.
@@ -29,6 +31,14 @@ impl Failure {
         }
     }
 
+    /// Returns a failure of the command line.
+    pub(crate) fn usage(what: impl Into<String>) -> Self {
+        Self {
+            exit: Exit::Usage,
+            ..Self::request(what)
+        }
+    }
+
     /// Adds what to type next.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -45,12 +55,12 @@ impl Failure {
 
     /// Writes the parts to stderr, each under its own name.
     pub(crate) fn print(&self) {
-        eprintln!("error: {}", self.what);
+        say("error", &self.what);
         for cause in &self.causes {
-            eprintln!("cause: {}", cause.trim_end());
+            say("cause", cause);
         }
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            say("hint", hint);
         }
     }
 
@@ -104,6 +114,16 @@ impl From<IdError> for Failure {
     fn from(error: IdError) -> Self {
         Self::request(error.to_string())
     }
+}
+
+/// Says on stderr what does not stop the command.
+pub(crate) fn warn(text: &str) {
+    say("warning", text);
+}
+
+/// Writes a line to stderr. What agents wrote may be in it, so the terminal gets no control characters.
+fn say(kind: &str, text: &str) {
+    eprintln!("{kind}: {}", printable(text.trim_end()));
 }
 
 fn last_lines(text: &str, count: usize) -> String {

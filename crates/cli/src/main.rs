@@ -44,8 +44,8 @@ fn main() -> ExitCode {
 
 /// Runs one command and returns its exit code.
 fn run(cli: Cli, env: Env) -> u8 {
-    let format = Format::choose(cli.global.format, &env);
-    let result = Context::new(&cli.global, format, env)
+    let result = Format::choose(cli.global.format, &env)
+        .and_then(|format| Context::new(&cli.global, format, env))
         .and_then(|context| commands::run(&context, cli.command));
     match result {
         Ok(exit) => exit.code(),

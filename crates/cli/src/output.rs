@@ -8,6 +8,7 @@ use serde_json::Value;
 use uwf_storage::Env;
 
 use crate::failure::Failure;
+use crate::text::printable;
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -23,18 +24,17 @@ pub(crate) enum Format {
 impl Format {
     /// Returns the format that was asked for: by flag, by `UWF_FORMAT`, else text on a terminal and JSON
     /// elsewhere.
-    pub(crate) fn choose(flag: Option<Self>, env: &Env) -> Self {
-        let of_env = || {
-            env.var("UWF_FORMAT")
-                .and_then(|name| Self::from_str(name, true).ok())
-        };
-        flag.or_else(of_env).unwrap_or_else(|| {
-            if std::io::stdout().is_terminal() {
-                Self::Text
-            } else {
-                Self::Json
-            }
-        })
+    pub(crate) fn choose(flag: Option<Self>, env: &Env) -> Result<Self, Failure> {
+        let of_env = env.var("UWF_FORMAT").filter(|name| !name.is_empty());
+        match (flag, of_env) {
+            (Some(format), _) => Ok(format),
+            (None, Some(name)) => Self::from_str(name, true).map_err(|_| {
+                Failure::usage(format!("`{name}` in `UWF_FORMAT` is not a format"))
+                    .hint("formats are json, yaml and text")
+            }),
+            (None, None) if std::io::stdout().is_terminal() => Ok(Self::Text),
+            (None, None) => Ok(Self::Json),
+        }
     }
 }
 
@@ -47,7 +47,10 @@ pub(crate) trait Show: Serialize {
 /// Prints a result.
 pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Text => write(&result.text()),
+        Format::Text => match result.text() {
+            text if text.is_empty() => Ok(()),
+            text => write(&printable(&text)),
+        },
         Format::Json => write(&serde_json::to_string(result).map_err(unprintable)?),
         Format::Yaml => {
             let value = serde_json::to_value(result).map_err(unprintable)?;
@@ -60,6 +63,16 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
 pub(crate) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(value).map_err(unprintable)?;
     Ok(text.trim_end().to_owned())
+}
+
+/// Writes a document to stdout: byte for byte to a program, and to a terminal without what it would obey.
+pub(crate) fn write_document(document: &str) -> Result<(), Failure> {
+    let document = document.trim_end();
+    if std::io::stdout().is_terminal() {
+        write(&printable(document))
+    } else {
+        write(document)
+    }
 }
 
 /// Writes text and a line break to stdout.

@@ -6,7 +6,7 @@ use uwf_storage::log::{self, Day, LogFilter};
 
 use crate::args::LogCommand;
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::output::print;
 use crate::text::DeletedView;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, command: LogCommand) -> Result<Exit, Failur
                 },
             )?;
             for line in &found.damaged {
-                eprintln!("warning: {line}");
+                warn(&line.to_string());
             }
             print(&found.entries, context.format)?;
         }

@@ -6,7 +6,7 @@ use uwf_protocol::exit::Exit;
 use crate::args::{ForkArgs, StepCommand, StepReadArgs};
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::output::{print, write, yaml};
+use crate::output::{print, write, write_document, yaml};
 use crate::text::{DetailView, ForkedView};
 
 pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
@@ -48,7 +48,7 @@ fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
             &StepReadOptions { quota: args.quota },
         )?
     };
-    write(document.trim_end())?;
+    write_document(&document)?;
     Ok(Exit::Done)
 }
 

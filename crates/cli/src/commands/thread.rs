@@ -10,9 +10,9 @@ use uwf_util::{suggest, time};
 
 use crate::args::{ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
 use crate::commands::{Context, step};
-use crate::failure::Failure;
-use crate::output::{print, write};
-use crate::text::{KilledView, StartedView};
+use crate::failure::{Failure, warn};
+use crate::output::{print, write_document};
+use crate::text::{KilledView, StartedView, ThreadsView};
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
     match command {
@@ -59,7 +59,9 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
 
 fn print_report(context: &Context, report: &StepReport) -> Result<(), Failure> {
     if let Some(reason) = &report.blocked_reason {
-        eprintln!("warning: the step is recorded, but the graph gives no next step: {reason}");
+        warn(&format!(
+            "the step is recorded, but the graph gives no next step: {reason}"
+        ));
     }
     print(report, context.format)
 }
@@ -74,9 +76,13 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let filter = filter(&context.engine, args)?;
     let listed = uwf_engine::list(&context.engine, &filter)?;
     for warning in &listed.warnings {
-        eprintln!("warning: {warning}");
+        warn(warning);
     }
-    print(&listed.threads, context.format)?;
+    let threads = ThreadsView {
+        threads: listed.threads,
+        now_ms: context.engine.env.now_ms(),
+    };
+    print(&threads, context.format)?;
     Ok(Exit::Done)
 }
 
@@ -136,7 +142,7 @@ fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
         start: args.start,
     };
     let document = uwf_engine::read_thread(&context.engine, args.thread.parse()?, &options)?;
-    write(document.trim_end())?;
+    write_document(&document)?;
     Ok(Exit::Done)
 }
 

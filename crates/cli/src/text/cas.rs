@@ -107,7 +107,7 @@ pub(crate) struct ReindexedView {
 
 impl Show for ReindexedView {
     fn text(&self) -> String {
-        format!("the type index is new and lists {} nodes", self.nodes)
+        format!("the type index is made again; nodes: {}", self.nodes)
     }
 }
 
@@ -159,11 +159,14 @@ impl Show for VerifiedView {
             .iter()
             .map(|problem| format!("{} {}: {}", problem.hash, problem.verdict, problem.reason))
             .collect();
-        lines.push(format!(
-            "{} nodes checked, {} not in order",
-            self.checked,
-            self.problems.len()
-        ));
+        let nodes = match self.checked {
+            1 => "1 node".to_owned(),
+            checked => format!("{checked} nodes"),
+        };
+        lines.push(match self.problems.len() {
+            0 => format!("{nodes} checked, all in order"),
+            problems => format!("{nodes} checked, {problems} not in order"),
+        });
         lines.join("\n")
     }
 }
@@ -183,6 +186,7 @@ impl SchemaItem {
         } else {
             word("title")
                 .or_else(|| word("description"))
+                .or_else(|| word("type").map(|kind| format!("({kind})")))
                 .unwrap_or_else(|| "(untitled)".to_owned())
         };
         Self { hash, title }
@@ -192,7 +196,7 @@ impl SchemaItem {
 impl Show for Vec<SchemaItem> {
     fn text(&self) -> String {
         let row = |item: &SchemaItem| vec![item.hash.to_string(), item.title.clone()];
-        table(&self.iter().map(row).collect::<Vec<_>>())
+        table(&["SCHEMA", "TITLE"], self.iter().map(row).collect())
     }
 }
 

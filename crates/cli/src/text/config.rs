@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_storage::log::LogFile;
+use uwf_util::size;
 
 use crate::output::Show;
 use crate::text::cas::document;
@@ -46,25 +47,28 @@ impl Show for SetView {
 
 impl Show for Vec<LogFile> {
     fn text(&self) -> String {
-        let row = |file: &LogFile| {
-            vec![
-                file.date.as_str().to_owned(),
-                file.size.to_string(),
-                file.name.clone(),
-            ]
-        };
-        table(&self.iter().map(row).collect::<Vec<_>>())
+        if self.is_empty() {
+            return "no log files".to_owned();
+        }
+        let row = |file: &LogFile| vec![file.date.to_string(), size::format(file.size)];
+        table(&["DAY (UTC)", "SIZE"], self.iter().map(row).collect())
     }
 }
 
 impl Show for Vec<Map<String, Value>> {
     fn text(&self) -> String {
+        if self.is_empty() {
+            return "no log lines".to_owned();
+        }
         let row = |line: &Map<String, Value>| {
             let value = |key: &str| line.get(key).and_then(Value::as_str);
             let of = |key: &str| value(key).unwrap_or("-").to_owned();
             vec![of("ts"), of("tag"), of("thread"), of("msg")]
         };
-        table(&self.iter().map(row).collect::<Vec<_>>())
+        table(
+            &["TIME", "TAG", "THREAD", "MESSAGE"],
+            self.iter().map(row).collect(),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod cas;
 mod config;
+mod printable;
 mod table;
 mod thread;
 mod workflow;
@@ -11,5 +12,6 @@ pub(crate) use cas::{
     VerifiedView,
 };
 pub(crate) use config::{ConfigView, DeletedView, SetView, ValueView};
-pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView};
+pub(crate) use printable::printable;
+pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView, ThreadsView};
 pub(crate) use workflow::{RegisteredView, ValidView};

@@ -3,15 +3,20 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{
-    Forked, Killed, Standing, Started, StepReport, StepsEntry, StepsView, ThreadItem, ThreadStatus,
-    ThreadView,
+    AttemptView, Forked, Killed, Standing, StartEntry, Started, StepEntry, StepReport, StepsEntry,
+    StepsView, ThreadItem, ThreadStatus, ThreadView,
 };
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::ExtractionMethod;
+use uwf_protocol::workflow::reserved;
 use uwf_util::time;
 
 use crate::output::Show;
 use crate::text::cas::document;
-use crate::text::table::table;
+use crate::text::table::{fields, shortened, table};
+
+/// How many characters a line shows of an answer's data, a task or an error.
+const DATA_SHOWN: usize = 100;
 
 /// A thread that was recorded.
 #[derive(Serialize)]
@@ -115,12 +120,25 @@ impl Show for DetailView {
 /// Says where a thread stands, in one line.
 fn standing(standing: &Standing) -> String {
     match (&standing.current_role, &standing.suspended_role) {
-        (Some(role), _) => format!("{}, next is {role}", standing.status.as_str()),
-        (None, Some(role)) => {
-            let message = standing.suspend_message.as_deref().unwrap_or_default();
-            format!("suspended, {role} asks: {message}")
+        (Some(role), _) if standing.status == ThreadStatus::Running => {
+            format!("running, {role} is at work")
         }
+        (Some(role), _) => format!("{}, next is {role}", standing.status.as_str()),
+        (None, Some(role)) => format!("suspended, {role} asks"),
         (None, None) => standing.status.as_str().to_owned(),
+    }
+}
+
+/// Returns what to type next, if something is to be done.
+fn next(thread: ThreadId, status: ThreadStatus) -> Option<String> {
+    match status {
+        ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
+        ThreadStatus::Suspended => Some(format!("uwf thread resume {thread} -p \"…\"")),
+        ThreadStatus::Running
+        | ThreadStatus::Blocked
+        | ThreadStatus::Completed
+        | ThreadStatus::Cancelled
+        | ThreadStatus::Corrupt => None,
     }
 }
 
@@ -140,90 +158,137 @@ impl Show for StepReport {
             }
             _ => "nothing to run".to_owned(),
         };
-        format!("{done}\n{}", standing(&self.standing))
+        let mut rows = vec![("step", done), ("thread", standing(&self.standing))];
+        if let Some(question) = &self.standing.suspend_message {
+            rows.push(("question", question.clone()));
+            rows.extend(next(self.thread, self.standing.status).map(|next| ("next", next)));
+        }
+        fields(&rows)
     }
 }
 
 impl Show for ThreadView {
     fn text(&self) -> String {
         let mut rows = vec![
-            row("thread", &self.thread),
-            row("workflow", &self.workflow),
-            row("head", &self.head),
-            row("steps", self.steps),
-            row("status", standing(&self.standing)),
+            ("thread", self.thread.to_string()),
+            ("workflow", self.workflow.to_string()),
+            ("head", self.head.to_string()),
+            ("steps", self.steps.to_string()),
+            ("status", standing(&self.standing)),
         ];
+        if let Some(running) = &self.running {
+            let since = time::format_utc(running.started_at_ms);
+            rows.push(("since", format!("{since} UTC")));
+        }
+        if let Some(question) = &self.standing.suspend_message {
+            rows.push(("question", question.clone()));
+        }
         if let Some(reason) = &self.blocked_reason {
-            rows.push(row("blocked", reason));
+            rows.push(("blocked", reason.clone()));
         }
         for attempt in &self.attempts {
-            rows.push(row(
-                "failed",
-                format!("{} by {}: {}", attempt.role, attempt.agent, attempt.error),
-            ));
+            let at = time::format_utc(attempt.ended_at_ms);
+            let (role, agent, error) = (&attempt.role, &attempt.agent, &attempt.error);
+            rows.push(("failed", format!("{at}  {role} by {agent}: {error}")));
         }
-        if let Some(hint) = &self.hint {
-            rows.push(row("hint", hint));
-        }
-        table(&rows)
+        rows.extend(next(self.thread, self.standing.status).map(|next| ("next", next)));
+        fields(&rows)
     }
 }
 
-fn row(name: &str, value: impl ToString) -> Vec<String> {
-    vec![name.to_owned(), value.to_string()]
+/// A list of threads.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct ThreadsView {
+    pub(crate) threads: Vec<ThreadItem>,
+    /// What time it is: the ids of some programs' threads can only be read with that.
+    #[serde(skip)]
+    pub(crate) now_ms: i64,
 }
 
-impl Show for Vec<ThreadItem> {
+impl Show for ThreadsView {
     fn text(&self) -> String {
-        if self.is_empty() {
-            return "no threads; `uwf thread start <workflow> -p \"…\"` makes one".to_owned();
+        if self.threads.is_empty() {
+            return "no threads; `--all` lists ended ones too, and `uwf thread start <workflow> -p \"…\"` makes one"
+                .to_owned();
         }
         let row = |item: &ThreadItem| {
-            let next = match (&item.current_role, item.status) {
-                (Some(role), _) => role.to_string(),
-                (None, ThreadStatus::Corrupt) => item.error.clone().unwrap_or_default(),
-                (None, _) => String::new(),
-            };
+            let started = item.thread.time_ms(self.now_ms).map(time::format_utc);
+            let workflow = item.workflow.map(|hash| hash.to_string());
             vec![
                 item.thread.to_string(),
+                started.unwrap_or_else(|| "-".to_owned()),
                 item.status.as_str().to_owned(),
-                next,
+                who_is_next(item),
+                workflow.or(item.error.clone()).unwrap_or_default(),
             ]
         };
-        table(&self.iter().map(row).collect::<Vec<_>>())
+        table(
+            &["THREAD", "STARTED (UTC)", "STATUS", "NEXT", "WORKFLOW"],
+            self.threads.iter().map(row).collect(),
+        )
+    }
+}
+
+fn who_is_next(item: &ThreadItem) -> String {
+    match (&item.current_role, item.status) {
+        (Some(role), _) => role.to_string(),
+        (None, ThreadStatus::Suspended) => "(you)".to_owned(),
+        (None, _) => "-".to_owned(),
     }
 }
 
 impl Show for StepsView {
+    /// The failed attempts stand below the step that they were to follow.
     fn text(&self) -> String {
         let mut rows = Vec::new();
         for entry in &self.steps {
-            let StepsEntry::Step(step) = entry else {
-                continue;
+            let (hash, row) = match entry {
+                StepsEntry::Start(start) => (start.hash, start_row(start)),
+                StepsEntry::Step(step) => (step.hash, step_row(step)),
             };
-            let took = step
-                .duration_ms
-                .map_or_else(|| "-".to_owned(), time::format_duration);
-            rows.push(vec![
-                step.hash.to_string(),
-                step.role.to_string(),
-                step.agent.clone(),
-                took,
-                step.output.to_string(),
-            ]);
+            rows.push(row);
+            let after = self.attempts.iter().filter(|attempt| attempt.head == hash);
+            rows.extend(after.map(attempt_row));
         }
-        for attempt in &self.attempts {
-            rows.push(vec![
-                "(failed)".to_owned(),
-                attempt.role.to_string(),
-                attempt.agent.clone(),
-                String::new(),
-                attempt.error.clone(),
-            ]);
-        }
-        if rows.is_empty() {
-            return "no steps yet".to_owned();
-        }
-        table(&rows)
+        table(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows)
     }
+}
+
+fn start_row(start: &StartEntry) -> Vec<String> {
+    vec![
+        start.hash.to_string(),
+        reserved::START.to_owned(),
+        "-".to_owned(),
+        "-".to_owned(),
+        shortened(&start.prompt, DATA_SHOWN),
+    ]
+}
+
+fn step_row(step: &StepEntry) -> Vec<String> {
+    let took = step.duration_ms.map(time::format_duration);
+    let extracted = step.extraction.as_ref().map(|extraction| extraction.method);
+    let agent = match extracted {
+        Some(ExtractionMethod::Llm) => format!("{} (data by llm)", step.agent),
+        Some(ExtractionMethod::Frontmatter | ExtractionMethod::Correction) | None => {
+            step.agent.clone()
+        }
+    };
+    vec![
+        step.hash.to_string(),
+        step.role.to_string(),
+        agent,
+        took.unwrap_or_else(|| "-".to_owned()),
+        shortened(&step.output.to_string(), DATA_SHOWN),
+    ]
+}
+
+fn attempt_row(attempt: &AttemptView) -> Vec<String> {
+    vec![
+        "(failed)".to_owned(),
+        attempt.role.to_string(),
+        attempt.agent.clone(),
+        "-".to_owned(),
+        shortened(&attempt.error, DATA_SHOWN),
+    ]
 }

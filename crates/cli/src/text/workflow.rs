@@ -3,12 +3,16 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{Registered, WorkflowItem, WorkflowView};
-use uwf_protocol::ids::CasRef;
-use uwf_protocol::workflow::Workflow;
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
+use uwf_protocol::workflow_stored;
 
 use crate::output::Show;
 use crate::text::cas::document;
-use crate::text::table::table;
+use crate::text::table::{shortened, table};
+
+/// How many characters of an edge's prompt a line shows.
+const PROMPT_SHOWN: usize = 60;
 
 /// A workflow that was registered.
 #[derive(Serialize)]
@@ -66,23 +70,75 @@ impl Show for Vec<WorkflowItem> {
             return "no workflows; `uwf workflow put <file>` registers one".to_owned();
         }
         let row = |item: &WorkflowItem| {
-            let hash = item
-                .hash
-                .map_or_else(|| "(local)".to_owned(), |hash| hash.to_string());
+            let hash = item.hash.map(|hash| hash.to_string());
+            let path = item.path.as_ref().map(|path| path.display().to_string());
             vec![
-                hash,
                 item.name.clone(),
-                item.path
-                    .as_ref()
-                    .map_or_else(String::new, |path| path.display().to_string()),
+                hash.unwrap_or_else(|| "(local)".to_owned()),
+                path.unwrap_or_default(),
             ]
         };
-        table(&self.iter().map(row).collect::<Vec<_>>())
+        table(
+            &["WORKFLOW", "HASH", "FILE"],
+            self.iter().map(row).collect(),
+        )
     }
 }
 
 impl Show for WorkflowView {
+    /// The outline; what the roles are told is in the data.
     fn text(&self) -> String {
-        document(&serde_json::to_value(self).unwrap_or_default())
+        match workflow_stored::from_payload(self.type_hash, &self.payload) {
+            Ok(workflow) => outline(self.hash, &workflow),
+            Err(_) => document(&self.payload),
+        }
+    }
+}
+
+fn outline(hash: CasRef, workflow: &Workflow) -> String {
+    let mut parts = vec![format!("{}  {hash}", workflow.name)];
+    parts.extend(Some(workflow.description.clone()).filter(|text| !text.is_empty()));
+    let role = |(name, role): (&RoleName, &Role)| {
+        vec![
+            name.to_string(),
+            role.description.clone(),
+            role.schema.to_string(),
+        ]
+    };
+    let roles = workflow.roles.iter().map(role).collect();
+    parts.push(table(&["ROLE", "DESCRIPTION", "SCHEMA"], roles));
+    let mut edges = Vec::new();
+    for (node, ways) in &workflow.graph {
+        edges.extend(edge_rows(node, ways));
+    }
+    parts.push(table(&["FROM", "WHEN", "TO", "PROMPT"], edges));
+    if !workflow.conditions.is_empty() {
+        let row = |(name, condition): (&String, &Condition)| {
+            vec![name.clone(), condition.expression.clone()]
+        };
+        let conditions = workflow.conditions.iter().map(row).collect();
+        parts.push(table(&["CONDITION", "EXPRESSION"], conditions));
+    }
+    parts.push("`--format yaml` shows everything".to_owned());
+    parts.join("\n\n")
+}
+
+fn edge_rows(node: &NodeName, ways: &Edges) -> Vec<Vec<String>> {
+    let row = |when: &str, to: &Destination, prompt: &str| {
+        let prompt = shortened(prompt, PROMPT_SHOWN);
+        vec![node.to_string(), when.to_owned(), to.to_string(), prompt]
+    };
+    match ways {
+        Edges::ByStatus(targets) => targets
+            .iter()
+            .map(|(status, target)| row(status.as_str(), &target.to, &target.prompt))
+            .collect(),
+        Edges::InOrder(edges) => edges
+            .iter()
+            .map(|edge| {
+                let when = edge.condition.as_deref().unwrap_or("-");
+                row(when, &edge.to, edge.prompt.as_deref().unwrap_or_default())
+            })
+            .collect(),
     }
 }
