@@ -19,6 +19,9 @@ const DEFAULT_PAIRS: usize = 40;
 const ANSWERS: usize = 60;
 const NOW: i64 = 1_780_000_000_000;
 
+/// Fills a world before it is measured.
+type Prepare = fn(&World);
+
 fn main() {
     let pairs = std::env::var("UWF_BENCH_PAIRS")
         .ok()
@@ -26,7 +29,7 @@ fn main() {
     let pairs = pairs.unwrap_or(DEFAULT_PAIRS);
     println!("| case | step / git commit, median of {pairs} pairs | lowest | highest | step, ms |");
     println!("|---|---|---|---|---|");
-    let cases: [(&str, fn(&World)); 7] = [
+    let cases: [(&str, Prepare); 7] = [
         ("a fresh store", |_| {}),
         ("a thread of 1,000 steps", |world| world.lengthen(1_000)),
         ("a thread of 10,000 steps", |world| world.lengthen(10_000)),

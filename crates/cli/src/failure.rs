@@ -48,7 +48,7 @@ impl Failure {
 
     /// Adds why it happened.
     #[must_use]
-    pub(crate) fn cause(mut self, cause: impl ToString) -> Self {
+    pub(crate) fn cause(mut self, cause: &impl ToString) -> Self {
         self.causes.push(cause.to_string());
         self
     }

@@ -86,12 +86,12 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
         .and_then(|()| out.flush());
     match written {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::request("cannot write the result to stdout").cause(error))
+            Err(Failure::request("cannot write the result to stdout").cause(&error))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
 fn unprintable(error: impl std::fmt::Display) -> Failure {
-    Failure::request("the result cannot be printed").cause(error)
+    Failure::request("the result cannot be printed").cause(&error)
 }

@@ -52,6 +52,10 @@ fn reference() -> Value {
     json!({ "type": "string", "format": "ocas_ref" })
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the value becomes a part of the schema"
+)]
 fn nullable(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }

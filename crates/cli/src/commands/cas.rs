@@ -94,7 +94,7 @@ fn hash(context: &Context, type_hash: &str, data: &str) -> Result<(), Failure> {
     };
     let payload = read_json(data)?;
     let hash = hash_of(type_hash, &payload)
-        .map_err(|error| Failure::request("the data cannot be a node").cause(error))?;
+        .map_err(|error| Failure::request("the data cannot be a node").cause(&error))?;
     print(&HashView { hash }, context.format)
 }
 
@@ -152,17 +152,17 @@ fn read_json(data: &str) -> Result<Value, Failure> {
             Failure::request(format!(
                 "`{path}` is neither JSON nor a file that can be read"
             ))
-            .cause(error)
+            .cause(&error)
         })?,
     };
     serde_json::from_str(&text)
-        .map_err(|error| Failure::request("the data is not JSON").cause(error))
+        .map_err(|error| Failure::request("the data is not JSON").cause(&error))
 }
 
 fn read_stdin() -> Result<String, Failure> {
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
-        .map_err(|error| Failure::request("cannot read standard input").cause(error))?;
+        .map_err(|error| Failure::request("cannot read standard input").cause(&error))?;
     Ok(text)
 }

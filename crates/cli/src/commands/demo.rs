@@ -60,7 +60,7 @@ impl Demo {
             }
         };
         let failed = |error: std::io::Error| {
-            Failure::request(format!("cannot make the demo in {}", dir.display())).cause(error)
+            Failure::request(format!("cannot make the demo in {}", dir.display())).cause(&error)
         };
         if dir.join(WORKFLOW_FILE).exists() {
             return Err(
@@ -89,15 +89,16 @@ impl Demo {
             .env("UWF_STORAGE_ROOT", &self.root)
             .env_remove("OCAS_DIR")
             .output()
-            .map_err(|error| Failure::request("cannot run this program again").cause(error))?;
+            .map_err(|error| Failure::request("cannot run this program again").cause(&error))?;
         let printed = String::from_utf8_lossy(&output.stdout);
         write(&format!("{}\n", printed.trim_end()))?;
         if !output.status.success() {
             return Err(Failure::request("a command of the demo failed")
-                .cause(String::from_utf8_lossy(&output.stderr)));
+                .cause(&String::from_utf8_lossy(&output.stderr)));
         }
-        serde_json::from_str(&printed)
-            .map_err(|error| Failure::request("a command of the demo printed no JSON").cause(error))
+        serde_json::from_str(&printed).map_err(|error| {
+            Failure::request("a command of the demo printed no JSON").cause(&error)
+        })
     }
 
     fn farewell(&self, thread: &str, head: &str) -> Result<(), Failure> {

@@ -32,7 +32,7 @@ impl Context {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
         let program = std::env::current_exe().map_err(|error| {
-            Failure::request("cannot find this program's own file").cause(error)
+            Failure::request("cannot find this program's own file").cause(&error)
         })?;
         let agent_output = if global.verbose {
             AgentOutput::Shown
