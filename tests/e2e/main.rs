@@ -6,6 +6,8 @@
 )]
 
 mod crashes;
+mod formats;
+mod golden;
 mod races;
 mod threads;
 mod world;

@@ -116,6 +116,10 @@ impl World {
         Self { dir }
     }
 
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("root")
     }
@@ -224,6 +228,13 @@ impl World {
     pub(crate) fn state(&self, name: &str) -> String {
         std::fs::read_to_string(self.root().join(name)).unwrap_or_default()
     }
+}
+
+/// Returns the path of a file or folder of the golden data.
+pub(crate) fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../tests/fixtures")
+        .join(name)
 }
 
 /// Returns the path of the binary under test.
