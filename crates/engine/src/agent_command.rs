@@ -58,7 +58,9 @@ fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<
         .agent_overrides
         .get(workflow)
         .and_then(|roles| roles.get(role.as_str()));
-    of_role.or(config.default_agent.as_ref()).map(String::as_str)
+    of_role
+        .or(config.default_agent.as_ref())
+        .map(String::as_str)
 }
 
 fn from_words(engine: &Engine, text: &str) -> Result<AgentCommand, EngineError> {
@@ -69,7 +71,13 @@ fn from_words(engine: &Engine, text: &str) -> Result<AgentCommand, EngineError> 
             problem: "it is empty".to_owned(),
         });
     };
-    Ok(located(engine, &command, words.collect(), AgentProtocol::Positional, Limits::default()))
+    Ok(located(
+        engine,
+        &command,
+        words.collect(),
+        AgentProtocol::Positional,
+        Limits::default(),
+    ))
 }
 
 fn from_config(
@@ -82,7 +90,13 @@ fn from_config(
         idle: duration(alias, "idleTimeout", agent.idle_timeout.as_deref())?,
     };
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
-    Ok(located(engine, &agent.command, agent.args.clone(), protocol, limits))
+    Ok(located(
+        engine,
+        &agent.command,
+        agent.args.clone(),
+        protocol,
+        limits,
+    ))
 }
 
 fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duration>, EngineError> {
@@ -101,7 +115,10 @@ fn find_program(engine: &Engine, command: &str) -> Option<PathBuf> {
     if command.contains('/') {
         return Some(engine.env.cwd().join(command));
     }
-    let mut candidates = engine.env.search_path().map(|directory| directory.join(command));
+    let mut candidates = engine
+        .env
+        .search_path()
+        .map(|directory| directory.join(command));
     candidates.find(|file| file.is_file())
 }
 
@@ -121,7 +138,10 @@ fn located(
         (None, Some(name)) => AgentCommand {
             label,
             program: engine.program.clone(),
-            args: ["agent".to_owned(), name.to_owned()].into_iter().chain(args).collect(),
+            args: ["agent".to_owned(), name.to_owned()]
+                .into_iter()
+                .chain(args)
+                .collect(),
             protocol,
             limits,
         },

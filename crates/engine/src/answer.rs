@@ -32,28 +32,52 @@ pub(crate) fn check(
         return unfit(format!("`{hash}` is not in the store"));
     };
     let Some(step) = as_step(&node) else {
-        return unfit(format!("`{hash}` is not a step (its type is `{}`)", node.type_hash));
+        return unfit(format!(
+            "`{hash}` is not a step (its type is `{}`)",
+            node.type_hash
+        ));
     };
     if let Err(error) = store.validate(node.type_hash, &node.payload) {
-        return unfit(format!("`{hash}` does not fit the schema of steps: {error}"));
+        return unfit(format!(
+            "`{hash}` does not fit the schema of steps: {error}"
+        ));
     }
     if step.start != thread.start_hash {
-        return unfit(format!("`{hash}` belongs to a thread that starts at `{}`", step.start));
+        return unfit(format!(
+            "`{hash}` belongs to a thread that starts at `{}`",
+            step.start
+        ));
     }
     if step.prev != thread.prev_of_next() {
-        return unfit(format!("`{hash}` does not follow the thread's head `{}`", thread.head));
+        return unfit(format!(
+            "`{hash}` does not follow the thread's head `{}`",
+            thread.head
+        ));
     }
     if &step.role != role {
-        return unfit(format!("`{hash}` was done by `{}`, not by `{role}`", step.role));
+        return unfit(format!(
+            "`{hash}` was done by `{}`, not by `{role}`",
+            step.role
+        ));
     }
     if !store.has(step.detail)? {
-        return unfit(format!("its detail node `{}` is not in the store", step.detail));
+        return unfit(format!(
+            "its detail node `{}` is not in the store",
+            step.detail
+        ));
     }
     let Some(output) = store.find(step.output)? else {
-        return unfit(format!("its output node `{}` is not in the store", step.output));
+        return unfit(format!(
+            "its output node `{}` is not in the store",
+            step.output
+        ));
     };
     if output.type_hash == schemas::OBJECT && is_suspension(&output.payload).is_some() {
-        return Ok(StepContext { hash, node: step, output: output.payload });
+        return Ok(StepContext {
+            hash,
+            node: step,
+            output: output.payload,
+        });
     }
     let expected = thread.workflow.roles.get(role).map(|role| role.schema);
     if expected != Some(output.type_hash) {
@@ -63,9 +87,15 @@ pub(crate) fn check(
         ));
     }
     if let Err(error) = store.validate(output.type_hash, &output.payload) {
-        return unfit(format!("its output does not fit the schema of `{role}`: {error}"));
+        return unfit(format!(
+            "its output does not fit the schema of `{role}`: {error}"
+        ));
     }
-    Ok(StepContext { hash, node: step, output: output.payload })
+    Ok(StepContext {
+        hash,
+        node: step,
+        output: output.payload,
+    })
 }
 
 /// Returns the nodes that a step brought with it: what must be on disk before the head moves to it.

@@ -55,9 +55,10 @@ pub(crate) fn with_output(
     hash: CasRef,
     node: StepNode,
 ) -> Result<StepContext, EngineError> {
-    let output = store
-        .find(node.output)?
-        .map_or_else(|| Value::Object(serde_json::Map::new()), |found| found.payload);
+    let output = store.find(node.output)?.map_or_else(
+        || Value::Object(serde_json::Map::new()),
+        |found| found.payload,
+    );
     Ok(StepContext { hash, node, output })
 }
 

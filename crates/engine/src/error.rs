@@ -270,10 +270,16 @@ pub fn store_exit(error: &StoreError) -> Exit {
 #[must_use]
 pub fn store_hint(error: &StoreError) -> Option<String> {
     let hint = match error {
-        StoreError::NotFound { .. } => "`uwf cas list` shows every node; is `--root` or `OCAS_DIR` another store's?",
-        StoreError::Damaged { .. } => "`uwf cas verify` finds every damaged node; putting the same data again repairs one",
+        StoreError::NotFound { .. } => {
+            "`uwf cas list` shows every node; is `--root` or `OCAS_DIR` another store's?"
+        }
+        StoreError::Damaged { .. } => {
+            "`uwf cas verify` finds every damaged node; putting the same data again repairs one"
+        }
         StoreError::Collision { .. } => "`uwf cas get <hash>` shows the node that was there first",
-        StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => "`uwf cas schema list` shows the schemas",
+        StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {
+            "`uwf cas schema list` shows the schemas"
+        }
         StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::Io { .. } => return None,
     };
     Some(hint.to_owned())
@@ -293,6 +299,9 @@ fn describe_holder(holder: Option<&Holder>) -> String {
     let role = &holder.role;
     match &holder.agent {
         Some(agent) => format!(": `{role}` is at work (agent process {})", agent.pid),
-        None => format!(": `{role}` is being started (process {})", holder.engine.pid),
+        None => format!(
+            ": `{role}` is being started (process {})",
+            holder.engine.pid
+        ),
     }
 }

@@ -42,7 +42,9 @@ impl Problem {
                 Some(code) => format!("the agent exited with code {code}"),
                 None => format!("the agent was ended from outside ({status})"),
             },
-            Ending::TimedOut(limit) => format!("the agent was ended after its time limit of {limit:?}"),
+            Ending::TimedOut(limit) => {
+                format!("the agent was ended after its time limit of {limit:?}")
+            }
             Ending::Idle(limit) => format!("the agent was ended: it printed nothing for {limit:?}"),
             Ending::Interrupted(signal) => format!("interrupted by signal {signal}"),
         })
@@ -58,7 +60,9 @@ impl Problem {
 
     fn text(&self) -> String {
         match self {
-            Self::Spawn { program, source } => format!("`{program}` could not be started: {source}"),
+            Self::Spawn { program, source } => {
+                format!("`{program}` could not be started: {source}")
+            }
             Self::Ended(text) | Self::Refused(text) => text.clone(),
         }
     }
@@ -91,7 +95,11 @@ pub(crate) fn record(
         started_at_ms: attempted.started_at_ms,
         ended_at_ms: engine.env.now_ms(),
     };
-    engine.log(thread, tags::STEP_FAILED, &format!("role={} error={error}", attempted.role));
+    engine.log(
+        thread,
+        tags::STEP_FAILED,
+        &format!("role={} error={error}", attempted.role),
+    );
     if let Err(error) = run.append_attempt(&attempt) {
         return error.into();
     }

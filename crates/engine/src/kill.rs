@@ -40,7 +40,12 @@ pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
     }
     let run = engine.root.run(id);
     let agent_ended = end_agent(&run)?;
-    engine.log_line(tags::KILLED, &format!("agent_ended={agent_ended}"), Some(id), None);
+    engine.log_line(
+        tags::KILLED,
+        &format!("agent_ended={agent_ended}"),
+        Some(id),
+        None,
+    );
     Ok(Killed {
         thread: id,
         agent_ended,
@@ -49,8 +54,8 @@ pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
 
 /// Returns the record of a thread cancelled at a head. Even a thread whose nodes are damaged can be ended.
 fn cancelled(engine: &Engine, id: ThreadId, head: CasRef) -> HistoryRecord {
-    let workflow = Thread::load(&engine.store, id, head)
-        .map_or(head, |thread| thread.start.workflow);
+    let workflow =
+        Thread::load(&engine.store, id, head).map_or(head, |thread| thread.start.workflow);
     HistoryRecord {
         thread: id,
         workflow,

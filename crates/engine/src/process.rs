@@ -151,7 +151,11 @@ fn wait(
         if let Some(limit) = launch.limits.wall.filter(|limit| begun.elapsed() >= *limit) {
             return Ending::TimedOut(limit);
         }
-        if let Some(limit) = launch.limits.idle.filter(|limit| last_output.elapsed() >= *limit) {
+        if let Some(limit) = launch
+            .limits
+            .idle
+            .filter(|limit| last_output.elapsed() >= *limit)
+        {
             return Ending::Idle(limit);
         }
     }

@@ -41,8 +41,13 @@ pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineEr
 /// When the file cannot be read, or with everything that is wrong with it.
 pub fn check_file(engine: &Engine, file: &Path) -> Result<Workflow<Value>, EngineError> {
     let path = engine.env.cwd().join(file);
-    let LoadedWorkflow { workflow, positions } = project::read_workflow_file(&path, file)?;
-    let mut problems = name_problem(&path, &workflow.name).into_iter().collect::<Vec<_>>();
+    let LoadedWorkflow {
+        workflow,
+        positions,
+    } = project::read_workflow_file(&path, file)?;
+    let mut problems = name_problem(&path, &workflow.name)
+        .into_iter()
+        .collect::<Vec<_>>();
     problems.extend(schema_problems(&workflow));
     problems.extend(validate(&workflow));
     if problems.is_empty() {
@@ -116,7 +121,11 @@ fn name_problem(path: &Path, name: &str) -> Option<Problem> {
 fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {
     let of_role = |(name, role): (&uwf_protocol::ids::RoleName, &Role<Value>)| {
         let error = schema::check(&role.schema).err()?;
-        let mut path = vec!["roles".to_owned(), name.to_string(), "frontmatter".to_owned()];
+        let mut path = vec![
+            "roles".to_owned(),
+            name.to_string(),
+            "frontmatter".to_owned(),
+        ];
         path.extend(error.pointer().split('/').skip(1).map(unescaped));
         Some(Problem {
             path,
@@ -125,4 +134,3 @@ fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {
     };
     workflow.roles.iter().filter_map(of_role).collect()
 }
-

@@ -52,17 +52,23 @@ fn answer(thread: &Thread, prompt: Option<&str>) -> Result<Assignment, EngineErr
         return Err(EngineError::NotSuspended(thread.id));
     };
     let last = thread.last().map(|step| &step.node);
-    let asked = last.and_then(|step| step.edge_prompt.clone()).unwrap_or_default();
-    let location = last.and_then(|step| step.cwd.clone()).filter(|cwd| !cwd.is_empty());
+    let asked = last
+        .and_then(|step| step.edge_prompt.clone())
+        .unwrap_or_default();
+    let location = last
+        .and_then(|step| step.cwd.clone())
+        .filter(|cwd| !cwd.is_empty());
     let mut parts = Vec::new();
     if !asked.trim().is_empty() {
         parts.push(asked);
     }
     parts.push(format!("You suspended the thread and asked:\n\n{message}"));
-    parts.push(match prompt.map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => format!("The answer:\n\n{text}"),
-        None => "There is no answer in words: go on.".to_owned(),
-    });
+    parts.push(
+        match prompt.map(str::trim).filter(|text| !text.is_empty()) {
+            Some(text) => format!("The answer:\n\n{text}"),
+            None => "There is no answer in words: go on.".to_owned(),
+        },
+    );
     Ok(Assignment {
         role,
         prompt: parts.join("\n\n"),
@@ -81,7 +87,12 @@ fn reenter(
         reason: record.reason,
     };
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
-    let route = enter(&thread.workflow, &thread.start, &thread.steps, Entry::Resume);
+    let route = enter(
+        &thread.workflow,
+        &thread.start,
+        &thread.steps,
+        Entry::Resume,
+    );
     let Ok(Route::To(mut assignment)) = route else {
         return Err(ended());
     };

@@ -48,7 +48,9 @@ pub fn start(
         cwd: Some(cwd),
     };
     let payload = serde_json::to_value(&node).expect("a start node is plain data");
-    let head = engine.store.put(schemas::START_NODE, &payload, engine.env.now_ms())?;
+    let head = engine
+        .store
+        .put(schemas::START_NODE, &payload, engine.env.now_ms())?;
     let thread = engine.new_thread_id();
     engine.root.run(thread).create()?;
     State::new(&engine.root).insert(thread, head)?;

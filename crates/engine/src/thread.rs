@@ -32,7 +32,11 @@ impl Thread {
                 let Head::Start(start) = chain::read_head(store, step.start)? else {
                     return Err(not_a(store, step.start, "thread's start")?);
                 };
-                (step.start, start, Some(chain::with_output(store, head, step)?))
+                (
+                    step.start,
+                    start,
+                    Some(chain::with_output(store, head, step)?),
+                )
             }
         };
         let workflow = load_workflow(store, start.workflow)?;
@@ -67,10 +71,16 @@ impl Thread {
     }
 
     /// Returns the thread as it will be when this step is its head.
-    pub(crate) fn followed_by(mut self, step: StepContext, store: &Store) -> Result<Self, EngineError> {
+    pub(crate) fn followed_by(
+        mut self,
+        step: StepContext,
+        store: &Store,
+    ) -> Result<Self, EngineError> {
         let need = history_need(&self.workflow, Some(&step.node.role));
-        let complete = matches!(history_need(&self.workflow, self.last().map(|last| &last.node.role)), HistoryNeed::All)
-            || self.last().is_none();
+        let complete = matches!(
+            history_need(&self.workflow, self.last().map(|last| &last.node.role)),
+            HistoryNeed::All
+        ) || self.last().is_none();
         match need {
             HistoryNeed::LastStep => self.steps.clear(),
             HistoryNeed::All if complete => {}
