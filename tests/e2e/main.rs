@@ -5,6 +5,7 @@
     reason = "a helper of tests fails as the tests do"
 )]
 
+mod cas;
 mod crashes;
 mod formats;
 mod golden;
