@@ -3,7 +3,7 @@
 use uwf_cas_fs::StoreError;
 use uwf_engine::{EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::IdError;
+use uwf_protocol::ids::{CasRef, IdError};
 use uwf_storage::StorageError;
 
 use crate::text::printable;
@@ -112,7 +112,17 @@ impl From<StorageError> for Failure {
 
 impl From<IdError> for Failure {
     fn from(error: IdError) -> Self {
-        Self::request(error.to_string())
+        let failure = Self::request(error.to_string());
+        match error {
+            IdError::Hash(text) => match text.to_ascii_uppercase().parse::<CasRef>() {
+                Ok(meant) => failure.hint(format!("did you mean `{meant}`?")),
+                Err(_) => failure.hint(
+                    "`uwf thread steps <thread>` lists those of a thread, `uwf cas list` all",
+                ),
+            },
+            IdError::Thread(_) => failure.hint("`uwf thread list --all` shows every thread"),
+            IdError::Role(..) => failure,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{Engine, EngineError};
 
 /// A program that can be started as an agent.
 pub(crate) struct AgentCommand {
-    /// What to call it in records and messages: the alias, or the program as it was given.
+    /// What to call it in records: the program as it was given.
     pub(crate) label: String,
     /// The program.
     pub(crate) program: PathBuf,
@@ -23,6 +23,8 @@ pub(crate) struct AgentCommand {
     pub(crate) protocol: AgentProtocol,
     /// How long it may take.
     pub(crate) limits: Limits,
+    /// What to do if the program cannot be started.
+    pub(crate) if_missing: String,
 }
 
 /// Finds the agent for a role. `choice` is an alias of the config or a command line split at blanks.
@@ -36,7 +38,7 @@ pub(crate) fn resolve(
     if let Some(choice) = choice {
         return match config.agents.get(choice) {
             Some(agent) => from_config(engine, choice, agent),
-            None => from_words(engine, choice),
+            None => from_words(engine, choice, &config),
         };
     }
     let alias = alias_for(&config, workflow, role).ok_or_else(|| EngineError::NoAgent {
@@ -63,21 +65,25 @@ fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<
         .map(String::as_str)
 }
 
-fn from_words(engine: &Engine, text: &str) -> Result<AgentCommand, EngineError> {
+fn from_words(engine: &Engine, text: &str, config: &Config) -> Result<AgentCommand, EngineError> {
     let mut words = text.split_whitespace().map(ToOwned::to_owned);
-    let Some(command) = words.next() else {
-        return Err(EngineError::Config {
-            key: "--agent".to_owned(),
-            problem: "it is empty".to_owned(),
-        });
+    let command = words.next().ok_or(EngineError::EmptyAgent)?;
+    let near = suggest::nearest(&command, config.agents.keys().map(String::as_str));
+    let if_missing = match near {
+        Some(near) => format!("did you mean the agent `{near}`?"),
+        None => "`--agent` takes an alias of the config, or a program on PATH with its arguments"
+            .to_owned(),
     };
-    Ok(located(
-        engine,
-        &command,
-        words.collect(),
-        AgentProtocol::Positional,
-        Limits::default(),
-    ))
+    Ok(AgentCommand {
+        if_missing,
+        ..located(
+            engine,
+            &command,
+            words.collect(),
+            AgentProtocol::Positional,
+            Limits::default(),
+        )
+    })
 }
 
 fn from_config(
@@ -90,13 +96,10 @@ fn from_config(
         idle: duration(alias, "idleTimeout", agent.idle_timeout.as_deref())?,
     };
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
-    Ok(located(
-        engine,
-        &agent.command,
-        agent.args.clone(),
-        protocol,
-        limits,
-    ))
+    Ok(AgentCommand {
+        if_missing: format!("install it, or mend `agents.{alias}.command` with `uwf config set`"),
+        ..located(engine, &agent.command, agent.args.clone(), protocol, limits)
+    })
 }
 
 fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duration>, EngineError> {
@@ -144,6 +147,7 @@ fn located(
                 .collect(),
             protocol,
             limits,
+            if_missing: String::new(),
         },
         (found, _) => AgentCommand {
             label,
@@ -151,6 +155,7 @@ fn located(
             args,
             protocol,
             limits,
+            if_missing: String::new(),
         },
     }
 }

@@ -181,8 +181,11 @@ pub(crate) fn play(
         Ok(Ending::Interrupted(signal)) => return Err(EngineError::Interrupted(signal)),
         Ok(ending) => ending,
         Err(LaunchError::Spawn(source)) => {
-            let program = agent.program.display().to_string();
-            let problem = failure::Problem::Spawn { program, source };
+            let problem = failure::Problem::Spawn {
+                program: agent.program.display().to_string(),
+                source,
+                hint: agent.if_missing,
+            };
             return Err(failure::record(engine, run, &thread, attempted, problem));
         }
         Err(LaunchError::Engine(error)) => return Err(error),

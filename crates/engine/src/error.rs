@@ -88,6 +88,9 @@ pub enum EngineError {
         /// The alias that it may have been meant to be.
         near: Option<String>,
     },
+    /// `--agent` without an agent.
+    #[error("`--agent` is empty")]
+    EmptyAgent,
     /// A value of the config that cannot be used.
     #[error("config value `{key}` cannot be used: {problem}")]
     Config {
@@ -158,6 +161,8 @@ pub struct AgentFailure {
     pub stderr_tail: String,
     /// Where the whole stderr is.
     pub stderr_file: String,
+    /// What must change before another attempt makes sense, if that is known.
+    pub hint: Option<String>,
 }
 
 impl From<ReadError> for EngineError {
@@ -182,6 +187,7 @@ impl EngineError {
             | Self::Config { .. }
             | Self::NoDirectory(_)
             | Self::EmptyPrompt
+            | Self::EmptyAgent
             | Self::Workflow(_)
             | Self::UnknownWorkflow(_)
             | Self::WrongType { .. }
@@ -220,10 +226,12 @@ impl EngineError {
             Self::Blocked { thread, .. } => format!(
                 "`uwf thread steps {thread}` lists the steps; `uwf thread fork <step>` goes back to one"
             ),
-            Self::Agent(failure) => format!(
-                "`uwf thread step {}` tries again; the agent's stderr is in {}",
-                failure.thread, failure.stderr_file
-            ),
+            Self::Agent(failure) => failure.hint.clone().unwrap_or_else(|| {
+                format!(
+                    "`uwf thread step {}` tries again; the agent's stderr is in {}",
+                    failure.thread, failure.stderr_file
+                )
+            }),
             Self::NoAgent { .. } => {
                 "`uwf config set agents.<alias>.command <program>` and `uwf config set defaultAgent <alias>`, or pass `--agent`"
                     .to_owned()
@@ -233,6 +241,7 @@ impl EngineError {
                 format!("`uwf config set agents.{alias}.command <program>` defines it")
             }
             Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
+            Self::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
             Self::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
             Self::Workflow(_) => return None,
             Self::UnknownWorkflow(_) => {

@@ -27,6 +27,7 @@ pub(crate) enum Problem {
     Spawn {
         program: String,
         source: std::io::Error,
+        hint: String,
     },
     /// The agent ended without a step.
     Ended(String),
@@ -58,9 +59,18 @@ impl Problem {
         }
     }
 
+    fn hint(&self) -> Option<String> {
+        match self {
+            Self::Spawn { hint, .. } => Some(hint.clone()),
+            Self::Ended(_) | Self::Refused(_) => None,
+        }
+    }
+
     fn text(&self) -> String {
         match self {
-            Self::Spawn { program, source } => {
+            Self::Spawn {
+                program, source, ..
+            } => {
                 format!("`{program}` could not be started: {source}")
             }
             Self::Ended(text) | Self::Refused(text) => text.clone(),
@@ -110,5 +120,6 @@ pub(crate) fn record(
         problem: error,
         stderr_tail,
         stderr_file: run.stderr_file().display().to_string(),
+        hint: problem.hint(),
     }))
 }

@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use serde_json::Value;
-use uwf_cas_fs::{Verdict, hash_of};
+use uwf_cas_fs::{StoreError, Verdict, hash_of};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
@@ -46,7 +46,11 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
             print(&RefsView { refs }, format)?;
         }
         CasCommand::Walk { hash } => {
-            let hashes = store.walk(hash.parse()?)?;
+            let root = hash.parse()?;
+            if !store.has(root)? {
+                return Err(StoreError::NotFound { hash: root }.into());
+            }
+            let hashes = store.walk(root)?;
             print(&HashesView { hashes }, format)?;
         }
         CasCommand::List { r#type } => {
