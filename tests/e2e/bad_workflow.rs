@@ -1,0 +1,167 @@
+//! Mistakes in workflows: all told at once with their places, and none of them costs a step that was done.
+
+use serde_json::json;
+
+use crate::world::{ONE_STEP, World};
+
+/// Asserts that a text is refused by every command that takes a workflow file, with these causes and no others.
+#[track_caller]
+fn refused(name: &str, yaml: &str, causes: &[&str]) {
+    let world = World::new();
+    let file = format!("{name}.yaml");
+    world.write(&file, yaml);
+    let path = format!("./{file}");
+    for args in [
+        &["workflow", "put", &file][..],
+        &["workflow", "validate", &file],
+        &["thread", "start", &path, "-p", "x"],
+    ] {
+        let run = world.uwf(args).exits(1);
+        assert_eq!(run.stdout, "");
+        assert!(
+            run.stderr.starts_with("error: workflow has "),
+            "{}",
+            run.stderr
+        );
+        for cause in causes {
+            assert!(
+                run.stderr.contains(&format!("{file}:{cause}")),
+                "no `{cause}` in\n{}",
+                run.stderr
+            );
+        }
+        assert_eq!(
+            run.stderr.matches("cause: ").count(),
+            causes.len(),
+            "{}",
+            run.stderr
+        );
+    }
+    assert_eq!(
+        world.state("registry.yaml") + &world.state("threads.yaml"),
+        ""
+    );
+}
+
+#[test]
+fn what_is_not_yaml_is_told_with_line_and_column() {
+    refused("one", "name: one\nroles: [\n", &["2:8: invalid YAML"]);
+    refused(
+        "one",
+        "name: one\n\tdescription: x\n",
+        &["1:7: invalid YAML"],
+    );
+    refused(
+        "one",
+        "name: \"one\ndescription: x\n",
+        &["2:1: invalid YAML"],
+    );
+}
+
+#[test]
+fn a_key_that_is_given_twice_is_told_with_both_lines() {
+    let yaml = ONE_STEP.trim_start().replace(
+        "    goal: You write.\n",
+        "    goal: You write.\n    goal: You do not.\n",
+    );
+    refused(
+        "one",
+        &yaml,
+        &["7:5: the key `goal` is given twice, first on line 6"],
+    );
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let yaml = ONE_STEP
+        .trim_start()
+        .replace("capabilities", "capabilitys")
+        .replace("role: writer", "role: writr")
+        .replace("{{note}}", "{{nota}}");
+    let first = &["7:5: unknown key `capabilitys` in role `writer` (did you mean `capabilities`?)"];
+    refused("one", &yaml, first);
+    refused(
+        "one",
+        &yaml.replace("capabilitys", "capabilities"),
+        &[
+            "12:24: the edge leads to `writr`, which is not a role; did you mean `writer`?",
+            "13:3: the role `writer` cannot be reached",
+            "13:38: `{{nota}}`",
+        ],
+    );
+}
+
+#[test]
+fn the_name_must_be_that_of_the_file() {
+    let world = World::new();
+    world.write("two.yaml", ONE_STEP);
+    let run = world.uwf(&["workflow", "put", "two.yaml"]).exits(1);
+    run.says("two.yaml:").says("`one`").says("`two`");
+    assert_eq!(world.state("registry.yaml"), "");
+}
+
+#[test]
+fn a_bad_new_version_leaves_the_registered_one_alone() {
+    let world = World::new();
+    let hash = world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("one");
+    world.write("one.yaml", "name: one\n");
+    world.uwf(&["workflow", "put", "one.yaml"]).exits(1);
+    assert!(world.state("registry.yaml").contains(&hash));
+    let shown = world.uwf(&["workflow", "show", "one"]).exits(0).json();
+    assert_eq!(shown["hash"], json!(hash));
+    world.step(&thread).exits(0);
+}
+
+/// A workflow whose second edge depends on a condition that may hold nowhere.
+const CONDITIONS: &str = r#"
+name: conditional
+description: Edges with conditions
+roles:
+  writer:
+    description: Writes
+    goal: You write.
+    capabilities: []
+    procedure: Write.
+    output: A note.
+    frontmatter: { type: object, properties: { note: { type: string } }, required: [note] }
+conditions:
+  isShort: { description: The note is short, expression: "$length(steps[-1].output.note) < 3" }
+graph:
+  $START: [{ role: writer, prompt: Write. }]
+  writer: [{ role: $END, condition: isShort }]
+"#;
+
+#[test]
+fn an_answer_that_no_edge_fits_is_recorded_and_blocks_the_thread() {
+    let world = World::new();
+    world.put(CONDITIONS);
+    world.mock("roles:\n  writer:\n    - output: { note: long }\n    - output: { note: n }\n");
+    let thread = world.start("conditional");
+    let start = world.show(&thread)["head"].as_str().unwrap().to_owned();
+    let report = world
+        .step(&thread)
+        .exits(0)
+        .says("warning: the step is recorded, but the graph gives no next step");
+    assert_eq!(report.json()["status"], json!("blocked"));
+    let step = report.json()["step"].as_str().unwrap().to_owned();
+    let shown = world.show(&thread);
+    assert_eq!(
+        (&shown["status"], &shown["head"]),
+        (&json!("blocked"), &json!(step))
+    );
+    assert!(shown["blockedReason"].as_str().unwrap().contains("writer"));
+    let again = world.step(&thread).exits(1);
+    again
+        .says(&format!("error: thread `{thread}` is blocked"))
+        .says("cause: ")
+        .says(&format!("hint: `uwf thread steps {thread}`"));
+    // What was done can be gone back to.
+    let fork = world.uwf(&["thread", "fork", &start]).exits(0).json();
+    assert_eq!(
+        world.step(fork["thread"].as_str().unwrap()).exits(0).json()["status"],
+        json!("blocked")
+    );
+    world.uwf(&["step", "show", &step]).exits(0);
+}
