@@ -9,6 +9,7 @@ mod bad_input;
 mod bad_workflow;
 mod cas;
 mod crashes;
+mod damage;
 mod formats;
 mod golden;
 mod races;

@@ -13,12 +13,27 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("uwf-storage", &["uwf-cas-fs", "uwf-protocol", "uwf-util"]),
     (
         "uwf-engine",
-        &["uwf-cas-fs", "uwf-moderator", "uwf-protocol", "uwf-storage", "uwf-util"],
+        &[
+            "uwf-cas-fs",
+            "uwf-moderator",
+            "uwf-protocol",
+            "uwf-storage",
+            "uwf-util",
+        ],
     ),
-    ("uwf-agent-kit", &["uwf-cas-fs", "uwf-protocol", "uwf-storage", "uwf-util"]),
+    (
+        "uwf-agent-kit",
+        &["uwf-cas-fs", "uwf-protocol", "uwf-storage", "uwf-util"],
+    ),
     (
         "uwf-agents",
-        &["uwf-agent-kit", "uwf-cas-fs", "uwf-protocol", "uwf-storage", "uwf-util"],
+        &[
+            "uwf-agent-kit",
+            "uwf-cas-fs",
+            "uwf-protocol",
+            "uwf-storage",
+            "uwf-util",
+        ],
     ),
     (
         "uwf",
@@ -38,14 +53,26 @@ const PURE: &[&str] = &["util", "protocol", "moderator"];
 
 /// What a crate that never acts has no use for.
 const IMPURE_WORDS: &[&str] = &[
-    "std::fs", "std::env", "std::process", "std::net", "std::thread", "SystemTime", "Instant::now",
-    "println!", "eprintln!", "print!", "eprint!",
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::net",
+    "std::thread",
+    "SystemTime",
+    "Instant::now",
+    "println!",
+    "eprintln!",
+    "print!",
+    "eprint!",
 ];
 
 const MOST_LINES: usize = 500;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap()
 }
 
 fn rust_files(below: &Path) -> Vec<PathBuf> {
@@ -77,17 +104,32 @@ fn crates_depend_only_along_the_arrows() {
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let mut found = BTreeMap::new();
     for package in metadata["packages"].as_array().unwrap() {
-        let ours = package["dependencies"].as_array().unwrap().iter().filter_map(|dependency| {
-            let name = dependency["name"].as_str().unwrap();
-            (dependency["kind"].is_null() && name.starts_with("uwf")).then(|| name.to_owned())
-        });
-        found.insert(package["name"].as_str().unwrap().to_owned(), ours.collect::<BTreeSet<_>>());
+        let ours = package["dependencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|dependency| {
+                let name = dependency["name"].as_str().unwrap();
+                (dependency["kind"].is_null() && name.starts_with("uwf")).then(|| name.to_owned())
+            });
+        found.insert(
+            package["name"].as_str().unwrap().to_owned(),
+            ours.collect::<BTreeSet<_>>(),
+        );
     }
     let allowed: BTreeMap<String, BTreeSet<String>> = ARROWS
         .iter()
-        .map(|(name, uses)| ((*name).to_owned(), uses.iter().map(ToString::to_string).collect()))
+        .map(|(name, uses)| {
+            (
+                (*name).to_owned(),
+                uses.iter().map(ToString::to_string).collect(),
+            )
+        })
         .collect();
-    assert_eq!(found.keys().collect::<Vec<_>>(), allowed.keys().collect::<Vec<_>>());
+    assert_eq!(
+        found.keys().collect::<Vec<_>>(),
+        allowed.keys().collect::<Vec<_>>()
+    );
     for (name, uses) in &found {
         let extra: Vec<_> = uses.difference(&allowed[name]).collect();
         assert!(extra.is_empty(), "{name} must not depend on {extra:?}");
@@ -118,7 +160,11 @@ fn files_fit_into_a_head() {
 fn files_say_what_lives_in_them() {
     for file in all_rust_files() {
         let text = std::fs::read_to_string(&file).unwrap();
-        assert!(text.starts_with("//! "), "{} does not open with `//! `", file.display());
+        assert!(
+            text.starts_with("//! "),
+            "{} does not open with `//! `",
+            file.display()
+        );
     }
 }
 
@@ -130,10 +176,18 @@ fn log_tags_are_used_once() {
         let code = text.split("#[cfg(test)]").next().unwrap();
         for tag in code.split("Tag::new(\"").skip(1).map(|rest| &rest[..8]) {
             let earlier = seen.insert(tag.to_owned(), file.clone());
-            assert_eq!(earlier, None, "tag {tag} is used twice, the second time in {}", file.display());
+            assert_eq!(
+                earlier,
+                None,
+                "tag {tag} is used twice, the second time in {}",
+                file.display()
+            );
         }
     }
-    assert!(!seen.is_empty(), "no tag was found: the test looks for the wrong words");
+    assert!(
+        !seen.is_empty(),
+        "no tag was found: the test looks for the wrong words"
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
 
+use std::io::{self, Write as _};
+
 use uwf_cas_fs::StoreError;
 use uwf_engine::{EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
@@ -133,7 +135,8 @@ pub(crate) fn warn(text: &str) {
 
 /// Writes a line to stderr. What agents wrote may be in it, so the terminal gets no control characters.
 fn say(kind: &str, text: &str) {
-    eprintln!("{kind}: {}", printable(text.trim_end()));
+    // Whoever does not listen gets the exit code all the same.
+    let _ = writeln!(io::stderr(), "{kind}: {}", printable(text.trim_end()));
 }
 
 fn last_lines(text: &str, count: usize) -> String {

@@ -1,14 +1,18 @@
 //! A panic is a bug: it is reported as one, with its own exit code, also where panics abort.
 
+use std::io::{self, Write as _};
+
 /// The exit code of a bug.
 const BUG: i32 = 101;
 
 /// Makes every panic print what happened and where, and exit with the code of a bug.
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
-        eprintln!("error: a bug in uwf: {info}");
-        eprintln!(
-            "hint: nothing that was recorded is lost; please report this with the command that you typed"
+        // A second panic, for want of somebody who listens, would abort without the code.
+        let _ = writeln!(
+            io::stderr(),
+            "error: a bug in uwf: {info}\n\
+             hint: nothing that was recorded is lost; please report this with the command that you typed"
         );
         std::process::exit(BUG);
     }));
