@@ -79,15 +79,9 @@ pub fn load(source: Source<'_>, include: &Resolve<'_>) -> Result<LoadedWorkflow,
     }
 }
 
-/// Gives problems their places in the files.
+/// Gives problems their places in the files. They come in the order of the files and lines; of more than a
+/// hundred, the first hundred and how many more there are.
 #[must_use]
 pub fn locate(problems: Vec<Problem>, positions: &Positions) -> Vec<Diagnostic> {
-    problems
-        .into_iter()
-        .map(|problem| Diagnostic {
-            position: positions.of(&problem.path),
-            message: diagnostic::printable(&problem.message),
-            hint: None,
-        })
-        .collect()
+    positions.locate(problems)
 }

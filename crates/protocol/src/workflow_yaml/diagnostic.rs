@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::tree::{At, Data, Node};
+use crate::workflow::Problem;
 
 /// What the schema of a role may be called: by the reference, by the seed, and by the model.
 const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
@@ -110,12 +111,22 @@ impl Positions {
         Self { files, root }
     }
 
+    /// Gives problems their places, in the order of the files and lines.
+    pub(super) fn locate(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
+        let finding = |problem: Problem| Finding::new(self.at(&problem.path), problem.message);
+        sorted(&self.files, problems.into_iter().map(finding).collect())
+    }
+
     /// Returns where the part that these keys lead to was written, or the nearest part around it.
     ///
     /// A scalar is where its value starts, a mapping or list where its key is. The schema of a role is found
     /// under `frontmatter`, `meta` and `schema`, whichever the file uses.
     #[must_use]
     pub fn of(&self, path: &[String]) -> Option<Position> {
+        Some(position(&self.files, self.at(path)))
+    }
+
+    fn at(&self, path: &[String]) -> At {
         let mut node = &self.root;
         let mut at = node.at;
         for (depth, name) in path.iter().enumerate() {
@@ -126,7 +137,7 @@ impl Positions {
             };
             (node, at) = (next, place);
         }
-        Some(position(&self.files, at))
+        at
     }
 }
 

@@ -223,3 +223,15 @@ fn problems_get_the_places_of_their_paths() {
     let located = locate(vec![problem], &loaded.positions);
     assert_eq!(located[0].to_string(), "w.yaml:61:18: unknown condition");
 }
+
+#[test]
+fn problems_come_in_the_order_of_the_lines() {
+    let loaded = loaded(include_str!(
+        "../../../../tests/fixtures/workflows/solve-issue.yaml"
+    ));
+    let problem = |key: &str| Problem::new(&[key], key);
+    let problems = ["graph", "name", "roles"].map(problem).to_vec();
+    let located = locate(problems, &loaded.positions);
+    let messages: Vec<&str> = located.iter().map(|one| one.message.as_str()).collect();
+    assert_eq!(messages, ["name", "roles", "graph"]);
+}
