@@ -14,4 +14,5 @@ mod formats;
 mod golden;
 mod races;
 mod threads;
+mod workflows;
 mod world;
