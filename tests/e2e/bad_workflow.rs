@@ -165,3 +165,32 @@ fn an_answer_that_no_edge_fits_is_recorded_and_blocks_the_thread() {
     );
     world.uwf(&["step", "show", &step]).exits(0);
 }
+
+#[test]
+fn a_status_that_the_graph_does_not_know_is_never_taken_for_another() {
+    let world = World::new();
+    let hash = world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    // Another program may store what this one would refuse.
+    let mut node = world.uwf(&["cas", "get", &hash]).exits(0).json();
+    let edge = node["payload"]["graph"]["writer"]["_"].clone();
+    node["payload"]["graph"]["writer"] = json!({ "done": edge, "again": edge });
+    let kind = node["type"].as_str().unwrap().to_owned();
+    let put = world.uwf(&["cas", "put", &kind, &node["payload"].to_string()]);
+    let thread = world.start(put.exits(0).json()["hash"].as_str().unwrap());
+    let run = world
+        .step(&thread)
+        .exits(0)
+        .says("warning: the step is recorded");
+    assert_eq!(run.json()["status"], json!("blocked"));
+    let again = world
+        .step(&thread)
+        .exits(1)
+        .says("is blocked")
+        .says("cause: ");
+    assert!(
+        again.stderr.contains("done") && again.stderr.contains("again"),
+        "{}",
+        again.stderr
+    );
+}

@@ -5,6 +5,8 @@
     reason = "a helper of tests fails as the tests do"
 )]
 
+mod agent_calls;
+mod agents;
 mod bad_input;
 mod bad_workflow;
 mod cas;

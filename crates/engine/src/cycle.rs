@@ -10,6 +10,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::Holder;
 use uwf_protocol::schemas;
 use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
+use uwf_util::size;
 
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
@@ -23,6 +24,9 @@ use crate::{Engine, EngineError, chain, tags};
 /// How often, and how far apart, a held lock is tried.
 const LOCK_TRIES: u32 = 4;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The longest argument that Linux passes to a program, with its end.
+const MAX_ARGUMENT: usize = 128 * 1024;
 
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]
@@ -243,7 +247,7 @@ fn launch(
 ) -> Result<Ending, LaunchError> {
     let env = environment(engine, thread, assignment)?;
     let mut args = agent.args.clone();
-    args.extend(call_arguments(agent.protocol, thread.id, assignment));
+    args.extend(call_arguments(agent.protocol, thread.id, assignment)?);
     let launch = Launch {
         program: &agent.program,
         args: &args,
@@ -294,17 +298,33 @@ fn call_arguments(
     protocol: AgentProtocol,
     thread: ThreadId,
     assignment: &Assignment,
-) -> Vec<String> {
+) -> Result<Vec<String>, EngineError> {
     let (thread, role) = (thread.to_string(), assignment.role.to_string());
     match protocol {
-        AgentProtocol::Positional => vec![thread, role],
+        AgentProtocol::Positional => Ok(vec![thread, role]),
         AgentProtocol::Named => {
-            let prompt = assignment.prompt.clone();
-            ["--thread", &thread, "--role", &role, "--prompt", &prompt]
+            let prompt = argument(assignment)?;
+            Ok(["--thread", &thread, "--role", &role, "--prompt", prompt]
                 .map(str::to_owned)
-                .to_vec()
+                .to_vec())
         }
     }
+}
+
+/// Returns the instruction, if the system can pass it as an argument.
+fn argument(assignment: &Assignment) -> Result<&str, EngineError> {
+    let prompt = assignment.prompt.as_str();
+    let problem = if prompt.len() >= MAX_ARGUMENT {
+        format!("{} is too long", size::format(prompt.len() as u64))
+    } else if prompt.contains('\0') {
+        "it has a zero byte".to_owned()
+    } else {
+        return Ok(prompt);
+    };
+    Err(EngineError::NoArgument {
+        role: assignment.role.clone(),
+        problem,
+    })
 }
 
 /// Returns the variables that an agent gets beside our own: the secrets of `.env` that are not set
@@ -320,7 +340,9 @@ fn environment(
     let prompt_ref = engine
         .store
         .put_volatile(schemas::TEXT, &prompt, engine.env.now_ms())?;
-    let inline = match assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT {
+    // No variable can hold a zero byte.
+    let fits = assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT;
+    let inline = match fits && !assignment.prompt.contains('\0') {
         true => assignment.prompt.clone(),
         false => String::new(),
     };

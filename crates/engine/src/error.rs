@@ -91,6 +91,14 @@ pub enum EngineError {
     /// `--agent` without an agent.
     #[error("`--agent` is empty")]
     EmptyAgent,
+    /// The system cannot pass the instruction as an argument.
+    #[error("the instruction for `{role}` cannot be passed as `--prompt`: {problem}")]
+    NoArgument {
+        /// The role.
+        role: RoleName,
+        /// Why not.
+        problem: String,
+    },
     /// A value of the config that cannot be used.
     #[error("config value `{key}` cannot be used: {problem}")]
     Config {
@@ -188,6 +196,7 @@ impl EngineError {
             | Self::NoDirectory(_)
             | Self::EmptyPrompt
             | Self::EmptyAgent
+            | Self::NoArgument { .. }
             | Self::Workflow(_)
             | Self::UnknownWorkflow(_)
             | Self::WrongType { .. }
@@ -242,6 +251,10 @@ impl EngineError {
             }
             Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
             Self::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
+            Self::NoArgument { .. } => {
+                "`uwf config set agents.<alias>.protocol positional` lets the agent read it from the store"
+                    .to_owned()
+            }
             Self::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
             Self::Workflow(_) => return None,
             Self::UnknownWorkflow(_) => {
