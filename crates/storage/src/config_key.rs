@@ -160,7 +160,8 @@ fn parse_value(kind: Kind, text: &str) -> Result<Value, String> {
     }
 }
 
-fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
+/// Says that a word is no key, which one may have been meant, and which there are.
+pub(crate) fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let suggestion = suggest::nearest(word, known.clone())
         .map(|name| format!(", did you mean `{name}`?"))
         .unwrap_or_default();
