@@ -5,8 +5,10 @@
     reason = "a helper of tests fails as the tests do"
 )]
 
+mod adapters;
 mod agent_calls;
 mod agents;
+mod answers;
 mod bad_input;
 mod bad_workflow;
 mod cas;

@@ -21,18 +21,15 @@ use crate::output::Format;
 fn main() -> ExitCode {
     panic::install_hook();
     let env = Env::of_process();
-    let mut args = std::env::args_os();
-    let name = args.next().unwrap_or_default();
-    let name = Path::new(&name)
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    if let Some(agent) = name.strip_prefix("uwf-") {
-        let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
-        if let Some(code) = uwf_agents::run(agent, &args, &env) {
-            return exit(code);
-        }
+    let args: Vec<String> = std::env::args_os()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let name = args.first().map(Path::new).and_then(Path::file_name);
+    let name = name.unwrap_or_default().to_string_lossy();
+    if let Some((agent, args)) = agent_call(&name, &args)
+        && let Some(code) = uwf_agents::run(agent, args, &env)
+    {
+        return exit(code);
     }
     let code = if name == "ocas" {
         run(OcasCli::parse().into(), env)
@@ -40,6 +37,18 @@ fn main() -> ExitCode {
         run(Cli::parse(), env)
     };
     ExitCode::from(code)
+}
+
+/// Returns the agent that is called, by the name of the program or by `uwf agent <name>`, and its arguments as
+/// they are: a parser of command lines would take a leading `--` for its own.
+fn agent_call<'a>(name: &'a str, args: &'a [String]) -> Option<(&'a str, &'a [String])> {
+    if let Some(agent) = name.strip_prefix("uwf-") {
+        return Some((agent, &args[1..]));
+    }
+    match args {
+        [_, command, agent, args @ ..] if command == "agent" => Some((agent, args)),
+        _ => None,
+    }
 }
 
 /// Runs one command and returns its exit code.
