@@ -248,10 +248,13 @@ fn any_program_that_writes_a_step_and_prints_its_hash_is_an_agent() {
     }
 }
 
+/// Puts something wrong into a step; gets the hash of a node that is not there.
+type Spoil = fn(&mut Value, &Value);
+
 #[test]
 fn a_step_whose_parts_do_not_fit_is_refused() {
     let absent = json!("0123456789ABC");
-    let cases: [(fn(&mut Value, &Value), Value, &str); 5] = [
+    let cases: [(Spoil, Value, &str); 5] = [
         (
             |step, _| step["role"] = json!("reader"),
             json!({ "note": "n" }),

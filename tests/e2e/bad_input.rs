@@ -232,7 +232,7 @@ fn a_broken_config_is_named_with_its_place_and_left_as_it_is() {
         ),
         (
             "agents:\n  a:\n    comand: x\n",
-            "config.yaml:3:5`: unknown field `comand`",
+            "config.yaml:3:5`: `comand` is not known, did you mean `command`?",
         ),
         ("agents: {}\nagents: {}\n", "config.yaml:2:1`: duplicate"),
         ("- a\n", "config.yaml:1:1`"),

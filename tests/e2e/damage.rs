@@ -11,6 +11,9 @@ use crate::world::{ONE_STEP, REVIEW, World};
 
 const SCRIPT: &str = "roles:\n  writer:\n    - output: { plan: p, note: n }\n  reviewer:\n    - output: { $status: approved, summary: s }\n";
 
+/// Hurts the content of a file.
+type Damage = fn(&mut Vec<u8>);
+
 fn world() -> World {
     let world = World::new();
     world.put(ONE_STEP);
@@ -74,7 +77,7 @@ fn a_damaged_node_stops_its_thread_alone() {
     };
     let truncate = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2);
     let empty = |bytes: &mut Vec<u8>| bytes.clear();
-    let damages: [&dyn Fn(&mut Vec<u8>); 3] = [&flip, &truncate, &empty];
+    let damages: [Damage; 3] = [flip, truncate, empty];
     for damage in damages {
         let world = world();
         let (hurt, sound) = (world.start("review"), world.start("one"));
