@@ -387,3 +387,16 @@ fn a_background_process_that_is_left_behind_does_not_hold_the_thread() {
     let ended = std::process::Command::new("kill").arg(left.trim()).status();
     assert!(ended.unwrap().success());
 }
+
+#[test]
+fn a_failed_agent_leaves_nothing_behind_that_goes_on_with_its_work() {
+    for end in ["kill -9 $$", "exit 1"] {
+        let child = "sh -c 'echo $$ > \"$0/pid\"; exec sleep 1000' \"$dir\" &";
+        let (world, thread) = world(&format!(
+            "{child}\nwhile [ ! -s \"$dir/pid\" ]; do sleep 0.01; done\n{end}"
+        ));
+        world.step(&thread).exits(3);
+        let pid = fs::read_to_string(world.project().join("pid")).unwrap();
+        wait_until("the agent's child is gone", || !is_running(pid.trim()));
+    }
+}

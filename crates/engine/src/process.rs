@@ -83,6 +83,9 @@ pub(crate) fn run<E: From<std::io::Error>>(
     };
     if !matches!(ending, Ok(Ending::Exited(_))) {
         end_group(group, &inbox);
+    } else if !has_succeeded(group) {
+        // What a failed agent started must not go on while the next attempt does the same work.
+        signal_group(group, Signal::KILL);
     }
     signals.close();
     let status = child.wait()?;
@@ -127,6 +130,13 @@ fn watch_exit(process: Pid, events: Sender<Event>) {
         // Nobody listens when the run was given up before the exit: then nothing needs to know.
         let _ = events.send(Event::Exited);
     });
+}
+
+/// Tells whether the process has ended well. It is left to be reaped.
+fn has_succeeded(process: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let ended = waitid(WaitId::Pid(process), options);
+    matches!(ended, Ok(Some(status)) if status.exit_status() == Some(0))
 }
 
 fn wait(
