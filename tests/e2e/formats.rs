@@ -254,6 +254,31 @@ fn the_global_options_stand_before_or_after_the_command() {
 }
 
 #[test]
+fn a_value_may_begin_with_a_hyphen_and_options_are_still_options() {
+    let world = demo(ASKING);
+    let task = "- write\n- review";
+    let begin = ["thread", "start", "demo", "-p", task, "--format", "json"];
+    let started = world.uwf(&begin).exits(0).json();
+    let thread = text(&started["thread"]).to_owned();
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(steps["steps"][0]["prompt"], json!(task));
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    let answer = ["thread", "resume", &thread, "-p", "-1"];
+    world.uwf(&answer).exits(0);
+    let number = ["cas", "put", "BEAZQGKVXMZT8", "-1", "--no-validate"];
+    world.uwf(&number).exits(0);
+    for args in [
+        &["cas", "put-text", "-- a", "--format", "text"][..],
+        &["cas", "put-text", "--format", "text", "-- a"],
+        &["--format", "text", "cas", "put-text", "--", "-- a"],
+    ] {
+        let put = world.uwf(args).exits(0).stdout;
+        let node = world.uwf(&["cas", "get", put.trim()]).exits(0).json();
+        assert_eq!(node["payload"], json!("-- a"));
+    }
+}
+
+#[test]
 fn on_a_terminal_text_is_the_default_and_nothing_is_obeyed() {
     let world = demo(
         "roles:\n  writer: [{ output: { plan: p } }]\n  reviewer:\n    - { output: { $status: ask, question: \"a\\e[31mb\" }, body: \"\\e[31mc\" }\n",

@@ -17,6 +17,7 @@ pub(crate) enum CasCommand {
         /// The hash of its schema
         r#type: String,
         /// JSON, the path of a JSON file, or - for standard input
+        #[arg(allow_hyphen_values = true)]
         data: String,
         /// Store it even if it does not fit its schema
         #[arg(long)]
@@ -25,6 +26,7 @@ pub(crate) enum CasCommand {
     /// Store a text node and print its hash
     PutText {
         /// The text, or - for standard input
+        #[arg(allow_hyphen_values = true)]
         text: String,
     },
     /// Print the hash that a node would have; nothing is stored
@@ -32,6 +34,7 @@ pub(crate) enum CasCommand {
         /// The hash of its schema, or - for a node that types itself
         r#type: String,
         /// JSON, the path of a JSON file, or - for standard input
+        #[arg(allow_hyphen_values = true)]
         data: String,
     },
     /// Tell whether a node is stored; exit code 1 if not

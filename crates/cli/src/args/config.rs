@@ -16,6 +16,7 @@ pub(crate) enum ConfigCommand {
         /// The dotted key, such as agents.writer.command
         key: String,
         /// The value; for `args` a JSON list
+        #[arg(allow_hyphen_values = true)]
         value: String,
     },
 }

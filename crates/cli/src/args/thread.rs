@@ -65,7 +65,7 @@ pub(crate) struct StartArgs {
     /// A name, a hash, or the path of a YAML file
     pub(crate) workflow: String,
     /// The task
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: String,
     /// Where the agents work (unset: this folder)
     #[arg(long, value_name = "DIR")]
@@ -132,7 +132,7 @@ pub(crate) struct ResumeArgs {
     /// The thread
     pub(crate) thread: String,
     /// The answer
-    #[arg(short, long, value_name = "TEXT")]
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
     /// Use this agent: an alias of the config, or a command line
     #[arg(long, value_name = "AGENT")]
