@@ -214,7 +214,7 @@ fn a_missing_config_says_how_to_make_one() {
         &world,
         &["config", "list"],
         1,
-        &["there is no config file", "hint: "],
+        &["there is no config file", "hint: `uwf config set "],
     );
     world.mock(NOTE);
     goes_on(&world, &thread);

@@ -94,7 +94,7 @@ impl StorageError {
             Self::Damaged(_) => "mend that line by hand; until then nothing changes the file",
             Self::Link { .. } => "change the file that it points to, or put a file in its place",
             Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
-            Self::NoConfig { .. } => "`uwf setup` makes one",
+            Self::NoConfig { .. } => "`uwf config set <key> <value>` makes one",
             Self::Io { .. }
             | Self::Invalid { .. }
             | Self::ThreadExists(_)
