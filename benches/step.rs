@@ -16,7 +16,7 @@ use uwf_protocol::schemas;
 const BINARY: &str = env!("CARGO_BIN_EXE_uwf");
 const DEFAULT_PAIRS: usize = 40;
 /// Answers in the mock's script: no pair repeats one, so that every step writes all of its nodes.
-const ANSWERS: usize = 60;
+const ANSWERS: usize = 45;
 const NOW: i64 = 1_780_000_000_000;
 
 /// Fills a world before it is measured.

@@ -3,12 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::Store;
-use uwf_protocol::agent::CallForm;
+use uwf_protocol::agent::env::ENGINE;
+use uwf_protocol::agent::{CallForm, parse_engine_mark};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode};
 use uwf_protocol::run::Pending;
 use uwf_protocol::schemas;
-use uwf_storage::RunDir;
+use uwf_storage::{Env, RunDir, is_alive};
 
 use crate::KitError;
 use crate::adapter::Task;
@@ -53,7 +54,29 @@ pub struct Work<'a> {
     pub completed_at_ms: i64,
 }
 
-/// Writes a step, durably, and puts it on record as finished.
+/// Who takes the step in, which says who makes it durable: waiting for the disk twice would cost as much as
+/// all the rest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committer {
+    /// The engine that started us is alive: it syncs the step's nodes before it moves the head.
+    Engine,
+    /// Nobody for now: what we write must survive on its own.
+    Nobody,
+}
+
+impl Committer {
+    /// Finds out who commits a step that is finished now.
+    #[must_use]
+    pub fn of(env: &Env) -> Self {
+        let engine = env.var(ENGINE).and_then(parse_engine_mark);
+        match engine {
+            Some(engine) if is_alive(&engine) => Self::Engine,
+            Some(_) | None => Self::Nobody,
+        }
+    }
+}
+
+/// Writes a step and puts it on record as finished.
 ///
 /// # Errors
 /// When the store or the record cannot be written; what was written is no part of any thread then.
@@ -62,6 +85,7 @@ pub fn write(
     run: &RunDir,
     context: &Context,
     work: Work<'_>,
+    committer: Committer,
 ) -> Result<Finished, KitError> {
     let now_ms = work.completed_at_ms;
     let Work {
@@ -102,13 +126,22 @@ pub fn write(
         assembled_prompt: Some(prompt),
     };
     let step = batch.put(schemas::STEP_NODE, &payload(&step), now_ms)?;
-    batch.commit()?;
-    // From here on the step cannot be lost: whoever looks next finds this record.
-    run.write_pending(&Pending {
+    let pending = Pending {
         step,
         head: context.head,
         at_ms: now_ms,
-    })?;
+    };
+    // From the record on the step cannot be lost: whoever looks next finds it.
+    match committer {
+        Committer::Engine => {
+            batch.commit_volatile()?;
+            run.write_pending_volatile(&pending)?;
+        }
+        Committer::Nobody => {
+            batch.commit()?;
+            run.write_pending(&pending)?;
+        }
+    }
     Ok(Finished {
         step,
         detail,

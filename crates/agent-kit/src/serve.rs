@@ -15,7 +15,7 @@ use crate::KitError;
 use crate::adapter::{Adapter, Task};
 use crate::context::{self, Context};
 use crate::conversation::{Conversation, Opening, Unfinished};
-use crate::persist::{self, Finished, Work};
+use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt::{self, Inputs};
 
 /// After how many failures in a row a session is given up for a new one: it may be what fails.
@@ -116,7 +116,13 @@ fn play(
                 started_at_ms,
                 completed_at_ms,
             };
-            Ok(persist::write(&store, run, &context, work)?)
+            Ok(persist::write(
+                &store,
+                run,
+                &context,
+                work,
+                Committer::of(env),
+            )?)
         }
         Err(source) => {
             let raw = keep_failure(&store, run, &conversation, &source, env.now_ms());

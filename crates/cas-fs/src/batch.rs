@@ -129,6 +129,15 @@ impl<'a> Batch<'a> {
         self.write(Durability::Durable)
     }
 
+    /// Stores the nodes so that they survive every process, but not yet a power cut: [`Store::sync`] makes
+    /// them durable.
+    ///
+    /// # Errors
+    /// See [`commit`](Batch::commit).
+    pub fn commit_volatile(self) -> Result<(), StoreError> {
+        self.write(Durability::Volatile)
+    }
+
     pub(crate) fn write(self, durability: Durability) -> Result<(), StoreError> {
         if self.entries.is_empty() {
             return Ok(());

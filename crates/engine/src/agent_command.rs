@@ -17,6 +17,8 @@ pub(crate) struct AgentCommand {
     pub(crate) label: String,
     /// The program.
     pub(crate) program: PathBuf,
+    /// The name under which the program is started, if not its own.
+    pub(crate) name: Option<String>,
     /// The arguments before thread and role.
     pub(crate) args: Vec<String>,
     /// How thread and role are passed.
@@ -133,29 +135,23 @@ fn located(
     protocol: AgentProtocol,
     limits: Limits,
 ) -> AgentCommand {
-    let label = command.to_owned();
+    let found = find_program(engine, command);
     let built_in = command
         .strip_prefix("uwf-")
-        .filter(|name| engine.built_in_agents.contains(name));
-    match (find_program(engine, command), built_in) {
-        (None, Some(name)) => AgentCommand {
-            label,
-            program: engine.program.clone(),
-            args: ["agent".to_owned(), name.to_owned()]
-                .into_iter()
-                .chain(args)
-                .collect(),
-            protocol,
-            limits,
-            if_missing: String::new(),
-        },
-        (found, _) => AgentCommand {
-            label,
-            program: found.unwrap_or_else(|| PathBuf::from(command)),
-            args,
-            protocol,
-            limits,
-            if_missing: String::new(),
-        },
+        .is_some_and(|name| found.is_none() && engine.built_in_agents.contains(&name));
+    let program = match found {
+        _ if built_in => engine.program.clone(),
+        Some(found) => found,
+        None => PathBuf::from(command),
+    };
+    AgentCommand {
+        label: command.to_owned(),
+        program,
+        // Under the name of an adapter this program is that adapter.
+        name: built_in.then(|| command.to_owned()),
+        args,
+        protocol,
+        limits,
+        if_missing: String::new(),
     }
 }

@@ -4,6 +4,7 @@ use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::answer::is_suspension;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::nodes::Detail;
 use uwf_protocol::schemas;
 
 use crate::EngineError;
@@ -103,7 +104,20 @@ pub(crate) fn closure(store: &Store, step: &StepContext) -> Result<Vec<CasRef>, 
     let node = &step.node;
     let mut closure = vec![node.output];
     closure.extend(node.assembled_prompt);
-    closure.extend(store.walk(node.detail)?);
+    closure.extend(reached_from_detail(store, node.detail)?);
     closure.push(step.hash);
     Ok(closure)
+}
+
+/// Returns the detail node and what it refers to. What our own kit wrote is read without its schema.
+fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, EngineError> {
+    let node = store.get(hash)?;
+    if node.type_hash == schemas::DETAIL
+        && let Ok(detail) = serde_json::from_value::<Detail>(node.payload)
+    {
+        let mut reached = detail.turns;
+        reached.extend([detail.raw, hash]);
+        return Ok(reached);
+    }
+    Ok(store.walk(hash)?)
 }

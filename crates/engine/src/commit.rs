@@ -9,14 +9,6 @@ use crate::answer;
 use crate::thread::Thread;
 use crate::{Engine, EngineError};
 
-/// Who wrote the nodes of a step, which says whether they are on disk already.
-pub(crate) enum Written {
-    /// The kit synced them before it wrote the pending record, and it lived to tell.
-    Durably,
-    /// Nobody knows: they are synced before the head moves.
-    Unknown,
-}
-
 /// A thread after a step was taken in.
 pub(crate) struct Committed {
     pub(crate) thread: Thread,
@@ -31,11 +23,8 @@ pub(crate) fn commit(
     before: Thread,
     summary: &ChainSummary,
     step: StepContext,
-    written: &Written,
 ) -> Result<Committed, EngineError> {
-    if matches!(written, Written::Unknown) {
-        engine.store.sync(&answer::closure(&engine.store, &step)?)?;
-    }
+    engine.store.sync(&answer::closure(&engine.store, &step)?)?;
     let (id, from) = (before.id, before.head);
     let (hash, role) = (step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &engine.store)?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
-use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, env};
+use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, engine_mark, env, parse_answer};
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::Holder;
@@ -14,7 +14,7 @@ use uwf_util::size;
 
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
-use crate::commit::{Committed, Written, commit, completed};
+use crate::commit::{Committed, commit, completed};
 use crate::failure::{self, Attempted};
 use crate::process::{self, Ending, Launch};
 use crate::thread::{self, Thread};
@@ -127,7 +127,7 @@ fn adopt(
     };
     let summary = chain::summary(&engine.store, run, thread.start_hash, head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
-    let committed = commit(engine, run, thread, &summary, step, &Written::Unknown)?;
+    let committed = commit(engine, run, thread, &summary, step)?;
     Ok(Some(report(engine, committed, Taken::Adopted)))
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn play(
         }
         Err(LaunchError::Engine(error)) => return Err(error),
     };
-    let (hash, written) = match finished_step(run, &thread, &ending)? {
+    let hash = match finished_step(run, &thread, &ending)? {
         Ok(found) => found,
         Err(problem) => return Err(failure::record(engine, run, &thread, attempted, problem)),
     };
@@ -207,7 +207,7 @@ pub(crate) fn play(
             return Err(failure::record(engine, run, &thread, attempted, problem));
         }
     };
-    let committed = commit(engine, run, thread, &summary, step, &written)?;
+    let committed = commit(engine, run, thread, &summary, step)?;
     Ok(report(engine, committed, Taken::Ran))
 }
 
@@ -217,21 +217,15 @@ fn finished_step(
     run: &RunDir,
     thread: &Thread,
     ending: &Ending,
-) -> Result<Result<(CasRef, Written), failure::Problem>, EngineError> {
+) -> Result<Result<CasRef, failure::Problem>, EngineError> {
     let pending = run
         .read_pending()?
         .filter(|pending| pending.head == thread.head);
     Ok(match (pending, ending) {
-        (Some(pending), Ending::Exited(status)) if status.success() => {
-            Ok((pending.step, Written::Durably))
-        }
-        (Some(pending), _) => Ok((pending.step, Written::Unknown)),
+        (Some(pending), _) => Ok(pending.step),
         (None, Ending::Exited(status)) if status.success() => {
             let printed = process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
-            match uwf_protocol::agent::parse_answer(&printed) {
-                Ok(hash) => Ok((hash, Written::Unknown)),
-                Err(error) => Err(failure::Problem::Refused(error.to_string())),
-            }
+            parse_answer(&printed).map_err(|error| failure::Problem::Refused(error.to_string()))
         }
         (None, ending) => Err(failure::Problem::of_ending(ending)),
     })
@@ -250,6 +244,7 @@ fn launch(
     args.extend(call_arguments(agent.protocol, thread.id, assignment)?);
     let launch = Launch {
         program: &agent.program,
+        name: agent.name.as_deref(),
         args: &args,
         env: &env,
         cwd: &cwd,
@@ -273,7 +268,7 @@ fn launch(
         .map_err(|error| LaunchError::Engine(error.into()))
     };
     record(None)?;
-    process::run(&launch, |pid| record(Some(pid)))
+    process::run(&launch, &engine.signals, |pid| record(Some(pid)))
 }
 
 /// Why an agent could not be started and watched.
@@ -356,6 +351,8 @@ fn environment(
         (env::OCAS_DIR, engine.store.dir().display().to_string()),
     ];
     variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
+    let own = process_identity(engine.env.process_id());
+    variables.extend(own.map(|own| (env::ENGINE.to_owned(), engine_mark(&own))));
     Ok(variables)
 }
 

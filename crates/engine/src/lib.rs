@@ -18,6 +18,7 @@ mod kill;
 mod process;
 mod register;
 mod resume;
+mod signals;
 mod start;
 mod tags;
 mod thread;
@@ -35,6 +36,7 @@ pub use fork::{Forked, fork};
 pub use kill::{Killed, kill};
 pub use register::{Registered, check_file, put_workflow};
 pub use resume::{ResumeOptions, resume};
+pub use signals::Signals;
 pub use start::{StartOptions, Started, start};
 pub use view::activity::{AttemptView, RunningView};
 pub use view::list::{ListFilter, ThreadItem, ThreadList, list};
@@ -60,6 +62,8 @@ pub struct Engine {
     pub program: PathBuf,
     /// The names of the built-in adapters, without `uwf-`.
     pub built_in_agents: &'static [&'static str],
+    /// The signals of this process.
+    pub signals: Signals,
     /// Whether the agent's stderr is shown while it runs.
     pub agent_output: AgentOutput,
 }

@@ -5,17 +5,16 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 
 use crate::AgentOutput;
+use crate::signals::{Event, Signals};
 
 /// How long a process group gets between TERM and KILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
@@ -27,6 +26,8 @@ const OUTPUT_CAP: u64 = 128 * 1024 * 1024;
 /// What to run, and within which limits.
 pub(crate) struct Launch<'a> {
     pub(crate) program: &'a Path,
+    /// The name under which the program is started, if not its own.
+    pub(crate) name: Option<&'a str>,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a [(String, String)],
     pub(crate) cwd: &'a Path,
@@ -58,36 +59,32 @@ pub(crate) enum Ending {
     Interrupted(i32),
 }
 
-enum Event {
-    Exited,
-    Signal(i32),
-}
-
 /// Runs the program to its end. `started` is told the process number before anything is waited for.
 ///
 /// Signals are watched from before the start, so that none can leave an agent behind.
 pub(crate) fn run<E: From<std::io::Error>>(
     launch: &Launch,
+    signals: &Signals,
     started: impl FnOnce(u32) -> Result<(), E>,
 ) -> Result<Ending, E> {
+    signals.watch()?;
+    if let Some(signal) = signals.stop() {
+        return Ok(Ending::Interrupted(signal));
+    }
     let mut stdout = Capture::create(&launch.stdout)?;
     let mut stderr = Capture::create(&launch.stderr)?;
-    let (events, inbox) = channel();
-    let signals = watch_signals(events.clone())?;
     let mut child = spawn(launch, &stdout, &stderr)?;
     let group = Pid::from_child(&child);
-    watch_exit(group, events);
     let ending = match started(child.id()) {
-        Ok(()) => Ok(wait(launch, &inbox, &mut stdout, &mut stderr)),
+        Ok(()) => Ok(wait(launch, signals, group, &mut stdout, &mut stderr)),
         Err(error) => Err(error),
     };
     if !matches!(ending, Ok(Ending::Exited(_))) {
-        end_group(group, &inbox);
+        end_group(group, signals);
     } else if !has_succeeded(group) {
         // What a failed agent started must not go on while the next attempt does the same work.
         signal_group(group, Signal::KILL);
     }
-    signals.close();
     let status = child.wait()?;
     stderr.show_news(launch.output);
     match ending? {
@@ -97,7 +94,11 @@ pub(crate) fn run<E: From<std::io::Error>>(
 }
 
 fn spawn(launch: &Launch, stdout: &Capture, stderr: &Capture) -> std::io::Result<Child> {
-    Command::new(launch.program)
+    let mut command = Command::new(launch.program);
+    if let Some(name) = launch.name {
+        command.arg0(name);
+    }
+    command
         .args(launch.args)
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .current_dir(launch.cwd)
@@ -108,28 +109,10 @@ fn spawn(launch: &Launch, stdout: &Capture, stderr: &Capture) -> std::io::Result
         .spawn()
 }
 
-/// Reports the signals that ask us to stop.
-fn watch_signals(events: Sender<Event>) -> std::io::Result<Handle> {
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
-    let handle = signals.handle();
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            if events.send(Event::Signal(signal)).is_err() {
-                return;
-            }
-        }
-    });
-    Ok(handle)
-}
-
-/// Reports the end of the process but leaves it to be reaped, so that its number stays its own until then.
-fn watch_exit(process: Pid, events: Sender<Event>) {
-    std::thread::spawn(move || {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while let Err(rustix::io::Errno::INTR) = waitid(WaitId::Pid(process), options) {}
-        // Nobody listens when the run was given up before the exit: then nothing needs to know.
-        let _ = events.send(Event::Exited);
-    });
+/// Tells whether the process has ended. It is left to be reaped, so that its number stays its own until then.
+fn has_ended(process: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::Pid(process), options), Ok(Some(_)))
 }
 
 /// Tells whether the process has ended well. It is left to be reaped.
@@ -141,17 +124,20 @@ fn has_succeeded(process: Pid) -> bool {
 
 fn wait(
     launch: &Launch,
-    inbox: &Receiver<Event>,
+    signals: &Signals,
+    process: Pid,
     stdout: &mut Capture,
     stderr: &mut Capture,
 ) -> Ending {
     let begun = Instant::now();
     let mut last_output = begun;
     loop {
-        match inbox.recv_timeout(TICK) {
-            Ok(Event::Exited) => return Ending::Exited(ExitStatus::default()),
-            Ok(Event::Signal(signal)) => return Ending::Interrupted(signal),
-            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+        let event = signals.wait(TICK);
+        if has_ended(process) {
+            return Ending::Exited(ExitStatus::default());
+        }
+        if let Event::Stop(signal) = event {
+            return Ending::Interrupted(signal);
         }
         let grown = [stdout.look(), stderr.look()];
         if grown.contains(&true) {
@@ -174,14 +160,14 @@ fn wait(
 /// Ends a process group that we started: TERM, a time of grace, KILL.
 ///
 /// The leader is not reaped yet, so the group's number cannot belong to anybody else.
-fn end_group(group: Pid, inbox: &Receiver<Event>) {
+fn end_group(group: Pid, signals: &Signals) {
     signal_group(group, Signal::TERM);
     let deadline = Instant::now() + GRACE;
-    while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-        match inbox.recv_timeout(left) {
-            Ok(Event::Exited) | Err(_) => break,
-            Ok(Event::Signal(_)) => {}
-        }
+    while !has_ended(group) {
+        let Some(left) = deadline.checked_duration_since(Instant::now()) else {
+            break;
+        };
+        signals.wait(left.min(TICK));
     }
     signal_group(group, Signal::KILL);
 }
@@ -199,13 +185,19 @@ struct Capture {
 }
 
 impl Capture {
+    /// Makes a new file: an old one is removed and not emptied, since some file systems write a file to the
+    /// disk at once when it was emptied before.
     fn create(path: &Path) -> std::io::Result<Self> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
         let file = OpenOptions::new()
-            .create(true)
+            .create_new(true)
             .append(true)
             .read(true)
+            .mode(0o600)
             .open(path)?;
-        file.set_len(0)?;
         Ok(Self {
             file,
             seen: 0,

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::ids::{CasRef, IdError, RoleName, ThreadId};
+use crate::run::ProcessIdentity;
 
 /// The names of the environment variables that an agent gets.
 pub mod env {
@@ -18,6 +19,8 @@ pub mod env {
     pub const EDGE_PROMPT_REF: &str = "UWF_EDGE_PROMPT_REF";
     /// The instruction itself, when it is below [`super::EDGE_PROMPT_INLINE_LIMIT`].
     pub const EDGE_PROMPT: &str = "UWF_EDGE_PROMPT";
+    /// The engine's process, as [`super::engine_mark`] writes it: while it lives, it makes the step durable.
+    pub const ENGINE: &str = "UWF_ENGINE";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
@@ -26,6 +29,23 @@ pub mod env {
 
 /// How large an instruction may be to go into an environment variable, in bytes.
 pub const EDGE_PROMPT_INLINE_LIMIT: usize = 64 * 1024;
+
+/// Returns how the engine names its own process to the agent.
+#[must_use]
+pub fn engine_mark(engine: &ProcessIdentity) -> String {
+    format!("{}.{}.{}", engine.pid, engine.started, engine.boot)
+}
+
+/// Returns the process that a mark names.
+#[must_use]
+pub fn parse_engine_mark(mark: &str) -> Option<ProcessIdentity> {
+    let mut parts = mark.splitn(3, '.');
+    Some(ProcessIdentity {
+        pid: parts.next()?.parse().ok()?,
+        started: parts.next()?.parse().ok()?,
+        boot: parts.next()?.to_owned(),
+    })
+}
 
 /// What an agent is called with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -151,6 +171,18 @@ mod tests {
         assert_eq!(named.prompt.as_deref(), Some("go"));
         assert_eq!(call(&[thread]), Err(CallError::Missing));
         assert!(matches!(call(&["x", "writer"]), Err(CallError::Id(_))));
+    }
+
+    #[test]
+    fn the_engine_is_named_by_more_than_its_number() {
+        let engine = ProcessIdentity {
+            pid: 7,
+            started: 123_456,
+            boot: "0c9f-4a.x".to_owned(),
+        };
+        assert_eq!(parse_engine_mark(&engine_mark(&engine)), Some(engine));
+        assert_eq!(parse_engine_mark("7"), None);
+        assert_eq!(parse_engine_mark("x.1.y"), None);
     }
 
     #[test]

@@ -20,6 +20,33 @@ pub(crate) enum Durability {
     Volatile,
 }
 
+/// How large a record that is overwritten may be. One write of so much is never seen, or left, half done by
+/// a process that dies.
+const OVERWRITTEN: usize = 4096;
+
+/// Writes a small record over the one before, padded with blanks; a larger one replaces the file. Records
+/// are caches: a reader that cannot make sense of one does without.
+pub(crate) fn overwrite(path: &Path, content: &[u8]) -> Result<(), StorageError> {
+    if content.len() > OVERWRITTEN {
+        return replace(path, content, Durability::Volatile);
+    }
+    let write = || {
+        let file = private()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
+        let before = usize::try_from(file.metadata()?.len()).unwrap_or(OVERWRITTEN);
+        let mut padded = content.to_vec();
+        padded.resize(content.len().max(before.min(OVERWRITTEN)), b' ');
+        if before > OVERWRITTEN {
+            file.set_len(0)?;
+        }
+        file.write_all_at(&padded, 0)
+    };
+    write().map_err(StorageError::io("write", path))
+}
+
 /// Replaces the content of a file, or makes it, in one step.
 pub(crate) fn replace(
     path: &Path,

@@ -94,6 +94,15 @@ impl RunDir {
         self.write(PENDING, pending, Durability::Durable)
     }
 
+    /// Says that a step is finished, to an engine that is there to commit it: the record survives every
+    /// process, but not yet a power cut.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_pending_volatile(&self, pending: &Pending) -> Result<(), StorageError> {
+        self.write(PENDING, pending, Durability::Volatile)
+    }
+
     /// Removes the record of a finished step.
     ///
     /// # Errors
@@ -113,7 +122,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_holder(&self, holder: &Holder) -> Result<(), StorageError> {
-        self.write(HOLDER, holder, Durability::Volatile)
+        files::overwrite(&self.path.join(HOLDER), json(holder).as_bytes())
     }
 
     /// Removes the name of who ran a step.
@@ -121,7 +130,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_holder(&self) -> Result<(), StorageError> {
-        files::remove(&self.path.join(HOLDER))
+        files::overwrite(&self.path.join(HOLDER), b"")
     }
 
     /// Returns why the agent's own kit gave up.
@@ -209,7 +218,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
-        self.write(CHAIN, summary, Durability::Volatile)
+        files::overwrite(&self.path.join(CHAIN), json(summary).as_bytes())
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {

@@ -10,7 +10,7 @@ mod thread;
 mod workflow;
 
 use uwf_cas_fs::Store;
-use uwf_engine::{AgentOutput, Engine};
+use uwf_engine::{AgentOutput, Engine, Signals};
 use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root};
 
@@ -46,6 +46,7 @@ impl Context {
                 store,
                 program,
                 built_in_agents: uwf_agents::BUILT_IN,
+                signals: Signals::default(),
                 agent_output,
             },
             format,

@@ -42,6 +42,7 @@ impl World {
             store,
             program: PathBuf::from("uwf"),
             built_in_agents: &[],
+            signals: crate::Signals::default(),
             agent_output: AgentOutput::Kept,
         };
         engine.create().unwrap();
