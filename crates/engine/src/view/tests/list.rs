@@ -1,3 +1,5 @@
+//! Which threads are listed, in which order, and what hides none.
+
 use serde_json::json;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Reason, ThreadLock};

@@ -1,3 +1,5 @@
+//! What the document of a thread says.
+
 use serde_json::json;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::ExtractionMethod;

@@ -1,3 +1,5 @@
+//! How one thread stands.
+
 use serde_json::json;
 use uwf_storage::{Reason, ThreadLock};
 

@@ -1,3 +1,5 @@
+//! What a step recorded, as data and as a document.
+
 use serde_json::json;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{ExtractionMethod, Turn, TurnRole};

@@ -1,3 +1,5 @@
+//! All steps of a thread with their data.
+
 use serde_json::json;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::ExtractionMethod;

@@ -1,3 +1,5 @@
+//! The workflows that can be started, and one in full.
+
 use uwf_protocol::schemas;
 
 use super::World;
