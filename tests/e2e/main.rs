@@ -20,6 +20,7 @@ mod documents;
 mod formats;
 mod golden;
 mod races;
+mod readme;
 mod resolution;
 mod threads;
 mod workflows;
