@@ -1,6 +1,6 @@
 //! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
@@ -179,7 +179,7 @@ pub(crate) fn play(
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    let ending = launch(engine, run, &thread, assignment, &agent, cwd);
+    let ending = launch(engine, run, &thread, assignment, &agent, &cwd);
     run.clear_holder()?;
     let ending = match ending {
         Ok(Ending::Interrupted(signal)) => return Err(EngineError::Interrupted(signal)),
@@ -190,13 +190,13 @@ pub(crate) fn play(
                 source,
                 hint: agent.if_missing,
             };
-            return Err(failure::record(engine, run, &thread, attempted, problem));
+            return Err(failure::record(engine, run, &thread, attempted, &problem));
         }
         Err(LaunchError::Engine(error)) => return Err(error),
     };
     let hash = match finished_step(run, &thread, &ending)? {
         Ok(found) => found,
-        Err(problem) => return Err(failure::record(engine, run, &thread, attempted, problem)),
+        Err(problem) => return Err(failure::record(engine, run, &thread, attempted, &problem)),
     };
     let step = match answer::check(&engine.store, &thread, role, hash) {
         Ok(step) => step,
@@ -204,7 +204,7 @@ pub(crate) fn play(
         Err(Refusal::Unfit(why)) => {
             run.clear_pending()?;
             let problem = failure::Problem::Refused(why);
-            return Err(failure::record(engine, run, &thread, attempted, problem));
+            return Err(failure::record(engine, run, &thread, attempted, &problem));
         }
     };
     let committed = commit(engine, run, thread, &summary, step)?;
@@ -237,7 +237,7 @@ fn launch(
     thread: &Thread,
     assignment: &Assignment,
     agent: &AgentCommand,
-    cwd: PathBuf,
+    cwd: &Path,
 ) -> Result<Ending, LaunchError> {
     let env = environment(engine, thread, assignment)?;
     let mut args = agent.args.clone();
@@ -247,7 +247,7 @@ fn launch(
         name: agent.name.as_deref(),
         args: &args,
         env: &env,
-        cwd: &cwd,
+        cwd,
         stdout: run.stdout_file(),
         stderr: run.stderr_file(),
         limits: agent.limits,
@@ -370,7 +370,7 @@ fn working_directory(
         .start
         .cwd
         .as_ref()
-        .map_or(engine.env.cwd(), std::path::Path::new);
+        .map_or(engine.env.cwd(), Path::new);
     let directory = base.join(given);
     if !directory.is_dir() {
         return Err(EngineError::NoDirectory(directory.display().to_string()));

@@ -84,7 +84,7 @@ pub(crate) fn record(
     run: &RunDir,
     thread: &Thread,
     attempted: Attempted,
-    problem: Problem,
+    problem: &Problem,
 ) -> EngineError {
     let told = run.read_failure();
     let stderr_tail = process::tail(&run.stderr_file(), STDERR_TAIL);

@@ -73,7 +73,7 @@ pub fn history_need<S>(workflow: &Workflow<S>, last_role: Option<&RoleName>) -> 
 ///
 /// The steps may be the last one only when [`history_need`] says so. In a status map the key that equals
 /// the answer's status is taken, and nothing else, with two exceptions that rest on what
-/// [`validate`](crate::validate) accepts: a lone edge `_` belongs to a role whose schema allows one status
+/// [`validate`](crate::validate()) accepts: a lone edge `_` belongs to a role whose schema allows one status
 /// at most, so it is taken whatever that status is called; and a lone edge with another name is taken when
 /// the answer leaves its one possible status out. A role that answers `$SUSPEND` suspends its thread, with
 /// or without an edge of that name.

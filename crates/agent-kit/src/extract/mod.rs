@@ -1,7 +1,7 @@
 //! Getting the data of a role out of an agent's answer: front matter, real YAML, the role's schema.
 //!
 //! Pure: what comes out depends on the answer and the schema alone. Who is asked again, and how often,
-//! is decided in [`crate::serve`].
+//! is decided in [`crate::serve()`].
 
 mod candidate;
 mod yaml;

@@ -49,7 +49,7 @@ pub enum DecodeProblem {
 /// Returns the value that has these bytes.
 ///
 /// # Errors
-/// [`DecodeError`] for bytes that [`encode`](super::encode) does not write.
+/// [`DecodeError`] for bytes that [`encode`](super::encode()) does not write.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut decoder = Decoder::new(bytes);
     let value = decoder.value()?;

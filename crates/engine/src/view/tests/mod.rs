@@ -163,7 +163,9 @@ impl World {
             role: role(role_name),
             started_at_ms: NOW,
         };
-        self.engine.root.run(thread).write_holder(&holder).unwrap();
+        let run = self.engine.root.run(thread);
+        run.create().unwrap();
+        run.write_holder(&holder).unwrap();
     }
 
     fn end(&self, thread: ThreadId, reason: Reason) {
