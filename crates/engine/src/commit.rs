@@ -24,7 +24,8 @@ pub(crate) fn commit(
     summary: &ChainSummary,
     step: StepContext,
 ) -> Result<Committed, EngineError> {
-    engine.store.sync(&answer::closure(&engine.store, &step)?)?;
+    let closure = answer::closure(&engine.store, &step)?;
+    let sync = || -> Result<(), EngineError> { Ok(engine.store.sync(&closure)?) };
     let (id, from) = (before.id, before.head);
     let (hash, role) = (step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &engine.store)?;
@@ -33,9 +34,10 @@ pub(crate) fn commit(
     let advance = match route {
         Ok(Route::End) => {
             let record = completed(&thread, engine.env.now_ms());
+            sync()?;
             state.advance_and_archive(from, &record)?
         }
-        Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => state.advance(id, from, hash)?,
+        Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => state.advance(id, from, hash, sync)?,
     };
     let found = match advance {
         Advance::Moved => {

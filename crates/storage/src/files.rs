@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::Path;
 
 use rustix::fs::OFlags;
+use tempfile::NamedTempFile;
 
 use crate::StorageError;
 
@@ -53,29 +54,53 @@ pub(crate) fn replace(
     content: &[u8],
     durability: Durability,
 ) -> Result<(), StorageError> {
-    refuse_link(path)?;
-    let directory = directory_of(path);
-    replace_in(directory, path, content, durability).map_err(StorageError::io("write", path))
+    let replacement = Replacement::prepare(path, content)?;
+    match durability {
+        Durability::Durable => replacement.finish(),
+        Durability::Volatile => replacement.finish_volatile(),
+    }
 }
 
-fn replace_in(
-    directory: &Path,
-    path: &Path,
-    content: &[u8],
-    durability: Durability,
-) -> io::Result<()> {
-    let mut temp = tempfile::Builder::new()
-        .prefix(".uwf-temp-")
-        .tempfile_in(directory)?;
-    temp.write_all(content)?;
-    match durability {
-        Durability::Durable => temp.as_file().sync_data()?,
-        Durability::Volatile => remove_if_there(path)?,
+/// A new content that is written, but not yet under its name.
+pub(crate) struct Replacement<'a> {
+    path: &'a Path,
+    temp: NamedTempFile,
+}
+
+impl<'a> Replacement<'a> {
+    /// Writes the content beside the file that it will replace.
+    pub(crate) fn prepare(path: &'a Path, content: &[u8]) -> Result<Self, StorageError> {
+        refuse_link(path)?;
+        let write = || -> io::Result<NamedTempFile> {
+            let mut temp = tempfile::Builder::new()
+                .prefix(".uwf-temp-")
+                .tempfile_in(directory_of(path))?;
+            temp.write_all(content)?;
+            Ok(temp)
+        };
+        let temp = write().map_err(StorageError::io("write", path))?;
+        Ok(Self { path, temp })
     }
-    temp.persist(path).map_err(|error| error.error)?;
-    match durability {
-        Durability::Durable => sync_dir(directory),
-        Durability::Volatile => Ok(()),
+
+    /// Gives the content its name; both are durable on return.
+    pub(crate) fn finish(self) -> Result<(), StorageError> {
+        let Self { path, temp } = self;
+        let finish = || -> io::Result<()> {
+            temp.as_file().sync_data()?;
+            temp.persist(path).map_err(|error| error.error)?;
+            sync_dir(directory_of(path))
+        };
+        finish().map_err(StorageError::io("write", path))
+    }
+
+    fn finish_volatile(self) -> Result<(), StorageError> {
+        let Self { path, temp } = self;
+        let finish = || -> io::Result<()> {
+            remove_if_there(path)?;
+            temp.persist(path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        finish().map_err(StorageError::io("write", path))
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use crate::files::{self, Durability};
+use crate::files::{self, Durability, Replacement};
 use crate::heads::Heads;
 use crate::lock::FileLock;
 use crate::{History, HistoryRecord, Root, StorageError, history, registry};
@@ -113,16 +113,19 @@ impl<'a> State<'a> {
         self.write_heads(&heads)
     }
 
-    /// Moves the head of a thread, provided that it is where the caller saw it.
+    /// Moves the head of a thread, provided that it is where the caller saw it. `before` does what must be
+    /// done before the head may move, such as making the new head durable; if it fails, nothing changes. The
+    /// new state is on its way to the disk meanwhile, so that both share one wait.
     ///
     /// # Errors
-    /// See [`heads`](Self::heads).
-    pub fn advance(
+    /// See [`heads`](Self::heads); and those of `before`.
+    pub fn advance<E: From<StorageError>>(
         &self,
         thread: ThreadId,
         from: CasRef,
         to: CasRef,
-    ) -> Result<Advance, StorageError> {
+        before: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Advance, E> {
         let _lock = self.lock()?;
         let mut heads = self.read_heads()?;
         match heads.get(thread) {
@@ -130,7 +133,10 @@ impl<'a> State<'a> {
             Some(head) if head != from => return Ok(Advance::HeadIs(head)),
             Some(_) => heads.set(thread, to),
         }
-        self.write_heads(&heads)?;
+        let path = self.root.threads_file();
+        let replacement = Replacement::prepare(&path, heads.as_bytes())?;
+        before()?;
+        replacement.finish()?;
         Ok(Advance::Moved)
     }
 

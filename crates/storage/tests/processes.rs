@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Advance, Root, State, ThreadLock};
+use uwf_storage::{Advance, Root, State, StorageError, ThreadLock};
 
 const ROOT: &str = "UWF_STORAGE_TEST_ROOT";
 const NUMBER: &str = "UWF_STORAGE_TEST_NUMBER";
@@ -54,7 +54,9 @@ fn as_a_stepper() {
     for step in 0..STEPS {
         let (from, to) = (CasRef::from_u64(step), CasRef::from_u64(step + 1));
         assert_eq!(
-            state.advance(thread(number), from, to).unwrap(),
+            state
+                .advance(thread(number), from, to, nothing_before)
+                .unwrap(),
             Advance::Moved
         );
     }
@@ -96,7 +98,9 @@ fn as_an_endless_stepper() {
         let head = state.head(thread(number)).unwrap().unwrap();
         let next = CasRef::from_u64(if head == CasRef::from_u64(1) { 2 } else { 1 });
         assert_eq!(
-            state.advance(thread(number), head, next).unwrap(),
+            state
+                .advance(thread(number), head, next, nothing_before)
+                .unwrap(),
             Advance::Moved
         );
     }
@@ -119,7 +123,12 @@ fn a_writer_that_is_killed_leaves_a_complete_file_and_no_lock() {
         writer.wait().unwrap();
         let head = state.head(thread(0)).unwrap().unwrap();
         assert!([1, 2].map(CasRef::from_u64).contains(&head), "{head}");
-        let other = state.advance(thread(1), CasRef::from_u64(7), CasRef::from_u64(7));
+        let other = state.advance(
+            thread(1),
+            CasRef::from_u64(7),
+            CasRef::from_u64(7),
+            nothing_before,
+        );
         assert_eq!(other.unwrap(), Advance::Moved);
     }
 }
@@ -200,4 +209,9 @@ fn of_many_processes_one_gets_a_thread_and_the_others_are_told_at_once() {
         drop(locker.stdin.take());
         assert!(locker.wait().unwrap().success());
     }
+}
+
+/// What tests have to do before a head moves.
+fn nothing_before() -> Result<(), StorageError> {
+    Ok(())
 }
