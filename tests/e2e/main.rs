@@ -21,6 +21,7 @@ mod formats;
 mod golden;
 mod races;
 mod readme;
+mod release_notes;
 mod resolution;
 mod threads;
 mod workflows;

@@ -2,16 +2,16 @@
 . "$(dirname "$0")/lib.sh"
 notes=$(instruction | sed '/^$/d')
 
-# Prints the rule's name with the first line that breaks it.
+# Prints the name of a rule with the first line that breaks it.
 rule() {
-  line=$(printf '%s\n' "$notes" | grep -m 1 $3 -E "$2" || true)
-  [ -z "$line" ] || echo "  - $(quoted "rule $1: $line")"
+  line=$(printf '%s\n' "$notes" | grep $2 -E "$3" | sed 1q)
+  [ -z "$line" ] || printf '  - %s\n' "$(quoted "rule $1: $line")"
 }
 broken=$(
-  rule unfinished '^- (wip|fixup!|squash!)' -i
-  rule capital '^- [a-z]' -e
-  rule stop '\.$' -e
-  rule length '^.{75,}$' -e
+  rule unfinished -i "^- $unfinished"
+  rule capital '' '^- [a-z]'
+  rule stop '' '\.$'
+  rule length '' '^- .{73,}$'
 )
 
 echo ---

@@ -1,18 +1,16 @@
 #!/bin/sh
 . "$(dirname "$0")/lib.sh"
 range=$(range)
-subjects=$(git log --no-merges --reverse --format=%s "$range")
+subjects=$(subjects "$range")
 echo ---
 if [ -z "$subjects" ]; then
   echo '$status: nothing'
-  echo "range: $(quoted "$range")"
+  printf 'range: %s\n' "$(quoted "$range")"
 else
   echo '$status: found'
-  echo "range: $(quoted "$range")"
-  echo "count: $(printf '%s\n' "$subjects" | wc -l)"
+  printf 'range: %s\n' "$(quoted "$range")"
+  printf 'count: %s\n' "$(printf '%s\n' "$subjects" | grep -c '')"
   echo 'subjects:'
-  printf '%s\n' "$subjects" | while IFS= read -r subject; do
-    echo "  - $(quoted "$subject")"
-  done
+  printf '%s\n' "$subjects" | sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/  - "&"/'
 fi
 echo ---

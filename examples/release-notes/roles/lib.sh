@@ -1,13 +1,15 @@
-# What the roles share. Each is started in the repository, with the contract's variables in its environment.
+# What the roles share. Each is started in the repository and answers on standard output.
 set -eu
+# Letters and lengths mean the same on every machine: bytes.
+export LC_ALL=C
 
-# The moderator's instruction, without its first line; large ones are only in the store.
+# A subject that is not for readers, as an extended regular expression for upper and lower case.
+unfinished='(wip([^[:alnum:]]|$)|fixup!|squash!)'
+
+# The moderator's instruction without its first line: what follows the last heading of the prompt, which comes on
+# standard input. `$UWF_EDGE_PROMPT` would do, too, but a variable cannot hold a long one.
 instruction() {
-  if [ -n "${UWF_EDGE_PROMPT:-}" ]; then
-    printf '%s\n' "$UWF_EDGE_PROMPT"
-  else
-    uwf cas get "$UWF_EDGE_PROMPT_REF" --format text
-  fi | sed 1d
+  awk '/^## Moderator Instruction$/ { text = ""; next } { text = text $0 "\n" } END { printf "%s", text }' | sed 1,2d
 }
 
 range() {
@@ -18,7 +20,12 @@ range() {
   fi
 }
 
-# Text as a double-quoted YAML scalar.
+# The subjects of the commits, oldest first, without the control characters that YAML refuses.
+subjects() {
+  git log --no-merges --reverse --format=%s "$1" | tr -d '\000-\011\013-\037\177'
+}
+
+# Text as a double-quoted YAML scalar. What holds it is printed by printf: some shells' echo reads backslashes.
 quoted() {
   printf '"%s"' "$(printf '%s' "$1" | sed 's/\\/\\\\/g; s/"/\\"/g')"
 }

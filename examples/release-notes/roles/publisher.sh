@@ -3,8 +3,8 @@
 {
   echo '# Release notes'
   echo
-  instruction
+  instruction | sed '/^$/d'
 } > RELEASE_NOTES.md
 echo ---
-echo "file: $(quoted "$PWD/RELEASE_NOTES.md")"
+printf 'file: %s\n' "$(quoted "$PWD/RELEASE_NOTES.md")"
 echo ---
