@@ -16,6 +16,7 @@ mod compat;
 mod config_and_log;
 mod crashes;
 mod damage;
+mod demo;
 mod documents;
 mod formats;
 mod golden;
