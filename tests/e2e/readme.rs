@@ -26,11 +26,20 @@ fn every_command_prints_what_the_readme_says() {
     for block in &blocks {
         write_named_file(&world, block);
     }
-    let consoles: Vec<&Block> =
-        blocks.iter().filter(|block| block.language == "console").collect();
-    let commands: Vec<&str> =
-        consoles.iter().flat_map(|block| block.lines.iter()).filter_map(|line| line.strip_prefix("$ ")).collect();
-    assert!(commands.len() > 10, "the README shows only {} commands", commands.len());
+    let consoles: Vec<&Block> = blocks
+        .iter()
+        .filter(|block| block.language == "console")
+        .collect();
+    let commands: Vec<&str> = consoles
+        .iter()
+        .flat_map(|block| block.lines.iter())
+        .filter_map(|line| line.strip_prefix("$ "))
+        .collect();
+    assert!(
+        commands.len() > 10,
+        "the README shows only {} commands",
+        commands.len()
+    );
     let printed = run_in_one_shell(&world, &commands);
     if std::env::var("README").is_ok_and(|value| value == "overwrite") {
         std::fs::write(&path, with_outputs(&text, &consoles, &printed)).unwrap();
@@ -40,7 +49,11 @@ fn every_command_prints_what_the_readme_says() {
     for block in consoles {
         for (command, said) in said_by(block) {
             let found = printed.next().unwrap();
-            assert_eq!(normalised(found), normalised(&said), "`{command}` prints\n{found}");
+            assert_eq!(
+                normalised(found),
+                normalised(&said),
+                "`{command}` prints\n{found}"
+            );
         }
     }
 }
@@ -62,7 +75,11 @@ fn blocks(text: &str) -> Vec<Block> {
         match (&mut open, line.strip_prefix("```")) {
             (None, Some(language)) => {
                 let language = language.to_owned();
-                open = Some(Block { language, first: index + 1, lines: Vec::new() });
+                open = Some(Block {
+                    language,
+                    first: index + 1,
+                    lines: Vec::new(),
+                });
             }
             (None, None) => {}
             (Some(_), Some(_)) => blocks.extend(open.take()),
@@ -74,7 +91,11 @@ fn blocks(text: &str) -> Vec<Block> {
 
 /// Writes the block into the file that a comment in its first two lines names, such as `# hello.yaml`.
 fn write_named_file(world: &World, block: &Block) {
-    let name = block.lines.iter().take(2).find_map(|line| line.strip_prefix("# "));
+    let name = block
+        .lines
+        .iter()
+        .take(2)
+        .find_map(|line| line.strip_prefix("# "));
     let Some(name) = name.filter(|name| name.ends_with(".yaml") || name.ends_with(".sh")) else {
         return;
     };
@@ -89,16 +110,28 @@ fn run_in_one_shell(world: &World, commands: &[&str]) -> Vec<String> {
     let bin = world.project().join("bin");
     std::fs::create_dir(&bin).unwrap();
     std::os::unix::fs::symlink(binary(), bin.join("uwf")).unwrap();
-    let script: String =
-        commands.iter().map(|command| format!("{command}\nprintf '\\001'\n")).collect();
+    let script: String = commands
+        .iter()
+        .map(|command| format!("{command}\nprintf '\\001'\n"))
+        .collect();
     let shell = world.command(&[]);
-    let path = shell.get_envs().find(|(name, _)| *name == "PATH").unwrap().1.unwrap().to_owned();
+    let path = shell
+        .get_envs()
+        .find(|(name, _)| *name == "PATH")
+        .unwrap()
+        .1
+        .unwrap()
+        .to_owned();
     let path = format!("{}:{}", bin.display(), path.to_string_lossy());
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1\n{script}")])
         .current_dir(world.project())
         .env_clear()
-        .envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(
+            shell
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
         .env("PATH", path)
         .env("UWF_FORMAT", "text")
         .output()
@@ -132,9 +165,12 @@ fn with_outputs(text: &str, consoles: &[&Block], printed: &[String]) -> String {
     for block in consoles.iter().rev() {
         let commands = said_by(block);
         at -= commands.len();
-        let new = commands.iter().zip(&printed[at..]).flat_map(|((command, _), output)| {
-            std::iter::once(format!("$ {command}")).chain(output.lines().map(str::to_owned))
-        });
+        let new = commands
+            .iter()
+            .zip(&printed[at..])
+            .flat_map(|((command, _), output)| {
+                std::iter::once(format!("$ {command}")).chain(output.lines().map(str::to_owned))
+            });
         let range = block.first..block.first + block.lines.len();
         lines.splice(range, new.collect::<Vec<_>>());
     }
@@ -153,7 +189,10 @@ fn normalised(text: &str) -> String {
     ];
     let mut text = text.to_owned();
     for (pattern, replacement) in replacements {
-        text = Regex::new(pattern).unwrap().replace_all(&text, replacement).into_owned();
+        text = Regex::new(pattern)
+            .unwrap()
+            .replace_all(&text, replacement)
+            .into_owned();
     }
     text.trim_end().to_owned()
 }
