@@ -40,6 +40,26 @@ fn goes_on(world: &World, thread: &str) {
 }
 
 #[test]
+fn an_entry_of_the_config_that_is_only_begun_harms_nothing_but_itself() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    world
+        .uwf(&["config", "set", "providers.p.apiKeyEnv", "KEY"])
+        .exits(0);
+    world
+        .uwf(&["config", "set", "agents.half.args", "[]"])
+        .exits(0);
+    let thread = world.start("one");
+    world
+        .uwf(&["thread", "step", &thread, "--agent", "half"])
+        .exits(1)
+        .says("agents.half.command")
+        .says("uwf config set");
+    world.step(&thread).exits(0);
+}
+
+#[test]
 fn an_unknown_thread_is_refused_by_every_command_that_takes_one() {
     let (world, thread) = world_with_thread();
     let unknown = "01J7K9Z0000000000000000004";

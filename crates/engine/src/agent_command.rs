@@ -93,6 +93,13 @@ fn from_config(
     alias: &str,
     agent: &AgentConfig,
 ) -> Result<AgentCommand, EngineError> {
+    let command = agent
+        .command
+        .as_deref()
+        .ok_or_else(|| EngineError::Config {
+            key: format!("agents.{alias}.command"),
+            problem: "it is missing".to_owned(),
+        })?;
     let limits = Limits {
         wall: duration(alias, "timeout", agent.timeout.as_deref())?,
         idle: duration(alias, "idleTimeout", agent.idle_timeout.as_deref())?,
@@ -100,7 +107,7 @@ fn from_config(
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
     Ok(AgentCommand {
         if_missing: format!("install it, or mend `agents.{alias}.command` with `uwf config set`"),
-        ..located(engine, &agent.command, agent.args.clone(), protocol, limits)
+        ..located(engine, command, agent.args.clone(), protocol, limits)
     })
 }
 

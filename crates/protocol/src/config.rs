@@ -1,4 +1,5 @@
-//! The shape of `config.yaml`. Which alias stands for what is checked when it is used, not when it is read.
+//! The shape of `config.yaml`. Which alias stands for what, and whether an entry is complete, is checked when
+//! it is used, not when it is read.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,8 @@ pub struct Config {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Provider {
     /// The base URL of an OpenAI-compatible endpoint.
-    pub base_url: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
     /// The key itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<String>,
@@ -46,17 +48,21 @@ pub struct Provider {
 #[serde(deny_unknown_fields)]
 pub struct Model {
     /// The provider's name in `providers`.
-    pub provider: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// What the provider calls the model.
-    pub name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// How an agent is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AgentConfig {
-    /// The program: a path, a name on PATH, or the name of a built-in adapter.
-    pub command: String,
+    /// The program: a path, a name on PATH, or the name of a built-in adapter. An entry without one cannot be
+    /// used, but does not spoil the file: entries are set key by key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
     /// Arguments before the thread and the role.
     #[serde(default, deserialize_with = "null_as_empty")]
     pub args: Vec<String>,
