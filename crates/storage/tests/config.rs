@@ -80,7 +80,7 @@ fn an_error_says_where() {
         "config.yaml:2:1`",
         "defaultAgent",
     );
-    check("agents:\n  a:\n    args: []\n", "config.yaml:3:", "command");
+    check("agents:\n  a:\n    args: 3\n", "config.yaml:3:", "");
     check("agents: {a: [}\n", "config.yaml:1:", "");
 }
 
