@@ -89,10 +89,13 @@ impl From<EngineError> for Failure {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(ToString::to_string).collect();
             }
-            EngineError::Agent(agent) if !agent.stderr_tail.trim().is_empty() => {
-                failure
-                    .causes
-                    .push(format!("stderr: {}", last_lines(&agent.stderr_tail, 10)));
+            EngineError::Agent(agent) => {
+                let said = unsaid(&agent.stderr_tail, &agent.problem);
+                if !said.trim().is_empty() {
+                    failure
+                        .causes
+                        .push(format!("stderr: {}", last_lines(said, 10)));
+                }
             }
             _ => {}
         }
@@ -137,6 +140,18 @@ pub(crate) fn warn(text: &str) {
 fn say(kind: &str, text: &str) {
     // Whoever does not listen gets the exit code all the same.
     let _ = writeln!(io::stderr(), "{kind}: {}", printable(text.trim_end()));
+}
+
+/// Returns what the agent wrote before it named the problem that we name already.
+fn unsaid<'a>(stderr: &'a str, problem: &str) -> &'a str {
+    let first = problem.lines().next().unwrap_or_default();
+    match stderr.rfind(first) {
+        Some(at) if !first.is_empty() => {
+            let line = stderr[..at].rfind('\n').map_or(0, |end| end + 1);
+            &stderr[..line]
+        }
+        _ => stderr,
+    }
 }
 
 fn last_lines(text: &str, count: usize) -> String {

@@ -22,6 +22,15 @@ pub(crate) enum Format {
 }
 
 impl Format {
+    /// Returns the word for it on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Yaml => "yaml",
+            Self::Text => "text",
+        }
+    }
+
     /// Returns the format that was asked for: by flag, by `UWF_FORMAT`, else text on a terminal and JSON
     /// elsewhere.
     pub(crate) fn choose(flag: Option<Self>, env: &Env) -> Result<Self, Failure> {

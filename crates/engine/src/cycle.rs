@@ -187,6 +187,7 @@ pub(crate) fn play(
         Err(LaunchError::Spawn(source)) => {
             let problem = failure::Problem::Spawn {
                 program: agent.program.display().to_string(),
+                cwd: cwd.display().to_string(),
                 source,
                 hint: agent.if_missing,
             };
@@ -196,7 +197,11 @@ pub(crate) fn play(
     };
     let hash = match finished_step(run, &thread, &ending)? {
         Ok(found) => found,
-        Err(problem) => return Err(failure::record(engine, run, &thread, attempted, &problem)),
+        Err(problem) => {
+            // An agent that was ended together with its thread did not fail.
+            thread::active_head(engine, thread.id)?;
+            return Err(failure::record(engine, run, &thread, attempted, &problem));
+        }
     };
     let step = match answer::check(&engine.store, &thread, role, hash) {
         Ok(step) => step,

@@ -233,7 +233,7 @@ impl EngineError {
                 format!("the work is not lost: `uwf thread fork {step}` goes on from it")
             }
             Self::Blocked { thread, .. } => format!(
-                "`uwf thread steps {thread}` lists the steps; `uwf thread fork <step>` goes back to one"
+                "`uwf thread steps {thread}` lists the steps, `uwf thread fork <step>` goes back to one; a mended workflow needs a new thread"
             ),
             Self::Agent(failure) => failure.hint.clone().unwrap_or_else(|| {
                 format!(

@@ -26,6 +26,7 @@ pub(crate) enum Problem {
     /// The program could not be started.
     Spawn {
         program: String,
+        cwd: String,
         source: std::io::Error,
         hint: String,
     },
@@ -69,9 +70,12 @@ impl Problem {
     fn text(&self) -> String {
         match self {
             Self::Spawn {
-                program, source, ..
+                program,
+                cwd,
+                source,
+                ..
             } => {
-                format!("`{program}` could not be started: {source}")
+                format!("`{program}` could not be started in `{cwd}`: {source}")
             }
             Self::Ended(text) | Self::Refused(text) => text.clone(),
         }

@@ -64,7 +64,7 @@ pub(crate) enum StepCommand {
 pub(crate) struct StartArgs {
     /// A name, a hash, or the path of a YAML file
     pub(crate) workflow: String,
-    /// The task
+    /// The task, or - for standard input
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: String,
     /// Where the agents work (unset: this folder)
@@ -131,7 +131,7 @@ pub(crate) struct ForkArgs {
 pub(crate) struct ResumeArgs {
     /// The thread
     pub(crate) thread: String,
-    /// The answer
+    /// The answer, or - for standard input (unset: the role is told to go on)
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
     /// Use this agent: an alias of the config, or a command line

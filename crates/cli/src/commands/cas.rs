@@ -1,15 +1,14 @@
 //! `uwf cas …` and `ocas …`.
 
-use std::io::Read;
-
 use serde_json::Value;
 use uwf_cas_fs::{StoreError, Verdict, hash_of};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
+use uwf_storage::State;
 
 use crate::args::{CasCommand, SchemaCommand};
-use crate::commands::Context;
+use crate::commands::{Context, read_stdin};
 use crate::failure::Failure;
 use crate::output::print;
 use crate::text::{
@@ -111,7 +110,7 @@ fn has(context: &Context, hash: &str) -> Result<Exit, Failure> {
 fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
     let store = &context.engine.store;
     let hashes = match hashes {
-        [] => store.all()?,
+        [] => all_and_heads(context)?,
         given => given
             .iter()
             .map(|hash| hash.parse())
@@ -123,6 +122,23 @@ fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
         .all(|node| matches!(node.verdict, Verdict::Ok));
     print(&VerifiedView::from(verified), context.format)?;
     Ok(if sound { Exit::Done } else { Exit::Store })
+}
+
+/// Returns every node that is stored, and every one that a thread needs as its head.
+fn all_and_heads(context: &Context) -> Result<Vec<CasRef>, Failure> {
+    let state = State::new(&context.engine.root);
+    let mut hashes = context.engine.store.all()?;
+    hashes.extend(state.heads()?.into_iter().map(|(_, head)| head));
+    hashes.extend(
+        state
+            .history()?
+            .records
+            .into_iter()
+            .map(|record| record.head),
+    );
+    hashes.sort_unstable();
+    hashes.dedup();
+    Ok(hashes)
 }
 
 fn schema(context: &Context, command: SchemaCommand) -> Result<(), Failure> {
@@ -161,12 +177,4 @@ fn read_json(data: &str) -> Result<Value, Failure> {
     };
     serde_json::from_str(&text)
         .map_err(|error| Failure::request("the data is not JSON").cause(&error))
-}
-
-fn read_stdin() -> Result<String, Failure> {
-    let mut text = String::new();
-    std::io::stdin()
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::request("cannot read standard input").cause(&error))?;
-    Ok(text)
 }

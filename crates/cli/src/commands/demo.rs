@@ -10,7 +10,7 @@ use uwf_protocol::exit::Exit;
 
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::output::write;
+use crate::output::{Format, write};
 
 const WORKFLOW: &str = include_str!("../../../../examples/demo/plan-develop-review.yaml");
 const SCRIPT: &str = include_str!("../../../../examples/demo/script.yaml");
@@ -31,12 +31,14 @@ pub(crate) fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure
     demo.call(&["config", "set", "agents.script.args", &script])?;
     demo.call(&["config", "set", "defaultAgent", "script"])?;
     let task = "Greet the user by name";
-    let started = demo.call(&["thread", "start", "plan-develop-review", "-p", task])?;
-    let thread = word(&started, "thread")?;
+    demo.call(&["thread", "start", "plan-develop-review", "-p", task])?;
+    let threads = demo.ask(&["thread", "list"])?;
+    let thread = word(&threads[0], "thread")?;
     for _ in 0..MOST_STEPS {
-        let report = demo.call(&["thread", "step", &thread])?;
-        if report["done"] == Value::Bool(true) {
-            demo.farewell(&thread, &word(&report, "head")?)?;
+        demo.call(&["thread", "step", &thread])?;
+        let shown = demo.ask(&["thread", "show", &thread])?;
+        if shown["done"] == Value::Bool(true) {
+            demo.farewell(&thread, &word(&shown, "head")?)?;
             return Ok(Exit::Done);
         }
     }
@@ -48,6 +50,7 @@ struct Demo {
     dir: PathBuf,
     root: PathBuf,
     program: PathBuf,
+    format: Format,
 }
 
 impl Demo {
@@ -76,42 +79,65 @@ impl Demo {
             root: dir.join("uwf"),
             dir,
             program: engine.program.clone(),
+            format: context.format,
         })
     }
 
-    /// Shows a command, runs it, shows and returns what it prints.
-    fn call(&self, args: &[&str]) -> Result<Value, Failure> {
+    /// Shows a command, runs it, and shows what it prints.
+    fn call(&self, args: &[&str]) -> Result<(), Failure> {
         write(&format!("$ uwf {}", shell_words(args)))?;
-        let output = Command::new(&self.program)
-            .args(args)
-            .args(["--format", "json"])
-            .current_dir(&self.dir)
-            .env("UWF_STORAGE_ROOT", &self.root)
-            .env_remove("OCAS_DIR")
-            .output()
-            .map_err(|error| Failure::request("cannot run this program again").cause(&error))?;
-        let printed = String::from_utf8_lossy(&output.stdout);
-        write(&format!("{}\n", printed.trim_end()))?;
-        if !output.status.success() {
-            return Err(Failure::request("a command of the demo failed")
-                .cause(&String::from_utf8_lossy(&output.stderr)));
-        }
+        let printed = self.run(args, self.format)?;
+        write(&format!("{}\n", printed.trim_end()))
+    }
+
+    /// Runs a command that is only for us, and returns its data.
+    fn ask(&self, args: &[&str]) -> Result<Value, Failure> {
+        let printed = self.run(args, Format::Json)?;
         serde_json::from_str(&printed).map_err(|error| {
             Failure::request("a command of the demo printed no JSON").cause(&error)
         })
     }
 
+    fn run(&self, args: &[&str], format: Format) -> Result<String, Failure> {
+        let output = Command::new(&self.program)
+            .args(args)
+            .args(["--format", format.name()])
+            .current_dir(&self.dir)
+            .env("UWF_STORAGE_ROOT", &self.root)
+            .env_remove("OCAS_DIR")
+            .output()
+            .map_err(|error| Failure::request("cannot run this program again").cause(&error))?;
+        if !output.status.success() {
+            return Err(Failure::request("a command of the demo failed")
+                .cause(&String::from_utf8_lossy(&output.stderr)));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
     fn farewell(&self, thread: &str, head: &str) -> Result<(), Failure> {
+        let root = shell_words(&[&self.root.display().to_string()]);
+        let line = |command: String, what: &str| format!("  {command:<49}# {what}\n");
+        let lines = [
+            line(format!("uwf thread read {thread}"), "the whole story"),
+            line(
+                format!("uwf thread steps {thread}"),
+                "one line for each step",
+            ),
+            line(format!("uwf step show {head}"), "what one step recorded"),
+            line(
+                format!("uwf step read --prompt {head}"),
+                "what its agent was told",
+            ),
+            line("uwf cas verify".to_owned(), "every node against its hash"),
+            line(
+                "uwf thread fork <step>".to_owned(),
+                "go on from any step, in a new thread",
+            ),
+        ];
         write(&format!(
             "The thread has ended. The reviewer rejected once, and the developer worked twice.\n\
-             Look at it:\n\n  \
-             export UWF_STORAGE_ROOT={root}\n  \
-             uwf thread read {thread}      # the whole story\n  \
-             uwf thread steps {thread}     # one line for each step\n  \
-             uwf step show {head}                     # what one step recorded\n  \
-             uwf cas verify                             # every node against its hash\n  \
-             uwf thread fork <step>                     # go on from any step, in a new thread",
-            root = shell_words(&[&self.root.display().to_string()]),
+             Look at it:\n\n  export UWF_STORAGE_ROOT={root}\n{}",
+            lines.concat().trim_end()
         ))
     }
 }

@@ -9,6 +9,8 @@ mod step;
 mod thread;
 mod workflow;
 
+use std::io::Read;
+
 use uwf_cas_fs::Store;
 use uwf_engine::{AgentOutput, Engine, Signals};
 use uwf_protocol::exit::Exit;
@@ -66,4 +68,18 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Agent { name, args } => agent::run(context, &name, &args),
         Command::Demo { dir } => demo::run(context, dir.as_deref()),
     }
+}
+
+/// Returns the text of an argument; `-` stands for standard input.
+pub(crate) fn text_or_stdin(text: String) -> Result<String, Failure> {
+    if text == "-" { read_stdin() } else { Ok(text) }
+}
+
+/// Reads standard input to its end.
+pub(crate) fn read_stdin() -> Result<String, Failure> {
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::request("cannot read standard input").cause(&error))?;
+    Ok(text)
 }

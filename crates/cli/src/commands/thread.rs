@@ -9,7 +9,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_util::{suggest, time};
 
 use crate::args::{ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
-use crate::commands::{Context, step};
+use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, warn};
 use crate::output::{print, write_document};
 use crate::text::{KilledView, StartedView, ThreadsView};
@@ -31,7 +31,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
 
 fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
     let options = StartOptions {
-        prompt: args.prompt,
+        prompt: text_or_stdin(args.prompt)?,
         cwd: args.cwd,
     };
     let started = uwf_engine::start(&context.engine, &args.workflow, &options)?;
@@ -154,7 +154,7 @@ fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
 
 fn resume(context: &Context, args: ResumeArgs) -> Result<Exit, Failure> {
     let options = ResumeOptions {
-        prompt: args.prompt,
+        prompt: args.prompt.map(text_or_stdin).transpose()?,
         step: StepOptions { agent: args.agent },
     };
     let report = uwf_engine::resume(&context.engine, args.thread.parse()?, &options)?;
