@@ -65,20 +65,8 @@ pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, StorageError> {
     let mut shown = Value::Object(Map::new());
     setting.put_into(&mut shown)?;
     mask(&mut shown);
-    write_all(root, &[setting])?;
+    write(root, &setting)?;
     Ok(look_up(&shown, key).cloned().unwrap_or_default())
-}
-
-/// Sets several dotted keys at once: all of them, or none.
-///
-/// # Errors
-/// See [`set`].
-pub fn set_all(root: &Root, settings: &[(&str, &str)]) -> Result<(), StorageError> {
-    let settings: Result<Vec<_>, _> = settings
-        .iter()
-        .map(|(key, value)| Setting::parse(key, value))
-        .collect();
-    write_all(root, &settings?)
 }
 
 /// Replaces the API keys in a configuration that is going to be shown.
@@ -98,16 +86,14 @@ pub fn mask(data: &mut Value) {
     }
 }
 
-fn write_all(root: &Root, settings: &[Setting]) -> Result<(), StorageError> {
+fn write(root: &Root, setting: &Setting) -> Result<(), StorageError> {
     let _lock = FileLock::acquire(&root.state_lock_file())?;
-    let mut text = read_text(root)?.unwrap_or_default();
-    for setting in settings {
-        let mut data = Value::Object(parse(&text, root)?);
-        setting.put_into(&mut data)?;
-        text = config_edit::edit(&text, setting)
-            .filter(|edited| parse(edited, root).is_ok_and(|map| Value::Object(map) == data))
-            .unwrap_or_else(|| yaml::render(&data));
-    }
+    let text = read_text(root)?.unwrap_or_default();
+    let mut data = Value::Object(parse(&text, root)?);
+    setting.put_into(&mut data)?;
+    let text = config_edit::edit(&text, setting)
+        .filter(|edited| parse(edited, root).is_ok_and(|map| Value::Object(map) == data))
+        .unwrap_or_else(|| yaml::render(&data));
     files::replace(&root.config_file(), text.as_bytes(), Durability::Durable)
 }
 

@@ -67,17 +67,6 @@ impl Env {
         }
     }
 
-    /// Adds the variables that are not set yet, as those of a `.env` file.
-    #[must_use]
-    pub fn with_defaults(mut self, variables: &[(String, String)]) -> Self {
-        for (name, value) in variables {
-            self.variables
-                .entry(name.into())
-                .or_insert_with(|| value.into());
-        }
-        self
-    }
-
     /// Returns the value of a variable; one that is empty, or not Unicode, counts as unset.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&str> {
@@ -179,14 +168,6 @@ mod tests {
         assert!(env.is_set("A"));
         assert_eq!(env.var("B"), Some("b"));
         assert!(!env.is_set("C"));
-    }
-
-    #[test]
-    fn defaults_never_replace_what_is_set() {
-        let defaults = [("A", "new"), ("B", "new")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        let env = Env::from_parts(&[("A", "")], "/", 0, 0).with_defaults(&defaults);
-        assert_eq!(env.var("A"), None);
-        assert_eq!(env.var("B"), Some("new"));
     }
 
     #[test]

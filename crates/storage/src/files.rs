@@ -1,5 +1,5 @@
-//! The one module that writes files. Whatever it makes is for its owner alone and never goes through a
-//! symbolic link; nobody ever reads half of what it replaces.
+//! The one module of this crate that writes files. Whatever it makes is for its owner alone and never goes
+//! through a symbolic link; nobody ever reads half of what it replaces.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};

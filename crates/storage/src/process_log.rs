@@ -82,18 +82,6 @@ impl<'a> ProcessLog<'a> {
         thread: Option<ThreadId>,
         workflow: Option<CasRef>,
     ) {
-        self.write_with(tag, message, thread, workflow, &[]);
-    }
-
-    /// Writes an entry with further keys, which never replace the usual ones.
-    pub fn write_with(
-        &self,
-        tag: Tag,
-        message: &str,
-        thread: Option<ThreadId>,
-        workflow: Option<CasRef>,
-        extras: &[(&str, &str)],
-    ) {
         let time = time::format_iso(self.env.now_ms());
         let process = format!("{}-{}", self.env.started_ms(), self.env.process_id());
         let thread = thread.as_ref().map(|thread| ("thread", thread.as_str()));
@@ -106,12 +94,8 @@ impl<'a> ProcessLog<'a> {
         ];
         let subject = thread.into_iter().chain(workflow);
         let mut entry = Map::new();
-        for (key, value) in head
-            .into_iter()
-            .chain(subject)
-            .chain(extras.iter().copied())
-        {
-            entry.entry(key).or_insert_with(|| cut(value));
+        for (key, value) in head.into_iter().chain(subject) {
+            entry.insert(key.to_owned(), cut(value));
         }
         // A lost line is acceptable, a broken step is not.
         let _ = self.append(&Value::Object(entry));
@@ -159,8 +143,7 @@ mod tests {
         let root = Root::at(temp.path().join("root"));
         let env = env();
         let log = ProcessLog::new(&root, &env);
-        let extras = [("extra", "x"), ("tag", "never replaced")];
-        log.write_with(TAG, "one", None, None, &extras);
+        log.write(TAG, "one", None, None);
         let thread: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
         log.write(TAG, "two\n", Some(thread), "CTS5P6RD8HMCS".parse().ok());
         let path = root.logs_dir().join("2026-11-21.jsonl");
@@ -169,7 +152,7 @@ mod tests {
             std::process::id()
         );
         let expected = format!(
-            "{start}\"msg\":\"one\",\"extra\":\"x\"}}\n\
+            "{start}\"msg\":\"one\"}}\n\
              {start}\"msg\":\"two\\n\",\"thread\":\"{thread}\",\"workflow\":\"CTS5P6RD8HMCS\"}}\n"
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);

@@ -71,12 +71,6 @@ impl RunDir {
         self.path.join("stderr")
     }
 
-    /// Returns the file that gets the turns of the agent while they happen.
-    #[must_use]
-    pub fn live_file(&self) -> PathBuf {
-        self.path.join("live.jsonl")
-    }
-
     /// Returns the finished step that waits for its commit.
     ///
     /// # Errors

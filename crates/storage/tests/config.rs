@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 use uwf_protocol::config::Config;
-use uwf_storage::config::{MASK, get_masked, list_masked, load, set, set_all};
+use uwf_storage::config::{MASK, get_masked, list_masked, load, set};
 use uwf_storage::{Root, StorageError};
 
 const FILE: &str = "\
@@ -234,22 +234,12 @@ fn a_file_that_cannot_be_understood_is_not_touched() {
 fn a_new_file_is_for_its_owner_alone() {
     let temp = tempfile::tempdir().unwrap();
     let root = Root::at(temp.path().join("new"));
-    set_all(&root, &[("defaultAgent", "a"), ("agents.a.command", "b")]).unwrap();
+    set(&root, "defaultAgent", "a").unwrap();
+    set(&root, "agents.a.command", "b").unwrap();
     assert_eq!(
         content(&root),
         "defaultAgent: a\nagents:\n  a:\n    command: b\n"
     );
     let mode = root.config_file().metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-}
-
-#[test]
-fn of_several_keys_none_is_set_if_one_cannot_be() {
-    let (_temp, root) = root_with(FILE);
-    let result = set_all(
-        &root,
-        &[("defaultAgent", "x"), ("agents.a.timeout", "soon")],
-    );
-    assert!(matches!(result, Err(StorageError::ConfigKey { .. })));
-    assert_eq!(content(&root), FILE);
 }
