@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use jsonata_core::ast::{AstNode, BinaryOp};
 use jsonata_core::evaluator::{Context, Evaluator, EvaluatorError, EvaluatorOptions};
 use jsonata_core::parser;
 use jsonata_core::value::JValue;
@@ -20,6 +21,9 @@ const MAX_STACK_DEPTH: usize = 2_000;
 
 /// How many items an intermediate result may have.
 const MAX_SEQUENCE_LENGTH: usize = 1_000_000;
+
+/// What an expression finds at the top of a thread.
+pub const ROOT_NAMES: [&str; 2] = ["start", "steps"];
 
 /// Says why a condition has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -117,7 +121,47 @@ pub fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionEr
         })
 }
 
-fn parse(expression: &str) -> Result<jsonata_core::ast::AstNode, ConditionError> {
+/// Returns the names that an expression looks for in the thread and that no thread has: each is undefined
+/// for ever. Only what is certainly looked up there counts: names in predicates, functions and constructors
+/// may mean something else. An expression that cannot be parsed has none.
+#[must_use]
+pub fn unknown_names(expression: &str) -> Vec<String> {
+    let Ok(ast) = parse(expression) else {
+        return Vec::new();
+    };
+    let mut unknown = Vec::new();
+    let mut open = vec![&ast];
+    while let Some(node) = open.pop() {
+        match node {
+            AstNode::Name(name)
+                if !ROOT_NAMES.contains(&name.as_str()) && !unknown.contains(name) =>
+            {
+                unknown.push(name.clone());
+            }
+            // What follows the first step is looked up in its result.
+            AstNode::Path { steps } => open.extend(steps.first().map(|step| &step.node)),
+            AstNode::Binary { op, lhs, rhs } if takes_values(*op) => open.extend([&**rhs, &**lhs]),
+            AstNode::Function { args, .. } => open.extend(args.iter().rev()),
+            AstNode::Unary { operand, .. } => open.push(operand),
+            _ => {}
+        }
+    }
+    unknown
+}
+
+/// Tells whether both sides of an operator are evaluated where the whole is.
+fn takes_values(op: BinaryOp) -> bool {
+    use BinaryOp as Op;
+    match op {
+        Op::Add | Op::Subtract | Op::Multiply | Op::Divide | Op::Modulo => true,
+        Op::Equal | Op::NotEqual | Op::In | Op::And | Op::Or | Op::Concatenate => true,
+        Op::LessThan | Op::LessThanOrEqual | Op::GreaterThan | Op::GreaterThanOrEqual => true,
+        Op::Range | Op::ColonEqual | Op::FocusBind | Op::IndexBind => false,
+        Op::Coalesce | Op::Default | Op::ChainPipe => false,
+    }
+}
+
+fn parse(expression: &str) -> Result<AstNode, ConditionError> {
     if expression.len() > MAX_LENGTH {
         return Err(ConditionError::TooLong {
             length: expression.len(),

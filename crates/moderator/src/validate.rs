@@ -23,12 +23,24 @@ pub fn validate(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems.extend(statuses::check(workflow));
     problems.extend(variables::check(workflow));
     for (name, condition) in &workflow.conditions {
+        let path = ["conditions", name, "expression"];
         if let Err(error) = condition::check(&condition.expression) {
-            let path = ["conditions", name, "expression"];
             problems.push(Problem::new(&path, error.to_string()));
+        }
+        for word in condition::unknown_names(&condition.expression) {
+            problems.push(Problem::new(&path, unknown_name(&word)));
         }
     }
     problems
+}
+
+/// Says that a condition looks for something that is in no thread.
+fn unknown_name(word: &str) -> String {
+    let known = quoted(condition::ROOT_NAMES);
+    let message = format!(
+        "`{word}` is always undefined: a condition sees {known}, and answers by `$first(role)` and `$last(role)`"
+    );
+    with_suggestion(message, word, condition::ROOT_NAMES)
 }
 
 /// One edge of either kind, and its place.

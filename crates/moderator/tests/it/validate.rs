@@ -232,6 +232,60 @@ fn conditions_are_expressions() {
     );
 }
 
+/// Returns the problems of a workflow with this condition, behind their path.
+fn problems_of_condition(expression: &str) -> Vec<String> {
+    let graph = json!({ "$START": [{ "role": "$END" }] });
+    let found = problems_of(&workflow(&json!({}), &json!({ "c": expression }), &graph));
+    let path = "conditions.c.expression: ";
+    let message = |problem: String| problem.strip_prefix(path).unwrap().to_owned();
+    found.into_iter().map(message).collect()
+}
+
+#[test]
+fn what_no_thread_has_at_its_top_is_always_undefined() {
+    let problem = |name: &str, near: &str| {
+        format!(
+            "`{name}` is always undefined: a condition sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`{near}"
+        )
+    };
+    let one = [problem("cost", "")];
+    assert_eq!(problems_of_condition("cost > 80"), one);
+    assert_eq!(problems_of_condition("$not(80 < cost.total)"), one);
+    assert_eq!(problems_of_condition("-cost < 1 or cost[0] = 1"), one);
+    assert_eq!(
+        problems_of_condition("output.ok and $count(step) > 2"),
+        [
+            problem("output", ""),
+            problem("step", "; did you mean `steps`?")
+        ]
+    );
+}
+
+#[test]
+fn names_that_may_mean_something_are_left_alone() {
+    for expression in [
+        "start.prompt = 'x' and steps[-1].output.cost > 80",
+        "$count(steps[role = 'coder' and agent != 'x']) >= 3",
+        "$last('tester').failures = 0",
+        "$exists($filter(steps, function($s) { $s.role = 'a' and cost }))",
+        "$sum(steps.(output.cost * output.count)) > 5",
+        "steps^(output.cost)[0].role = 'a'",
+        "steps{role: output}.a.cost > 1",
+        "($cost := steps[-1].output.cost; $cost > 80)",
+        "steps ~> |$|{'cost': cost}|",
+        "steps@$s.output[cost = $s.role]",
+        "$.cost > 1 or $$.cost > 1",
+        "**.cost > 80 or *.role = 'a'",
+        "'cost' in steps.role",
+    ] {
+        assert_eq!(
+            problems_of_condition(expression),
+            Vec::<String>::new(),
+            "{expression}"
+        );
+    }
+}
+
 #[test]
 fn a_status_map_gives_every_agent_something_to_do() {
     let schema = status(json!({ "const": "x" }));
