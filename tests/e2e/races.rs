@@ -26,6 +26,31 @@ fn of_two_steps_on_one_thread_one_runs_and_the_other_is_told_at_once() {
 }
 
 #[test]
+fn an_agent_that_is_started_by_hand_waits_its_turn() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock(SLOW);
+    let script = world.write(
+        "quick.yaml",
+        "roles:\n  writer:\n    - output: { note: q }\n",
+    );
+    let thread = world.start("one");
+    let by_hand = ["agent", "mock", script.to_str().unwrap(), &thread, "writer"];
+    let first = world.spawn(&["thread", "step", &thread]);
+    wait_until("the first runs", || {
+        world.show(&thread)["status"] == json!("running")
+    });
+    world.uwf(&by_hand).exits(5).says("busy").says("hint: ");
+    assert_eq!(first.wait_with_output().unwrap().status.code(), Some(0));
+
+    let thread = world.start("one");
+    let by_hand = ["agent", "mock", script.to_str().unwrap(), &thread, "writer"];
+    world.uwf(&by_hand).exits(0);
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["adopted"], json!(true));
+}
+
+#[test]
 fn of_twenty_steps_at_once_exactly_one_runs() {
     let world = World::new();
     world.put(ONE_STEP);

@@ -9,6 +9,12 @@ use uwf_storage::StorageError;
 /// Says why the kit could not do its part.
 #[derive(Debug, thiserror::Error)]
 pub enum KitError {
+    /// A step of the thread runs, and nobody asked this agent for it.
+    #[error("thread `{thread}` is busy")]
+    Busy {
+        /// The thread.
+        thread: ThreadId,
+    },
     /// No active thread has this id.
     #[error("there is no active thread `{thread}`")]
     NoThread {
@@ -60,6 +66,9 @@ impl KitError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Busy { thread } => Some(format!(
+                "try again later; `uwf thread show {thread}` tells what it does"
+            )),
             Self::NoThread { .. } => Some("`uwf thread list` shows the active threads".to_owned()),
             Self::NoRole { known, .. } => {
                 let known: Vec<&str> = known.iter().map(RoleName::as_str).collect();

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_cas_fs::Store;
+use uwf_cas_fs::{Batch, Store};
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::agent::{CallForm, parse_engine_mark};
 use uwf_protocol::ids::{CasRef, RoleName};
@@ -88,44 +88,9 @@ pub fn write(
     committer: Committer,
 ) -> Result<Finished, KitError> {
     let now_ms = work.completed_at_ms;
-    let Work {
-        task,
-        conversation,
-        extracted,
-        ..
-    } = work;
     let mut batch = store.batch();
-    let output = batch.put(extracted.type_hash, &extracted.output, now_ms)?;
-    let raw = batch.put(schemas::TEXT, &conversation.answer().into(), now_ms)?;
-    let prompt = batch.put(schemas::TEXT, &task.prompt.as_str().into(), now_ms)?;
-    let mut turns = Vec::new();
-    for turn in conversation.turns() {
-        turns.push(batch.put(schemas::TURN, &payload(&turn), now_ms)?);
-    }
-    let detail = Detail {
-        agent: work.agent.clone(),
-        session_id: conversation.session_id.clone(),
-        model: conversation.model.clone(),
-        turns,
-        usage: conversation.usage.clone(),
-        extraction: work.extraction,
-        raw,
-    };
-    let detail = batch.put(schemas::DETAIL, &payload(&detail), now_ms)?;
-    let step = StepNode {
-        start: context.start_hash,
-        prev: context.prev,
-        role: task.role.clone(),
-        output,
-        detail,
-        agent: work.agent,
-        edge_prompt: Some(task.edge_prompt.clone()),
-        started_at_ms: Some(work.started_at_ms),
-        completed_at_ms: Some(work.completed_at_ms),
-        cwd: Some(task.cwd.to_string_lossy().into_owned()),
-        assembled_prompt: Some(prompt),
-    };
-    let step = batch.put(schemas::STEP_NODE, &payload(&step), now_ms)?;
+    let detail = put_detail(&mut batch, &work)?;
+    let step = put_step(&mut batch, context, &work, detail)?;
     let pending = Pending {
         step,
         head: context.head,
@@ -145,12 +110,62 @@ pub fn write(
     Ok(Finished {
         step,
         detail,
-        role: task.role.clone(),
-        output: extracted.output,
-        body: extracted.body,
+        role: work.task.role.clone(),
+        output: work.extracted.output,
+        body: work.extracted.body,
         started_at_ms: work.started_at_ms,
         completed_at_ms: work.completed_at_ms,
     })
+}
+
+/// Puts how the answer came about, with every turn and the text of the answer.
+fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError> {
+    let now_ms = work.completed_at_ms;
+    let conversation = work.conversation;
+    let raw = batch.put(schemas::TEXT, &conversation.answer().into(), now_ms)?;
+    let mut turns = Vec::new();
+    for turn in conversation.turns() {
+        turns.push(batch.put(schemas::TURN, &payload(&turn), now_ms)?);
+    }
+    let detail = Detail {
+        agent: work.agent.clone(),
+        session_id: conversation.session_id.clone(),
+        model: conversation.model.clone(),
+        turns,
+        usage: conversation.usage.clone(),
+        extraction: work.extraction.clone(),
+        raw,
+    };
+    Ok(batch.put(schemas::DETAIL, &payload(&detail), now_ms)?)
+}
+
+/// Puts the step, with its data and the prompt that led to it.
+fn put_step(
+    batch: &mut Batch<'_>,
+    context: &Context,
+    work: &Work<'_>,
+    detail: CasRef,
+) -> Result<CasRef, KitError> {
+    let now_ms = work.completed_at_ms;
+    let Work {
+        task, extracted, ..
+    } = work;
+    let output = batch.put(extracted.type_hash, &extracted.output, now_ms)?;
+    let prompt = batch.put(schemas::TEXT, &task.prompt.as_str().into(), now_ms)?;
+    let step = StepNode {
+        start: context.start_hash,
+        prev: context.prev,
+        role: task.role.clone(),
+        output,
+        detail,
+        agent: work.agent.clone(),
+        edge_prompt: Some(task.edge_prompt.clone()),
+        started_at_ms: Some(work.started_at_ms),
+        completed_at_ms: Some(work.completed_at_ms),
+        cwd: Some(task.cwd.to_string_lossy().into_owned()),
+        assembled_prompt: Some(prompt),
+    };
+    Ok(batch.put(schemas::STEP_NODE, &payload(&step), now_ms)?)
 }
 
 fn payload(node: &impl Serialize) -> Value {

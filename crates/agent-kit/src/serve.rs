@@ -3,13 +3,16 @@
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
+use uwf_protocol::agent::env::ENGINE;
+use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::{Attempt, KitFailure, Phase};
 use uwf_protocol::schemas;
-use uwf_storage::{Env, Root, RunDir};
+use uwf_storage::{Env, Root, RunDir, ThreadLock};
 
 use crate::KitError;
 use crate::adapter::{Adapter, Task};
@@ -20,6 +23,12 @@ use crate::prompt::{self, Inputs};
 
 /// After how many failures in a row a session is given up for a new one: it may be what fails.
 const ATTEMPTS_PER_SESSION: usize = 3;
+
+/// How often a thread that is held is tried again: a view holds it for an instant, to see whether it is free.
+const LOCK_TRIES: u32 = 4;
+
+/// How long to wait between two tries.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -58,8 +67,11 @@ pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
 
 /// Plays the role of a call and leaves the finished step on record.
 ///
+/// Without an engine that asked for it, the thread is locked here, so that no two agents ever run for one.
+///
 /// # Errors
-/// When the thread cannot be read, the agent fails, its answer does not fit, or the step cannot be written.
+/// When the thread is busy or cannot be read, the agent fails, its answer does not fit, or the step cannot be
+/// written.
 pub fn perform(
     adapter: &mut dyn Adapter,
     call: &AgentCall,
@@ -67,7 +79,13 @@ pub fn perform(
 ) -> Result<Finished, Failure> {
     let root = Root::resolve(None, env).map_err(KitError::from)?;
     let run = root.run(call.thread);
-    let result = play(adapter, call, env, &root, &run);
+    let store = Store::open(root.cas_dir(env));
+    // Whom an engine started has inherited the lock from it, and keeps it when the engine dies.
+    let _lock = match env.is_set(ENGINE) {
+        true => None,
+        false => Some(lock(call, env, &root, &store, &run)?),
+    };
+    let result = play(adapter, call, env, &root, &store, &run);
     if let Err(Failure::Kit(error)) = &result
         && run.path().is_dir()
     {
@@ -76,18 +94,43 @@ pub fn perform(
     result
 }
 
+/// Takes the lock of the thread for an agent that was started by hand.
+fn lock(
+    call: &AgentCall,
+    env: &Env,
+    root: &Root,
+    store: &Store,
+    run: &RunDir,
+) -> Result<ThreadLock, KitError> {
+    if !run.path().is_dir() {
+        // Only threads that exist get a folder, and only for roles that do.
+        context::read(call, env, root, store, run)?;
+    }
+    for _ in 0..LOCK_TRIES {
+        if let Some(lock) = ThreadLock::try_acquire(run)? {
+            // The program that an adapter starts may outlive it.
+            lock.inherit_on_exec()?;
+            return Ok(lock);
+        }
+        std::thread::sleep(LOCK_PAUSE);
+    }
+    Err(KitError::Busy {
+        thread: call.thread,
+    })
+}
+
 fn play(
     adapter: &mut dyn Adapter,
     call: &AgentCall,
     env: &Env,
     root: &Root,
+    store: &Store,
     run: &RunDir,
 ) -> Result<Finished, Failure> {
-    let store = Store::open(root.cas_dir(env));
-    let context = context::read(call, env, root, &store, run)?;
+    let context = context::read(call, env, root, store, run)?;
     run.create().map_err(KitError::from)?;
     let agent = adapter.label();
-    let task = task(call, env, &store, run, &context, &agent)?;
+    let task = task(call, env, store, run, &context, &agent)?;
     let opening = if adapter.can_resume() {
         opening(run, call, &context, &agent)
     } else {
@@ -117,7 +160,7 @@ fn play(
                 completed_at_ms,
             };
             Ok(persist::write(
-                &store,
+                store,
                 run,
                 &context,
                 work,
@@ -125,7 +168,7 @@ fn play(
             )?)
         }
         Err(source) => {
-            let raw = keep_failure(&store, run, &conversation, &source, env.now_ms());
+            let raw = keep_failure(store, run, &conversation, &source, env.now_ms());
             Err(Failure::Unfinished {
                 agent,
                 role: call.role.clone(),
@@ -230,7 +273,8 @@ impl Failure {
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
-            Self::Kit(_) => 1,
+            Self::Kit(KitError::Busy { .. }) => Exit::Busy.code().into(),
+            Self::Kit(_) => Exit::Request.code().into(),
             Self::Unfinished { source, .. } => match source.as_ref() {
                 Unfinished::Agent(error) => error.exit_code,
                 Unfinished::Rejected { .. } => 1,

@@ -5,6 +5,7 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::nodes::{ExtractionMethod, TurnRole};
 use uwf_protocol::run::Phase;
 use uwf_protocol::schemas;
+use uwf_storage::ThreadLock;
 
 use crate::world::{NOW, World};
 
@@ -250,4 +251,17 @@ fn what_cannot_be_played_fails_without_a_step() {
     assert_eq!(world.call("mock", &[], "writer"), 2);
     assert_eq!(world.call("mock", &["script.yaml"], "$START"), 2);
     assert_eq!(world.run_dir().read_pending().unwrap(), None);
+}
+
+#[test]
+fn an_agent_that_no_engine_asked_for_keeps_off_a_busy_thread() {
+    let world = scripted(PLAIN);
+    let run = world.run_dir();
+    let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
+    assert_eq!(world.call("mock", &["script.yaml"], "writer"), 5);
+    assert_eq!(run.read_pending().unwrap(), None);
+    assert_eq!(run.read_failure(), None, "what runs there is not its own");
+    lock.release().unwrap();
+    assert_eq!(world.call("mock", &["script.yaml"], "writer"), 0);
+    assert!(ThreadLock::try_acquire(&run).unwrap().is_some());
 }
