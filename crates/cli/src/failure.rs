@@ -7,8 +7,7 @@ use uwf_engine::{EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
 use uwf_storage::StorageError;
-
-use crate::text::printable;
+use uwf_util::printable::printable;
 
 /// Why a command failed.
 pub(crate) struct Failure {
@@ -90,12 +89,12 @@ impl From<EngineError> for Failure {
                 failure.causes = problems.iter().map(ToString::to_string).collect();
             }
             EngineError::Agent(agent) => {
-                let said = unsaid(&agent.stderr_tail, &agent.problem);
+                let (said, hint) = unsaid(&agent.stderr_tail, &agent.problem);
                 if !said.trim().is_empty() {
-                    failure
-                        .causes
-                        .push(format!("stderr: {}", last_lines(said, 10)));
+                    let said = last_lines(&said, 10);
+                    failure.causes.push(format!("stderr: {said}"));
                 }
+                failure.hint = hint.or(failure.hint);
             }
             _ => {}
         }
@@ -142,15 +141,19 @@ fn say(kind: &str, text: &str) {
     let _ = writeln!(io::stderr(), "{kind}: {}", printable(text.trim_end()));
 }
 
-/// Returns what the agent wrote before it named the problem that we name already.
-fn unsaid<'a>(stderr: &'a str, problem: &str) -> &'a str {
-    let first = problem.lines().next().unwrap_or_default();
-    match stderr.rfind(first) {
-        Some(at) if !first.is_empty() => {
-            let line = stderr[..at].rfind('\n').map_or(0, |end| end + 1);
-            &stderr[..line]
+/// Returns what the agent wrote beside the problem that we name already, and the hint that it gave with it.
+fn unsaid(stderr: &str, problem: &str) -> (String, Option<String>) {
+    let Some(at) = stderr.rfind(problem).filter(|_| !problem.is_empty()) else {
+        return (stderr.to_owned(), None);
+    };
+    let line = stderr[..at].rfind('\n').map_or(0, |end| end + 1);
+    let rest = stderr[at + problem.len()..].trim_start_matches('\n');
+    match rest.strip_prefix("hint: ") {
+        Some(rest) => {
+            let (hint, rest) = rest.split_once('\n').unwrap_or((rest, ""));
+            (stderr[..line].to_owned() + rest, Some(hint.to_owned()))
         }
-        _ => stderr,
+        None => (stderr[..line].to_owned() + rest, None),
     }
 }
 

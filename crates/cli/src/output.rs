@@ -6,9 +6,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::Value;
 use uwf_storage::Env;
+use uwf_util::printable::printable;
 
 use crate::failure::Failure;
-use crate::text::printable;
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

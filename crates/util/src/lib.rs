@@ -1,9 +1,11 @@
-//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes and suggestions.
+//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions
+//! and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
 pub mod base32;
 pub mod front_matter;
+pub mod printable;
 pub mod size;
 pub mod suggest;
 pub mod time;

@@ -2,7 +2,6 @@
 
 mod cas;
 mod config;
-mod printable;
 mod table;
 mod thread;
 mod workflow;
@@ -12,6 +11,5 @@ pub(crate) use cas::{
     VerifiedView,
 };
 pub(crate) use config::{ConfigView, DeletedView, SetView, ValueView};
-pub(crate) use printable::printable;
 pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView, ThreadsView};
 pub(crate) use workflow::{RegisteredView, ValidView};

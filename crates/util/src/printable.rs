@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 /// Returns the text with its control characters spelled out, but for line ends and tabs.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
     let obeyed = |c: char| c.is_control() && c != '\n' && c != '\t';
     if !text.contains(obeyed) {
         return Cow::Borrowed(text);
