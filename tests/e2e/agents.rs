@@ -363,6 +363,29 @@ fn sixty_mebibytes_on_either_stream_do_no_harm() {
 }
 
 #[test]
+fn the_answer_at_the_end_of_too_much_output_is_taken() {
+    let (world, thread) = world("exit 1");
+    let step = handmade(&world, &thread, |_| {}, &json!({ "note": "n" }));
+    become_agent(
+        &world,
+        &format!("head -c 146800640 /dev/zero | tr '\\0' x; echo; echo {step}; sleep 0.5"),
+    );
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["step"], json!(step));
+}
+
+#[test]
+fn an_answer_may_carry_all_that_the_agent_wrote() {
+    let (world, thread) = world("exit 1");
+    let step = handmade(&world, &thread, |_| {}, &json!({ "note": "n" }));
+    let answer = json!({ "stepHash": step, "body": "x".repeat(2 * 1024 * 1024) });
+    world.write("answer", &format!("working\n{answer}\n\n"));
+    become_agent(&world, "cat \"$dir/answer\"");
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["step"], json!(step));
+}
+
+#[test]
 fn an_agent_that_closes_its_output_may_live_on() {
     let (world, thread) = world(&format!(
         "{WORK}; exec >&- 2>&-; sleep 0.5; echo late > \"$dir/late\""

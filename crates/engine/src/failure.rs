@@ -8,8 +8,9 @@ use crate::process::{self, Ending};
 use crate::thread::Thread;
 use crate::{AgentFailure, Engine, EngineError, tags};
 
-/// How much of the agent's stdout is looked at for the answer, in bytes.
-pub(crate) const ANSWER_TAIL: u64 = 64 * 1024;
+/// How much of the agent's stdout is looked at for the answer, in bytes: the last line may carry all that the
+/// agent wrote.
+pub(crate) const ANSWER_TAIL: u64 = 32 * 1024 * 1024;
 /// How much of the agent's stderr goes on record, in bytes.
 const STDERR_TAIL: u64 = 4 * 1024;
 

@@ -3,9 +3,10 @@
 //! Output goes straight into files rather than through pipes: an agent whose engine dies can go on
 //! writing and finish its step, which the next call takes in.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
+mod capture;
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use self::capture::Capture;
 use crate::AgentOutput;
 use crate::signals::{Event, Signals};
 
@@ -20,7 +22,8 @@ use crate::signals::{Event, Signals};
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// How often limits are looked at while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
-/// How large a file of output may become before its beginning is dropped.
+/// How much space a file of output may take before its beginning is dropped. Half of it is kept, which is more
+/// than is read for the answer.
 const OUTPUT_CAP: u64 = 128 * 1024 * 1024;
 
 /// What to run, and within which limits.
@@ -71,8 +74,8 @@ pub(crate) fn run<E: From<std::io::Error>>(
     if let Some(signal) = signals.stop() {
         return Ok(Ending::Interrupted(signal));
     }
-    let mut stdout = Capture::create(&launch.stdout)?;
-    let mut stderr = Capture::create(&launch.stderr)?;
+    let mut stdout = Capture::create(&launch.stdout, OUTPUT_CAP)?;
+    let mut stderr = Capture::create(&launch.stderr, OUTPUT_CAP)?;
     let mut child = spawn(launch, &stdout, &stderr)?;
     let group = Pid::from_child(&child);
     let ending = match started(child.id()) {
@@ -177,67 +180,6 @@ fn signal_group(group: Pid, signal: Signal) {
     let _ = kill_process_group(group, signal);
 }
 
-/// One stream of the agent's output: the file that it goes to, and how much of it was looked at.
-struct Capture {
-    file: File,
-    seen: u64,
-    shown: u64,
-}
-
-impl Capture {
-    /// Makes a new file: an old one is removed and not emptied, since some file systems write a file to the
-    /// disk at once when it was emptied before.
-    fn create(path: &Path) -> std::io::Result<Self> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let file = OpenOptions::new()
-            .create_new(true)
-            .append(true)
-            .read(true)
-            .mode(0o600)
-            .open(path)?;
-        Ok(Self {
-            file,
-            seen: 0,
-            shown: 0,
-        })
-    }
-
-    fn for_child(&self) -> std::io::Result<File> {
-        self.file.try_clone()
-    }
-
-    /// Tells whether something was written since the last look, and keeps the file below its cap: what was
-    /// written first is dropped, since the answer and the reason of a failure stand at the end.
-    fn look(&mut self) -> bool {
-        let Ok(meta) = self.file.metadata() else {
-            return false;
-        };
-        let grown = meta.len() != self.seen;
-        self.seen = meta.len();
-        if self.seen > OUTPUT_CAP && self.file.set_len(0).is_ok() {
-            self.seen = 0;
-            self.shown = 0;
-        }
-        grown
-    }
-
-    /// Copies what is new to our stderr.
-    fn show_news(&mut self, output: AgentOutput) {
-        if output == AgentOutput::Kept || self.file.seek(SeekFrom::Start(self.shown)).is_err() {
-            return;
-        }
-        let mut news = Vec::new();
-        if let Ok(count) = self.file.read_to_end(&mut news) {
-            self.shown += count as u64;
-            // Our own stderr may be closed; the agent's work is worth more than showing it.
-            let _ = std::io::stderr().write_all(&news);
-        }
-    }
-}
-
 /// Returns the end of a file as text, at most `limit` bytes of it; a file that cannot be read is empty.
 pub(crate) fn tail(path: &Path, limit: u64) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
@@ -248,5 +190,6 @@ pub(crate) fn tail(path: &Path, limit: u64) -> String {
         file.take(limit).read_to_end(&mut bytes)?;
         Ok(bytes)
     };
-    String::from_utf8_lossy(&read().unwrap_or_default()).into_owned()
+    String::from_utf8(read().unwrap_or_default())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
