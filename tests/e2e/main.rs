@@ -22,6 +22,7 @@ mod documents;
 mod formats;
 mod full_disk;
 mod golden;
+mod kills;
 mod races;
 mod readme;
 mod release_notes;

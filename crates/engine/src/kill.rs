@@ -1,11 +1,15 @@
 //! Ending a thread from outside: it is archived first, then whoever works on it is ended.
 
+mod members;
+
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
-use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, is_alive};
+use uwf_storage::{
+    Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, is_alive, process_identity,
+};
 
 use crate::process::GRACE;
 use crate::thread::{self, Thread};
@@ -16,7 +20,7 @@ use crate::{Engine, EngineError, tags};
 pub struct Killed {
     /// The thread.
     pub thread: ThreadId,
-    /// Whether an agent was at work and was ended.
+    /// Whether an agent was at work and was ended, with all that held the thread.
     pub agent_ended: bool,
 }
 
@@ -65,26 +69,46 @@ fn cancelled(engine: &Engine, id: ThreadId, head: CasRef) -> HistoryRecord {
     }
 }
 
-/// Ends the process group of the agent that the run's record names, if it provably is that agent.
+/// Ends the process group of the agent that the run's record names, if it provably is that agent's, and tells
+/// whether somebody was ended and the thread came free.
 fn end_agent(run: &RunDir) -> Result<bool, EngineError> {
     let Some(agent) = run.read_holder().and_then(|holder| holder.agent) else {
         return Ok(false);
     };
-    if !is_alive(&agent) {
-        return Ok(false);
+    for sent in [Signal::TERM, Signal::KILL] {
+        // Between the signals the group may have ended and its number gone to others.
+        if !is_ours(run, &agent) {
+            return Ok(false);
+        }
+        signal(&agent, sent);
+        if is_over_in_time(run, &agent)? {
+            return Ok(true);
+        }
     }
-    signal(&agent, Signal::TERM);
+    Ok(false)
+}
+
+/// Tells whether the process group is the agent's: the agent itself still leads it, or somebody in it has the
+/// thread's lock, which only the engine and those whom it started have open for long.
+fn is_ours(run: &RunDir, agent: &ProcessIdentity) -> bool {
+    is_itself(agent) || members::have_open(agent.pid, &run.lock_file())
+}
+
+/// Tells whether exactly this process runs, and is not only one that is hidden from us under its number.
+fn is_itself(agent: &ProcessIdentity) -> bool {
+    is_alive(agent) && process_identity(agent.pid).as_ref() == Some(agent)
+}
+
+/// Waits, for as long as the grace lasts, until the agent has ended and nobody holds the thread.
+fn is_over_in_time(run: &RunDir, agent: &ProcessIdentity) -> Result<bool, EngineError> {
     let deadline = Instant::now() + GRACE;
     while Instant::now() < deadline {
-        if is_free(run)? {
+        if !is_itself(agent) && is_free(run)? {
             return Ok(true);
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    if is_alive(&agent) {
-        signal(&agent, Signal::KILL);
-    }
-    Ok(true)
+    Ok(false)
 }
 
 /// Tells whether nobody holds the thread any more: neither the engine nor any process of the agent.
