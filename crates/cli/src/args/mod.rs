@@ -28,7 +28,7 @@ use crate::output::Format;
     subcommand_required = true
 )]
 #[command(
-    after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line · 3 the agent failed\n            4 the store is damaged · 5 busy, try later · 6 suspended, waits for you · 7 ended"
+    after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line · 3 the agent failed\n            4 the store is damaged · 5 busy, try later · 6 suspended, waits for you · 7 ended\n            101 a bug · 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
