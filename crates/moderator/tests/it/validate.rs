@@ -237,7 +237,7 @@ fn problems_of_condition(expression: &str) -> Vec<String> {
     let graph = json!({ "$START": [{ "role": "$END" }] });
     let found = problems_of(&workflow(&json!({}), &json!({ "c": expression }), &graph));
     let path = "conditions.c.expression: ";
-    let message = |problem: String| problem.strip_prefix(path).unwrap().to_owned();
+    let message = |problem: String| problem.replacen(path, "", 1);
     found.into_iter().map(message).collect()
 }
 
