@@ -27,6 +27,7 @@ mod races;
 mod readme;
 mod release_notes;
 mod resolution;
+mod resumes;
 mod threads;
 mod workflows;
 mod world;

@@ -12,6 +12,7 @@ use uwf_protocol::schemas;
 use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
 use uwf_util::size;
 
+use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
 use crate::commit::{Committed, commit, completed};
@@ -48,9 +49,10 @@ pub fn step(
     with_thread_locked(engine, id, |run| {
         let head = thread::active_head(engine, id)?;
         let thread = Thread::load(&engine.store, id, head)?;
-        if let Some(report) = adopt(engine, run, id, head)? {
-            return Ok(report);
-        }
+        let thread = match adopt(engine, run, thread)? {
+            Adoption::Taken(report) => return Ok(report),
+            Adoption::Nothing(thread) => thread,
+        };
         match thread.route() {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),
             Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
@@ -96,39 +98,6 @@ fn acquire(id: ThreadId, run: &RunDir) -> Result<ThreadLock, EngineError> {
         thread: id,
         holder: run.read_holder().map(Box::new),
     })
-}
-
-/// Takes in a step that an agent finished after its engine had died, if there is one.
-fn adopt(
-    engine: &Engine,
-    run: &RunDir,
-    id: ThreadId,
-    head: CasRef,
-) -> Result<Option<StepReport>, EngineError> {
-    let Some(pending) = run.read_pending()? else {
-        return Ok(None);
-    };
-    if pending.head != head {
-        run.clear_pending()?;
-        return Ok(None);
-    }
-    let thread = Thread::load(&engine.store, id, head)?;
-    let step = chain::read_step(&engine.store, pending.step)
-        .ok()
-        .and_then(|node| answer::check(&engine.store, &thread, &node.role, pending.step).ok());
-    let Some(step) = step else {
-        engine.log(
-            &thread,
-            tags::PENDING_REFUSED,
-            &format!("step={}", pending.step),
-        );
-        run.clear_pending()?;
-        return Ok(None);
-    };
-    let summary = chain::summary(&engine.store, run, thread.start_hash, head)?;
-    engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
-    let committed = commit(engine, run, thread, &summary, step)?;
-    Ok(Some(report(engine, committed, Taken::Adopted)))
 }
 
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.
@@ -273,7 +242,18 @@ fn launch(
         .map_err(|error| LaunchError::Engine(error.into()))
     };
     record(None)?;
-    process::run(&launch, &engine.signals, |pid| record(Some(pid)))
+    process::run(&launch, &engine.signals, |pid| {
+        record(Some(pid))?;
+        // Whoever ended the thread before the agent was on record could not end the agent.
+        let head = thread::active_head(engine, thread.id)?;
+        if head == thread.head {
+            return Ok(());
+        }
+        Err(LaunchError::Engine(EngineError::Busy {
+            thread: thread.id,
+            holder: None,
+        }))
+    })
 }
 
 /// Why an agent could not be started and watched.
@@ -335,7 +315,7 @@ fn environment(
     assignment: &Assignment,
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut variables = load_dotenv(&engine.root)?;
-    variables.retain(|(name, _)| engine.env.var(name).is_none());
+    variables.retain(|(name, _)| !engine.env.is_set(name));
     let prompt = serde_json::Value::String(assignment.prompt.clone());
     let prompt_ref = engine
         .store
@@ -383,7 +363,7 @@ fn working_directory(
     Ok(directory)
 }
 
-fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
+pub(crate) fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
     let Committed { thread, route } = committed;
     engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
     if matches!(route, Ok(Route::End)) {

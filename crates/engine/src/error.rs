@@ -237,8 +237,8 @@ impl EngineError {
             ),
             Self::Agent(failure) => failure.hint.clone().unwrap_or_else(|| {
                 format!(
-                    "`uwf thread step {}` tries again; the agent's stderr is in {}",
-                    failure.thread, failure.stderr_file
+                    "the same command tries again; the agent's stderr is in {}",
+                    failure.stderr_file
                 )
             }),
             Self::NoAgent { .. } => {

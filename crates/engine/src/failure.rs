@@ -113,7 +113,8 @@ pub(crate) fn record(
     engine.log(
         thread,
         tags::STEP_FAILED,
-        &format!("role={} error={error}", attempted.role),
+        // What went wrong may quote the agent, and with it a secret: it is kept with the attempt only.
+        &format!("role={} phase={phase:?}", attempted.role),
     );
     if let Err(error) = run.append_attempt(&attempt) {
         return error.into();

@@ -5,6 +5,7 @@
 //! answer and moves heads. It never parses an answer's text and never knows which agent is behind a
 //! command; it prints nothing.
 
+mod adopt;
 mod agent_command;
 mod answer;
 mod chain;

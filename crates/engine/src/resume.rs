@@ -1,9 +1,10 @@
 //! Answering a suspended thread, and taking up an ended one whose workflow provides for it.
 
-use uwf_moderator::{Assignment, Entry, Route, enter};
+use uwf_moderator::{Assignment, Entry, Route, RouteError, enter};
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{HistoryRecord, Located, Reactivated, State};
+use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
 
+use crate::adopt::{Adoption, adopt};
 use crate::cycle::{play, with_thread_locked};
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
@@ -28,23 +29,33 @@ pub fn resume(
     id: ThreadId,
     options: &ResumeOptions,
 ) -> Result<StepReport, EngineError> {
-    with_thread_locked(engine, id, |run| {
-        let (thread, assignment) = match thread::find(engine, id)? {
-            Located::Active(head) => {
-                let thread = Thread::load(&engine.store, id, head)?;
-                let assignment = answer(&thread, options.prompt.as_deref())?;
-                (thread, assignment)
-            }
-            Located::Archived(record) => reenter(engine, &record, options.prompt.as_deref())?,
-        };
-        engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-        play(engine, run, thread, &assignment, &options.step)
+    with_thread_locked(engine, id, |run| match thread::find(engine, id)? {
+        Located::Active(head) => {
+            let thread = Thread::load(&engine.store, id, head)?;
+            let thread = match adopt(engine, run, thread)? {
+                Adoption::Taken(report) => return Ok(report),
+                Adoption::Nothing(thread) => thread,
+            };
+            let prompt = options.prompt.as_deref();
+            let assignment = match thread.route() {
+                // An earlier call took the ended thread up again and was ended itself.
+                Ok(Route::End) => entrance(&thread, prompt).ok_or(EngineError::NotSuspended(id))?,
+                route => answer(&thread, route, prompt)?,
+            };
+            engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
+            play(engine, run, thread, &assignment, &options.step)
+        }
+        Located::Archived(record) => reenter(engine, run, &record, options),
     })
 }
 
 /// Returns what the suspended role is told: its instruction, its question, the answer.
-fn answer(thread: &Thread, prompt: Option<&str>) -> Result<Assignment, EngineError> {
-    let route = thread.route().map_err(|source| EngineError::Blocked {
+fn answer(
+    thread: &Thread,
+    route: Result<Route, RouteError>,
+    prompt: Option<&str>,
+) -> Result<Assignment, EngineError> {
+    let route = route.map_err(|source| EngineError::Blocked {
         thread: thread.id,
         source,
     })?;
@@ -76,17 +87,40 @@ fn answer(thread: &Thread, prompt: Option<&str>) -> Result<Assignment, EngineErr
     })
 }
 
-/// Makes an ended thread active again where its workflow has a way back in.
+/// Takes an ended thread up again where its workflow has a way back in. If the step fails, the thread has
+/// ended as before, and the same call tries again.
 fn reenter(
     engine: &Engine,
+    run: &RunDir,
     record: &HistoryRecord,
-    prompt: Option<&str>,
-) -> Result<(Thread, Assignment), EngineError> {
+    options: &ResumeOptions,
+) -> Result<StepReport, EngineError> {
     let ended = || EngineError::Ended {
         thread: record.thread,
         reason: record.reason,
     };
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
+    let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
+    // What a run that was ended with its thread left behind is no answer to this call.
+    run.clear_pending()?;
+    let state = State::new(&engine.root);
+    match state.reactivate(record.thread, record.head)? {
+        Reactivated::Done => {}
+        Reactivated::Active(_) | Reactivated::NotArchived | Reactivated::HeadIs(_) => {
+            return Err(ended());
+        }
+    }
+    engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
+    let played = play(engine, run, thread, &assignment, &options.step);
+    if played.is_err() {
+        // If the head has moved after all, the thread is active, and stays so.
+        let _ = state.archive(record)?;
+    }
+    played
+}
+
+/// Returns the assignment of the way back into an ended thread, if the workflow has one.
+fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
     let route = enter(
         &thread.workflow,
         &thread.start,
@@ -94,13 +128,10 @@ fn reenter(
         Entry::Resume,
     );
     let Ok(Route::To(mut assignment)) = route else {
-        return Err(ended());
+        return None;
     };
     if let Some(text) = prompt.map(str::trim).filter(|text| !text.is_empty()) {
         assignment.prompt = format!("{}\n\n{text}", assignment.prompt);
     }
-    match State::new(&engine.root).reactivate(record.thread, record.head)? {
-        Reactivated::Done => Ok((thread, assignment)),
-        Reactivated::Active(_) | Reactivated::NotArchived | Reactivated::HeadIs(_) => Err(ended()),
-    }
+    Some(assignment)
 }

@@ -1,0 +1,179 @@
+//! Resuming is a step like others: what an agent finished is not run again, and what failed is tried again.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::world::{ONE_STEP, REVIEW, World, binary, wait_until};
+
+/// Makes an agent that answers through the mock, counts its runs, and waits while there is a file `wait`.
+fn counting_agent(world: &World, script: &str) {
+    world.write("answers.yaml", script);
+    let body = format!(
+        "echo \"$2\" >> {project}/runs\nwhile [ -e {project}/wait ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answers.yaml \"$@\"",
+        project = world.project().display(),
+        uwf = binary().display(),
+    );
+    let agent = world.script("agent.sh", &body);
+    world.agent(agent.to_str().unwrap(), &[]);
+}
+
+fn runs(world: &World) -> usize {
+    let runs = std::fs::read_to_string(world.project().join("runs"));
+    runs.unwrap_or_default().lines().count()
+}
+
+/// Starts a command, kills it while its agent works, and lets the agent finish.
+fn kill_while_the_agent_works(world: &World, thread: &str, args: &[&str]) {
+    let before = runs(world);
+    world.write("wait", "");
+    let mut engine = world.spawn(args);
+    wait_until("the agent runs", || runs(world) == before + 1);
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    std::fs::remove_file(world.project().join("wait")).unwrap();
+    let pending = world.root().join("runs").join(thread).join("pending.json");
+    wait_until("the agent has finished", || pending.exists());
+    wait_until("the thread is free", || {
+        world.show(thread)["status"] != json!("running")
+    });
+}
+
+fn suspended_thread(world: &World) -> String {
+    world.put(REVIEW);
+    counting_agent(
+        world,
+        "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n    - output: { $status: approved, summary: s }\n",
+    );
+    let thread = world.start("review");
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    thread
+}
+
+#[test]
+fn a_resume_whose_engine_was_killed_is_adopted_by_the_next_resume() {
+    let world = World::new();
+    let thread = suspended_thread(&world);
+    kill_while_the_agent_works(&world, &thread, &["thread", "resume", &thread, "-p", "yes"]);
+    let report = world
+        .uwf(&["thread", "resume", &thread, "-p", "yes"])
+        .exits(0)
+        .json();
+    assert_eq!(
+        (&report["adopted"], &report["done"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(runs(&world), 3);
+}
+
+#[test]
+fn a_resume_whose_engine_was_killed_is_adopted_by_the_next_step() {
+    let world = World::new();
+    let thread = suspended_thread(&world);
+    kill_while_the_agent_works(&world, &thread, &["thread", "resume", &thread, "-p", "yes"]);
+    assert_eq!(world.step(&thread).exits(0).json()["adopted"], json!(true));
+    assert_eq!(runs(&world), 3);
+}
+
+/// The smallest workflow that an ended thread can be taken up in again.
+fn again() -> String {
+    ONE_STEP.replace("name: one", "name: again").replace(
+        "{ _: { role: writer, prompt: \"Write a note.\" } }",
+        "{ new: { role: writer, prompt: Write. }, resume: { role: writer, prompt: Once more. } }",
+    )
+}
+
+#[test]
+fn an_ended_thread_that_could_not_be_taken_up_has_ended_as_before() {
+    let world = World::new();
+    world.put(&again());
+    counting_agent(
+        &world,
+        "roles:\n  writer:\n    - output: { note: first }\n    - output: { note: second }\n",
+    );
+    let thread = world.start("again");
+    world.step(&thread).exits(0);
+    let resume = ["thread", "resume", &thread, "-p", "longer"];
+    let failing = world.script("failing.sh", "exit 4");
+    let failing = [&resume[..], &["--agent", failing.to_str().unwrap()]].concat();
+    world.uwf(&failing).exits(3);
+    assert_eq!(world.show(&thread)["status"], json!("completed"));
+    world.step(&thread).exits(7);
+    let report = world.uwf(&resume).exits(0).json();
+    assert_eq!(report["role"], json!("writer"));
+    let steps = world.uwf(&["thread", "steps", &thread]).json();
+    assert_eq!(steps["steps"][2]["output"], json!({ "note": "second" }));
+}
+
+#[test]
+fn an_ended_thread_whose_engine_was_killed_is_adopted() {
+    let world = World::new();
+    world.put(&again());
+    counting_agent(&world, "roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("again");
+    world.step(&thread).exits(0);
+    kill_while_the_agent_works(&world, &thread, &["thread", "resume", &thread, "-p", "x"]);
+    assert_eq!(world.step(&thread).exits(0).json()["adopted"], json!(true));
+    assert_eq!(runs(&world), 2);
+    world.step(&thread).exits(7);
+}
+
+#[test]
+fn a_step_of_a_role_that_was_not_asked_for_is_not_adopted() {
+    let world = World::new();
+    world.put(REVIEW);
+    let script = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: approved, summary: s }\n";
+    counting_agent(&world, script);
+    let thread = world.start("review");
+    let answers = world.project().join("answers.yaml");
+    let by_hand = [
+        "agent",
+        "mock",
+        answers.to_str().unwrap(),
+        &thread,
+        "reviewer",
+    ];
+    world.uwf(&by_hand).exits(0);
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(
+        (&report["role"], &report["adopted"]),
+        (&json!("writer"), &json!(false))
+    );
+}
+
+#[test]
+fn an_agent_that_starts_while_its_thread_is_killed_is_ended() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = format!(
+        "echo started >> {0}/runs\nsleep 2\necho ended >> {0}/runs",
+        world.project().display()
+    );
+    let agent = world.script("agent.sh", &body);
+    world.agent(agent.to_str().unwrap(), &[]);
+    let thread = world.start("one");
+    // Reading the secrets waits for a writer: that holds the step just before its agent starts.
+    let secrets = world.root().join(".env");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&secrets)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let step = world.spawn(&["thread", "step", &thread]);
+    let lock = world.root().join("runs").join(&thread).join("lock");
+    wait_until("the step holds the thread", || {
+        let probe = Command::new("flock")
+            .args(["-n"])
+            .arg(&lock)
+            .arg("true")
+            .status();
+        lock.exists() && !probe.unwrap().success()
+    });
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    std::fs::write(&secrets, "").unwrap();
+    assert_eq!(step.wait_with_output().unwrap().status.code(), Some(7));
+    std::thread::sleep(std::time::Duration::from_millis(2500));
+    assert!(runs(&world) <= 1, "the agent went on to its end");
+}
