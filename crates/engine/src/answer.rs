@@ -1,10 +1,11 @@
 //! Checking the step that an agent names before the head may move to it.
 
+use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::answer::is_suspension;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::nodes::Detail;
+use uwf_protocol::nodes::{Detail, StepNode};
 use uwf_protocol::schemas;
 
 use crate::EngineError;
@@ -28,75 +29,90 @@ pub(crate) fn check(
     role: &RoleName,
     hash: CasRef,
 ) -> Result<StepContext, Refusal> {
-    let unfit = |why: String| Err(Refusal::Unfit(why));
+    let node = read_step(store, hash)?;
+    check_place(thread, role, hash, &node)?;
+    if !store.has(node.detail)? {
+        return unfit(format!(
+            "its detail node `{}` is not in the store",
+            node.detail
+        ));
+    }
+    let output = check_output(store, thread, role, node.output)?;
+    Ok(StepContext { hash, node, output })
+}
+
+/// Reads the step, which must fit the schema of steps.
+fn read_step(store: &Store, hash: CasRef) -> Result<StepNode, Refusal> {
     let Some(node) = store.find(hash)? else {
         return unfit(format!("`{hash}` is not in the store"));
     };
     let Some(step) = as_step(&node) else {
-        return unfit(format!(
-            "`{hash}` is not a step (its type is `{}`)",
-            node.type_hash
-        ));
+        let found = node.type_hash;
+        return unfit(format!("`{hash}` is not a step (its type is `{found}`)"));
     };
-    if let Err(error) = store.validate(node.type_hash, &node.payload) {
-        return unfit(format!(
+    match store.validate(node.type_hash, &node.payload) {
+        Ok(()) => Ok(step),
+        Err(error) => unfit(format!(
             "`{hash}` does not fit the schema of steps: {error}"
-        ));
+        )),
     }
+}
+
+/// Checks that the step follows the thread's head and was done by the role.
+fn check_place(
+    thread: &Thread,
+    role: &RoleName,
+    hash: CasRef,
+    step: &StepNode,
+) -> Result<(), Refusal> {
     if step.start != thread.start_hash {
+        let start = step.start;
         return unfit(format!(
-            "`{hash}` belongs to a thread that starts at `{}`",
-            step.start
+            "`{hash}` belongs to a thread that starts at `{start}`"
         ));
     }
     if step.prev != thread.prev_of_next() {
+        let head = thread.head;
         return unfit(format!(
-            "`{hash}` does not follow the thread's head `{}`",
-            thread.head
+            "`{hash}` does not follow the thread's head `{head}`"
         ));
     }
     if &step.role != role {
-        return unfit(format!(
-            "`{hash}` was done by `{}`, not by `{role}`",
-            step.role
-        ));
+        let done_by = &step.role;
+        return unfit(format!("`{hash}` was done by `{done_by}`, not by `{role}`"));
     }
-    if !store.has(step.detail)? {
-        return unfit(format!(
-            "its detail node `{}` is not in the store",
-            step.detail
-        ));
-    }
-    let Some(output) = store.find(step.output)? else {
-        return unfit(format!(
-            "its output node `{}` is not in the store",
-            step.output
-        ));
+    Ok(())
+}
+
+/// Reads the output, which must fit the role's schema unless it suspends the thread.
+fn check_output(
+    store: &Store,
+    thread: &Thread,
+    role: &RoleName,
+    hash: CasRef,
+) -> Result<Value, Refusal> {
+    let Some(output) = store.find(hash)? else {
+        return unfit(format!("its output node `{hash}` is not in the store"));
     };
     if output.type_hash == schemas::OBJECT && is_suspension(&output.payload).is_some() {
-        return Ok(StepContext {
-            hash,
-            node: step,
-            output: output.payload,
-        });
+        return Ok(output.payload);
     }
-    let expected = thread.workflow.roles.get(role).map(|role| role.schema);
-    if expected != Some(output.type_hash) {
+    let found = output.type_hash;
+    if thread.workflow.roles.get(role).map(|role| role.schema) != Some(found) {
         return unfit(format!(
-            "its output is typed by `{}`, which is not the schema of `{role}`",
-            output.type_hash
+            "its output is typed by `{found}`, which is not the schema of `{role}`"
         ));
     }
-    if let Err(error) = store.validate(output.type_hash, &output.payload) {
-        return unfit(format!(
+    match store.validate(found, &output.payload) {
+        Ok(()) => Ok(output.payload),
+        Err(error) => unfit(format!(
             "its output does not fit the schema of `{role}`: {error}"
-        ));
+        )),
     }
-    Ok(StepContext {
-        hash,
-        node: step,
-        output: output.payload,
-    })
+}
+
+fn unfit<T>(why: String) -> Result<T, Refusal> {
+    Err(Refusal::Unfit(why))
 }
 
 /// Returns the nodes that a step brought with it: what must be on disk before the head moves to it.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, engine_mark, env, parse_answer};
+use uwf_protocol::chain::StepContext;
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::Holder;
@@ -16,7 +17,7 @@ use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
 use crate::commit::{Committed, commit, completed};
-use crate::failure::{self, Attempted};
+use crate::failure::{self, Attempted, Problem};
 use crate::process::{self, Ending, Launch};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
@@ -148,41 +149,55 @@ pub(crate) fn play(
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    let ending = launch(engine, run, &thread, assignment, &agent, &cwd);
+    match perform(engine, run, &thread, assignment, &agent, &cwd)? {
+        Ok(step) => {
+            let committed = commit(engine, run, thread, &summary, step)?;
+            Ok(report(engine, committed, Taken::Ran))
+        }
+        Err(problem) => {
+            // An agent that was ended together with its thread did not fail.
+            thread::active_head(engine, thread.id)?;
+            Err(failure::record(engine, run, &thread, attempted, &problem))
+        }
+    }
+}
+
+/// Runs the agent to its end and returns the step that it did, or what was wrong with it.
+fn perform(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+    assignment: &Assignment,
+    agent: &AgentCommand,
+    cwd: &Path,
+) -> Result<Result<StepContext, Problem>, EngineError> {
+    let ending = launch(engine, run, thread, assignment, agent, cwd);
     run.clear_holder()?;
     let ending = match ending {
         Ok(Ending::Interrupted(signal)) => return Err(EngineError::Interrupted(signal)),
         Ok(ending) => ending,
         Err(LaunchError::Spawn(source)) => {
-            let problem = failure::Problem::Spawn {
+            return Ok(Err(Problem::Spawn {
                 program: agent.program.display().to_string(),
                 cwd: cwd.display().to_string(),
                 source,
-                hint: agent.if_missing,
-            };
-            return Err(failure::record(engine, run, &thread, attempted, &problem));
+                hint: agent.if_missing.clone(),
+            }));
         }
         Err(LaunchError::Engine(error)) => return Err(error),
     };
-    let hash = match finished_step(run, &thread, &ending)? {
-        Ok(found) => found,
-        Err(problem) => {
-            // An agent that was ended together with its thread did not fail.
-            thread::active_head(engine, thread.id)?;
-            return Err(failure::record(engine, run, &thread, attempted, &problem));
-        }
+    let hash = match finished_step(run, thread, &ending)? {
+        Ok(hash) => hash,
+        Err(problem) => return Ok(Err(problem)),
     };
-    let step = match answer::check(&engine.store, &thread, role, hash) {
-        Ok(step) => step,
-        Err(Refusal::Store(error)) => return Err(error.into()),
+    match answer::check(&engine.store, thread, &assignment.role, hash) {
+        Ok(step) => Ok(Ok(step)),
+        Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
             run.clear_pending()?;
-            let problem = failure::Problem::Refused(why);
-            return Err(failure::record(engine, run, &thread, attempted, &problem));
+            Ok(Err(Problem::Refused(why)))
         }
-    };
-    let committed = commit(engine, run, thread, &summary, step)?;
-    Ok(report(engine, committed, Taken::Ran))
+    }
 }
 
 /// Returns the step that the run produced: what the pending record names, however the agent ended after
@@ -191,7 +206,7 @@ fn finished_step(
     run: &RunDir,
     thread: &Thread,
     ending: &Ending,
-) -> Result<Result<CasRef, failure::Problem>, EngineError> {
+) -> Result<Result<CasRef, Problem>, EngineError> {
     let pending = run
         .read_pending()?
         .filter(|pending| pending.head == thread.head);
@@ -199,9 +214,9 @@ fn finished_step(
         (Some(pending), _) => Ok(pending.step),
         (None, Ending::Exited(status)) if status.success() => {
             let printed = process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
-            parse_answer(&printed).map_err(|error| failure::Problem::Refused(error.to_string()))
+            parse_answer(&printed).map_err(|error| Problem::Refused(error.to_string()))
         }
-        (None, ending) => Err(failure::Problem::of_ending(ending)),
+        (None, ending) => Err(Problem::of_ending(ending)),
     })
 }
 

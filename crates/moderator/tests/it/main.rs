@@ -11,5 +11,6 @@ mod route;
 mod template;
 mod total;
 mod validate;
+mod validate_statuses;
 mod validate_templates;
 mod vectors;
