@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::validate::{check, edge, end, object, status};
+use crate::validate::{check, edge, end, object, status, variant};
 
 #[test]
 fn a_status_map_gives_every_agent_something_to_do() {
