@@ -80,6 +80,14 @@ pub fn read(
     })
 }
 
+/// Tells whether what the environment says is about the thread of the call. It is not when an agent starts
+/// another one for another thread: that one inherits the variables of the first.
+#[must_use]
+pub fn is_about(environment: &Env, call: &AgentCall) -> bool {
+    let thread = environment.var(env::THREAD_ID);
+    thread.is_none_or(|thread| thread == call.thread.as_str())
+}
+
 /// Returns the moderator's instruction: from the arguments, the environment, or the node that it names.
 ///
 /// # Errors
@@ -87,6 +95,9 @@ pub fn read(
 pub fn instruction(call: &AgentCall, environment: &Env, store: &Store) -> Result<String, KitError> {
     if let Some(prompt) = &call.prompt {
         return Ok(prompt.clone());
+    }
+    if !is_about(environment, call) {
+        return Ok(String::new());
     }
     if let Some(prompt) = environment.var(env::EDGE_PROMPT) {
         return Ok(prompt.to_owned());
@@ -98,7 +109,8 @@ pub fn instruction(call: &AgentCall, environment: &Env, store: &Store) -> Result
 }
 
 fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitError> {
-    if let Some(head) = environment.var(env::HEAD) {
+    let told = environment.var(env::HEAD);
+    if let Some(head) = told.filter(|_| is_about(environment, call)) {
         return Ok(head.parse()?);
     }
     let head = State::new(root).head(call.thread)?;

@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fmt;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
@@ -23,12 +22,6 @@ use crate::prompt::{self, Inputs};
 
 /// After how many failures in a row a session is given up for a new one: it may be what fails.
 const ATTEMPTS_PER_SESSION: usize = 3;
-
-/// How often a thread that is held is tried again: a view holds it for an instant, to see whether it is free.
-const LOCK_TRIES: u32 = 4;
-
-/// How long to wait between two tries.
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +74,7 @@ pub fn perform(
     let run = root.run(call.thread);
     let store = Store::open(root.cas_dir(env));
     // Whom an engine started has inherited the lock from it, and keeps it when the engine dies.
-    let _lock = match env.is_set(ENGINE) {
+    let _lock = match env.is_set(ENGINE) && context::is_about(env, call) {
         true => None,
         false => Some(lock(call, env, &root, &store, &run)?),
     };
@@ -106,17 +99,14 @@ fn lock(
         // Only threads that exist get a folder, and only for roles that do.
         context::read(call, env, root, store, run)?;
     }
-    for _ in 0..LOCK_TRIES {
-        if let Some(lock) = ThreadLock::try_acquire(run)? {
-            // The program that an adapter starts may outlive it.
-            lock.inherit_on_exec()?;
-            return Ok(lock);
-        }
-        std::thread::sleep(LOCK_PAUSE);
-    }
-    Err(KitError::Busy {
-        thread: call.thread,
-    })
+    let Some(lock) = ThreadLock::acquire_if_free(run)? else {
+        return Err(KitError::Busy {
+            thread: call.thread,
+        });
+    };
+    // The program that an adapter starts may outlive it.
+    lock.inherit_on_exec()?;
+    Ok(lock)
 }
 
 fn play(

@@ -1,7 +1,6 @@
 //! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, engine_mark, env, parse_answer};
@@ -22,10 +21,6 @@ use crate::process::{self, Ending, Launch};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, tags};
-
-/// How often, and how far apart, a held lock is tried.
-const LOCK_TRIES: u32 = 4;
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// The longest argument that Linux passes to a program, with its end.
 const MAX_ARGUMENT: usize = 128 * 1024;
@@ -79,26 +74,16 @@ pub(crate) fn with_thread_locked<T>(
         thread::find(engine, id)?;
         run.create()?;
     }
-    let lock = acquire(id, &run)?;
+    let Some(lock) = ThreadLock::acquire_if_free(&run)? else {
+        return Err(EngineError::Busy {
+            thread: id,
+            holder: run.read_holder().map(Box::new),
+        });
+    };
     lock.inherit_on_exec()?;
     let result = operate(&run);
     lock.release()?;
     result
-}
-
-/// Takes the thread's lock or says who holds it. A view may hold it for an instant to see whether it is free:
-/// that is no reason to send anybody away.
-fn acquire(id: ThreadId, run: &RunDir) -> Result<ThreadLock, EngineError> {
-    for _ in 0..LOCK_TRIES {
-        if let Some(lock) = ThreadLock::try_acquire(run)? {
-            return Ok(lock);
-        }
-        std::thread::sleep(LOCK_PAUSE);
-    }
-    Err(EngineError::Busy {
-        thread: id,
-        holder: run.read_holder().map(Box::new),
-    })
 }
 
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.

@@ -5,10 +5,16 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
 use crate::{RunDir, StorageError, files};
+
+/// How often, and how far apart, a held lock is tried.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// The right to run a step of one thread.
 ///
@@ -28,6 +34,21 @@ impl ThreadLock {
     pub fn try_acquire(run: &RunDir) -> Result<Option<Self>, StorageError> {
         let lock = FileLock::try_acquire(&run.lock_file())?;
         Ok(lock.map(|lock| Self { lock }))
+    }
+
+    /// Takes the lock of a thread like [`try_acquire`](Self::try_acquire), but does not give up at once: a view
+    /// may hold it for an instant to see whether it is free, and that is no reason to send anybody away.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn acquire_if_free(run: &RunDir) -> Result<Option<Self>, StorageError> {
+        for _ in 1..TRIES {
+            if let Some(lock) = Self::try_acquire(run)? {
+                return Ok(Some(lock));
+            }
+            thread::sleep(PAUSE);
+        }
+        Self::try_acquire(run)
     }
 
     /// Lets the processes that are started from now on keep the lock, so that the thread stays busy while
@@ -184,9 +205,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("state.lock");
         let held = FileLock::acquire(&path).unwrap();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let waiter = scope.spawn(|| FileLock::acquire(&path).unwrap());
-            std::thread::sleep(std::time::Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(50));
             fs::remove_file(&path).unwrap();
             drop(held);
             let lock = waiter.join().unwrap();
