@@ -6,8 +6,7 @@ use uwf_protocol::ids::RoleName;
 use uwf_storage::RunDir;
 
 use crate::answer::{self, Refusal};
-use crate::commit::commit;
-use crate::cycle::report;
+use crate::commit::{commit, report};
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, tags};

@@ -7,7 +7,8 @@ use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, State};
 
 use crate::answer;
 use crate::thread::Thread;
-use crate::{Engine, EngineError};
+use crate::view::report::{StepReport, Taken};
+use crate::{Engine, EngineError, tags};
 
 /// A thread after a step was taken in.
 pub(crate) struct Committed {
@@ -53,6 +54,16 @@ pub(crate) fn commit(
         step: hash,
         found,
     })
+}
+
+/// Logs what became of a thread and returns it for the caller.
+pub(crate) fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
+    let Committed { thread, route } = committed;
+    engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
+    if matches!(route, Ok(Route::End)) {
+        engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
+    }
+    StepReport::new(&thread, &route, taken)
 }
 
 /// Returns the history record of a thread that reached `$END` at its head.

@@ -15,7 +15,7 @@ use uwf_util::size;
 use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
-use crate::commit::{Committed, commit, completed};
+use crate::commit::{Committed, commit, completed, report};
 use crate::failure::{self, Attempted, Problem};
 use crate::process::{self, Ending, Launch};
 use crate::thread::{self, Thread};
@@ -361,13 +361,4 @@ fn working_directory(
         return Err(EngineError::NoDirectory(directory.display().to_string()));
     }
     Ok(directory)
-}
-
-pub(crate) fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
-    let Committed { thread, route } = committed;
-    engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
-    if matches!(route, Ok(Route::End)) {
-        engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
-    }
-    StepReport::new(&thread, &route, taken)
 }
