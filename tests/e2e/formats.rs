@@ -350,7 +350,7 @@ fn keys_of_the_reference_come_first() {
         "currentRole",
         "statusDisplay",
     ];
-    assert_eq!(item, reference);
+    assert_eq!(item[..6], reference);
     let steps = world.uwf(&["thread", "steps", &thread]).json();
     assert_eq!(keys(&steps)[..3], ["thread", "workflow", "steps"]);
     let entries = &steps["steps"];

@@ -214,7 +214,8 @@ impl Show for ThreadsView {
         }
         let row = |item: &ThreadItem| {
             let started = item.thread.time_ms(self.now_ms).map(time::format_utc);
-            let workflow = item.workflow.map(|hash| hash.to_string());
+            let hash = item.workflow.map(|hash| hash.to_string());
+            let workflow = item.workflow_name.clone().or(hash);
             vec![
                 item.thread.to_string(),
                 started.unwrap_or_else(|| "-".to_owned()),

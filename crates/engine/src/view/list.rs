@@ -60,6 +60,8 @@ pub struct ThreadItem {
     pub current_role: Option<RoleName>,
     /// The status as it is shown to people.
     pub status_display: String,
+    /// The workflow's name; `None` if it cannot be read.
+    pub workflow_name: Option<String>,
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -77,6 +79,7 @@ impl ThreadItem {
                 ThreadStatus::Suspended => "suspended [suspended]".to_owned(),
                 other => other.as_str().to_owned(),
             },
+            workflow_name: None,
             error: None,
         }
     }
@@ -215,6 +218,10 @@ impl<'a> Reader<'a> {
         match candidate.place {
             Located::Archived(record) => ThreadItem {
                 workflow: Some(record.workflow),
+                workflow_name: self
+                    .workflow(record.workflow)
+                    .ok()
+                    .map(|found| found.name.clone()),
                 ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
             },
             Located::Active(head) => self.active(candidate.id, head),
@@ -258,6 +265,7 @@ impl<'a> Reader<'a> {
         Ok(ThreadItem {
             workflow: Some(start.workflow),
             current_role: standing.current_role,
+            workflow_name: Some(workflow.name.clone()),
             ..ThreadItem::new(id, head, standing.status)
         })
     }
