@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, Run, World, binary, wait_until};
+use crate::world::{ONE_STEP, Run, World, binary, is_running, wait_until};
 
 /// The schema of steps, and the one of texts.
 const STEP: &str = "108DB063KRQWW";
@@ -332,18 +332,6 @@ fn an_agent_that_prints_now_and_then_is_not_idle() {
         .uwf(&["config", "set", "agents.default.idleTimeout", "700ms"])
         .exits(0);
     world.step(&thread).exits(0);
-}
-
-fn is_running(pid: &str) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .chars()
-        .next();
-    state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::world::{ONE_STEP, World, wait_until};
+use crate::world::{ONE_STEP, World, is_running, wait_until};
 
 /// An agent that waits for a file, then does its work through the mock, and counts its runs.
 fn gated_agent(world: &World) {
@@ -57,6 +57,11 @@ fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
         world.show(&thread)["status"] != json!("running")
     });
 
+    let hint = world.show(&thread)["hint"].clone();
+    assert!(
+        hint.as_str().unwrap().contains("a finished step waits"),
+        "{hint}"
+    );
     let report = world.step(&thread).exits(0).json();
     assert_eq!(
         (&report["adopted"], &report["done"]),
@@ -115,18 +120,6 @@ fn an_interrupt_ends_the_agent_and_its_children_and_keeps_the_thread() {
         wait_until("the agent's child is gone", || !is_running(pid.trim()));
         assert_eq!(world.show(&thread)["status"], json!("idle"));
     }
-}
-
-fn is_running(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .chars()
-        .next();
-    state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
 #[test]

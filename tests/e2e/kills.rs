@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, World, wait_until};
+use crate::world::{ONE_STEP, World, is_running, wait_until};
 
 /// A world whose agent starts a child with these words, writes both numbers down and waits for it; its step runs.
 fn at_work(child: &str) -> (World, String, Child) {
@@ -47,12 +47,6 @@ fn end_engine(mut engine: Child) {
     engine.wait().unwrap();
 }
 
-fn is_running(pid: u64) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit(") ").next().unwrap_or_default().chars().next();
-    state.is_some_and(|state| state != 'Z' && state != 'X')
-}
-
 fn kill(world: &World, thread: &str) -> Value {
     let killed = world.uwf(&["thread", "kill", thread]).exits(0).json();
     assert_eq!(world.show(thread)["status"], json!("cancelled"));
@@ -67,8 +61,8 @@ fn a_child_that_ignores_term_does_not_outlive_its_agent() {
     let agent = agent_of(&world, &thread);
     end_engine(engine);
     assert_eq!(kill(&world, &thread), json!(true));
-    assert!(!is_running(agent));
-    assert!(!is_running(child_of(&world)));
+    assert!(!is_running(&agent.to_string()));
+    assert!(!is_running(&child_of(&world).to_string()));
 }
 
 #[test]
@@ -77,12 +71,12 @@ fn a_child_whose_engine_and_agent_died_is_ended() {
     let agent = agent_of(&world, &thread);
     end_engine(engine);
     end(agent);
-    wait_until("the agent is gone", || !is_running(agent));
+    wait_until("the agent is gone", || !is_running(&agent.to_string()));
     assert_eq!(world.step(&thread).code, 5, "the child holds the thread");
     let begun = Instant::now();
     assert_eq!(kill(&world, &thread), json!(true));
     assert!(begun.elapsed() < Duration::from_secs(4), "TERM is enough");
-    assert!(!is_running(child_of(&world)));
+    assert!(!is_running(&child_of(&world).to_string()));
 }
 
 #[test]
@@ -99,7 +93,7 @@ fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     record["agent"]["pid"] = json!(stranger.id());
     fs::write(&holder, record.to_string()).unwrap();
     assert_eq!(kill(&world, &thread), json!(false));
-    assert!(is_running(stranger.id().into()));
+    assert!(is_running(&stranger.id().to_string()));
     stranger.kill().unwrap();
     stranger.wait().unwrap();
     end(child_of(&world));

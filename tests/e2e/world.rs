@@ -251,3 +251,16 @@ pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
+
+/// Tells whether a process with this number runs; one that ended and was not waited for does not.
+pub(crate) fn is_running(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .chars()
+        .next();
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use uwf_moderator::{Assignment, Route};
-use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, engine_mark, env, parse_answer};
+use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env, parse_answer};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -21,9 +21,6 @@ use crate::process::{self, Ending, Launch};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, tags};
-
-/// The longest argument that Linux passes to a program, with its end.
-const MAX_ARGUMENT: usize = 128 * 1024;
 
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]

@@ -27,6 +27,9 @@ pub mod env {
     pub const OCAS_DIR: &str = "OCAS_DIR";
 }
 
+/// The longest argument that Linux passes to a program, with its end, in bytes.
+pub const MAX_ARGUMENT: usize = 128 * 1024;
+
 /// How large an instruction may be to go into an environment variable, in bytes.
 pub const EDGE_PROMPT_INLINE_LIMIT: usize = 64 * 1024;
 

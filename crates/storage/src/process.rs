@@ -30,6 +30,12 @@ pub fn is_alive(identity: &ProcessIdentity) -> bool {
     }
 }
 
+/// Returns the process group that a process is in; `None` if there is none, or the system does not tell.
+#[must_use]
+pub fn process_group(pid: u32) -> Option<u32> {
+    Some(stat(pid)?.group)
+}
+
 fn belongs_to_another_user(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM))
@@ -39,6 +45,7 @@ fn belongs_to_another_user(pid: u32) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     ended: bool,
+    group: u32,
     started: u64,
 }
 
@@ -46,7 +53,7 @@ fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Reads fields 3 (state) and 22 (start). Field 2 is the program's name in parentheses, and may have
+/// Reads fields 3 (state), 5 (process group) and 22 (start). Field 2 is the program's name in parentheses, and may have
 /// blanks and parentheses itself.
 fn parse_stat(content: &[u8]) -> Option<Stat> {
     let name_end = content.iter().rposition(|byte| *byte == b')')?;
@@ -56,7 +63,8 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
     let state = fields.next()?;
     Some(Stat {
         ended: matches!(state, "Z" | "X" | "x"),
-        started: fields.nth(18)?.parse().ok()?,
+        group: fields.nth(1)?.parse().ok()?,
+        started: fields.nth(16)?.parse().ok()?,
     })
 }
 
@@ -76,6 +84,7 @@ mod tests {
         let stat = b"7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20\n";
         let expected = Stat {
             ended: false,
+            group: 2,
             started: 4242,
         };
         assert_eq!(parse_stat(stat), Some(expected));

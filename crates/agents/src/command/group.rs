@@ -3,6 +3,7 @@
 use std::fs;
 
 use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, getpid, pidfd_open, pidfd_send_signal};
+use uwf_storage::process_group;
 
 /// Signals every other process of our group, if we lead it, and tells whether we do. Another's group holds
 /// more than what we started.
@@ -27,10 +28,8 @@ pub(super) fn signal_others(signal: Signal) -> bool {
 }
 
 fn group_of(pid: Pid) -> Option<Pid> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
-    // The name before the last bracket may hold anything; then come state, parent and group.
-    let (_, fields) = stat.rsplit_once(')')?;
-    Pid::from_raw(fields.split_whitespace().nth(2)?.parse().ok()?)
+    let pid = u32::try_from(pid.as_raw_pid()).ok()?;
+    Pid::from_raw(process_group(pid)?.try_into().ok()?)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::io::{self, Write as _};
 
 use regex::Regex;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_storage::Env;
 
 use crate::call;
@@ -23,9 +24,6 @@ use template::Values;
 pub(crate) const USAGE: &str = "uwf-command [--session-regex <regex>] [--resume-args <args>]… \
     [--resume-arg <arg>]… [--timeout <duration>] [--max-output <size>] -- <program> <args…> <thread> <role>; \
     {prompt}, {promptFile}, {thread}, {role}, {cwd}, {session}, {visit} and {step} are filled in";
-
-/// The longest argument that Linux passes to a program, with its end.
-const MAX_ARGUMENT: usize = 128 * 1024;
 
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {

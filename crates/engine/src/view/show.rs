@@ -54,11 +54,13 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let route = thread.route();
     let standing = activity.standing(&route);
     let blocked = standing.status == ThreadStatus::Blocked;
+    let pending = run.read_pending()?.filter(|pending| pending.head == head);
+    let waits = pending.is_some() && activity.running.is_none();
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,
         head,
-        hint: hint(id, standing.status),
+        hint: hint(id, standing.status, waits),
         standing,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
@@ -90,7 +92,12 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
     }
 }
 
-fn hint(id: ThreadId, status: ThreadStatus) -> Option<String> {
+fn hint(id: ThreadId, status: ThreadStatus, finished_step_waits: bool) -> Option<String> {
+    if finished_step_waits {
+        return Some(format!(
+            "a finished step waits to be taken in: `uwf thread step {id}` does that"
+        ));
+    }
     (status == ThreadStatus::Suspended).then(|| {
         format!("the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it")
     })
@@ -120,8 +127,8 @@ mod tests {
     #[test]
     fn only_a_suspended_thread_has_a_hint_and_it_names_the_command() {
         let id: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
-        let text = hint(id, ThreadStatus::Suspended).unwrap();
+        let text = hint(id, ThreadStatus::Suspended, false).unwrap();
         assert!(text.contains(&format!("uwf thread resume {id}")));
-        assert_eq!(hint(id, ThreadStatus::Failed), None);
+        assert_eq!(hint(id, ThreadStatus::Failed, false), None);
     }
 }
