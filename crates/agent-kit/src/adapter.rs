@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::run::Phase;
@@ -30,7 +31,7 @@ pub trait Adapter {
 }
 
 /// What an agent is to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// The thread.
     pub thread: ThreadId,
@@ -50,6 +51,8 @@ pub struct Task {
     pub step: u64,
     /// The session of this agent in this role, from an earlier visit.
     pub session: Option<String>,
+    /// The JSON Schema of the answer's data. The prompt shows it in words already.
+    pub schema: Value,
 }
 
 /// What an agent answered.
@@ -81,6 +84,11 @@ pub struct AdapterError {
     pub session_id: Option<String>,
     /// What the agent used up, if it tells.
     pub usage: Option<Box<Usage>>,
+    /// The turns that could be observed before it failed; their index is set by the kit.
+    pub turns: Vec<Turn>,
+    /// Whether it failed because the session that was to go on does not exist any more. The kit begins a new
+    /// one with the whole prompt then.
+    pub session_gone: bool,
     /// The code that the process of the adapter exits with.
     pub exit_code: i32,
 }
@@ -95,6 +103,8 @@ impl AdapterError {
             hint: None,
             session_id: None,
             usage: None,
+            turns: Vec::new(),
+            session_gone: false,
             exit_code: 1,
         }
     }

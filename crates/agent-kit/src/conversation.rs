@@ -28,6 +28,8 @@ pub enum Opening {
 #[derive(Debug, Default)]
 pub struct Conversation {
     exchanges: Vec<Exchange>,
+    /// What was observed of answers that never came.
+    unfinished: Vec<Turn>,
     /// The newest session.
     pub session_id: Option<String>,
     /// The model that answered last, if known.
@@ -117,8 +119,13 @@ impl Conversation {
             Opening::Continue { session, error } => {
                 let message = prompt::continuation(error, schema.schema());
                 self.session_id = Some(session.clone());
-                let reply = adapter.resume(task, session, &message);
-                self.take(Some(message), reply)
+                match adapter.resume(task, session, &message) {
+                    Err(error) if error.session_gone => {
+                        self.session_id = None;
+                        self.open(adapter, task, schema, &Opening::Prompt)
+                    }
+                    reply => self.take(Some(message), reply),
+                }
             }
         }
     }
@@ -143,6 +150,7 @@ impl Conversation {
             Err(error) => {
                 self.session_id = error.session_id.clone().or(self.session_id.take());
                 self.usage = sum(self.usage.take(), error.usage.as_deref().cloned());
+                self.unfinished.extend(error.turns.iter().cloned());
                 Err(Unfinished::Agent(error))
             }
         }
@@ -171,6 +179,7 @@ impl Conversation {
             }
             turns.extend(exchange.turns.iter().cloned());
         }
+        turns.extend(self.unfinished.iter().cloned());
         for (index, turn) in turns.iter_mut().enumerate() {
             turn.index = u32::try_from(index).unwrap_or(u32::MAX);
         }

@@ -9,6 +9,7 @@ pub mod adapter;
 pub mod context;
 pub mod conversation;
 pub mod extract;
+pub mod live;
 pub mod persist;
 pub mod prompt;
 pub mod serve;
@@ -18,4 +19,5 @@ mod error;
 
 pub use adapter::{Adapter, AdapterError, Reply, Task};
 pub use error::KitError;
+pub use live::Live;
 pub use serve::{perform, serve};

@@ -6,7 +6,7 @@ use uwf_cas_fs::{Batch, Store};
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::agent::{CallForm, parse_engine_mark};
 use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::nodes::{Detail, Extraction, StepNode};
+use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
 use uwf_protocol::run::Pending;
 use uwf_protocol::schemas;
 use uwf_storage::{Env, RunDir, is_alive};
@@ -137,6 +137,14 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         raw,
     };
     Ok(batch.put(schemas::DETAIL, &payload(&detail), now_ms)?)
+}
+
+/// Puts a turn of an attempt that failed. Nothing of a thread leads to it, and no disk is waited for.
+///
+/// # Errors
+/// When the store cannot be written.
+pub fn put_turn(store: &Store, turn: &Turn, now_ms: i64) -> Result<CasRef, KitError> {
+    Ok(store.put_volatile(schemas::TURN, &payload(turn), now_ms)?)
 }
 
 /// Puts the step, with its data and the prompt that led to it.

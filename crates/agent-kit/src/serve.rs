@@ -82,7 +82,14 @@ pub fn perform(
     if let Err(Failure::Kit(error)) = &result
         && run.path().is_dir()
     {
-        leave_word(&run, Phase::Agent, error, &Conversation::default(), None);
+        leave_word(
+            &run,
+            Phase::Agent,
+            error,
+            &Conversation::default(),
+            None,
+            Vec::new(),
+        );
     }
     result
 }
@@ -119,6 +126,7 @@ fn play(
 ) -> Result<Finished, Failure> {
     let context = context::read(call, env, root, store, run)?;
     run.create().map_err(KitError::from)?;
+    run.clear_live().map_err(KitError::from)?;
     let agent = adapter.label();
     let task = task(call, env, store, run, &context, &agent)?;
     let opening = if adapter.can_resume() {
@@ -200,6 +208,7 @@ fn task(
         visit: context.visit,
         step: context.step,
         session,
+        schema: context.schema.schema().clone(),
     })
 }
 
@@ -238,7 +247,12 @@ fn keep_failure(
             .put_volatile(schemas::TEXT, &answer.into(), now_ms)
             .ok()
     });
-    leave_word(run, source.phase(), source, conversation, raw);
+    let turns = conversation.turns();
+    let turns = turns
+        .iter()
+        .filter_map(|turn| persist::put_turn(store, turn, now_ms).ok())
+        .collect();
+    leave_word(run, source.phase(), source, conversation, raw, turns);
     raw
 }
 
@@ -248,6 +262,7 @@ fn leave_word(
     error: &dyn Error,
     conversation: &Conversation,
     raw: Option<CasRef>,
+    turns: Vec<CasRef>,
 ) {
     let _ = run.write_failure(&KitFailure {
         phase,
@@ -255,6 +270,7 @@ fn leave_word(
         session_id: conversation.session_id.clone(),
         usage: conversation.usage.clone(),
         raw,
+        turns,
     });
 }
 

@@ -5,6 +5,7 @@
 mod call;
 mod command;
 mod mock;
+mod program;
 
 use std::io::{self, Write as _};
 

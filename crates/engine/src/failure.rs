@@ -107,6 +107,7 @@ pub(crate) fn record(
         session_id: told.as_ref().and_then(|told| told.session_id.clone()),
         usage: told.as_ref().and_then(|told| told.usage.clone()),
         raw: told.as_ref().and_then(|told| told.raw),
+        turns: told.map(|told| told.turns).unwrap_or_default(),
         started_at_ms: attempted.started_at_ms,
         ended_at_ms: engine.env.now_ms(),
     };

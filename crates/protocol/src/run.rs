@@ -80,6 +80,9 @@ pub struct Attempt {
     pub usage: Option<Usage>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
+    /// What could be observed of the agent's work, oldest first: nodes of turns.
+    #[serde(default)]
+    pub turns: Vec<CasRef>,
     /// When the attempt began and ended, in milliseconds since 1970.
     pub started_at_ms: i64,
     /// See `started_at_ms`.
@@ -101,4 +104,7 @@ pub struct KitFailure {
     pub usage: Option<Usage>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
+    /// What could be observed of the agent's work, oldest first: nodes of turns.
+    #[serde(default)]
+    pub turns: Vec<CasRef>,
 }

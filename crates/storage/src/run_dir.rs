@@ -2,6 +2,7 @@
 //! and the failed attempts survive a power cut. All can be deleted without losing the thread, so one that
 //! cannot be understood counts as absent.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -20,6 +21,7 @@ const FAILURE: &str = "failure.json";
 const ATTEMPTS: &str = "attempts.jsonl";
 const SESSIONS: &str = "sessions.json";
 const CHAIN: &str = "chain.json";
+const LIVE: &str = "live.jsonl";
 
 /// How many failed attempts are kept.
 const ATTEMPTS_KEPT: usize = 50;
@@ -35,7 +37,9 @@ pub struct RunDir {
 }
 
 impl RunDir {
-    pub(crate) fn at(path: PathBuf) -> Self {
+    /// Returns the run at this path, which [`Root::run`](crate::Root::run) or a task told.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
         Self { path }
     }
 
@@ -69,6 +73,28 @@ impl RunDir {
     #[must_use]
     pub fn stderr_file(&self) -> PathBuf {
         self.path.join("stderr")
+    }
+
+    /// Returns the file to which the turns of a running step are added, one JSON object a line.
+    #[must_use]
+    pub fn live_file(&self) -> PathBuf {
+        self.path.join(LIVE)
+    }
+
+    /// Opens the [live file](Self::live_file) for what is added.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn open_live(&self) -> std::io::Result<File> {
+        files::open_append(&self.live_file())
+    }
+
+    /// Removes the turns of the step before.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_live(&self) -> Result<(), StorageError> {
+        files::remove(&self.live_file())
     }
 
     /// Returns the finished step that waits for its commit.

@@ -33,6 +33,7 @@ fn attempt(number: i64) -> Attempt {
         session_id: None,
         usage: None,
         raw: None,
+        turns: Vec::new(),
         started_at_ms: number,
         ended_at_ms: number,
     }
@@ -81,6 +82,7 @@ fn records_are_read_back_until_they_are_cleared() {
         session_id: Some("s".into()),
         usage: None,
         raw: Some(STEP),
+        turns: vec![STEP],
     };
     run.write_failure(&failure).unwrap();
     assert_eq!(run.read_failure(), Some(failure));

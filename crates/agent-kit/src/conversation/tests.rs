@@ -71,6 +71,7 @@ fn hold(
         visit: 1,
         step: 1,
         session: None,
+        schema: serde_json::Value::Null,
     };
     let mut adapter = Scripted {
         replies,
@@ -150,4 +151,31 @@ fn a_single_answer_has_the_turns_of_its_adapter_and_no_others() {
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
     assert_eq!(conversation.turns(), []);
     assert_eq!(conversation.usage, None);
+}
+
+#[test]
+fn a_session_that_is_gone_is_replaced_by_a_new_one_with_the_whole_task() {
+    let gone = AdapterError {
+        session_gone: true,
+        ..AdapterError::failed("no such session")
+    };
+    let opening = Opening::Continue {
+        session: "s0".to_owned(),
+        error: "timed out".to_owned(),
+    };
+    let (conversation, adapter, result) = hold(vec![Err(gone), reply(GOOD, "s1", 1)], &opening);
+    assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
+    assert_eq!(adapter.asked, ["s0", "the task"]);
+    assert_eq!(conversation.session_id.as_deref(), Some("s1"));
+}
+
+#[test]
+fn what_was_observed_of_an_answer_that_never_came_is_kept() {
+    let failed = AdapterError {
+        turns: vec![spoken(TurnRole::Assistant, "I begin")],
+        ..AdapterError::failed("killed")
+    };
+    let (conversation, _, result) = hold(vec![Err(failed)], &Opening::Prompt);
+    assert_eq!(result.unwrap_err().phase(), Phase::Agent);
+    assert_eq!(conversation.turns()[0].content, "I begin");
 }

@@ -3,9 +3,7 @@
 //! `uwf-command [options] -- <program> <args…> <thread> <role>`. The prompt goes to the program's stdin,
 //! unless one of its arguments asks for it by `{prompt}` or `{promptFile}`.
 
-mod group;
 mod options;
-mod process;
 mod template;
 
 use std::fs;
@@ -17,8 +15,8 @@ use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_storage::Env;
 
 use crate::call;
+use crate::program::{self, Launch, Output};
 use options::Options;
-use process::{Launch, Output};
 use template::Values;
 
 pub(crate) const USAGE: &str = "uwf-command [--session-regex <regex>] [--resume-args <args>]… \
@@ -106,7 +104,7 @@ impl Command {
         } else {
             prompt
         };
-        let output = process::run(&Launch {
+        let output = program::run(&Launch {
             program: &self.options.program,
             args: &args,
             cwd: &task.cwd,

@@ -85,6 +85,7 @@ mod tests {
             visit: 2,
             step: 3,
             session: None,
+            schema: serde_json::Value::Null,
         };
         let values = Values {
             task: &task,

@@ -194,6 +194,7 @@ mod tests {
             visit,
             step,
             session: None,
+            schema: Value::Null,
         }
     }
 

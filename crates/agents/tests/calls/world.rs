@@ -139,6 +139,7 @@ impl World {
             session_id: failure.session_id.clone(),
             usage: failure.usage.clone(),
             raw: failure.raw,
+            turns: failure.turns.clone(),
             started_at_ms: NOW,
             ended_at_ms: NOW,
         })

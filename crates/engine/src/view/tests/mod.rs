@@ -143,6 +143,7 @@ impl World {
             session_id: Some("s1".to_owned()),
             usage: None,
             raw: None,
+            turns: Vec::new(),
             started_at_ms: NOW,
             ended_at_ms: NOW + 1,
         };

@@ -2,6 +2,8 @@
 //!
 //! The program stays in our own process group, so that whoever ends us ends it, too.
 
+mod group;
+
 use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,8 +18,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uwf_agent_kit::AdapterError;
 use uwf_util::size;
 
-use super::group;
-
 /// How long a program has to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(2);
 /// How long its output is waited for after it ended: something that it started may hold the pipes.
@@ -28,29 +28,29 @@ const STDERR_KEPT: usize = 64 * 1024;
 const STDERR_TOLD: usize = 2000;
 
 /// What to run, and how.
-pub(super) struct Launch<'a> {
-    pub(super) program: &'a str,
-    pub(super) args: &'a [String],
-    pub(super) cwd: &'a Path,
-    pub(super) stdin: &'a str,
-    pub(super) stdout_file: &'a Path,
-    pub(super) max_output: u64,
-    pub(super) timeout: Option<Duration>,
+pub(crate) struct Launch<'a> {
+    pub(crate) program: &'a str,
+    pub(crate) args: &'a [String],
+    pub(crate) cwd: &'a Path,
+    pub(crate) stdin: &'a str,
+    pub(crate) stdout_file: &'a Path,
+    pub(crate) max_output: u64,
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// What a program left.
-pub(super) struct Output {
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+pub(crate) struct Output {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
     /// Why this is no answer, if it is none.
-    pub(super) problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 /// Runs a program.
 ///
 /// # Errors
 /// When it cannot be started, or its output cannot be kept.
-pub(super) fn run(launch: &Launch<'_>) -> Result<Output, AdapterError> {
+pub(crate) fn run(launch: &Launch<'_>) -> Result<Output, AdapterError> {
     let file =
         File::create(launch.stdout_file).map_err(|error| broken(launch.stdout_file, &error))?;
     let mut child = spawn(launch)?;

@@ -1,0 +1,54 @@
+//! The turns of a step while it runs: one JSON object a line in a file that people can follow.
+
+use std::fs::File;
+use std::io::Write;
+
+use serde_json::{Value, json};
+use uwf_protocol::nodes::Turn;
+use uwf_storage::RunDir;
+
+use crate::adapter::Task;
+
+/// Where an adapter tells what its agent does, while it does it. Nobody depends on it: what cannot be written is
+/// left out.
+#[derive(Debug)]
+pub struct Live {
+    run: RunDir,
+    file: Option<File>,
+    turns: u32,
+}
+
+impl Live {
+    /// Returns the live file of a task's step. It is made when the first line comes.
+    #[must_use]
+    pub fn of(task: &Task) -> Self {
+        Self {
+            run: RunDir::at(task.run_dir.clone()),
+            file: None,
+            turns: 0,
+        }
+    }
+
+    /// Adds a turn that is complete.
+    pub fn turn(&mut self, turn: &Turn) {
+        let mut line = serde_json::to_value(turn).expect("a turn is plain data");
+        line["index"] = self.turns.into();
+        self.turns += 1;
+        self.write(&line);
+    }
+
+    /// Adds a piece of an answer that is still being written.
+    pub fn delta(&mut self, text: &str) {
+        self.write(&json!({ "delta": text }));
+    }
+
+    fn write(&mut self, line: &Value) {
+        if self.file.is_none() {
+            self.file = self.run.open_live().ok();
+        }
+        if let Some(file) = &mut self.file {
+            // One write for the whole line, so that a reader never sees half of one.
+            let _ = file.write_all(format!("{line}\n").as_bytes());
+        }
+    }
+}
