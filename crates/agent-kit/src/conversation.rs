@@ -210,26 +210,12 @@ fn spoken(role: TurnRole, text: &str) -> Turn {
     }
 }
 
-/// Adds what two answers used up. Unknown and something is something: it is at least that much.
+/// Adds what two answers used up.
 fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
-    let (one, other) = match (one, other) {
-        (Some(one), Some(other)) => (one, other),
-        (one, other) => return one.or(other),
-    };
-    fn add<T: std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
-        match (one, other) {
-            (Some(one), Some(other)) => Some(one + other),
-            (one, other) => one.or(other),
-        }
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.plus(&other)),
+        (one, other) => one.or(other),
     }
-    Some(Usage {
-        input_tokens: add(one.input_tokens, other.input_tokens),
-        output_tokens: add(one.output_tokens, other.output_tokens),
-        cached_tokens: add(one.cached_tokens, other.cached_tokens),
-        turns: add(one.turns, other.turns),
-        cost_usd: add(one.cost_usd, other.cost_usd),
-        duration_ms: add(one.duration_ms, other.duration_ms),
-    })
 }
 
 #[cfg(test)]

@@ -6,12 +6,15 @@
 //! `uwf_protocol::agent`.
 
 pub mod adapter;
+pub mod cas_tool;
 pub mod context;
 pub mod conversation;
 pub mod extract;
 pub mod live;
+pub mod llm;
 pub mod persist;
 pub mod prompt;
+pub mod reactor;
 pub mod serve;
 pub mod shape;
 

@@ -4,6 +4,8 @@
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::policy::ExtractPolicy;
+
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -20,6 +22,9 @@ pub struct Config {
     /// The alias of the model that is used where nothing else is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
+    /// Whether a model may read an answer that does not fit; it may if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extract: Option<ExtractPolicy>,
     /// Workflow name → role → agent alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agent_overrides: IndexMap<String, IndexMap<String, String>>,
@@ -44,8 +49,8 @@ pub struct Provider {
 }
 
 /// A model of a provider.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Model {
     /// The provider's name in `providers`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,6 +58,21 @@ pub struct Model {
     /// What the provider calls the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// How the endpoint is asked for JSON; found out if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_format: Option<ResponseFormat>,
+}
+
+/// How an endpoint is asked to answer with JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseFormat {
+    /// With the schema that the answer must fit.
+    JsonSchema,
+    /// With the wish for some JSON object.
+    JsonObject,
+    /// In the words of the prompt alone.
+    None,
 }
 
 /// How an agent is started.

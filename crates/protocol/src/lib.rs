@@ -10,6 +10,7 @@ pub mod config;
 pub mod exit;
 pub mod ids;
 pub mod nodes;
+pub mod policy;
 pub mod run;
 pub mod schemas;
 pub mod workflow;

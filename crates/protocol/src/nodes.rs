@@ -96,6 +96,27 @@ pub struct Usage {
     pub duration_ms: Option<u64>,
 }
 
+impl Usage {
+    /// Returns what both used up. Unknown and something is something: it is at least that much.
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        fn add<T: Copy + std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
+            match (one, other) {
+                (Some(one), Some(other)) => Some(one + other),
+                (one, other) => one.or(other),
+            }
+        }
+        Self {
+            input_tokens: add(self.input_tokens, other.input_tokens),
+            output_tokens: add(self.output_tokens, other.output_tokens),
+            cached_tokens: add(self.cached_tokens, other.cached_tokens),
+            turns: add(self.turns, other.turns),
+            cost_usd: add(self.cost_usd, other.cost_usd),
+            duration_ms: add(self.duration_ms, other.duration_ms),
+        }
+    }
+}
+
 /// How the data was got out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extraction {

@@ -10,8 +10,9 @@ use crate::StorageError;
 enum Kind {
     Text,
     Duration,
-    Protocol,
     TextList,
+    /// One of some words.
+    Word(&'static [&'static str]),
 }
 
 type Fields = &'static [(&'static str, Kind)];
@@ -19,7 +20,7 @@ type Fields = &'static [(&'static str, Kind)];
 /// What follows a top-level key.
 enum Shape {
     /// Nothing: the key has the value.
-    Value,
+    Value(Kind),
     /// `<name>.<field>`.
     Entries(Fields),
     /// `<purpose>`.
@@ -33,11 +34,18 @@ const PROVIDER: Fields = &[
     ("apiKey", Kind::Text),
     ("apiKeyEnv", Kind::Text),
 ];
-const MODEL: Fields = &[("provider", Kind::Text), ("name", Kind::Text)];
+const MODEL: Fields = &[
+    ("provider", Kind::Text),
+    ("name", Kind::Text),
+    (
+        "responseFormat",
+        Kind::Word(&["json_schema", "json_object", "none"]),
+    ),
+];
 const AGENT: Fields = &[
     ("command", Kind::Text),
     ("args", Kind::TextList),
-    ("protocol", Kind::Protocol),
+    ("protocol", Kind::Word(&["positional", "named"])),
     ("timeout", Kind::Duration),
     ("idleTimeout", Kind::Duration),
 ];
@@ -47,8 +55,9 @@ const TOP: &[(&str, Shape)] = &[
     ("agents", Shape::Entries(AGENT)),
     ("agentOverrides", Shape::MapOfMaps),
     ("modelOverrides", Shape::Map),
-    ("defaultAgent", Shape::Value),
-    ("defaultModel", Shape::Value),
+    ("defaultAgent", Shape::Value(Kind::Text)),
+    ("defaultModel", Shape::Value(Kind::Text)),
+    ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
 ];
 
 /// A key with the value that it gets.
@@ -114,8 +123,8 @@ fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
         return Err(unknown(top, TOP.iter().map(|(name, _)| *name)));
     };
     let (path, kind) = match (shape, rest) {
-        (Shape::Value, None) => (vec![top], Kind::Text),
-        (Shape::Value, Some(_)) => return Err(format!("`{top}` is a text and has no keys")),
+        (Shape::Value(kind), None) => (vec![top], *kind),
+        (Shape::Value(_), Some(_)) => return Err(format!("`{top}` is a text and has no keys")),
         (Shape::Map, Some(purpose)) => (vec![top, purpose], Kind::Text),
         (Shape::Map, None) => return Err(format!("incomplete: `{top}.<purpose>`")),
         (Shape::MapOfMaps, rest) => match rest.and_then(|rest| rest.split_once('.')) {
@@ -150,13 +159,13 @@ fn parse_value(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Duration if time::parse_duration(text).is_none() => Err(format!(
             "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
         )),
-        Kind::Protocol if !matches!(text, "positional" | "named") => Err(format!(
-            "`{text}` is not a protocol: `positional` or `named`"
-        )),
+        Kind::Word(words) if !words.contains(&text) => {
+            Err(format!("`{text}` is not one of `{}`", words.join("` or `")))
+        }
         Kind::TextList => serde_json::from_str::<Vec<String>>(text)
             .map(Value::from)
             .map_err(|error| format!("not a JSON array of texts, such as `[\"-v\"]`: {error}")),
-        Kind::Text | Kind::Duration | Kind::Protocol => Ok(text.into()),
+        Kind::Text | Kind::Duration | Kind::Word(_) => Ok(text.into()),
     }
 }
 
@@ -261,5 +270,7 @@ mod tests {
         check_error("agents.a.args", "[1]", &["JSON array"]);
         check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);
         check_error("agents.a.protocol", "both", &["`positional` or `named`"]);
+        check_error("extract", "always", &["`strict` or `llm`"]);
+        check_error("models.m.responseFormat", "xml", &["`json_schema`"]);
     }
 }

@@ -91,6 +91,13 @@ pub fn format_iso(ms: i64) -> String {
     utc(ms).strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
+/// Reads a date as HTTP headers write it, such as `Wed, 14 Oct 2026 17:46:50 GMT`, in milliseconds since 1970.
+#[must_use]
+pub fn parse_http_date(text: &str) -> Option<i64> {
+    let date = rfc2822::parse(text.trim()).ok()?;
+    Some(date.timestamp().as_millisecond())
+}
+
 /// Returns the day of the time as `2026-11-21`, in UTC.
 #[must_use]
 pub fn date_utc(ms: i64) -> String {

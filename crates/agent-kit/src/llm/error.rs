@@ -1,0 +1,344 @@
+//! What can go wrong when a model is called, sorted by what the caller can do about it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use uwf_util::printable::printable;
+use uwf_util::{size, time};
+
+use super::{Endpoint, Secret};
+
+/// How much of what a provider says goes into a message, in characters.
+const EXCERPT: usize = 500;
+
+/// Says why a model gave no answer. `endpoint` names the alias and the place, and never holds a secret; `says`
+/// is the provider's own word, cut short, with the key struck out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LlmError {
+    /// The key is missing, wrong, or not allowed to do this.
+    #[error("{endpoint} refused the key (HTTP {status}){}", said(says))]
+    Unauthorized {
+        /// Who was called.
+        endpoint: String,
+        /// The HTTP status.
+        status: u16,
+        /// What the provider says.
+        says: String,
+    },
+    /// The endpoint or the model does not exist.
+    #[error("{endpoint} was not found (HTTP 404){}", said(says))]
+    NotFound {
+        /// Who was called.
+        endpoint: String,
+        /// What the provider says.
+        says: String,
+    },
+    /// Too many calls, also after waiting.
+    #[error("{endpoint} asks to wait (HTTP 429, {}){}", tried(*tries), said(says))]
+    RateLimited {
+        /// Who was called.
+        endpoint: String,
+        /// How often it was called.
+        tries: u32,
+        /// What the provider says.
+        says: String,
+    },
+    /// The endpoint does not take the request.
+    #[error("{endpoint} refused the request (HTTP {status}){}", said(says))]
+    Refused {
+        /// Who was called.
+        endpoint: String,
+        /// The HTTP status.
+        status: u16,
+        /// What the provider says.
+        says: String,
+    },
+    /// The endpoint fails.
+    #[error("{endpoint} failed (HTTP {status}, {}){}", tried(*tries), said(says))]
+    Unavailable {
+        /// Who was called.
+        endpoint: String,
+        /// The HTTP status.
+        status: u16,
+        /// How often it was called.
+        tries: u32,
+        /// What the provider says.
+        says: String,
+    },
+    /// The endpoint has moved. No redirect is followed, since the key would go with it.
+    #[error("{endpoint} redirects (HTTP {status}){}", location.as_ref().map_or(String::new(), |to| format!(" to {to}")))]
+    Redirected {
+        /// Who was called.
+        endpoint: String,
+        /// The HTTP status.
+        status: u16,
+        /// Where to.
+        location: Option<String>,
+    },
+    /// No connection, or one that broke.
+    #[error("{endpoint} cannot be reached ({}): {reason}", tried(*tries))]
+    Connection {
+        /// Who was called.
+        endpoint: String,
+        /// How often it was called.
+        tries: u32,
+        /// Why not.
+        reason: String,
+    },
+    /// The connection is not safe.
+    #[error("{endpoint} cannot be trusted: {reason}")]
+    Tls {
+        /// Who was called.
+        endpoint: String,
+        /// Why not.
+        reason: String,
+        /// What to do about it.
+        advice: String,
+    },
+    /// It took too long.
+    #[error("{endpoint} did not answer within {}", time::format_duration(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))]
+    Timeout {
+        /// Who was called.
+        endpoint: String,
+        /// The limit that was reached.
+        after: Duration,
+    },
+    /// The answer is larger than allowed.
+    #[error("the answer of {endpoint} is larger than {}", size::format(*limit as u64))]
+    TooLarge {
+        /// Who was called.
+        endpoint: String,
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The answer is not what such an endpoint answers.
+    #[error("the answer of {endpoint} is not understood: {problem}")]
+    BadShape {
+        /// Who was called.
+        endpoint: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// The call cannot be made: a proxy, or a key that no header can hold.
+    #[error("{endpoint} cannot be called: {problem}")]
+    NotCallable {
+        /// Who was to be called.
+        endpoint: String,
+        /// Why.
+        problem: String,
+    },
+}
+
+impl LlmError {
+    /// Returns a stable word for the kind of error.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Unauthorized { .. } => "unauthorized",
+            Self::NotFound { .. } => "not_found",
+            Self::RateLimited { .. } => "rate_limited",
+            Self::Refused { .. } => "refused",
+            Self::Unavailable { .. } => "unavailable",
+            Self::Redirected { .. } => "redirected",
+            Self::Connection { .. } => "connection_failed",
+            Self::Tls { .. } => "tls",
+            Self::Timeout { .. } => "timeout",
+            Self::TooLarge { .. } => "too_large",
+            Self::BadShape { .. } => "bad_shape",
+            Self::NotCallable { .. } => "not_callable",
+        }
+    }
+
+    /// Returns what the user could do about it.
+    #[must_use]
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Unauthorized { .. } => {
+                "check the provider's key: `providers.<name>.apiKey`, or the variable that `apiKeyEnv` names, in the environment or in `.env`"
+            }
+            Self::NotFound { .. } => {
+                "check `models.<alias>.name`, and that `providers.<name>.baseUrl` ends where `/chat/completions` begins, usually with `/v1`"
+            }
+            Self::RateLimited { .. } => "try again later, or look at your quota with the provider",
+            Self::Refused { .. } => {
+                "the request does not suit this endpoint or model; `models.<alias>.responseFormat` fixes how JSON is asked for"
+            }
+            Self::Unavailable { .. } => "try again later; the provider has a problem",
+            Self::Redirected { .. } => "set `providers.<name>.baseUrl` to where it leads",
+            Self::Connection { .. } => {
+                "check `providers.<name>.baseUrl`, that the server runs, and the variables `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`"
+            }
+            Self::Tls { advice, .. } => advice,
+            Self::Timeout { .. } => "try again; a smaller or a nearer model may be faster",
+            Self::TooLarge { .. } => "ask for less, or look at what the endpoint sends",
+            Self::BadShape { .. } => {
+                "`providers.<name>.baseUrl` must lead to an OpenAI-compatible API, usually with `/v1` at its end"
+            }
+            Self::NotCallable { .. } => "correct the config or the environment",
+        }
+        .to_owned()
+    }
+}
+
+/// What refused a call: an HTTP status, and what came with it.
+pub(super) struct Refusal<'a> {
+    pub(super) status: u16,
+    pub(super) body: &'a str,
+    pub(super) location: Option<String>,
+}
+
+impl Endpoint {
+    /// Returns how messages name the endpoint.
+    pub(super) fn place(&self) -> String {
+        format!("model `{}` at {}", self.alias, self.base_url)
+    }
+
+    /// Returns what a provider says, fit for a message.
+    fn excerpt(&self, body: &str) -> String {
+        excerpt(body, self.key.as_ref())
+    }
+
+    /// Returns the error that an HTTP status stands for.
+    pub(super) fn refused(&self, refusal: Refusal<'_>, tries: u32) -> LlmError {
+        let endpoint = self.place();
+        let says = self.excerpt(refusal.body);
+        match refusal.status {
+            status @ (401 | 403) => LlmError::Unauthorized {
+                endpoint,
+                status,
+                says,
+            },
+            404 => LlmError::NotFound { endpoint, says },
+            429 => LlmError::RateLimited {
+                endpoint,
+                tries,
+                says,
+            },
+            status @ 300..=399 => LlmError::Redirected {
+                endpoint,
+                status,
+                location: refusal.location.map(|to| self.excerpt(&to)),
+            },
+            status @ 400..=499 => LlmError::Refused {
+                endpoint,
+                status,
+                says,
+            },
+            status => LlmError::Unavailable {
+                endpoint,
+                status,
+                tries,
+                says,
+            },
+        }
+    }
+
+    /// Returns the error of an answer that is not understood.
+    pub(super) fn not_understood(&self, problem: &str) -> LlmError {
+        LlmError::BadShape {
+            endpoint: self.place(),
+            problem: self.excerpt(problem),
+        }
+    }
+}
+
+/// Returns the message within a provider's error, or all of it, on one line and cut short.
+fn excerpt(body: &str, key: Option<&Secret>) -> String {
+    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let message = parsed.as_ref().and_then(message);
+    let text = message.unwrap_or(body).split_whitespace();
+    let text = text.collect::<Vec<_>>().join(" ");
+    let text = key.map_or_else(|| text.clone(), |key| key.strike(&text));
+    let text = printable(&text);
+    match text.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.into_owned(),
+    }
+}
+
+/// Finds the message in the shapes that providers give their errors.
+fn message(body: &Value) -> Option<&str> {
+    let error = body.get("error").unwrap_or(body);
+    let candidates = [error.get("message"), Some(error), body.get("detail")];
+    candidates.into_iter().flatten().find_map(Value::as_str)
+}
+
+fn said(says: &str) -> String {
+    match says {
+        "" => String::new(),
+        says => format!(": {says}"),
+    }
+}
+
+fn tried(tries: u32) -> String {
+    match tries {
+        1 => "1 try".to_owned(),
+        tries => format!("{tries} tries"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint() -> Endpoint {
+        Endpoint {
+            alias: "big".to_owned(),
+            model: "vendor/big".to_owned(),
+            base_url: "http://h/v1".to_owned(),
+            key: Some(Secret::new("sk-123")),
+            format: None,
+        }
+    }
+
+    fn refused(status: u16, body: &str) -> LlmError {
+        let refusal = Refusal {
+            status,
+            body,
+            location: None,
+        };
+        endpoint().refused(refusal, 4)
+    }
+
+    #[test]
+    fn each_status_has_its_code() {
+        let check = |status, code| assert_eq!(refused(status, "").code(), code);
+        check(401, "unauthorized");
+        check(403, "unauthorized");
+        check(404, "not_found");
+        check(429, "rate_limited");
+        check(400, "refused");
+        check(302, "redirected");
+        check(500, "unavailable");
+        check(529, "unavailable");
+    }
+
+    #[test]
+    fn the_providers_word_is_found_in_every_shape() {
+        let check = |body: &str| {
+            assert_eq!(
+                refused(400, body).to_string(),
+                "model `big` at http://h/v1 refused the request (HTTP 400): no",
+                "{body}"
+            );
+        };
+        check(r#"{"error":{"message":"no","code":"x"}}"#);
+        check(r#"{"error":"no"}"#);
+        check(r#"{"message":"no"}"#);
+        check(r#"{"detail":"no"}"#);
+        check("no\n");
+        check(r#""no""#);
+    }
+
+    #[test]
+    fn a_message_is_short_printable_and_without_the_key() {
+        let long = "x".repeat(600);
+        assert_eq!(excerpt(&long, None).chars().count(), EXCERPT + 1);
+        let body = "bad \u{1b}[31mkey sk-123";
+        let text = refused(401, body).to_string();
+        assert!(
+            !text.contains("sk-123") && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}

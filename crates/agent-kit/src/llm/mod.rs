@@ -1,0 +1,126 @@
+//! Calling a model over an OpenAI-compatible endpoint.
+//!
+//! What goes over the wire is in [`wire`] and [`sse`], which are pure; which endpoint an alias stands for is
+//! in [`resolve()`]; the one place that acts is [`Client`]. What is done with a model's answers is no
+//! business of this module.
+
+mod client;
+mod error;
+mod message;
+mod proxy;
+mod resolve;
+mod retry;
+mod secret;
+mod sse;
+mod strict;
+mod tls;
+mod wire;
+
+use std::time::Duration;
+
+use serde_json::Value;
+pub use uwf_protocol::config::ResponseFormat;
+use uwf_protocol::nodes::Usage;
+
+pub use client::Client;
+pub use error::LlmError;
+pub use message::{Message, ToolRequest};
+pub use resolve::{ModelError, Purpose, resolve};
+pub use secret::Secret;
+
+/// Where a model is served, and what it is called there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The alias in the config's `models`.
+    pub alias: String,
+    /// What the provider calls the model.
+    pub model: String,
+    /// The base URL, without slashes at its end.
+    pub base_url: String,
+    /// The key, if the endpoint wants one.
+    pub key: Option<Secret>,
+    /// How JSON is asked for; found out if `None`.
+    pub format: Option<ResponseFormat>,
+}
+
+/// What a call may cost in time and memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallLimits {
+    /// How long making the connection may take.
+    pub connect: Duration,
+    /// How long the whole call may take, with all its tries.
+    pub timeout: Duration,
+    /// How long nothing may come once an answer has begun, and until a streamed one begins.
+    pub idle: Duration,
+    /// How often a call is tried at most, the first time included.
+    pub tries: u32,
+    /// How long to wait before the second try; each further wait is about twice as long.
+    pub first_wait: Duration,
+    /// How large an answer may be, in bytes.
+    pub max_response: usize,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(15),
+            timeout: Duration::from_secs(10 * 60),
+            idle: Duration::from_secs(2 * 60),
+            tries: 4,
+            first_wait: Duration::from_millis(500),
+            max_response: 16 * 1024 * 1024,
+        }
+    }
+}
+
+/// What a model is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct ChatRequest<'a> {
+    /// The conversation so far.
+    pub messages: &'a [Message],
+    /// What the model may call.
+    pub tools: &'a [ToolSpec],
+    /// What the answer is to look like.
+    pub answer: Answer<'a>,
+    /// Whether the answer is to come in pieces.
+    pub stream: bool,
+    /// How many tokens the model may write.
+    pub max_tokens: Option<u64>,
+}
+
+/// What an answer is to look like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Answer<'a> {
+    /// Any text.
+    Text,
+    /// JSON that fits a schema, as far as the endpoint can be asked for it. It is not checked here.
+    Json(&'a Value),
+}
+
+/// A tool that a model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolSpec {
+    /// The name.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// What a model answered.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ChatReply {
+    /// The text; empty if there are only tool calls.
+    pub text: String,
+    /// The reasoning, if the model shows it.
+    pub reasoning: Option<String>,
+    /// The tools that it wants to be called, in order.
+    pub tool_calls: Vec<ToolRequest>,
+    /// Why it stopped, such as `stop`, `length` or `tool_calls`.
+    pub finish: Option<String>,
+    /// The model that answered, by the provider's own word.
+    pub model: Option<String>,
+    /// What the answer used up.
+    pub usage: Usage,
+}

@@ -1,0 +1,480 @@
+//! The bodies of requests and answers. Pure.
+//!
+//! Unknown fields are ignored, since every server has some; a field that is missing or of the wrong kind is
+//! named.
+
+use serde_json::{Map, Value, json};
+use uwf_protocol::config::ResponseFormat;
+use uwf_protocol::nodes::Usage;
+
+use super::strict::can_be_strict;
+use super::{Answer, ChatReply, ChatRequest, ToolRequest, ToolSpec};
+
+/// What an endpoint understands, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Dialect {
+    /// How JSON is asked for.
+    pub(super) format: ResponseFormat,
+    /// Whether the format is the user's choice and stays.
+    pub(super) is_fixed: bool,
+    /// How the limit of tokens is called.
+    pub(super) max_tokens: &'static str,
+}
+
+impl Dialect {
+    /// Returns the dialect that is tried first.
+    pub(super) fn first(format: Option<ResponseFormat>) -> Self {
+        Self {
+            format: format.unwrap_or(ResponseFormat::JsonSchema),
+            is_fixed: format.is_some(),
+            max_tokens: "max_tokens",
+        }
+    }
+
+    /// Returns what to try next when an endpoint refuses a request with these words.
+    pub(super) fn simpler(self, request: &ChatRequest<'_>, refusal: &str) -> Option<Self> {
+        let refusal = refusal.to_lowercase();
+        let newer = "max_completion_tokens";
+        if request.max_tokens.is_some() && self.max_tokens != newer && refusal.contains(newer) {
+            return Some(Self {
+                max_tokens: newer,
+                ..self
+            });
+        }
+        let words = [
+            "response_format",
+            "response format",
+            "json_schema",
+            "json_object",
+            "json schema",
+            "json mode",
+            "structured output",
+        ];
+        let is_about_format = words.iter().any(|word| refusal.contains(word));
+        if self.is_fixed || request.answer == Answer::Text || !is_about_format {
+            return None;
+        }
+        let format = match self.format {
+            ResponseFormat::JsonSchema => ResponseFormat::JsonObject,
+            ResponseFormat::JsonObject => ResponseFormat::None,
+            ResponseFormat::None => return None,
+        };
+        Some(Self { format, ..self })
+    }
+}
+
+/// Says what is wrong with an answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("it is not JSON")]
+    NotJson,
+    #[error("`{0}` is missing")]
+    Missing(&'static str),
+    #[error("`{0}` is empty")]
+    Empty(&'static str),
+    #[error("`{0}` is not {1}")]
+    Kind(&'static str, &'static str),
+    #[error("it breaks off")]
+    Truncated,
+    /// An error in place of an answer, under the status of a success.
+    #[error("{body}")]
+    Provider { status: u16, body: String },
+}
+
+/// Returns the body of a request.
+pub(super) fn request(model: &str, request: &ChatRequest<'_>, dialect: Dialect) -> Value {
+    let mut body = json!({ "model": model, "messages": request.messages });
+    if !request.tools.is_empty() {
+        body["tools"] = request.tools.iter().map(tool).collect();
+        body["tool_choice"] = "auto".into();
+    }
+    if let Answer::Json(schema) = request.answer {
+        match dialect.format {
+            ResponseFormat::JsonSchema => {
+                body["response_format"] = json!({
+                    "type": "json_schema",
+                    "json_schema": { "name": "answer", "schema": schema, "strict": can_be_strict(schema) },
+                });
+            }
+            ResponseFormat::JsonObject => {
+                body["response_format"] = json!({ "type": "json_object" });
+            }
+            ResponseFormat::None => {}
+        }
+    }
+    if let Some(max_tokens) = request.max_tokens {
+        body[dialect.max_tokens] = max_tokens.into();
+    }
+    if request.stream {
+        body["stream"] = true.into();
+        body["stream_options"] = json!({ "include_usage": true });
+    }
+    body
+}
+
+fn tool(spec: &ToolSpec) -> Value {
+    json!({
+        "type": "function",
+        "function": {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.parameters,
+        },
+    })
+}
+
+/// Reads an answer that came in one piece.
+pub(super) fn reply(body: &[u8]) -> Result<ChatReply, WireError> {
+    let body: Value = serde_json::from_slice(body).map_err(|_| WireError::NotJson)?;
+    check_error(&body)?;
+    let choices = list(&body, "choices")?;
+    let choice = choices.first().ok_or(WireError::Empty("choices"))?;
+    let message = choice
+        .get("message")
+        .ok_or(WireError::Missing("choices[0].message"))?;
+    if !message.is_object() {
+        return Err(WireError::Kind("choices[0].message", "an object"));
+    }
+    let tool_calls = tool_calls(message);
+    let text = match (text(message), message.get("content")) {
+        (Some(text), _) => text,
+        (None, None | Some(Value::Null)) if !tool_calls.is_empty() => String::new(),
+        (None, None | Some(Value::Null)) => {
+            return Err(WireError::Missing("choices[0].message.content"));
+        }
+        (None, Some(_)) => return Err(WireError::Kind("choices[0].message.content", "a text")),
+    };
+    let finish = choice.get("finish_reason").and_then(Value::as_str);
+    let mut reply = ChatReply {
+        text,
+        reasoning: reasoning(message),
+        tool_calls,
+        finish: finish.map(ToOwned::to_owned),
+        ..ChatReply::default()
+    };
+    read_model(&body, &mut reply.model);
+    read_usage(&body, &mut reply.usage);
+    Ok(reply)
+}
+
+/// Reads the names of the models that an endpoint has.
+pub(super) fn models(body: &[u8]) -> Result<Vec<String>, WireError> {
+    let body: Value = serde_json::from_slice(body).map_err(|_| WireError::NotJson)?;
+    check_error(&body)?;
+    let models = match &body {
+        Value::Array(models) => models,
+        body => list(body, "data")?,
+    };
+    let name = |model: &Value| model.get("id").or(Some(model))?.as_str().map(str::to_owned);
+    Ok(models.iter().filter_map(name).collect())
+}
+
+fn list<'a>(body: &'a Value, key: &'static str) -> Result<&'a Vec<Value>, WireError> {
+    let value = body.get(key).ok_or(WireError::Missing(key))?;
+    value.as_array().ok_or(WireError::Kind(key, "a list"))
+}
+
+/// Finds an error that stands in place of an answer.
+pub(super) fn check_error(body: &Value) -> Result<(), WireError> {
+    let Some(error) = body.get("error").filter(|error| !error.is_null()) else {
+        return Ok(());
+    };
+    let code = error.get("code").or_else(|| error.get("status"));
+    let status = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
+    Err(WireError::Provider {
+        // Without a status of its own it may be anything, so the same call may do later.
+        status: status
+            .and_then(|status| u16::try_from(status).ok())
+            .filter(|status| (400..600).contains(status))
+            .unwrap_or(500),
+        body: body.to_string(),
+    })
+}
+
+/// Returns the text of a message: a string, a list of parts, or a refusal to answer.
+pub(super) fn text(message: &Value) -> Option<String> {
+    match message.get("content") {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Array(parts)) => {
+            let text = |part: &Value| part.get("text")?.as_str().map(str::to_owned);
+            Some(parts.iter().filter_map(text).collect())
+        }
+        _ => message.get("refusal")?.as_str().map(ToOwned::to_owned),
+    }
+}
+
+/// Returns the reasoning under the names that servers give it.
+pub(super) fn reasoning(message: &Value) -> Option<String> {
+    let names = ["reasoning_content", "reasoning"];
+    let text = |name: &&str| message.get(name)?.as_str();
+    let text = names.iter().find_map(text)?;
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Returns the calls that have a name.
+fn tool_calls(message: &Value) -> Vec<ToolRequest> {
+    let calls = message.get("tool_calls").and_then(Value::as_array);
+    let call = |call: &Value| {
+        let function = call.get("function")?;
+        Some(ToolRequest {
+            id: call
+                .get("id")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            name: function.get("name")?.as_str()?.to_owned(),
+            arguments: function.get("arguments").map_or(String::new(), arguments),
+        })
+    };
+    let mut calls: Vec<_> = calls.into_iter().flatten().filter_map(call).collect();
+    name_calls(&mut calls);
+    calls
+}
+
+/// Returns arguments as text; some servers send the object itself.
+pub(super) fn arguments(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// Gives calls without an id one, so that their results can be told apart.
+pub(super) fn name_calls(calls: &mut [ToolRequest]) {
+    for (at, call) in calls.iter_mut().enumerate() {
+        if call.id.is_empty() {
+            call.id = format!("call_{at}");
+        }
+    }
+}
+
+pub(super) fn read_model(body: &Value, model: &mut Option<String>) {
+    if let Some(name) = body.get("model").and_then(Value::as_str) {
+        *model = Some(name.to_owned());
+    }
+}
+
+/// Reads what an answer used up. What is not said stays unknown.
+pub(super) fn read_usage(body: &Value, usage: &mut Usage) {
+    let Some(told) = body.get("usage").and_then(Value::as_object) else {
+        return;
+    };
+    let number = |map: &Map<String, Value>, name: &str| map.get(name)?.as_u64();
+    let details = told.get("prompt_tokens_details").and_then(Value::as_object);
+    usage.input_tokens = number(told, "prompt_tokens").or(usage.input_tokens);
+    usage.output_tokens = number(told, "completion_tokens").or(usage.output_tokens);
+    usage.cached_tokens = details
+        .and_then(|details| number(details, "cached_tokens"))
+        .or(usage.cached_tokens);
+    usage.cost_usd = told.get("cost").and_then(Value::as_f64).or(usage.cost_usd);
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without `&`"
+)]
+mod tests {
+    use super::*;
+    use crate::llm::Message;
+
+    fn read(body: Value) -> Result<ChatReply, WireError> {
+        reply(body.to_string().as_bytes())
+    }
+
+    fn check_problem(body: Value, problem: &str) {
+        assert_eq!(read(body).unwrap_err().to_string(), problem);
+    }
+
+    fn message(message: Value) -> Value {
+        json!({ "choices": [{ "message": message, "finish_reason": "stop" }] })
+    }
+
+    fn ask<'a>(messages: &'a [Message], answer: Answer<'a>) -> ChatRequest<'a> {
+        ChatRequest {
+            messages,
+            tools: &[],
+            answer,
+            stream: false,
+            max_tokens: None,
+        }
+    }
+
+    #[test]
+    fn a_request_has_what_was_asked_for_and_nothing_else() {
+        let messages = [Message::User("hi".to_owned())];
+        let plain = request("m", &ask(&messages, Answer::Text), Dialect::first(None));
+        assert_eq!(
+            plain,
+            json!({ "model": "m", "messages": [{ "role": "user", "content": "hi" }] })
+        );
+        let tools = [ToolSpec {
+            name: "ls".to_owned(),
+            description: "Lists".to_owned(),
+            parameters: json!({ "type": "object" }),
+        }];
+        let full = ChatRequest {
+            tools: &tools,
+            stream: true,
+            max_tokens: Some(5),
+            ..ask(&messages, Answer::Text)
+        };
+        let full = request("m", &full, Dialect::first(None));
+        assert_eq!(full["tools"][0]["function"]["name"], "ls");
+        assert_eq!(full["max_tokens"], 5);
+        assert_eq!(full["stream_options"]["include_usage"], true);
+        assert_eq!(full.get("response_format"), None);
+    }
+
+    #[test]
+    fn json_is_asked_for_in_three_ways_each_simpler() {
+        let schema = json!({ "type": "object" });
+        let ask = ask(&[], Answer::Json(&schema));
+        let mut dialect = Dialect::first(None);
+        let body = request("m", &ask, dialect);
+        assert_eq!(
+            body["response_format"]["json_schema"],
+            json!({ "name": "answer", "schema": schema, "strict": false })
+        );
+        let refusal = "'response_format.type' must be 'text'";
+        dialect = dialect.simpler(&ask, refusal).unwrap();
+        let body = request("m", &ask, dialect);
+        assert_eq!(body["response_format"], json!({ "type": "json_object" }));
+        dialect = dialect.simpler(&ask, refusal).unwrap();
+        assert_eq!(request("m", &ask, dialect).get("response_format"), None);
+        assert_eq!(dialect.simpler(&ask, refusal), None);
+    }
+
+    #[test]
+    fn only_a_refusal_of_the_format_makes_it_simpler() {
+        let schema = json!({});
+        let json = ask(&[], Answer::Json(&schema));
+        let refusal = "response_format is not supported";
+        assert_eq!(
+            Dialect::first(None).simpler(&json, "context too long"),
+            None
+        );
+        let fixed = Dialect::first(Some(ResponseFormat::JsonSchema));
+        assert_eq!(fixed.simpler(&json, refusal), None);
+        let text = ask(&[], Answer::Text);
+        assert_eq!(Dialect::first(None).simpler(&text, refusal), None);
+    }
+
+    #[test]
+    fn newer_models_get_the_newer_name_of_the_limit() {
+        let ask = ChatRequest {
+            max_tokens: Some(9),
+            ..ask(&[], Answer::Text)
+        };
+        let refusal = "Use 'max_completion_tokens' instead.";
+        let dialect = Dialect::first(None).simpler(&ask, refusal).unwrap();
+        let body = request("m", &ask, dialect);
+        assert_eq!(body["max_completion_tokens"], 9);
+        assert_eq!(body.get("max_tokens"), None);
+        assert_eq!(dialect.simpler(&ask, refusal), None);
+    }
+
+    #[test]
+    fn an_answer_is_read_with_all_that_it_tells() {
+        let mut body = message(json!({ "role": "assistant", "content": "hi", "reasoning": "hm" }));
+        body["model"] = "m-1".into();
+        body["usage"] = json!({
+            "prompt_tokens": 9, "completion_tokens": 0, "cost": 0.25,
+            "prompt_tokens_details": { "cached_tokens": 4 }, "more": {},
+        });
+        let reply = read(body).unwrap();
+        assert_eq!(
+            (reply.text.as_str(), reply.finish.as_deref()),
+            ("hi", Some("stop"))
+        );
+        assert_eq!(reply.reasoning.as_deref(), Some("hm"));
+        assert_eq!(reply.model.as_deref(), Some("m-1"));
+        assert_eq!(
+            reply.usage,
+            Usage {
+                input_tokens: Some(9),
+                output_tokens: Some(0),
+                cached_tokens: Some(4),
+                cost_usd: Some(0.25),
+                ..Usage::default()
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_not_told_is_not_zero() {
+        let reply = read(message(json!({ "content": "hi" }))).unwrap();
+        assert_eq!(reply.usage, Usage::default());
+    }
+
+    #[test]
+    fn content_comes_in_several_shapes() {
+        let text = |value| read(message(value)).unwrap().text;
+        assert_eq!(
+            text(json!({ "content": [{ "type": "text", "text": "a" }, { "text": "b" }] })),
+            "ab"
+        );
+        assert_eq!(
+            text(json!({ "content": null, "refusal": "I will not" })),
+            "I will not"
+        );
+        let calls = json!({ "content": null, "tool_calls": [
+            { "id": "a", "function": { "name": "ls", "arguments": "{}" } },
+            { "function": { "name": "cat", "arguments": { "p": 1 } } },
+            { "id": "c", "function": {} },
+        ] });
+        let calls = read(message(calls)).unwrap().tool_calls;
+        assert_eq!(calls.len(), 2);
+        assert_eq!(
+            (calls[1].id.as_str(), calls[1].arguments.as_str()),
+            ("call_1", r#"{"p":1}"#)
+        );
+    }
+
+    #[test]
+    fn every_wrong_shape_is_named() {
+        assert_eq!(reply(b"<html>").unwrap_err(), WireError::NotJson);
+        check_problem(json!({}), "`choices` is missing");
+        check_problem(json!({ "choices": {} }), "`choices` is not a list");
+        check_problem(json!({ "choices": [] }), "`choices` is empty");
+        check_problem(
+            json!({ "choices": [{}] }),
+            "`choices[0].message` is missing",
+        );
+        check_problem(message(json!("x")), "`choices[0].message` is not an object");
+        check_problem(
+            message(json!({})),
+            "`choices[0].message.content` is missing",
+        );
+        check_problem(
+            message(json!({ "content": 5 })),
+            "`choices[0].message.content` is not a text",
+        );
+    }
+
+    #[test]
+    fn an_error_under_the_status_of_a_success_is_one() {
+        let status = |body| match read(body) {
+            Err(WireError::Provider { status, .. }) => status,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            status(json!({ "error": { "code": 429, "message": "slow" } })),
+            429
+        );
+        assert_eq!(status(json!({ "error": { "code": "402" } })), 402);
+        assert_eq!(status(json!({ "error": "broken" })), 500);
+    }
+
+    #[test]
+    fn models_are_read_from_both_common_shapes() {
+        let read = |body: Value| models(body.to_string().as_bytes());
+        assert_eq!(
+            read(json!({ "data": [{ "id": "a" }, { "id": "b" }] })).unwrap(),
+            ["a", "b"]
+        );
+        assert_eq!(read(json!([{ "id": "a" }, {}])).unwrap(), ["a"]);
+        assert_eq!(read(json!({})), Err(WireError::Missing("data")));
+    }
+}

@@ -1,0 +1,13 @@
+//! What a config or a workflow allows.
+
+use serde::{Deserialize, Serialize};
+
+/// Who may get the data out of an answer. What a role says beats what the config says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExtractPolicy {
+    /// Its front matter alone.
+    Strict,
+    /// Where the front matter does not fit, a model, if one is configured.
+    Llm,
+}
