@@ -3,6 +3,7 @@
 //!
 //! `cargo bench` prints the table of `docs/performance.md`. `UWF_BENCH_PAIRS` sets the number of pairs.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,8 +16,6 @@ use uwf_protocol::schemas;
 
 const BINARY: &str = env!("CARGO_BIN_EXE_uwf");
 const DEFAULT_PAIRS: usize = 40;
-/// Answers in the mock's script: no pair repeats one, so that every step writes all of its nodes.
-const ANSWERS: usize = 45;
 const NOW: i64 = 1_780_000_000_000;
 
 /// Fills a world before it is measured.
@@ -41,20 +40,39 @@ fn main() {
     for (name, prepare) in cases {
         let world = World::new();
         prepare(&world);
-        let measured = compare(pairs, || world.step(), || world.commit());
+        let measured = compare(
+            pairs,
+            || world.prepare(),
+            || world.step(),
+            || world.commit(),
+        );
         println!("| {name} | {} |", measured.row());
     }
+    let world = World::new();
+    let durable = compare(
+        pairs,
+        || world.prepare(),
+        || world.step(),
+        || world.commit_durably(),
+    );
+    println!(
+        "| a fresh store; `git` with `core.fsync=all` | {} |",
+        durable.row()
+    );
     let start_up = compare(
         pairs,
+        || {},
         || run(Command::new(BINARY).arg("--version")),
         || {
             run(&mut Command::new("/bin/true"));
         },
     );
     println!("| `uwf --version` / `/bin/true` | {} |", start_up.row());
+    let world = World::new();
+    world.prepare();
     println!(
         "\nPeak memory of a step, engine and agent: {} KiB",
-        World::new().peak_memory()
+        world.peak_memory()
     );
 }
 
@@ -82,13 +100,15 @@ impl Pairs {
     }
 }
 
-fn compare(pairs: usize, ours: impl Fn(), theirs: impl Fn()) -> Pairs {
+/// Runs both in turn; what `prepare` does before each pair is not counted.
+fn compare(pairs: usize, prepare: impl Fn(), ours: impl Fn(), theirs: impl Fn()) -> Pairs {
     let time = |run: &dyn Fn()| {
         let begun = Instant::now();
         run();
         begun.elapsed()
     };
     // One pair warms the caches and does not count.
+    prepare();
     ours();
     theirs();
     let mut measured = Pairs {
@@ -96,6 +116,7 @@ fn compare(pairs: usize, ours: impl Fn(), theirs: impl Fn()) -> Pairs {
         theirs: Vec::new(),
     };
     for _ in 0..pairs {
+        prepare();
         measured.ours.push(time(&ours));
         measured.theirs.push(time(&theirs));
     }
@@ -119,6 +140,7 @@ fn run(command: &mut Command) {
 struct World {
     dir: tempfile::TempDir,
     thread: String,
+    answers: Cell<usize>,
 }
 
 impl World {
@@ -127,9 +149,9 @@ impl World {
         let mut world = Self {
             dir,
             thread: String::new(),
+            answers: Cell::new(0),
         };
         std::fs::write(world.path("loop.yaml"), WORKFLOW).expect("the workflow is written");
-        std::fs::write(world.path("script.yaml"), script()).expect("the script is written");
         run(&mut world.uwf(&["workflow", "put", "loop.yaml"]));
         run(&mut world.uwf(&["config", "set", "agents.mock.command", "uwf-mock"]));
         let script = json!([world.path("script.yaml")]).to_string();
@@ -165,16 +187,32 @@ impl World {
         started["thread"].as_str().expect("a thread").to_owned()
     }
 
+    /// Writes a script with an answer that no step gave before, so that every step writes all of its nodes.
+    fn prepare(&self) {
+        let index = self.answers.replace(self.answers.get() + 1);
+        std::fs::write(self.path("script.yaml"), script(index)).expect("the script is written");
+    }
+
     fn step(&self) {
         run(&mut self.uwf(&["thread", "step", &self.thread]));
     }
 
     fn commit(&self) {
+        self.git(&["commit", "-q", "--allow-empty", "-m", "step"]);
+    }
+
+    fn commit_durably(&self) {
+        let sync = ["-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync"];
+        let commit = ["commit", "-q", "--allow-empty", "-m", "step"];
+        self.git(&[&sync[..], &commit[..]].concat());
+    }
+
+    fn git(&self, args: &[&str]) {
         let mut command = Command::new("git");
         command
             .current_dir(self.path("git"))
             .args(["-c", "user.name=a", "-c", "user.email=a@b"]);
-        run(command.args(["commit", "-q", "--allow-empty", "-m", "step"]));
+        run(command.args(args));
     }
 
     fn store(&self) -> Store {
@@ -269,15 +307,10 @@ fn bench_dir() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
 }
 
-fn script() -> String {
-    let mut text = "roles:\n  writer:\n".to_owned();
-    for index in 0..ANSWERS {
-        let answer = format!(
-            "    - output: \"---\\n$status: again\\nnote: answer {index}\\n---\\nBody {index}\\n\"\n"
-        );
-        text.push_str(&answer);
-    }
-    text
+fn script(index: usize) -> String {
+    format!(
+        "roles:\n  writer:\n    - output: \"---\\n$status: again\\nnote: answer {index}\\n---\\nBody {index}\\n\"\n"
+    )
 }
 
 const WORKFLOW: &str = r#"

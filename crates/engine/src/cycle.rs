@@ -7,7 +7,7 @@ use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, e
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::run::Holder;
+use uwf_protocol::run::{Holder, ProcessIdentity};
 use uwf_protocol::schemas;
 use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
 use uwf_util::size;
@@ -210,7 +210,8 @@ fn launch(
     agent: &AgentCommand,
     cwd: &Path,
 ) -> Result<Ending, LaunchError> {
-    let env = environment(engine, thread, assignment)?;
+    let own = process_identity(engine.env.process_id());
+    let env = environment(engine, thread, assignment, own.as_ref())?;
     let mut args = agent.args.clone();
     args.extend(call_arguments(agent.protocol, thread.id, assignment)?);
     let launch = Launch {
@@ -227,11 +228,11 @@ fn launch(
     // The record names us before the agent exists and the agent once it does: at no time is the thread held
     // without somebody to name.
     let record = |agent: Option<u32>| -> Result<(), LaunchError> {
-        let Some(engine_process) = process_identity(engine.env.process_id()) else {
+        let Some(own) = own.clone() else {
             return Ok(());
         };
         run.write_holder(&Holder {
-            engine: engine_process,
+            engine: own,
             agent: agent.and_then(process_identity),
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
@@ -310,6 +311,7 @@ fn environment(
     engine: &Engine,
     thread: &Thread,
     assignment: &Assignment,
+    own: Option<&ProcessIdentity>,
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut variables = load_dotenv(&engine.root)?;
     variables.retain(|(name, _)| !engine.env.is_set(name));
@@ -333,8 +335,7 @@ fn environment(
         (env::OCAS_DIR, engine.store.dir().display().to_string()),
     ];
     variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
-    let own = process_identity(engine.env.process_id());
-    variables.extend(own.map(|own| (env::ENGINE.to_owned(), engine_mark(&own))));
+    variables.extend(own.map(|own| (env::ENGINE.to_owned(), engine_mark(own))));
     Ok(variables)
 }
 

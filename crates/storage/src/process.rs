@@ -1,6 +1,8 @@
 //! Telling processes apart: numbers are used again, a number with its start does not repeat.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
+use std::sync::OnceLock;
 
 use rustix::process::{Pid, test_kill_process};
 use uwf_protocol::run::ProcessIdentity;
@@ -11,7 +13,7 @@ pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity {
         pid,
         started: stat(pid)?.started,
-        boot: boot_id()?,
+        boot: boot_id()?.to_owned(),
     })
 }
 
@@ -21,7 +23,7 @@ pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
 /// Where the system does not tell processes apart, none is known to run.
 #[must_use]
 pub fn is_alive(identity: &ProcessIdentity) -> bool {
-    if boot_id().as_ref() != Some(&identity.boot) {
+    if boot_id() != Some(identity.boot.as_str()) {
         return false;
     }
     match stat(identity.pid) {
@@ -50,7 +52,15 @@ struct Stat {
 }
 
 fn stat(pid: u32) -> Option<Stat> {
-    parse_stat(&fs::read(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(&read_proc(&format!("/proc/{pid}/stat"))?)
+}
+
+/// Reads a small file of the kernel, which hands it out whole in one read.
+fn read_proc(path: &str) -> Option<Vec<u8>> {
+    let mut content = vec![0; 4096];
+    let length = File::open(path).ok()?.read(&mut content).ok()?;
+    content.truncate(length);
+    Some(content)
 }
 
 /// Reads fields 3 (state), 5 (process group) and 22 (start). Field 2 is the program's name in parentheses, and may have
@@ -68,9 +78,14 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
     })
 }
 
-fn boot_id() -> Option<String> {
-    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim_end().to_owned())
+/// Returns which start of the machine this is. No process sees another one.
+fn boot_id() -> Option<&'static str> {
+    static BOOT_ID: OnceLock<Option<String>> = OnceLock::new();
+    let read = || {
+        let id = String::from_utf8(read_proc("/proc/sys/kernel/random/boot_id")?).ok()?;
+        Some(id.trim_end().to_owned())
+    };
+    BOOT_ID.get_or_init(read).as_deref()
 }
 
 #[cfg(test)]
