@@ -23,6 +23,8 @@ mod formats;
 mod full_disk;
 mod golden;
 mod kills;
+#[path = "../support/model_server.rs"]
+mod model_server;
 mod races;
 mod readme;
 mod release_notes;

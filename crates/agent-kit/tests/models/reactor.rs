@@ -1,0 +1,209 @@
+//! The loop between a model and its tools, with a model that answers from a script.
+
+use serde_json::{Value, json};
+use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Message, ToolRequest, ToolSpec};
+use uwf_agent_kit::reactor::{Finish, Observed, Reaction, Reactor, ReactorError, Toolbox};
+use uwf_protocol::nodes::TurnRole;
+use uwf_storage::Env;
+
+use crate::model_server::{ModelServer, Scripted};
+
+/// Tools that repeat what they are told, and remember it.
+#[derive(Default)]
+struct Echo {
+    has_tool: bool,
+    told: Vec<String>,
+}
+
+impl Toolbox for Echo {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let echo = ToolSpec {
+            name: "echo".to_owned(),
+            description: "Repeats".to_owned(),
+            parameters: json!({ "type": "object" }),
+        };
+        Vec::from_iter(self.has_tool.then_some(echo))
+    }
+
+    fn call(&mut self, request: &ToolRequest) -> String {
+        if request.name != "echo" {
+            return format!("error: there is no tool `{}`", request.name);
+        }
+        self.told.push(request.arguments.clone());
+        format!("echo {}", request.arguments)
+    }
+}
+
+/// What a run did.
+struct Ran {
+    result: Result<Reaction, Box<ReactorError>>,
+    messages: Vec<Message>,
+    server: ModelServer,
+    told: Vec<String>,
+    observed: Vec<TurnRole>,
+}
+
+/// Runs with a result that must have `n: 1`.
+fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
+    let server = ModelServer::start(script);
+    let endpoint = Endpoint {
+        alias: "m".to_owned(),
+        model: "m".to_owned(),
+        base_url: server.base_url(),
+        key: None,
+        format: None,
+    };
+    let env = Env::from_parts(&[], "/", 0, 0);
+    let mut client = Client::new(endpoint, CallLimits::default(), &env);
+    let mut tools = Echo {
+        has_tool,
+        ..Echo::default()
+    };
+    let mut messages = vec![Message::User("count".to_owned())];
+    let mut observed = Vec::new();
+    let accept = |value: &Value| match value["n"] == 1 {
+        true => Ok(()),
+        false => Err(format!("`n` must be 1 in {value}")),
+    };
+    let result = Reactor {
+        client: &mut client,
+        tools: &mut tools,
+        finish: Finish {
+            name: "finish",
+            description: "Hands in the result",
+            parameters: json!({ "type": "object" }),
+            accept: &accept,
+        },
+        max_rounds: 5,
+        corrections: 2,
+        stream: false,
+        observe: &mut |what| {
+            if let Observed::Turn(turn) = what {
+                observed.push(turn.role);
+            }
+        },
+    }
+    .run(&mut messages);
+    Ran {
+        result,
+        messages,
+        server,
+        told: tools.told,
+        observed,
+    }
+}
+
+#[test]
+fn tools_are_called_in_order_until_the_result_is_handed_in() {
+    let ran = run(
+        vec![
+            Scripted::calls(&[("echo", json!({ "a": 1 })), ("echo", json!({ "b": 2 }))]),
+            Scripted::calls(&[("finish", json!({ "n": 1 })), ("echo", json!({ "c": 3 }))]),
+        ],
+        true,
+    );
+    let reaction = ran.result.unwrap();
+    assert_eq!(reaction.value, json!({ "n": 1 }));
+    assert_eq!(reaction.rounds, 2);
+    assert_eq!(reaction.usage.input_tokens, Some(20));
+    assert_eq!(reaction.usage.cost_usd, Some(0.5));
+    assert_eq!(reaction.usage.turns, Some(2));
+    assert_eq!(reaction.model.as_deref(), Some("served-model"));
+    assert_eq!(ran.told, [r#"{"a":1}"#, r#"{"b":2}"#]);
+    let roles: Vec<_> = reaction.turns.iter().map(|turn| turn.role).collect();
+    use TurnRole::{Assistant, Tool};
+    assert_eq!(roles, [Assistant, Tool, Tool, Assistant]);
+    assert_eq!(ran.observed, roles);
+    assert_eq!(reaction.turns[3].index, 3);
+    let second = ran.server.requests()[1].json();
+    let sent = second["messages"].as_array().unwrap();
+    assert_eq!(sent.len(), 4);
+    assert_eq!(sent[2]["tool_call_id"], "call-0");
+    assert_eq!(sent[3]["content"], r#"echo {"b":2}"#);
+    assert_eq!(second["tools"][1]["function"]["name"], "finish");
+}
+
+#[test]
+fn a_result_that_is_refused_is_corrected() {
+    let ran = run(
+        vec![
+            Scripted::calls(&[("finish", json!({ "n": 2 }))]),
+            Scripted::says(r#"{"n":3}"#),
+            Scripted::says("```json\n{\"n\":1}\n```"),
+        ],
+        true,
+    );
+    assert_eq!(ran.result.unwrap().value, json!({ "n": 1 }));
+    assert_eq!(
+        ran.messages[2],
+        Message::Tool {
+            call_id: "call-0".to_owned(),
+            text: r#"error: `n` must be 1 in {"n":2}"#.to_owned(),
+        }
+    );
+    let Message::User(correction) = &ran.messages[4] else {
+        panic!("{:?}", ran.messages);
+    };
+    assert!(correction.contains(r#"`n` must be 1 in {"n":3}"#));
+}
+
+#[test]
+fn without_tools_it_asks_for_json() {
+    let ran = run(vec![Scripted::says(r#"{"n":1}"#)], false);
+    assert_eq!(ran.result.unwrap().rounds, 1);
+    let request = ran.server.requests()[0].json();
+    assert_eq!(request["response_format"]["type"], "json_schema");
+    assert_eq!(request.get("tools"), None);
+}
+
+#[test]
+fn prose_is_reminded_of_the_result_and_then_given_up() {
+    let ran = run(vec![Scripted::says("I am thinking.")], true);
+    let error = ran.result.unwrap_err();
+    assert_eq!(error.code(), "no_result");
+    assert_eq!(error.rounds, 3);
+    assert_eq!(error.usage.output_tokens, Some(15));
+    assert_eq!(error.turns.len(), 6);
+    assert!(error.turns[1].content.contains("`finish`"));
+}
+
+#[test]
+fn a_call_of_a_tool_makes_up_for_prose() {
+    let prose = || Scripted::says("Hm.");
+    let echo = || Scripted::calls(&[("echo", json!({}))]);
+    let ran = run(
+        vec![
+            prose(),
+            prose(),
+            echo(),
+            prose(),
+            Scripted::says(r#"{"n":1}"#),
+        ],
+        true,
+    );
+    assert_eq!(ran.result.unwrap().rounds, 5);
+}
+
+#[test]
+fn rounds_have_a_hard_stop() {
+    let ran = run(vec![Scripted::calls(&[("nonsense", json!({}))])], true);
+    let error = ran.result.unwrap_err();
+    assert_eq!(error.code(), "max_rounds_exceeded");
+    assert_eq!(ran.server.requests().len(), 5);
+    assert!(error.turns[1].content.starts_with("error:"));
+}
+
+#[test]
+fn a_model_that_cannot_be_asked_keeps_what_was_said() {
+    let ran = run(
+        vec![
+            Scripted::calls(&[("echo", json!({}))]),
+            Scripted::body(401, "no"),
+        ],
+        true,
+    );
+    let error = ran.result.unwrap_err();
+    assert_eq!(error.code(), "unauthorized");
+    assert_eq!(error.turns.len(), 2);
+    assert_eq!(error.usage.input_tokens, Some(10));
+}
