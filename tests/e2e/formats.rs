@@ -73,6 +73,20 @@ fn workflows_with_conditions() {
 }
 
 #[test]
+fn workflows_with_limits() {
+    let world = World::new();
+    let yaml = std::fs::read_to_string(fixture("workflows/limited.yaml")).unwrap();
+    world.write("limited.yaml", &yaml);
+    world
+        .uwf(&["workflow", "validate", "limited.yaml"])
+        .exits(0);
+    world.uwf(&["workflow", "put", "limited.yaml"]).exits(0);
+    let mut transcript = Transcript::of(&world);
+    transcript.show(&["workflow", "show", "limited"]);
+    transcript.matches("workflows-with-limits");
+}
+
+#[test]
 fn a_thread_that_goes_on() {
     let world = demo(SCRIPT);
     let threads = [start(&world), start(&world), start(&world)];

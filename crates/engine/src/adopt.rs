@@ -14,9 +14,9 @@ use crate::{Engine, EngineError, chain, tags};
 /// What became of looking for a finished step.
 pub(crate) enum Adoption {
     /// There was one, and it is in the thread now.
-    Taken(StepReport),
+    Taken(Box<StepReport>),
     /// There is none: the thread is as it was.
-    Nothing(Thread),
+    Nothing(Box<Thread>),
 }
 
 /// Takes the finished step in that the run's record names, if it follows the head and is what the graph
@@ -27,7 +27,7 @@ pub(crate) fn adopt(
     thread: Thread,
 ) -> Result<Adoption, EngineError> {
     let Some(pending) = run.read_pending()? else {
-        return Ok(Adoption::Nothing(thread));
+        return Ok(Adoption::Nothing(Box::new(thread)));
     };
     let expected = expected_role(&thread).filter(|_| pending.head == thread.head);
     let checked = expected.map(|role| answer::check(&engine.store, &thread, &role, pending.step));
@@ -38,13 +38,14 @@ pub(crate) fn adopt(
             let message = format!("step={}", pending.step);
             engine.log(&thread, tags::PENDING_REFUSED, &message);
             run.clear_pending()?;
-            return Ok(Adoption::Nothing(thread));
+            return Ok(Adoption::Nothing(Box::new(thread)));
         }
     };
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(engine, run, thread, &summary, step)?;
-    Ok(Adoption::Taken(report(engine, committed, Taken::Adopted)))
+    let report = report(engine, committed, Taken::Adopted);
+    Ok(Adoption::Taken(Box::new(report)))
 }
 
 /// Returns who can have been at work at the thread's head: the role that is next, the one that was

@@ -43,8 +43,8 @@ pub fn step(
         let head = thread::active_head(engine, id)?;
         let thread = Thread::load(&engine.store, id, head)?;
         let thread = match adopt(engine, run, thread)? {
-            Adoption::Taken(report) => return Ok(report),
-            Adoption::Nothing(thread) => thread,
+            Adoption::Taken(report) => return Ok(*report),
+            Adoption::Nothing(thread) => *thread,
         };
         match thread.route() {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),

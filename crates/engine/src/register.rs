@@ -75,6 +75,7 @@ pub(crate) fn store(
         roles,
         conditions: workflow.conditions.clone(),
         graph: workflow.graph.clone(),
+        limits: workflow.limits.clone(),
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
     let hash = batch.put(type_hash, &payload, now)?;
@@ -93,6 +94,7 @@ fn with_schema(role: &Role<Value>, schema: CasRef) -> Role<CasRef> {
         procedure: role.procedure.clone(),
         output: role.output.clone(),
         schema,
+        extract: role.extract,
     }
 }
 

@@ -33,8 +33,8 @@ pub fn resume(
         Located::Active(head) => {
             let thread = Thread::load(&engine.store, id, head)?;
             let thread = match adopt(engine, run, thread)? {
-                Adoption::Taken(report) => return Ok(report),
-                Adoption::Nothing(thread) => thread,
+                Adoption::Taken(report) => return Ok(*report),
+                Adoption::Nothing(thread) => *thread,
             };
             let prompt = options.prompt.as_deref();
             let assignment = match thread.route() {

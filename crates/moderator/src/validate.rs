@@ -9,7 +9,8 @@ mod statuses;
 mod variables;
 
 use serde_json::Value;
-use uwf_protocol::ids::Status;
+use uwf_protocol::ids::{RoleName, Status};
+use uwf_protocol::limits::MaxVisits;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};
 
 use crate::condition;
@@ -22,6 +23,7 @@ pub fn validate(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = graph::check(workflow);
     problems.extend(statuses::check(workflow));
     problems.extend(variables::check(workflow));
+    problems.extend(limited_strangers(workflow));
     for (name, condition) in &workflow.conditions {
         let path = ["conditions", name, "expression"];
         if let Err(error) = condition::check(&condition.expression) {
@@ -32,6 +34,23 @@ pub fn validate(workflow: &Workflow<Value>) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Says which roles have a limit that the workflow does not have.
+fn limited_strangers(workflow: &Workflow<Value>) -> Vec<Problem> {
+    let Some(MaxVisits::ByRole(limited)) = &workflow.limits.max_visits else {
+        return Vec::new();
+    };
+    let strangers = limited
+        .keys()
+        .filter(|role| !workflow.roles.contains_key(*role));
+    let problem = |role: &RoleName| {
+        let message = format!("`maxVisits` limits `{role}`, which is not a role");
+        let known = workflow.roles.keys().map(RoleName::as_str);
+        let message = with_suggestion(message, role.as_str(), known);
+        Problem::new(&["limits", "maxVisits", role.as_str()], message)
+    };
+    strangers.map(problem).collect()
 }
 
 /// Says that a condition looks for something that is in no thread.

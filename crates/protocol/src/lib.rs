@@ -9,6 +9,7 @@ pub mod chain;
 pub mod config;
 pub mod exit;
 pub mod ids;
+pub mod limits;
 pub mod nodes;
 pub mod policy;
 pub mod run;

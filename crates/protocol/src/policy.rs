@@ -11,3 +11,17 @@ pub enum ExtractPolicy {
     /// Where the front matter does not fit, a model, if one is configured.
     Llm,
 }
+
+impl ExtractPolicy {
+    /// Every policy.
+    pub const ALL: [Self; 2] = [Self::Strict, Self::Llm];
+
+    /// Returns the word for it, as workflows and configs write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Llm => "llm",
+        }
+    }
+}

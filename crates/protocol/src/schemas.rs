@@ -21,6 +21,10 @@ pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
 pub const STEP_NODE: CasRef = CasRef::from_digits(b"108DB063KRQWW");
 /// Workflows as the seed prints them: `meta`, `conditions`, and list edges beside status maps.
 pub const WORKFLOW_WITH_CONDITIONS: CasRef = CasRef::from_digits(b"153NFJJQAHQFM");
+/// The same with `limits`, and with options of roles.
+pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
+/// Every type under which workflows are stored.
+pub const WORKFLOWS: [CasRef; 3] = [WORKFLOW, WORKFLOW_WITH_CONDITIONS, WORKFLOW_WITH_OPTIONS];
 /// Detail nodes of the agent kit.
 pub const DETAIL: CasRef = CasRef::from_digits(b"BVC993YSEPJZD");
 /// Turn nodes of the agent kit.
@@ -33,6 +37,7 @@ pub fn all() -> Vec<(CasRef, Value)> {
         (TEXT, json!({ "type": "string" })),
         (WORKFLOW, workflow()),
         (WORKFLOW_WITH_CONDITIONS, workflow_with_conditions()),
+        (WORKFLOW_WITH_OPTIONS, workflow_with_options()),
         (START_NODE, start_node()),
         (STEP_NODE, step_node()),
         (TURN, turn()),
@@ -142,6 +147,35 @@ fn workflow_with_conditions() -> Value {
             "graph": { "type": "object", "additionalProperties": { "anyOf": [edges, status_map()] } },
         },
     })
+}
+
+fn workflow_with_options() -> Value {
+    let words = |words: [&str; 2]| json!({ "type": "string", "enum": words });
+    let by_role = json!({ "type": "object", "additionalProperties": integer() });
+    let mut schema = workflow_with_conditions();
+    let role = &mut schema["properties"]["roles"]["additionalProperties"];
+    role["properties"]["extract"] = words(["strict", "llm"]);
+    schema["properties"]["limits"] = json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "maxSteps": integer(),
+            "maxVisits": { "anyOf": [integer(), by_role] },
+            "maxCostUsd": { "type": "number" },
+            "maxTokens": integer(),
+            "maxDuration": string(),
+            "unknownUsage": words(["suspend", "ignore"]),
+        },
+    });
+    schema["required"] = json!([
+        "name",
+        "description",
+        "roles",
+        "conditions",
+        "graph",
+        "limits"
+    ]);
+    schema
 }
 
 fn start_node() -> Value {

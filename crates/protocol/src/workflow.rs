@@ -8,6 +8,8 @@ use std::fmt;
 use indexmap::IndexMap;
 
 use crate::ids::{CasRef, RoleName, Status};
+use crate::limits::Limits;
+use crate::policy::ExtractPolicy;
 
 /// The reserved names of a graph.
 pub mod reserved {
@@ -33,6 +35,8 @@ pub struct Workflow<S = CasRef> {
     pub conditions: IndexMap<String, Condition>,
     /// The ways out of each node.
     pub graph: IndexMap<NodeName, Edges>,
+    /// How far a thread may go by itself.
+    pub limits: Limits,
 }
 
 /// One role: what an agent is told, and what it must answer.
@@ -50,6 +54,8 @@ pub struct Role<S = CasRef> {
     pub output: String,
     /// The JSON Schema of the answer: `meta` or `frontmatter` in YAML.
     pub schema: S,
+    /// Who may get the data out of the answer, if the workflow says so.
+    pub extract: Option<ExtractPolicy>,
 }
 
 /// A named JSONata expression over the thread.

@@ -1,14 +1,17 @@
-//! How a workflow is held in the store: the reference form and the form with conditions.
+//! How a workflow is held in the store: the reference form, the form with conditions, the form with options.
 //!
 //! A workflow of status maps alone is stored exactly as the reference program stores it, so that both give
-//! it the same hash. One with conditions or lists of edges is stored as the seed prints it. The store sorts
-//! the keys of a payload: the order of roles, nodes and statuses is lost, and nothing may depend on it.
+//! it the same hash. One with conditions or lists of edges is stored as the seed prints it. One that says more,
+//! such as limits, is stored as that with the options added. The store sorts the keys of a payload: the order
+//! of roles, nodes and statuses is lost, and nothing may depend on it.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::ids::{CasRef, IdError, RoleName, Status};
+use crate::limits::Limits;
+use crate::policy::ExtractPolicy;
 use crate::schemas;
 use crate::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, reserved,
@@ -32,7 +35,9 @@ pub enum StoredError {
 #[must_use]
 pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     let has_list = |edges: &Edges| matches!(edges, Edges::InOrder(_));
-    if workflow.conditions.is_empty() && !workflow.graph.values().any(has_list) {
+    let has_conditions = !workflow.conditions.is_empty() || workflow.graph.values().any(has_list);
+    let has_options = has_options(workflow);
+    if !has_conditions && !has_options {
         return (schemas::WORKFLOW, payload(workflow, "frontmatter"));
     }
     let mut payload = payload(workflow, "meta");
@@ -40,7 +45,18 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
         &workflow.conditions,
         |condition| json!({ "description": condition.description, "expression": condition.expression }),
     );
-    (schemas::WORKFLOW_WITH_CONDITIONS, payload)
+    if !has_options {
+        return (schemas::WORKFLOW_WITH_CONDITIONS, payload);
+    }
+    payload["limits"] =
+        serde_json::to_value(&workflow.limits).expect("limits are plain data with text for keys");
+    (schemas::WORKFLOW_WITH_OPTIONS, payload)
+}
+
+/// Tells whether the workflow says anything for which only the newest form has a place.
+fn has_options(workflow: &Workflow<CasRef>) -> bool {
+    let has_option = |role: &Role<CasRef>| role.extract.is_some();
+    !workflow.limits.is_empty() || workflow.roles.values().any(has_option)
 }
 
 /// Returns the workflow that a node holds, given the node's type.
@@ -48,7 +64,7 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
 /// # Errors
 /// [`StoredError`] if the type is none of workflows, or the payload does not have its shape.
 pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRef>, StoredError> {
-    if type_hash != schemas::WORKFLOW && type_hash != schemas::WORKFLOW_WITH_CONDITIONS {
+    if !schemas::WORKFLOWS.contains(&type_hash) {
         return Err(StoredError::Type(type_hash));
     }
     let stored = StoredWorkflow::deserialize(payload)?;
@@ -66,19 +82,24 @@ pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRe
             .map(|(name, condition)| (name, condition.into()))
             .collect(),
         graph,
+        limits: stored.limits,
     })
 }
 
 fn payload(workflow: &Workflow<CasRef>, schema_key: &str) -> Value {
     let role = |role: &Role<CasRef>| {
-        json!({
+        let mut payload = json!({
             "description": role.description,
             "goal": role.goal,
             "capabilities": role.capabilities,
             "procedure": role.procedure,
             "output": role.output,
             schema_key: role.schema,
-        })
+        });
+        if let Some(extract) = role.extract {
+            payload["extract"] = extract.as_str().into();
+        }
+        payload
     };
     json!({
         "name": workflow.name,
@@ -128,6 +149,8 @@ struct StoredWorkflow {
     #[serde(default)]
     conditions: IndexMap<String, StoredCondition>,
     graph: IndexMap<String, Value>,
+    #[serde(default)]
+    limits: Limits,
 }
 
 #[derive(Deserialize)]
@@ -139,6 +162,7 @@ struct StoredRole {
     output: String,
     #[serde(alias = "meta")]
     frontmatter: CasRef,
+    extract: Option<ExtractPolicy>,
 }
 
 #[derive(Deserialize)]
@@ -171,6 +195,7 @@ impl From<StoredRole> for Role<CasRef> {
             procedure: stored.procedure,
             output: stored.output,
             schema: stored.frontmatter,
+            extract: stored.extract,
         }
     }
 }
@@ -252,6 +277,7 @@ mod tests {
                 procedure: role.procedure,
                 output: role.output,
                 schema,
+                extract: role.extract,
             };
             (name, role)
         });
@@ -261,6 +287,7 @@ mod tests {
             description: workflow.description,
             conditions: workflow.conditions,
             graph: workflow.graph,
+            limits: workflow.limits,
         }
     }
 
@@ -367,6 +394,32 @@ mod tests {
             payload["conditions"],
             json!({ "failing": { "description": "", "expression": "$last('coder').ok = false" } })
         );
+        round_trip(&workflow);
+    }
+
+    #[test]
+    fn a_workflow_that_says_more_is_stored_in_the_newest_form() {
+        let demo = include_str!("../../../tests/fixtures/workflows/demo.yaml");
+        let workflow = stored(&format!(
+            "{demo}limits: {{ maxSteps: 9, maxDuration: 90m }}\n"
+        ));
+        let (type_hash, payload) = to_payload(&workflow);
+        assert_eq!(type_hash, schemas::WORKFLOW_WITH_OPTIONS);
+        assert_eq!(
+            payload["limits"],
+            json!({ "maxSteps": 9, "maxDuration": "1h30m" })
+        );
+        assert_eq!(payload["conditions"], json!({}));
+        assert_eq!(payload["roles"]["writer"]["meta"], SCHEMA);
+        round_trip(&workflow);
+
+        let mut workflow = stored(demo);
+        workflow.roles[0].extract = Some(ExtractPolicy::Strict);
+        let (type_hash, payload) = to_payload(&workflow);
+        assert_eq!(type_hash, schemas::WORKFLOW_WITH_OPTIONS);
+        assert_eq!(payload["limits"], json!({}));
+        assert_eq!(payload["roles"]["writer"]["extract"], json!("strict"));
+        assert_eq!(payload["roles"]["reviewer"].get("extract"), None);
         round_trip(&workflow);
     }
 

@@ -10,6 +10,7 @@ mod diagnostic;
 mod document;
 mod fields;
 mod graph;
+mod options;
 mod scalar;
 mod shape;
 #[cfg(test)]

@@ -60,6 +60,31 @@ pub fn parse_duration(text: &str) -> Option<u64> {
     (larger != u64::MAX).then_some(total)
 }
 
+/// Returns the duration as [`parse_duration`] reads it back, to the millisecond: `2h`, `1h30m`, `1d12h`.
+#[must_use]
+pub fn exact_duration(ms: u64) -> String {
+    let units = [
+        ("d", DAY),
+        ("h", HOUR),
+        ("m", MINUTE),
+        ("s", SECOND),
+        ("ms", 1),
+    ];
+    let mut rest = ms;
+    let mut text = String::new();
+    for (unit, length) in units {
+        let count = rest / length;
+        rest %= length;
+        if count > 0 {
+            text += &format!("{count}{unit}");
+        }
+    }
+    match text.is_empty() {
+        true => "0s".to_owned(),
+        false => text,
+    }
+}
+
 /// Returns the duration in the two largest units that tell something: `12ms`, `1.5s`, `2m05s`, `1h30m`.
 #[must_use]
 pub fn format_duration(ms: u64) -> String {
@@ -343,5 +368,18 @@ mod tests {
         check("1H", None);
         check("99999999999999999999h", None);
         check("999999999999999999d", None);
+    }
+
+    #[test]
+    fn an_exact_duration_is_read_back_as_it_was() {
+        let check = |ms: u64, text: &str| {
+            assert_eq!(exact_duration(ms), text);
+            assert_eq!(parse_duration(text), Some(ms));
+        };
+        check(0, "0s");
+        check(1, "1ms");
+        check(7_200_000, "2h");
+        check(5_400_000, "1h30m");
+        check(90_061_001, "1d1h1m1s1ms");
     }
 }

@@ -12,6 +12,7 @@ fn role() -> Role {
         procedure: "Write it.\n".to_owned(),
         output: String::new(),
         schema: schemas::OBJECT,
+        extract: None,
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::Limits;
 use uwf_protocol::nodes::{Detail, StepNode};
 use uwf_protocol::run::{Attempt, KitFailure};
 use uwf_protocol::workflow::{Role, Workflow};
@@ -54,6 +55,7 @@ impl World {
             procedure: String::new(),
             output: String::new(),
             schema,
+            extract: None,
         };
         let workflow = Workflow {
             name: "demo".to_owned(),
@@ -64,6 +66,7 @@ impl World {
             ]),
             conditions: IndexMap::new(),
             graph: IndexMap::new(),
+            limits: Limits::default(),
         };
         let (type_hash, payload) = workflow_stored::to_payload(&workflow);
         let workflow = store.put(type_hash, &payload, NOW).unwrap();

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName, Status};
+use uwf_protocol::limits::Limits;
 use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_protocol::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow,
@@ -24,6 +25,7 @@ pub(crate) fn workflow(roles: &Value, conditions: &Value, graph: &Value) -> Work
         graph: entries(graph)
             .map(|(name, edges)| (node(name), edges_from(edges)))
             .collect(),
+        limits: Limits::default(),
     }
 }
 
@@ -80,6 +82,7 @@ fn role_with(schema: &Value) -> Role<Value> {
         procedure: String::new(),
         output: String::new(),
         schema: schema.clone(),
+        extract: None,
     }
 }
 

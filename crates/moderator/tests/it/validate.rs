@@ -336,3 +336,18 @@ fn workflows_of_every_generation_have_no_problem() {
         assert_eq!(problems_of(&loaded.workflow), [""; 0]);
     }
 }
+
+#[test]
+fn limits_are_for_roles_that_there_are() {
+    let graph = json!({
+        "$START": { "_": { "role": "writer", "prompt": "go" } },
+        "writer": { "_": { "role": "$END" } },
+    });
+    let roles = json!({ "writer": { "type": "object" } });
+    let mut flow = workflow(&roles, &json!({}), &graph);
+    flow.limits.set("maxVisits.writer=3".parse().unwrap());
+    assert_eq!(problems_of(&flow), [""; 0]);
+    flow.limits.set("maxVisits.writr=3".parse().unwrap());
+    let expected = "limits.maxVisits.writr: `maxVisits` limits `writr`, which is not a role; did you mean `writer`?";
+    assert_eq!(problems_of(&flow), [expected]);
+}

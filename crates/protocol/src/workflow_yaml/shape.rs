@@ -6,19 +6,21 @@ use serde_json::Value;
 use super::diagnostic::Finding;
 use super::fields::{Fields, entries, items, misfit, text};
 use super::graph;
+use super::options;
 use super::tree::{Data, Key, Node};
 use crate::ids::{CasRef, RoleName};
 use crate::workflow::{Condition, Role, Workflow};
 
-const WORKFLOW_KEYS: [&str; 6] = [
+const WORKFLOW_KEYS: [&str; 7] = [
     "name",
     "description",
     "roles",
     "conditions",
     "graph",
+    "limits",
     "version",
 ];
-const ROLE_KEYS: [&str; 7] = [
+const ROLE_KEYS: [&str; 8] = [
     "description",
     "goal",
     "capabilities",
@@ -26,6 +28,7 @@ const ROLE_KEYS: [&str; 7] = [
     "output",
     "frontmatter",
     "meta",
+    "extract",
 ];
 const CONDITION_KEYS: [&str; 2] = ["description", "expression"];
 
@@ -44,12 +47,14 @@ pub(super) fn workflow(root: &Node, findings: &mut Vec<Finding>) -> Option<Workf
             None
         }
     };
+    let limits = options::limits(&fields, findings);
     Some(Workflow {
         name: name?,
         description,
         roles: roles?,
         conditions,
         graph: graph?,
+        limits,
     })
 }
 
@@ -100,6 +105,7 @@ fn role(key: &Key, node: &Node, findings: &mut Vec<Finding>) -> Option<Role<Valu
         capabilities: capabilities(&fields, findings),
         procedure: fields.text("procedure", findings).unwrap_or_default(),
         output: fields.text("output", findings).unwrap_or_default(),
+        extract: options::extract(&fields, findings),
         goal: goal?,
         schema: schema?,
     })

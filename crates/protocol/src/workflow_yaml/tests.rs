@@ -7,6 +7,7 @@ mod never_panics;
 use serde_json::json;
 
 use super::*;
+use crate::policy::ExtractPolicy;
 use crate::workflow::{Destination, Edges, ListEdge, NodeName, Role, Target};
 
 /// Loads a text under the name `w.yaml`; includes are looked up beside the including file.
@@ -132,8 +133,10 @@ fn what_may_be_absent_is_empty() {
         procedure: String::new(),
         output: String::new(),
         schema: json!({ "type": "object" }),
+        extract: None,
     };
     assert_eq!(*role(&loaded, "a"), expected);
+    assert!(loaded.workflow.limits.is_empty());
     assert_eq!(loaded.workflow.description, "");
 }
 
@@ -234,4 +237,27 @@ fn problems_come_in_the_order_of_the_lines() {
     let located = locate(problems, &loaded.positions);
     let messages: Vec<&str> = located.iter().map(|one| one.message.as_str()).collect();
     assert_eq!(messages, ["name", "roles", "graph"]);
+}
+
+#[test]
+fn limits_and_policies_are_read() {
+    let limits = |limits: &str| {
+        let text = format!(
+            "name: w\nlimits: {limits}\nroles: {{ a: {{ goal: g, extract: strict, meta: {{ type: object }} }} }}\ngraph: {{}}"
+        );
+        let loaded = loaded(&text);
+        assert_eq!(role(&loaded, "a").extract, Some(ExtractPolicy::Strict));
+        serde_json::to_value(loaded.workflow.limits).unwrap()
+    };
+    let all = json!({
+        "maxSteps": 9, "maxVisits": { "a": 3 }, "maxCostUsd": 0.5, "maxTokens": 1000,
+        "maxDuration": "2h", "unknownUsage": "ignore",
+    });
+    assert_eq!(limits(&all.to_string()), all);
+    assert_eq!(
+        limits("{ maxVisits: 3, x-y: 1 }"),
+        json!({ "maxVisits": 3 })
+    );
+    assert_eq!(limits("{ maxSteps: }"), json!({}));
+    assert_eq!(limits(""), json!({}));
 }

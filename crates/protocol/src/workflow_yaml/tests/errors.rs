@@ -106,7 +106,7 @@ fn unknown_keys() {
         "roles:",
         "zzz: {}\nroles:",
         "w.yaml:2:1: unknown key `zzz` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `version`)",
     );
     check_change(
         "goal: g",
@@ -127,6 +127,46 @@ fn unknown_keys() {
         "graph:",
         "conditions: { c: { expression: x, expr: y } }\ngraph:",
         "w.yaml:6:35: unknown key `expr` in condition `c` (did you mean `expression`?)",
+    );
+}
+
+#[test]
+fn limits_and_policies_that_cannot_be() {
+    let check_limits = |limits: &str, expected: &str| {
+        check_change(
+            "graph:",
+            &format!("limits: {{ {limits} }}\ngraph:"),
+            expected,
+        );
+    };
+    check_limits(
+        "maxStep: 3",
+        "w.yaml:6:11: unknown key `maxStep` in `limits` (did you mean `maxSteps`?)",
+    );
+    check_limits(
+        "maxSteps: 0",
+        "w.yaml:6:21: `maxSteps`: `0` is not a whole number from 1",
+    );
+    check_limits(
+        "maxSteps: '3'",
+        "w.yaml:6:21: `maxSteps` of `limits` must be a number, not a string",
+    );
+    check_limits(
+        "maxVisits: { a: -1 }",
+        "w.yaml:6:27: `maxVisits.a`: `-1` is not a whole number from 1",
+    );
+    check_limits(
+        "maxDuration: 30",
+        "w.yaml:6:24: `maxDuration`: `30` is not a duration such as `90s`, `10m` or `2h`",
+    );
+    check_limits(
+        "unknownUsage: true",
+        "w.yaml:6:25: `unknownUsage` of `limits` must be a string, not a boolean",
+    );
+    check_change(
+        "goal: g",
+        "goal: g\n    extract: yes",
+        "w.yaml:5:14: `extract` of role `a` is `strict` or `llm`, not `yes`",
     );
 }
 
@@ -398,6 +438,6 @@ fn messages_are_few_short_and_safe_to_print() {
         "graph:",
         "\"\\e[31mkey\": 1\ngraph:",
         "w.yaml:6:1: unknown key `\\u{1b}[31mkey` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `version`)",
     );
 }

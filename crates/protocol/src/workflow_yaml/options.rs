@@ -1,0 +1,67 @@
+//! Reads what a workflow may say beyond roles and graph: limits, and how a role's answer is treated.
+
+use super::diagnostic::Finding;
+use super::fields::{Fields, entries, misfit};
+use super::tree::{Data, Node};
+use crate::limits::{Limits, Setting};
+use crate::policy::ExtractPolicy;
+
+/// Returns the limits; none if the workflow has none.
+pub(super) fn limits(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Limits {
+    let mut limits = Limits::default();
+    let Some((key, node)) = fields.get("limits") else {
+        return limits;
+    };
+    let what = "`limits`".to_owned();
+    let Some(fields) = Fields::of(node, key.at, what, &Limits::KEYS, findings) else {
+        return limits;
+    };
+    for key in Limits::KEYS {
+        let Some((_, node)) = fields.get(key) else {
+            continue;
+        };
+        match (key, &node.data) {
+            ("maxVisits", Data::Map(_)) => {
+                for (role, node) in entries(node, key, findings).unwrap_or_default() {
+                    let key = format!("{key}.{}", role.text);
+                    limit(&key, node, &mut limits, findings);
+                }
+            }
+            _ => limit(key, node, &mut limits, findings),
+        }
+    }
+    limits
+}
+
+fn limit(key: &str, node: &Node, limits: &mut Limits, findings: &mut Vec<Finding>) {
+    let is_word = matches!(key, "maxDuration" | "unknownUsage");
+    let text = match &node.data {
+        Data::Number(number) => number.to_string(),
+        Data::Text(text) if is_word => text.clone(),
+        _ => {
+            let wanted = if is_word { "a string" } else { "a number" };
+            findings.extend(misfit(node, &format!("`{key}` of `limits`"), wanted));
+            return;
+        }
+    };
+    match Setting::parse(key, &text) {
+        Ok(setting) => limits.set(setting),
+        Err(error) => findings.push(Finding::new(node.at, format!("`{key}`: {error}"))),
+    }
+}
+
+/// Returns who may get the data out of a role's answer, if the role says so.
+pub(super) fn extract(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<ExtractPolicy> {
+    let word = fields.text("extract", findings)?;
+    let policies = ExtractPolicy::ALL.into_iter();
+    let policy = policies.into_iter().find(|policy| policy.as_str() == word);
+    if policy.is_none() {
+        let (_, node) = fields.get("extract")?;
+        let message = format!(
+            "`extract` of {} is `strict` or `llm`, not `{word}`",
+            fields.what()
+        );
+        findings.push(Finding::new(node.at, message));
+    }
+    policy
+}
