@@ -3,24 +3,33 @@
 //! An adapter reads its own arguments and puts prompts to its agent; the rest of a call is the kit's.
 
 mod call;
+mod claude_code;
+mod codex;
 mod command;
+mod gemini;
 mod mock;
+mod options;
 mod program;
+mod stream;
 
 use std::io::{self, Write as _};
 
 use uwf_storage::Env;
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
-pub const BUILT_IN: &[&str] = &["mock", "command"];
+pub const BUILT_IN: &[&str] = &["mock", "command", "claude-code", "codex", "gemini"];
 
 /// Serves one call of a built-in agent: `args` are those after its name. Returns the exit code, or `None`
 /// when there is no such adapter.
 #[must_use]
 pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
+    let tool = |tool, usage| (stream::serve(tool, args, env), usage);
     let (result, usage) = match name {
         "mock" => (mock::serve(args, env), mock::USAGE),
         "command" => (command::serve(args, env), command::USAGE),
+        "claude-code" => tool(&claude_code::TOOL, claude_code::USAGE),
+        "codex" => tool(&codex::TOOL, codex::USAGE),
+        "gemini" => tool(&gemini::TOOL, gemini::USAGE),
         _ => return None,
     };
     Some(result.unwrap_or_else(|error| {

@@ -104,15 +104,17 @@ impl Command {
         } else {
             prompt
         };
-        let output = program::run(&Launch {
+        let launch = Launch {
             program: &self.options.program,
             args: &args,
             cwd: &task.cwd,
+            variables: &[],
             stdin,
-            stdout_file: &task.run_dir.join("answer"),
-            max_output: self.options.max_output,
+            install: "install it, or give its full path after `--` in the agent's `args`",
             timeout: self.options.timeout,
-        })?;
+        };
+        let answer = task.run_dir.join("answer");
+        let output = program::run(&launch, &answer, self.options.max_output)?;
         self.reply(output, session)
     }
 

@@ -3,17 +3,18 @@
 use std::time::Duration;
 
 use regex::Regex;
-use uwf_util::{size, suggest, time};
+
+use crate::options::{self, Known};
 
 /// How long an answer may be if nothing else is said, in bytes.
 const MAX_OUTPUT: u64 = 256 << 20;
 
-const NAMES: [&str; 5] = [
-    "--session-regex",
-    "--resume-args",
-    "--resume-arg",
-    "--timeout",
-    "--max-output",
+const KNOWN: [Known; 5] = [
+    Known::Valued("--session-regex"),
+    Known::Valued("--resume-args"),
+    Known::Valued("--resume-arg"),
+    Known::Valued("--timeout"),
+    Known::Valued("--max-output"),
 ];
 
 /// How a program is run.
@@ -36,11 +37,11 @@ pub(super) struct Options {
 impl Options {
     /// Reads the arguments before thread and role.
     pub(super) fn parse(args: &[String]) -> Result<Self, String> {
-        let end = args
-            .iter()
-            .position(|arg| arg == "--")
+        let arguments = options::parse(args, &KNOWN)?;
+        let rest = arguments
+            .rest
             .ok_or("a `--` is expected before the program")?;
-        let [program, program_args @ ..] = &args[end + 1..] else {
+        let [program, program_args @ ..] = rest else {
             return Err("a program is expected after `--`".to_owned());
         };
         let mut options = Self {
@@ -51,20 +52,8 @@ impl Options {
             timeout: None,
             max_output: MAX_OUTPUT,
         };
-        let mut rest = args[..end].iter();
-        while let Some(arg) = rest.next() {
-            let (name, value) = match arg.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_owned())),
-                None => (arg.as_str(), None),
-            };
-            if !NAMES.contains(&name) {
-                return Err(unknown(name));
-            }
-            let value = value.or_else(|| rest.next().cloned());
-            options.set(
-                name,
-                &value.ok_or_else(|| format!("`{name}` needs a value"))?,
-            )?;
+        for (name, value) in arguments.options {
+            options.set(name, &value.unwrap_or_default())?;
         }
         if options.session_regex.is_none() != options.resume_args.is_empty() {
             return Err("`--session-regex` and the arguments to resume need each other".to_owned());
@@ -83,24 +72,10 @@ impl Options {
                     .extend(value.split_whitespace().map(ToOwned::to_owned));
             }
             "--resume-arg" => self.resume_args.push(value.to_owned()),
-            "--timeout" => {
-                let ms = time::parse_duration(value)
-                    .ok_or_else(|| format!("`{value}` is not a duration such as `90s` or `10m`"))?;
-                self.timeout = Some(Duration::from_millis(ms));
-            }
-            _ => {
-                self.max_output = size::parse(value)
-                    .ok_or_else(|| format!("`{value}` is not a size such as `64MiB`"))?;
-            }
+            "--timeout" => self.timeout = Some(options::duration(value)?),
+            _ => self.max_output = options::bytes(value)?,
         }
         Ok(())
-    }
-}
-
-fn unknown(name: &str) -> String {
-    match suggest::nearest(name, NAMES) {
-        Some(near) => format!("unknown option `{name}`; did you mean `{near}`?"),
-        None => format!("unknown option `{name}`"),
     }
 }
 
@@ -143,7 +118,8 @@ mod tests {
             let error = parse(args).unwrap_err();
             assert!(error.contains(part), "{args:?}: {error}");
         };
-        refused(&["claude"], "`--`");
+        refused(&[], "`--`");
+        refused(&["claude"], "not an option");
         refused(&["--"], "program");
         refused(&["--timout", "3", "--", "x"], "did you mean `--timeout`");
         refused(&["--timeout", "--", "x"], "needs a value");

@@ -1,0 +1,152 @@
+//! The claude-code agent: Claude Code without its terminal, `claude -p`, as a stream of JSON lines.
+
+use serde_json::Value;
+use uwf_protocol::nodes::ToolCall;
+
+use crate::options::Known;
+use crate::stream::{Counts, Options, Tool, Transcript, count, plain, text};
+
+pub(crate) const USAGE: &str = "uwf-claude-code [--program <path>] [--timeout <duration>] [--model <model>] \
+    [--max-turns <n>] [--permission-mode <mode>] [--allowed-tools <tools>] [--disallowed-tools <tools>] \
+    [--dangerously-skip-permissions] [-- <more arguments of claude>] <thread> <role>";
+
+pub(crate) const TOOL: Tool = Tool {
+    label: "uwf-claude-code",
+    program: "claude",
+    install: "install Claude Code (`npm install -g @anthropic-ai/claude-code`), or say where it is with \
+        `--program <path>` in the agent's `args`",
+    login: "log in with `claude auth login`, or set ANTHROPIC_API_KEY in the `.env` of the storage root",
+    logged_out: &[
+        "not logged in",
+        "please run /login",
+        "invalid api key",
+        "authentication_failed",
+        "authentication_error",
+        "oauth token has expired",
+    ],
+    gone: &[
+        "no conversation found with session id",
+        "--resume requires a valid session id",
+    ],
+    options: &[
+        Known::Valued("--model"),
+        Known::Valued("--max-turns"),
+        Known::Valued("--permission-mode"),
+        Known::Valued("--allowed-tools"),
+        Known::Valued("--disallowed-tools"),
+        Known::Flag("--dangerously-skip-permissions"),
+    ],
+    args,
+    read,
+    counts: Counts::Calls,
+};
+
+fn args(options: &Options, session: Option<&str>) -> Vec<String> {
+    let fixed = ["-p", "--output-format", "stream-json", "--verbose"];
+    let resume = session.map(|session| ["--resume", session]);
+    let ours = fixed.into_iter().chain(resume.into_iter().flatten());
+    ours.map(ToOwned::to_owned)
+        .chain(options.passed.iter().cloned())
+        .chain(options.extra.iter().cloned())
+        .collect()
+}
+
+fn read(event: &Value, seen: &mut Transcript) {
+    if let Some(session) = text(event, "/session_id") {
+        seen.session_id = Some(session.to_owned());
+    }
+    match text(event, "/type") {
+        Some("system") => read_system(event, seen),
+        Some("assistant") => read_assistant(event, seen),
+        Some("user") => read_user(event, seen),
+        Some("result") => read_result(event, seen),
+        Some(_) | None => {}
+    }
+}
+
+fn read_system(event: &Value, seen: &mut Transcript) {
+    if let Some(model) = text(event, "/model") {
+        seen.model = Some(model.to_owned());
+    }
+    if text(event, "/subtype") == Some("api_retry") {
+        let why = text(event, "/error").unwrap_or("the model did not answer");
+        seen.tell(&format!("tries again: {why}"));
+    }
+}
+
+fn read_assistant(event: &Value, seen: &mut Transcript) {
+    let of = |kind: &'static str| blocks(event).filter(move |block| block["type"] == kind);
+    let said = joined(of("text"), "/text");
+    let thought = joined(of("thinking"), "/thinking");
+    let calls = of("tool_use").map(|block| ToolCall {
+        name: plain(&block["name"]),
+        args: plain(&block["input"]),
+    });
+    let before = seen.last_text.take();
+    seen.assistant(&said, calls.collect(), &thought);
+    // What an agent of the agent says is no answer to us.
+    if seen.last_text.is_none() || text(event, "/parent_tool_use_id").is_some() {
+        seen.last_text = before;
+    }
+}
+
+fn read_user(event: &Value, seen: &mut Transcript) {
+    for result in blocks(event).filter(|block| block["type"] == "tool_result") {
+        let content = match &result["content"] {
+            Value::Array(parts) => joined(parts.iter(), "/text"),
+            content => plain(content),
+        };
+        seen.tool(&content);
+    }
+}
+
+fn read_result(event: &Value, seen: &mut Transcript) {
+    let usage = &mut seen.usage;
+    let cached = count(event, "/usage/cache_read_input_tokens");
+    let written = count(event, "/usage/cache_creation_input_tokens");
+    // Here `input_tokens` are only those that no cache had or took.
+    usage.input_tokens = count(event, "/usage/input_tokens")
+        .map(|input| input + cached.unwrap_or_default() + written.unwrap_or_default());
+    usage.output_tokens = count(event, "/usage/output_tokens");
+    usage.cached_tokens = cached;
+    usage.turns = count(event, "/num_turns");
+    usage.duration_ms = count(event, "/duration_ms");
+    usage.cost_usd = cost(event);
+    let is_error = event["is_error"] == true;
+    let subtype = text(event, "/subtype").unwrap_or_default();
+    let result = text(event, "/result");
+    if !is_error && !subtype.starts_with("error") {
+        seen.answer = result.map(ToOwned::to_owned);
+        return;
+    }
+    let errors = event["errors"].as_array().into_iter().flatten();
+    let errors: Vec<&str> = errors.filter_map(Value::as_str).collect();
+    seen.error = Some(match (result, errors.as_slice()) {
+        (Some(result), _) if !result.trim().is_empty() => result.to_owned(),
+        (_, []) => subtype.to_owned(),
+        (_, errors) => format!("{subtype}: {}", errors.join("; ")),
+    });
+}
+
+/// Returns what this call cost. The total is that of the whole session, if it went on with one.
+fn cost(event: &Value) -> Option<f64> {
+    let of_call = event["model_usage_since_last_result"].as_object();
+    let costs = of_call.map(|models| models.values().map(|model| model["costUSD"].as_f64()));
+    match costs {
+        Some(mut costs) => costs.try_fold(0.0, |sum, cost| Some(sum + cost?)),
+        None => event["total_cost_usd"].as_f64(),
+    }
+}
+
+fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
+    let content = event.pointer("/message/content").and_then(Value::as_array);
+    content.into_iter().flatten()
+}
+
+fn joined<'a>(blocks: impl Iterator<Item = &'a Value>, pointer: &str) -> String {
+    let texts: Vec<&str> = blocks.filter_map(|block| text(block, pointer)).collect();
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! The codex agent: Codex without its terminal, `codex exec --json`.
+
+use serde_json::Value;
+use uwf_protocol::nodes::ToolCall;
+
+use crate::options::Known;
+use crate::stream::{Counts, Options, Tool, Transcript, count, plain, text};
+
+pub(crate) const USAGE: &str = "uwf-codex [--program <path>] [--timeout <duration>] [--model <model>] \
+    [--sandbox <mode>] [--profile <name>] [--config <key=value>]… [--skip-git-repo-check] \
+    [-- <more arguments of codex exec>] <thread> <role>";
+
+pub(crate) const TOOL: Tool = Tool {
+    label: "uwf-codex",
+    program: "codex",
+    install: "install Codex (`npm install -g @openai/codex`), or say where it is with `--program <path>` in \
+        the agent's `args`",
+    login: "log in with `codex login`, or set CODEX_API_KEY in the `.env` of the storage root",
+    logged_out: &["not logged in", "401 unauthorized", "codex login"],
+    gone: &["no rollout found", "no saved session found"],
+    options: &[
+        Known::Valued("--model"),
+        Known::Valued("--sandbox"),
+        Known::Valued("--profile"),
+        Known::Valued("--config"),
+        Known::Flag("--skip-git-repo-check"),
+    ],
+    args,
+    read,
+    counts: Counts::Sessions,
+};
+
+fn args(options: &Options, session: Option<&str>) -> Vec<String> {
+    // Some options exist only before `resume`, where all of them are understood.
+    let own = |arg: &str| vec![arg.to_owned()];
+    let resume = session.map(|session| vec!["resume".to_owned(), session.to_owned()]);
+    [
+        vec!["exec".to_owned(), "--json".to_owned()],
+        options.passed.clone(),
+        options.extra.clone(),
+        resume.unwrap_or_default(),
+        own("-"),
+    ]
+    .concat()
+}
+
+fn read(event: &Value, seen: &mut Transcript) {
+    match text(event, "/type") {
+        Some("thread.started") => {
+            seen.session_id = text(event, "/thread_id").map(ToOwned::to_owned);
+        }
+        Some("item.started") => {
+            let kind = text(event, "/item/type").unwrap_or_default();
+            seen.tell(&format!("begins {kind}"));
+        }
+        Some("item.completed") => read_item(&event["item"], seen),
+        Some("turn.completed") => {
+            seen.usage.input_tokens = count(event, "/usage/input_tokens");
+            seen.usage.output_tokens = count(event, "/usage/output_tokens");
+            seen.usage.cached_tokens = count(event, "/usage/cached_input_tokens");
+            seen.error = None;
+            seen.answer = seen.last_text.clone();
+        }
+        Some("turn.failed") => {
+            let message = text(event, "/error/message").unwrap_or("the turn failed");
+            seen.error = Some(message.to_owned());
+        }
+        // It may try again. Whether this was the end is known when a turn is completed or nothing follows.
+        Some("error") => {
+            let message = text(event, "/message").unwrap_or("unknown error");
+            seen.tell(message);
+            seen.error = Some(message.to_owned());
+        }
+        Some(_) | None => {}
+    }
+}
+
+fn read_item(item: &Value, seen: &mut Transcript) {
+    let said = text(item, "/text").unwrap_or_default();
+    match text(item, "/type") {
+        Some("agent_message") => seen.assistant(said, Vec::new(), ""),
+        Some("reasoning") => seen.assistant("", Vec::new(), said),
+        Some("error") => seen.tell(text(item, "/message").unwrap_or_default()),
+        Some("command_execution") => {
+            call(seen, "command_execution", &item["command"]);
+            let output = text(item, "/aggregated_output").unwrap_or_default();
+            seen.tool(&match item["exit_code"].as_i64() {
+                Some(0) | None => output.to_owned(),
+                Some(code) => format!("{output}[exit code {code}]"),
+            });
+        }
+        Some("mcp_tool_call") => {
+            let name = format!("{}.{}", plain(&item["server"]), plain(&item["tool"]));
+            call(seen, &name, &item["arguments"]);
+            let error = text(item, "/error/message").map(ToOwned::to_owned);
+            seen.tool(&error.unwrap_or_else(|| plain(&item["result"])));
+        }
+        Some("file_change") => call(seen, "file_change", &item["changes"]),
+        Some("web_search") => call(seen, "web_search", &item["query"]),
+        Some("todo_list") => call(seen, "todo_list", &item["items"]),
+        Some(_) | None => {}
+    }
+}
+
+fn call(seen: &mut Transcript, name: &str, args: &Value) {
+    let call = ToolCall {
+        name: name.to_owned(),
+        args: plain(args),
+    };
+    seen.assistant("", vec![call], "");
+}
+
+#[cfg(test)]
+mod tests;

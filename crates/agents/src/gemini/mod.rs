@@ -1,0 +1,89 @@
+//! The gemini agent: Gemini CLI without its terminal, as a stream of JSON lines.
+
+use serde_json::Value;
+use uwf_protocol::nodes::ToolCall;
+
+use crate::options::Known;
+use crate::stream::{Counts, Options, Tool, Transcript, count, plain, text};
+
+pub(crate) const USAGE: &str = "uwf-gemini [--program <path>] [--timeout <duration>] [--model <model>] \
+    [--approval-mode <mode>] [--sandbox] [--skip-trust] [-- <more arguments of gemini>] <thread> <role>";
+
+pub(crate) const TOOL: Tool = Tool {
+    label: "uwf-gemini",
+    program: "gemini",
+    install: "install Gemini CLI (`npm install -g @google/gemini-cli`), or say where it is with \
+        `--program <path>` in the agent's `args`",
+    login: "run `gemini` once to log in, or set GEMINI_API_KEY in the `.env` of the storage root",
+    logged_out: &[
+        "set an auth method",
+        "invalid auth method",
+        "unauthenticated",
+        "api key not valid",
+    ],
+    gone: &["invalid session identifier", "no previous sessions found"],
+    options: &[
+        Known::Valued("--model"),
+        Known::Valued("--approval-mode"),
+        Known::Flag("--sandbox"),
+        Known::Flag("--skip-trust"),
+    ],
+    args,
+    read,
+    counts: Counts::Calls,
+};
+
+fn args(options: &Options, session: Option<&str>) -> Vec<String> {
+    let fixed = ["--output-format", "stream-json"];
+    let resume = session.map(|session| ["--resume", session]);
+    let ours = fixed.into_iter().chain(resume.into_iter().flatten());
+    ours.map(ToOwned::to_owned)
+        .chain(options.passed.iter().cloned())
+        .chain(options.extra.iter().cloned())
+        .collect()
+}
+
+fn read(event: &Value, seen: &mut Transcript) {
+    match text(event, "/type") {
+        Some("init") => {
+            seen.session_id = text(event, "/session_id").map(ToOwned::to_owned);
+            seen.model = text(event, "/model").map(ToOwned::to_owned);
+        }
+        Some("message") if event["role"] == "assistant" => {
+            seen.piece(text(event, "/content").unwrap_or_default());
+            if event["delta"] != true {
+                seen.end_of_pieces(Vec::new());
+            }
+        }
+        Some("tool_use") => seen.end_of_pieces(vec![ToolCall {
+            name: plain(&event["tool_name"]),
+            args: plain(&event["parameters"]),
+        }]),
+        Some("tool_result") => {
+            let error = text(event, "/error/message");
+            seen.tool(error.or(text(event, "/output")).unwrap_or_default());
+        }
+        // It goes on after a warning, and tells an error again in its result.
+        Some("error") => seen.tell(text(event, "/message").unwrap_or("unknown error")),
+        Some("result") => read_result(event, seen),
+        Some(_) | None => {}
+    }
+}
+
+fn read_result(event: &Value, seen: &mut Transcript) {
+    seen.end_of_pieces(Vec::new());
+    let usage = &mut seen.usage;
+    usage.input_tokens = count(event, "/stats/input_tokens");
+    usage.output_tokens = count(event, "/stats/output_tokens");
+    usage.cached_tokens = count(event, "/stats/cached");
+    usage.duration_ms = count(event, "/stats/duration_ms");
+    if text(event, "/status") == Some("success") {
+        seen.answer = seen.last_text.clone();
+    } else {
+        let message = text(event, "/error/message").unwrap_or("unknown error");
+        seen.error = Some(message.to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests;

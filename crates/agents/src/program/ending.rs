@@ -1,0 +1,70 @@
+//! How a program ended, in words and as a code.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::stderr::tail;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Ending {
+    Exited(ExitStatus),
+    /// Its time was over.
+    TimedOut(Duration),
+}
+
+impl Ending {
+    /// Says why there is no answer, with the end of stderr, unless the program ended well.
+    pub(super) fn problem(&self, program: &str, stderr: &str) -> Option<String> {
+        let what = self.what(program)?;
+        Some(match tail(stderr) {
+            "" => what,
+            said => format!("{what}: {said}"),
+        })
+    }
+
+    /// Says how the program ended, unless it ended well.
+    pub(crate) fn what(&self, program: &str) -> Option<String> {
+        match self {
+            Self::Exited(status) if status.success() => None,
+            Self::Exited(status) => Some(match status.code() {
+                Some(code) => format!("`{program}` exited with code {code}"),
+                None => format!("`{program}` was ended from outside ({status})"),
+            }),
+            Self::TimedOut(limit) => Some(format!(
+                "`{program}` was ended after its time limit of {} s",
+                limit.as_secs_f64()
+            )),
+        }
+    }
+
+    /// Returns the code that we exit with when the program failed: that of an interruption is passed on.
+    pub(crate) fn exit_code(&self) -> i32 {
+        let Self::Exited(status) = self else {
+            return 1;
+        };
+        let code = status.code().or(status.signal().map(|signal| 128 + signal));
+        code.filter(|code| [130, 143].contains(code)).unwrap_or(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_interruptions_keep_their_code() {
+        let check = |wait_status: i32, code: i32| {
+            let ending = Ending::Exited(ExitStatus::from_raw(wait_status));
+            assert_eq!(ending.exit_code(), code, "{wait_status:x}");
+        };
+        check(130 << 8, 130);
+        check(143 << 8, 143);
+        check(2, 130);
+        check(15, 143);
+        check(9, 1);
+        check(3 << 8, 1);
+        assert_eq!(Ending::TimedOut(Duration::ZERO).exit_code(), 1);
+    }
+}

@@ -1,0 +1,156 @@
+//! Command line tools that tell in JSON lines what they do, as agents: one call of such a tool.
+//!
+//! What tells one tool from another is a [`Tool`]: how it is called, how its events are read, and the words in
+//! which it says that a session is gone or that nobody is logged in.
+
+mod options;
+mod outcome;
+mod shorten;
+mod totals;
+mod transcript;
+
+use std::io::{self, Write as _};
+
+use serde_json::Value;
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_storage::Env;
+
+use crate::call;
+use crate::options::Known;
+use crate::program::{self, Launch, Line};
+
+pub(crate) use options::Options;
+pub(crate) use transcript::Transcript;
+#[cfg(test)]
+pub(crate) use transcript::tests;
+
+/// A kind of tool.
+pub(crate) struct Tool {
+    /// The label of its steps, such as `uwf-codex`.
+    pub(crate) label: &'static str,
+    /// Its program, as it is looked for on PATH.
+    pub(crate) program: &'static str,
+    /// What to type when it is not installed.
+    pub(crate) install: &'static str,
+    /// What to do when nobody is logged in.
+    pub(crate) login: &'static str,
+    /// How it says that nobody is logged in, in lower case.
+    pub(crate) logged_out: &'static [&'static str],
+    /// How it says that it does not know a session, in lower case.
+    pub(crate) gone: &'static [&'static str],
+    /// Its own options that may be given to the adapter.
+    pub(crate) options: &'static [Known],
+    /// Returns its arguments for a new session, or for one that goes on. The prompt is on its stdin.
+    pub(crate) args: fn(&Options, Option<&str>) -> Vec<String>,
+    /// Takes note of an event.
+    pub(crate) read: fn(&Value, &mut Transcript),
+    /// What its usage is about.
+    pub(crate) counts: Counts,
+}
+
+/// What the usage that a tool tells is the sum of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Counts {
+    /// One call of the tool.
+    Calls,
+    /// All that the session used up since it began.
+    Sessions,
+}
+
+/// Serves one call of an agent.
+pub(crate) fn serve(tool: &'static Tool, args: &[String], env: &Env) -> anyhow::Result<i32> {
+    let (own, call) = call::split(args)?;
+    let options = Options::parse(tool, own).map_err(anyhow::Error::msg)?;
+    let mut agent = Agent { tool, options };
+    Ok(uwf_agent_kit::serve(&mut agent, &call, env))
+}
+
+struct Agent {
+    tool: &'static Tool,
+    options: Options,
+}
+
+impl Adapter for Agent {
+    fn label(&self) -> String {
+        self.tool.label.to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        if let Some(session) = &task.session {
+            match self.ask(task, Some(session), &task.prompt) {
+                // The prompt holds all that the role must know; only the session's memory is lost.
+                Err(error) if error.session_gone => {
+                    let _ = writeln!(io::stderr(), "{error}; a new session begins");
+                }
+                answered => return answered,
+            }
+        }
+        self.ask(task, None, &task.prompt)
+    }
+
+    fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
+        self.ask(task, Some(session), message)
+    }
+}
+
+impl Agent {
+    fn ask(
+        &self,
+        task: &Task,
+        session: Option<&str>,
+        message: &str,
+    ) -> Result<Reply, AdapterError> {
+        let mut seen = Transcript::new(self.tool.label, task);
+        let launch = Launch {
+            program: &self.options.program,
+            args: &(self.tool.args)(&self.options, session),
+            cwd: &task.cwd,
+            variables: &[],
+            stdin: message,
+            install: self.tool.install,
+            timeout: self.options.timeout,
+        };
+        let ended = program::stream(&launch, &mut |line| take(self.tool, line, &mut seen))?;
+        let took_ms = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
+        seen.usage.duration_ms.get_or_insert(took_ms);
+        if self.tool.counts == Counts::Sessions {
+            totals::since_the_last_call(task, session, &mut seen);
+        }
+        outcome::outcome(self.tool, &self.options.program, session, seen, &ended)
+    }
+}
+
+/// Takes note of a line: an event, or something that is none.
+fn take(tool: &Tool, line: Line<'_>, seen: &mut Transcript) {
+    match line {
+        Line::Whole(text) if text.trim().is_empty() => {}
+        Line::Whole(text) => match serde_json::from_str(text) {
+            Ok(event @ Value::Object(_)) => (tool.read)(&event, seen),
+            Ok(_) | Err(_) => seen.noise(text),
+        },
+        Line::TooLong { bytes } => seen.left_out(bytes),
+    }
+}
+
+/// Returns the text at a pointer of an event.
+pub(crate) fn text<'a>(event: &'a Value, pointer: &str) -> Option<&'a str> {
+    event.pointer(pointer)?.as_str()
+}
+
+/// Returns the count at a pointer of an event.
+pub(crate) fn count(event: &Value, pointer: &str) -> Option<u64> {
+    event.pointer(pointer)?.as_u64()
+}
+
+/// Returns what is text as it is, and everything else as JSON.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        value => value.to_string(),
+    }
+}

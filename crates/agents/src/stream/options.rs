@@ -1,0 +1,47 @@
+//! The options of the agents that are tools: ours, and those that are the tool's own.
+
+use std::time::Duration;
+
+use crate::options::{self, Known};
+
+use super::Tool;
+
+const OURS: [Known; 2] = [Known::Valued("--program"), Known::Valued("--timeout")];
+
+/// How a tool is called.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    /// The program: a path, or a name that is looked for on PATH.
+    pub(crate) program: String,
+    /// How long one call may take.
+    pub(crate) timeout: Option<Duration>,
+    /// The tool's own options, as they were given.
+    pub(crate) passed: Vec<String>,
+    /// What stood after `--`.
+    pub(crate) extra: Vec<String>,
+}
+
+impl Options {
+    /// Reads the arguments before thread and role.
+    pub(crate) fn parse(tool: &Tool, args: &[String]) -> Result<Self, String> {
+        let known: Vec<Known> = OURS.iter().chain(tool.options).copied().collect();
+        let arguments = options::parse(args, &known)?;
+        let mut options = Self {
+            program: tool.program.to_owned(),
+            timeout: None,
+            passed: Vec::new(),
+            extra: arguments.rest.unwrap_or_default().to_vec(),
+        };
+        for (name, value) in arguments.options {
+            match (name, value) {
+                ("--program", Some(value)) => options.program = value,
+                ("--timeout", Some(value)) => options.timeout = Some(options::duration(&value)?),
+                (name, value) => {
+                    options.passed.push(name.to_owned());
+                    options.passed.extend(value);
+                }
+            }
+        }
+        Ok(options)
+    }
+}

@@ -1,0 +1,88 @@
+//! What a call of a tool came to: an answer, or why there is none.
+
+use std::io::{self, Write as _};
+
+use uwf_agent_kit::{AdapterError, Reply};
+
+use crate::program::{Ended, Ending, tail};
+
+use super::{Tool, Transcript};
+
+/// Decides what a call that has ended came to, and says on stderr what is odd about an answer.
+pub(super) fn outcome(
+    tool: &Tool,
+    program: &str,
+    session: Option<&str>,
+    mut seen: Transcript,
+    ended: &Ended,
+) -> Result<Reply, AdapterError> {
+    seen.end_of_pieces(Vec::new());
+    let how = ended.ending.what(program);
+    let answer = match (&seen.error, seen.answer.take(), &how) {
+        // What is finished is not thrown away because of what happens afterwards.
+        (None, Some(answer), None) => Some(answer),
+        (None, Some(answer), Some(how)) => {
+            let _ = writeln!(io::stderr(), "{how}, but had answered before");
+            Some(answer)
+        }
+        (None, None, None) if seen.last_text.is_some() => {
+            let _ = writeln!(
+                io::stderr(),
+                "`{program}` ended without a result; its last message is taken for the answer"
+            );
+            seen.last_text.take()
+        }
+        (None, None, _) | (Some(_), _, _) => None,
+    };
+    match answer {
+        Some(text) => Ok(Reply {
+            text,
+            session_id: seen.session_id.take().or(session.map(ToOwned::to_owned)),
+            model: seen.model.take(),
+            usage: Some(seen.usage.clone()),
+            turns: seen.into_turns(),
+        }),
+        None => Err(failure(tool, program, session, seen, ended)),
+    }
+}
+
+fn failure(
+    tool: &Tool,
+    program: &str,
+    session: Option<&str>,
+    mut seen: Transcript,
+    ended: &Ended,
+) -> AdapterError {
+    let said = [
+        seen.error.as_deref().unwrap_or_default(),
+        &ended.stderr,
+        seen.noise_seen(),
+    ];
+    let said = said.into_iter().map(tail).find(|said| !said.is_empty());
+    let what = ended.ending.what(program).unwrap_or(match seen.error {
+        Some(_) => format!("`{program}` failed"),
+        None => format!("`{program}` ended without an answer"),
+    });
+    let message = match said {
+        Some(said) => format!("{what}: {said}"),
+        None => what,
+    };
+    let told = [&message, &ended.stderr, seen.noise_seen()].map(str::to_lowercase);
+    let tells = |signs: &[&str]| {
+        let mut told = told.iter();
+        told.any(|told| signs.iter().any(|sign| told.contains(sign)))
+    };
+    // A session that has worked is there, whatever is spoken about.
+    let is_gone = session.is_some() && seen.last_text.is_none() && tells(tool.gone);
+    let was_refused = !matches!(ended.ending, Ending::TimedOut(_)) && tells(tool.logged_out);
+    let session_id = seen.session_id.take().or(session.map(ToOwned::to_owned));
+    AdapterError {
+        hint: was_refused.then(|| tool.login.to_owned()),
+        session_gone: is_gone,
+        session_id: session_id.filter(|_| !is_gone),
+        usage: Some(Box::new(seen.usage.clone())),
+        exit_code: ended.ending.exit_code(),
+        turns: seen.into_turns(),
+        ..AdapterError::failed(message)
+    }
+}

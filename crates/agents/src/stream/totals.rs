@@ -1,0 +1,94 @@
+//! Tools that count since a session began: what one call used up is the difference.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+
+use uwf_agent_kit::Task;
+use uwf_protocol::nodes::Usage;
+
+use super::Transcript;
+
+/// What sessions had used up when they were last heard of.
+type Totals = BTreeMap<String, Usage>;
+
+/// Takes away from the usage what earlier calls of the session used up. Where nobody knows that any more, the
+/// tokens of this call are unknown.
+pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut Transcript) {
+    let file = task.run_dir.join("session-usage.json");
+    let mut totals: Totals = fs::read(&file)
+        .ok()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
+    let total = seen.usage.clone();
+    if let Some(session) = session {
+        seen.usage = difference(&total, totals.get(session));
+    }
+    let Some(id) = &seen.session_id else { return };
+    if total.input_tokens.is_none() && total.output_tokens.is_none() {
+        return;
+    }
+    totals.insert(id.clone(), total);
+    let bytes = serde_json::to_vec(&totals).expect("totals are plain data");
+    if let Err(error) = fs::write(&file, bytes) {
+        let _ = writeln!(
+            io::stderr(),
+            "could not write `{}`: {error}; the usage of the next call will be unknown",
+            file.display()
+        );
+    }
+}
+
+/// Returns what was used up between two totals. One that is smaller than the one before is no total: the tool
+/// has begun to count anew.
+fn difference(total: &Usage, before: Option<&Usage>) -> Usage {
+    let Some(before) = before else {
+        return Usage {
+            input_tokens: None,
+            output_tokens: None,
+            cached_tokens: None,
+            ..total.clone()
+        };
+    };
+    let is_smaller =
+        total.input_tokens < before.input_tokens || total.output_tokens < before.output_tokens;
+    if is_smaller {
+        return total.clone();
+    }
+    let minus = |total: Option<u64>, before: Option<u64>| Some(total?.saturating_sub(before?));
+    Usage {
+        input_tokens: minus(total.input_tokens, before.input_tokens),
+        output_tokens: minus(total.output_tokens, before.output_tokens),
+        cached_tokens: minus(total.cached_tokens, before.cached_tokens),
+        ..total.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(input: u64, output: u64) -> Usage {
+        Usage {
+            input_tokens: Some(input),
+            output_tokens: Some(output),
+            duration_ms: Some(7),
+            ..Usage::default()
+        }
+    }
+
+    #[test]
+    fn a_call_used_up_what_the_total_grew_by() {
+        assert_eq!(
+            difference(&usage(300, 60), Some(&usage(100, 20))),
+            usage(200, 40)
+        );
+        assert_eq!(
+            difference(&usage(50, 60), Some(&usage(100, 20))),
+            usage(50, 60)
+        );
+        let unknown = difference(&usage(300, 60), None);
+        assert_eq!((unknown.input_tokens, unknown.output_tokens), (None, None));
+        assert_eq!(unknown.duration_ms, Some(7));
+    }
+}

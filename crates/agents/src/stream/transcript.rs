@@ -1,0 +1,183 @@
+//! What was seen of a tool's work: its turns, within limits, and what it says about itself.
+
+use std::io::{self, Write as _};
+
+use uwf_agent_kit::{Live, Task};
+use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
+use uwf_util::printable::printable;
+use uwf_util::size;
+
+use super::shorten::shorten;
+
+/// How much of one text of a turn is kept, in bytes.
+const TEXT: usize = 64 * 1024;
+/// How much of all turns is kept, in bytes.
+const ALL: usize = 16 << 20;
+/// What a turn takes beside its texts, about, in bytes.
+const TURN: usize = 256;
+/// How much of what is no event is kept, in bytes.
+const NOISE: usize = 2000;
+/// How many characters of a turn are told while the tool works.
+const TOLD: usize = 100;
+
+/// What was seen so far. Readers of events fill it in.
+pub(crate) struct Transcript {
+    label: &'static str,
+    live: Live,
+    turns: Vec<Turn>,
+    room: usize,
+    not_kept: u64,
+    /// A message of the model that comes in pieces.
+    begun: String,
+    noise: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) usage: Usage,
+    /// What the tool says is its answer.
+    pub(crate) answer: Option<String>,
+    /// What the model said last.
+    pub(crate) last_text: Option<String>,
+    /// Why the tool says that it failed.
+    pub(crate) error: Option<String>,
+}
+
+impl Transcript {
+    pub(super) fn new(label: &'static str, task: &Task) -> Self {
+        Self {
+            label,
+            live: Live::of(task),
+            turns: Vec::new(),
+            room: ALL,
+            not_kept: 0,
+            begun: String::new(),
+            noise: String::new(),
+            session_id: None,
+            model: None,
+            usage: Usage::default(),
+            answer: None,
+            last_text: None,
+            error: None,
+        }
+    }
+
+    /// Adds what the model said and called, if it is anything.
+    pub(crate) fn assistant(&mut self, text: &str, calls: Vec<ToolCall>, reasoning: &str) {
+        if !text.trim().is_empty() {
+            self.last_text = Some(text.to_owned());
+        }
+        if text.is_empty() && calls.is_empty() && reasoning.is_empty() {
+            return;
+        }
+        self.add(Turn {
+            index: 0,
+            role: TurnRole::Assistant,
+            content: shorten(text, TEXT),
+            tool_calls: (!calls.is_empty()).then_some(calls),
+            reasoning: (!reasoning.is_empty()).then(|| shorten(reasoning, TEXT)),
+        });
+    }
+
+    /// Adds what a tool of the model answered.
+    pub(crate) fn tool(&mut self, text: &str) {
+        self.add(Turn {
+            index: 0,
+            role: TurnRole::Tool,
+            content: shorten(text, TEXT),
+            tool_calls: None,
+            reasoning: None,
+        });
+    }
+
+    /// Adds a piece of what the model says.
+    pub(crate) fn piece(&mut self, text: &str) {
+        self.live.delta(text);
+        self.begun.push_str(text);
+    }
+
+    /// Ends a message that came in pieces, with the tools that are called after it.
+    pub(crate) fn end_of_pieces(&mut self, calls: Vec<ToolCall>) {
+        let text = std::mem::take(&mut self.begun);
+        self.assistant(&text, calls, "");
+    }
+
+    /// Tells people what happens. It also shows whoever waits for signs of life that there are some.
+    pub(crate) fn tell(&self, what: &str) {
+        let line = what.trim().lines().next().unwrap_or_default();
+        let short: String = line.chars().take(TOLD).collect();
+        let _ = writeln!(io::stderr(), "{}: {}", self.label, printable(&short));
+    }
+
+    /// Takes note of a line that is no event.
+    pub(super) fn noise(&mut self, line: &str) {
+        self.tell(line);
+        let short = &line[..line.floor_char_boundary(NOISE)];
+        self.noise.push_str(short);
+        self.noise.push('\n');
+        let surplus = self.noise.len().saturating_sub(NOISE);
+        let start = self.noise.ceil_char_boundary(surplus);
+        self.noise.drain(..start);
+    }
+
+    /// Takes note of a line that is too long to be read.
+    pub(super) fn left_out(&mut self, bytes: usize) {
+        let size = size::format(bytes as u64);
+        self.tool(&format!("[… a line of {size} left out …]"));
+    }
+
+    /// Returns what was printed that is no event, its end.
+    pub(super) fn noise_seen(&self) -> &str {
+        self.noise.trim()
+    }
+
+    /// Returns the turns, with a mark where there is no room for more.
+    pub(super) fn into_turns(mut self) -> Vec<Turn> {
+        if self.not_kept > 0 {
+            let mark = format!("[… {} more turns left out …]", self.not_kept);
+            self.turns.push(Turn {
+                index: 0,
+                role: TurnRole::Tool,
+                content: mark,
+                tool_calls: None,
+                reasoning: None,
+            });
+        }
+        self.turns
+    }
+
+    fn add(&mut self, mut turn: Turn) {
+        for call in turn.tool_calls.iter_mut().flatten() {
+            call.args = shorten(&call.args, TEXT);
+        }
+        self.tell(&summary(&turn));
+        self.live.turn(&turn);
+        match self.room.checked_sub(weight(&turn)) {
+            Some(room) if self.not_kept == 0 => {
+                self.room = room;
+                self.turns.push(turn);
+            }
+            Some(_) | None => self.not_kept += 1,
+        }
+    }
+}
+
+/// Returns about how many bytes of memory a turn takes.
+fn weight(turn: &Turn) -> usize {
+    let calls = turn.tool_calls.iter().flatten();
+    let args: usize = calls.map(|call| call.args.len() + call.name.len()).sum();
+    TURN + turn.content.len() + args + turn.reasoning.as_ref().map_or(0, String::len)
+}
+
+/// Returns a turn in a few words.
+fn summary(turn: &Turn) -> String {
+    let calls = turn.tool_calls.iter().flatten();
+    let names: Vec<&str> = calls.map(|call| call.name.as_str()).collect();
+    match turn.role {
+        TurnRole::Assistant if !names.is_empty() => format!("calls {}", names.join(", ")),
+        TurnRole::Assistant if turn.content.is_empty() => "thinks".to_owned(),
+        TurnRole::Assistant | TurnRole::User => turn.content.clone(),
+        TurnRole::Tool => format!("a tool answers {}", size::format(turn.content.len() as u64)),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

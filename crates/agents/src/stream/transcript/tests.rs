@@ -1,0 +1,88 @@
+use std::path::Path;
+
+use serde_json::Value;
+use uwf_agent_kit::Task;
+
+use super::*;
+
+/// Returns a task whose files go to a folder.
+fn task(run_dir: &Path) -> Task {
+    Task {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role: "writer".parse().unwrap(),
+        prompt: String::new(),
+        edge_prompt: String::new(),
+        cwd: "/".into(),
+        run_dir: run_dir.to_owned(),
+        visit: 1,
+        step: 1,
+        session: None,
+        schema: Value::Null,
+    }
+}
+
+/// Returns what is seen of events, given as JSON lines.
+pub(crate) fn seen(read: fn(&Value, &mut Transcript), events: &str) -> Transcript {
+    let mut seen = Transcript::new("uwf-x", &task(Path::new("/nowhere")));
+    for line in events.lines().filter(|line| !line.trim().is_empty()) {
+        read(&serde_json::from_str(line).unwrap(), &mut seen);
+    }
+    seen
+}
+
+/// Returns turns in short: who, what, which tools with which arguments, and what was thought.
+pub(crate) fn turns(seen: Transcript) -> Vec<String> {
+    let short = |turn: Turn| {
+        let mut short = format!("{:?}: {}", turn.role, turn.content);
+        for call in turn.tool_calls.iter().flatten() {
+            short += &format!(" <{} {}>", call.name, call.args);
+        }
+        short
+            + &turn
+                .reasoning
+                .map_or(String::new(), |text| format!(" ({text})"))
+    };
+    seen.into_turns().into_iter().map(short).collect()
+}
+
+#[test]
+fn turns_are_kept_until_there_is_no_room_and_all_are_told_live() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut seen = Transcript::new("uwf-x", &task(dir.path()));
+    let long = "x".repeat(TEXT);
+    for _ in 0..300 {
+        seen.tool(&long);
+    }
+    seen.assistant("the end", Vec::new(), "");
+    assert_eq!(seen.last_text.as_deref(), Some("the end"));
+    let turns = turns(seen);
+    assert_eq!(turns.len(), 256);
+    assert_eq!(turns[255], "Tool: [… 46 more turns left out …]");
+    let live = std::fs::read_to_string(dir.path().join("live.jsonl")).unwrap();
+    assert_eq!(live.lines().count(), 301);
+}
+
+#[test]
+fn long_texts_of_a_turn_are_shortened() {
+    let mut seen = seen(|_, _| {}, "");
+    let long = "x".repeat(1 << 20);
+    let call = ToolCall {
+        name: "write".to_owned(),
+        args: long.clone(),
+    };
+    seen.assistant(&long, vec![call], &long);
+    assert_eq!(seen.last_text.as_ref().map(String::len), Some(1 << 20));
+    let [turn] = seen.into_turns().try_into().unwrap();
+    assert!(weight(&turn) < 4 * TEXT);
+    assert!(turn.content.contains("KiB left out"));
+}
+
+#[test]
+fn the_end_of_what_is_no_event_is_kept() {
+    let mut seen = seen(|_, _| {}, "");
+    seen.noise(&"y".repeat(NOISE * 2));
+    assert!(seen.noise_seen().len() <= NOISE);
+    seen.noise("Please log in");
+    assert!(seen.noise_seen().ends_with("Please log in"));
+    assert!(seen.noise_seen().len() <= NOISE);
+}
