@@ -27,6 +27,7 @@ mod kills;
 mod model_server;
 mod races;
 mod readme;
+mod recordings;
 mod release_notes;
 mod resolution;
 mod resumes;

@@ -2,6 +2,7 @@
 //!
 //! An adapter reads its own arguments and puts prompts to its agent; the rest of a call is the kit's.
 
+mod answer;
 mod call;
 mod claude_code;
 mod codex;
@@ -10,6 +11,8 @@ mod gemini;
 mod mock;
 mod options;
 mod program;
+mod record;
+mod recording;
 mod stream;
 
 use std::io::{self, Write as _};
@@ -17,7 +20,14 @@ use std::io::{self, Write as _};
 use uwf_storage::Env;
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
-pub const BUILT_IN: &[&str] = &["mock", "command", "claude-code", "codex", "gemini"];
+pub const BUILT_IN: &[&str] = &[
+    "mock",
+    "command",
+    "claude-code",
+    "codex",
+    "gemini",
+    "record",
+];
 
 /// Serves one call of a built-in agent: `args` are those after its name. Returns the exit code, or `None`
 /// when there is no such adapter.
@@ -30,6 +40,7 @@ pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
         "claude-code" => tool(&claude_code::TOOL, claude_code::USAGE),
         "codex" => tool(&codex::TOOL, codex::USAGE),
         "gemini" => tool(&gemini::TOOL, gemini::USAGE),
+        "record" => (record::serve(args, env), record::USAGE),
         _ => return None,
     };
     Some(result.unwrap_or_else(|error| {

@@ -122,18 +122,6 @@ fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duratio
     }
 }
 
-/// Returns the file of a program: a path as it is, a name from PATH.
-fn find_program(engine: &Engine, command: &str) -> Option<PathBuf> {
-    if command.contains('/') {
-        return Some(engine.env.cwd().join(command));
-    }
-    let mut candidates = engine
-        .env
-        .search_path()
-        .map(|directory| directory.join(command));
-    candidates.find(|file| file.is_file())
-}
-
 /// Looks for the command on PATH; a `uwf-<name>` that is only built in is started from this program.
 fn located(
     engine: &Engine,
@@ -142,7 +130,7 @@ fn located(
     protocol: AgentProtocol,
     limits: Limits,
 ) -> AgentCommand {
-    let found = find_program(engine, command);
+    let found = engine.env.find_program(command);
     let built_in = command
         .strip_prefix("uwf-")
         .is_some_and(|name| found.is_none() && engine.built_in_agents.contains(&name));

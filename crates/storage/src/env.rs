@@ -80,6 +80,12 @@ impl Env {
         (!value.is_empty()).then_some(value)
     }
 
+    /// Returns all variables, by name.
+    pub fn variables(&self) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+        let variables = self.variables.iter();
+        variables.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
+    }
+
     /// Tells whether a variable is there at all, be it empty.
     #[must_use]
     pub fn is_set(&self, name: &str) -> bool {
@@ -103,6 +109,16 @@ impl Env {
     pub fn search_path(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let path = self.var_os("PATH").unwrap_or_default();
         std::env::split_paths(path).filter(|directory| !directory.as_os_str().is_empty())
+    }
+
+    /// Returns the file of a program: a path as it is, a name from `PATH`.
+    #[must_use]
+    pub fn find_program(&self, command: &str) -> Option<PathBuf> {
+        if command.contains('/') {
+            return Some(self.cwd.join(command));
+        }
+        let mut candidates = self.search_path().map(|directory| directory.join(command));
+        candidates.find(|file| file.is_file())
     }
 
     /// Returns the time in milliseconds since 1970.

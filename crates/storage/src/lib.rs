@@ -30,7 +30,7 @@ pub use env::Env;
 pub use error::{BadLine, StorageError};
 pub use history::{History, HistoryRecord, Reason};
 pub use lock::ThreadLock;
-pub use process::{is_alive, process_group, process_identity};
+pub use process::{is_alive, process_group, process_identity, process_parent};
 pub use process_log::{ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::RunDir;

@@ -38,6 +38,12 @@ pub fn process_group(pid: u32) -> Option<u32> {
     Some(stat(pid)?.group)
 }
 
+/// Returns the parent of a process that has not ended; `None` if there is none, or the system does not tell.
+#[must_use]
+pub fn process_parent(pid: u32) -> Option<u32> {
+    stat(pid).filter(|stat| !stat.ended).map(|stat| stat.parent)
+}
+
 fn belongs_to_another_user(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM))
@@ -47,6 +53,7 @@ fn belongs_to_another_user(pid: u32) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     ended: bool,
+    parent: u32,
     group: u32,
     started: u64,
 }
@@ -63,8 +70,8 @@ fn read_proc(path: &str) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// Reads fields 3 (state), 5 (process group) and 22 (start). Field 2 is the program's name in parentheses, and may have
-/// blanks and parentheses itself.
+/// Reads fields 3 (state), 4 (parent), 5 (process group) and 22 (start). Field 2 is the program's name in parentheses,
+/// and may have blanks and parentheses itself.
 fn parse_stat(content: &[u8]) -> Option<Stat> {
     let name_end = content.iter().rposition(|byte| *byte == b')')?;
     let mut fields = str::from_utf8(&content[name_end + 1..])
@@ -73,7 +80,8 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
     let state = fields.next()?;
     Some(Stat {
         ended: matches!(state, "Z" | "X" | "x"),
-        group: fields.nth(1)?.parse().ok()?,
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
         started: fields.nth(16)?.parse().ok()?,
     })
 }
@@ -99,6 +107,7 @@ mod tests {
         let stat = b"7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20\n";
         let expected = Stat {
             ended: false,
+            parent: 1,
             group: 2,
             started: 4242,
         };

@@ -1,7 +1,9 @@
 //! The mock agent: answers from a script, for tests, demonstrations and dry runs of a workflow.
 //!
-//! `uwf-mock <script.yaml> <thread> <role>`. A relative path is relative to the thread's working directory.
+//! `uwf-mock [--strict] <script.yaml> <thread> <role>`. A relative path is relative to the thread's working
+//! directory. A recording of a real run is a script, too; then nothing but its answers is played.
 
+mod replay;
 mod script;
 
 use std::io::{self, Write as _};
@@ -10,20 +12,28 @@ use std::thread;
 use std::time::Duration;
 
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
-use uwf_storage::Env;
+use uwf_protocol::agent::env::HEAD;
+use uwf_protocol::ids::CasRef;
+use uwf_storage::{Env, RunDir};
 
 use crate::call;
 use script::{Entry, Script};
 
-pub(crate) const USAGE: &str = "uwf-mock <script.yaml> <thread> <role>";
+pub(crate) const USAGE: &str = "uwf-mock [--strict] <script.yaml> <thread> <role>";
 
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let (own, call) = call::split(args)?;
-    let [path] = own else {
-        anyhow::bail!("the path of one script is expected");
+    let (path, strict) = match own {
+        [path] => (path, false),
+        [option, path] if option == "--strict" => (path, true),
+        _ => anyhow::bail!("the path of one script is expected"),
     };
     let mut mock = Mock::load(&env.cwd().join(path));
+    if let Ok(script) = &mut mock.script {
+        script.strict |= strict;
+    }
+    mock.head = env.var(HEAD).and_then(|head| head.parse().ok());
     Ok(uwf_agent_kit::serve(&mut mock, &call, env))
 }
 
@@ -32,6 +42,8 @@ struct Mock {
     script: Result<Script, String>,
     /// How many answers were given in this process.
     answers: usize,
+    /// The head that the step follows, if we were told.
+    head: Option<CasRef>,
 }
 
 impl Mock {
@@ -40,14 +52,67 @@ impl Mock {
             .map_err(|error| error.to_string())
             .and_then(|text| Script::parse(&text))
             .map_err(|problem| format!("script `{}`: {problem}", path.display()));
-        Self { script, answers: 0 }
+        Self {
+            script,
+            answers: 0,
+            head: None,
+        }
+    }
+
+    fn script(&self) -> Result<&Script, AdapterError> {
+        self.script.as_ref().map_err(AdapterError::not_started)
     }
 
     fn entry(&self, task: &Task) -> Result<&Entry, AdapterError> {
-        let script = self.script.as_ref().map_err(AdapterError::not_started)?;
-        script.entry(task).map_err(AdapterError::failed)
+        self.script()?.entry(task).map_err(AdapterError::failed)
+    }
+
+    /// How many attempts at this very step have failed.
+    fn failures(&self, task: &Task) -> usize {
+        let attempts = RunDir::at(task.run_dir.clone()).attempts();
+        let here = attempts
+            .iter()
+            .filter(|attempt| Some(attempt.head) == self.head && attempt.role == task.role);
+        here.count()
+    }
+
+    /// Plays what was recorded.
+    fn replay(&self, script: &Script, task: &Task) -> Result<Reply, AdapterError> {
+        let found = replay::pick(&script.recording, task, self.failures(task))
+            .map_err(|problem| AdapterError::failed(problem).hint(RECORD_AGAIN))?;
+        if let Some(changed) = found.changed {
+            let note = format!("the instruction has changed: {changed}");
+            if script.strict {
+                return Err(AdapterError::failed(note).hint(RECORD_AGAIN));
+            }
+            let (role, visit) = (&task.role, task.visit);
+            let _ = writeln!(
+                io::stderr(),
+                "note: {note}; visit {visit} of `{role}` is played all the same"
+            );
+        }
+        let recorded = found.recorded;
+        match &recorded.answer {
+            Some(answer) => Ok(Reply {
+                text: answer.clone(),
+                usage: recorded.usage.clone(),
+                ..Reply::default()
+            }),
+            None => {
+                let code = recorded.exit.unwrap_or(1);
+                Err(AdapterError {
+                    exit_code: code.into(),
+                    ..AdapterError::failed(format!(
+                        "this attempt was recorded with exit code {code}"
+                    ))
+                })
+            }
+        }
     }
 }
+
+/// What to do when a recording does not fit any more.
+const RECORD_AGAIN: &str = "record the workflow again with `uwf agent record`";
 
 impl Adapter for Mock {
     fn label(&self) -> String {
@@ -59,6 +124,10 @@ impl Adapter for Mock {
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        let script = self.script()?;
+        if !script.recording.is_empty() {
+            return self.replay(script, task);
+        }
         let entry = self.entry(task)?;
         let reply = play(entry, task, entry.answer())?;
         self.answers += 1;

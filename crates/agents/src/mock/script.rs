@@ -10,13 +10,18 @@
 //!       continued: { $status: done }      # when a later process goes on with the session
 //!     - { exit: 3, stderr: out of money, sleepMs: 10 }
 //! ```
+//!
+//! A recording is a script, too: see [`crate::recording`].
 
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use uwf_agent_kit::Task;
 
-/// A script. It has either roles or steps.
+use crate::answer;
+use crate::recording::Recorded;
+
+/// A script. It has either roles, steps, or a recording.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Script {
@@ -24,6 +29,12 @@ pub(super) struct Script {
     roles: IndexMap<String, Vec<Entry>>,
     #[serde(default)]
     steps: Vec<Entry>,
+    /// What agents answered in real runs.
+    #[serde(default)]
+    pub(super) recording: Vec<Recorded>,
+    /// Whether an instruction that is not the recorded one is a failure.
+    #[serde(default)]
+    pub(super) strict: bool,
 }
 
 /// What happens on one visit.
@@ -70,8 +81,21 @@ impl Script {
     }
 
     fn check(&self) -> Result<(), String> {
-        if self.roles.is_empty() == self.steps.is_empty() {
-            return Err("it must have either `roles` or `steps`".to_owned());
+        let parts = [
+            self.roles.is_empty(),
+            self.steps.is_empty(),
+            self.recording.is_empty(),
+        ];
+        if parts.iter().filter(|is_empty| !**is_empty).count() != 1 {
+            return Err("it must have either `roles`, `steps` or a `recording`".to_owned());
+        }
+        if self.strict && self.recording.is_empty() {
+            return Err("`strict` belongs to a `recording`".to_owned());
+        }
+        for (at, recorded) in self.recording.iter().enumerate() {
+            if let Some(problem) = recorded.problem() {
+                return Err(format!("`recording[{at}]` {problem}"));
+            }
         }
         for (role, entries) in &self.roles {
             if entries.is_empty() {
@@ -170,31 +194,38 @@ impl Output {
     fn render(&self, body: &str) -> String {
         match self {
             Self::Text(text) => text.clone(),
-            Self::Data(data) => {
-                let yaml = serde_saphyr::to_string(data).expect("JSON can be written as YAML");
-                format!("---\n{}\n---\n\n{body}", yaml.trim_end())
-            }
+            Self::Data(data) => answer::render(data, body),
         }
+    }
+}
+
+/// A task that asks for nothing.
+#[cfg(test)]
+pub(super) fn test_task() -> Task {
+    Task {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role: "a".parse().unwrap(),
+        prompt: String::new(),
+        edge_prompt: String::new(),
+        cwd: "/".into(),
+        run_dir: "/".into(),
+        visit: 1,
+        step: 1,
+        session: None,
+        schema: Value::Null,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use uwf_protocol::ids::{RoleName, ThreadId};
 
     fn task(role: &str, visit: u64, step: u64) -> Task {
         Task {
-            thread: "01J7K9Z0000000000000000004".parse::<ThreadId>().unwrap(),
-            role: role.parse::<RoleName>().unwrap(),
-            prompt: String::new(),
-            edge_prompt: String::new(),
-            cwd: "/".into(),
-            run_dir: "/".into(),
+            role: role.parse().unwrap(),
             visit,
             step,
-            session: None,
-            schema: Value::Null,
+            ..test_task()
         }
     }
 
@@ -279,6 +310,11 @@ mod tests {
         );
         refused("steps: [{ output: x }]", "`role`");
         refused("steps: []", "either");
+        refused("steps: [{ role: a, output: x }]\nstrict: true", "strict");
+        refused(
+            "recording: [{ role: a, visit: 1, instruction: x }]",
+            "recording[0]",
+        );
         refused("steps: [{ role: a, output: x, body: y }]", "body");
     }
 }

@@ -1,0 +1,173 @@
+//! The agent that records another one: it runs it as it is, and puts on file what it was asked and answered.
+//!
+//! `uwf-record --to <file> -- <agent> <args…> <thread> <role>`. The agent gets our arguments, environment and
+//! streams, and its exit code is ours. That recording fails is told, and never fails the step.
+
+use std::io::{self, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::time::Instant;
+
+use uwf_agent_kit::context::{self, Context};
+use uwf_cas_fs::Store;
+use uwf_protocol::agent::{AgentCall, parse_answer};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::{Detail, StepNode};
+use uwf_storage::{Env, Root, RunDir};
+
+use crate::options::{self, Known};
+use crate::recording::{self, Recorded};
+use crate::{BUILT_IN, call};
+
+pub(crate) const USAGE: &str = "uwf-record --to <file> -- <agent> <args…> <thread> <role>";
+
+/// The code for a program that cannot be started, as shells have it.
+const NOT_STARTED: i32 = 127;
+
+/// Serves one call.
+pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
+    let (own, call) = call::split(args)?;
+    let arguments = options::parse(own, &[Known::Valued("--to")]).map_err(anyhow::Error::msg)?;
+    let Some([command, inner @ ..]) = arguments.rest else {
+        anyhow::bail!("an agent is expected after `--`");
+    };
+    let Some((_, Some(file))) = arguments.options.last() else {
+        anyhow::bail!("`--to <file>` is expected before `--`");
+    };
+    let file = env.cwd().join(file);
+    // What the agent is asked is read before it runs: the thread may have gone on when it is done.
+    let asked = Asked::read(&call, env);
+    let began = Instant::now();
+    let status = agent(command, env)
+        .args(inner)
+        .args(&args[own.len()..])
+        .env_clear()
+        .envs(env.variables())
+        .current_dir(env.cwd())
+        .status();
+    let status = match status {
+        Ok(status) => status,
+        Err(error) => {
+            let _ = writeln!(
+                io::stderr(),
+                "error: `{command}` could not be started: {error}\n\
+                 hint: install it, or mend the agent's `args`: it stands after `--`"
+            );
+            return Ok(NOT_STARTED);
+        }
+    };
+    let duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let code = exit_code(status);
+    let recorded = asked.and_then(|asked| match code {
+        0 => asked.answered(),
+        code => Ok(asked.failed(command, code, duration_ms)),
+    });
+    if let Err(problem) = recorded.and_then(|recorded| recording::append(&file, &recorded)) {
+        let file = file.display();
+        let _ = writeln!(
+            io::stderr(),
+            "warning: this step was not recorded in `{file}`: {problem}"
+        );
+    }
+    Ok(code)
+}
+
+/// Returns how to start an agent: from PATH, else from this program if it is built in.
+fn agent(command: &str, env: &Env) -> Command {
+    let found = env.find_program(command);
+    let built_in = command
+        .strip_prefix("uwf-")
+        .is_some_and(|name| BUILT_IN.contains(&name));
+    match (found, env.program()) {
+        (None, Some(program)) if built_in => {
+            let mut agent = Command::new(program);
+            agent.arg0(command);
+            agent
+        }
+        (found, _) => Command::new(found.unwrap_or_else(|| PathBuf::from(command))),
+    }
+}
+
+fn exit_code(status: ExitStatus) -> i32 {
+    let signal = status.signal().map(|signal| 128 + signal);
+    status.code().or(signal).unwrap_or(1)
+}
+
+/// What an agent is asked, and where its answer will be.
+struct Asked {
+    call: AgentCall,
+    context: Context,
+    instruction: String,
+    store: Store,
+    run: RunDir,
+}
+
+impl Asked {
+    fn read(call: &AgentCall, env: &Env) -> Result<Self, String> {
+        let read = || {
+            let root = Root::resolve(None, env)?;
+            let run = root.run(call.thread);
+            let store = Store::open(root.cas_dir(env));
+            Ok::<_, uwf_agent_kit::KitError>(Self {
+                context: context::read(call, env, &root, &store, &run)?,
+                instruction: context::instruction(call, env, &store)?,
+                call: call.clone(),
+                store,
+                run,
+            })
+        };
+        read().map_err(|error| error.to_string())
+    }
+
+    fn failed(self, agent: &str, code: i32, duration_ms: u64) -> Recorded {
+        let name = Path::new(agent).file_name().unwrap_or_default();
+        Recorded {
+            role: self.call.role,
+            visit: self.context.visit,
+            instruction: self.instruction,
+            agent: Some(name.to_string_lossy().into_owned()),
+            prompt: None,
+            duration_ms: Some(duration_ms),
+            usage: None,
+            exit: Some(u8::try_from(code).unwrap_or(1)),
+            answer: None,
+        }
+    }
+
+    fn answered(self) -> Result<Recorded, String> {
+        let step: StepNode = self.node(self.step()?)?;
+        if step.prev != self.context.prev || step.role != self.call.role {
+            return Err("the agent left another step than it was asked for".to_owned());
+        }
+        let detail: Detail = self.node(step.detail)?;
+        let answer: String = self.node(detail.raw)?;
+        Ok(Recorded {
+            role: self.call.role,
+            visit: self.context.visit,
+            duration_ms: step.duration_ms(),
+            instruction: step.edge_prompt.unwrap_or(self.instruction),
+            agent: Some(step.agent),
+            prompt: step.assembled_prompt,
+            usage: detail.usage,
+            exit: None,
+            answer: Some(answer),
+        })
+    }
+
+    /// Returns the step that the agent finished: its record says so, or the last line of what it printed.
+    fn step(&self) -> Result<CasRef, String> {
+        let pending = self.run.read_pending().ok().flatten();
+        if let Some(pending) = pending.filter(|pending| pending.head == self.context.head) {
+            return Ok(pending.step);
+        }
+        let printed = std::fs::read(self.run.stdout_file()).unwrap_or_default();
+        parse_answer(&String::from_utf8_lossy(&printed)).map_err(|error| error.to_string())
+    }
+
+    fn node<T: serde::de::DeserializeOwned>(&self, hash: CasRef) -> Result<T, String> {
+        let node = self.store.get(hash).map_err(|error| error.to_string())?;
+        serde_json::from_value(node.payload)
+            .map_err(|error| format!("node `{hash}` is not what it should be: {error}"))
+    }
+}
