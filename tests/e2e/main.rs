@@ -19,6 +19,7 @@ mod damage;
 mod demo;
 mod docs;
 mod documents;
+mod extraction;
 mod formats;
 mod full_disk;
 mod golden;

@@ -5,6 +5,7 @@ use uwf_protocol::run::Phase;
 
 use crate::adapter::{Adapter, AdapterError, Reply, Task};
 use crate::extract::{Extracted, Rejected, RoleSchema};
+use crate::extractor::{Reading, Unread};
 use crate::prompt;
 
 /// How often an agent is asked to correct its answer.
@@ -52,14 +53,24 @@ pub enum Unfinished {
     /// The agent failed.
     #[error(transparent)]
     Agent(AdapterError),
-    /// The answer did not fit, and the agent cannot or shall not be asked again.
-    #[error("the answer was not accepted after {attempts} {}: {last}", if *attempts == 1 { "attempt" } else { "attempts" })]
+    /// The answer did not fit, the agent cannot or shall not be asked again, and no model could read it.
+    #[error("{}{}", rejection(*attempts, last), unread.as_ref().map_or(String::new(), |unread| format!("; {unread}")))]
     Rejected {
         /// How many answers were looked at.
         attempts: usize,
         /// What is wrong with the last one.
         last: Rejected,
+        /// Why the model that is configured for it could not read it; `None` if none is.
+        unread: Option<Box<Unread>>,
     },
+}
+
+fn rejection(attempts: usize, last: &Rejected) -> String {
+    let attempts = match attempts {
+        1 => "1 attempt".to_owned(),
+        attempts => format!("{attempts} attempts"),
+    };
+    format!("the answer was not accepted after {attempts}: {last}")
 }
 
 impl Unfinished {
@@ -71,10 +82,20 @@ impl Unfinished {
             Self::Rejected { .. } => Phase::Extract,
         }
     }
+
+    /// Returns what the agent is told about it when its session goes on: nothing of what is not its own doing.
+    #[must_use]
+    pub fn feedback(&self) -> String {
+        match self {
+            Self::Agent(error) => error.to_string(),
+            Self::Rejected { attempts, last, .. } => rejection(*attempts, last),
+        }
+    }
 }
 
 impl Conversation {
-    /// Plays a role: opens, and asks for corrections as long as the answer does not fit.
+    /// Plays a role: opens, and asks for corrections as long as the answer does not fit. When they end, the
+    /// answer is given to who reads what does not fit.
     ///
     /// # Errors
     /// When the agent fails, or its last answer does not fit; the conversation holds what was said.
@@ -84,6 +105,7 @@ impl Conversation {
         task: &Task,
         schema: &RoleSchema,
         opening: &Opening,
+        read: &mut dyn FnMut(&str) -> Reading,
     ) -> Result<(Extracted, Extraction), Unfinished> {
         self.open(adapter, task, schema, opening)?;
         loop {
@@ -93,15 +115,41 @@ impl Conversation {
             };
             let may_ask = adapter.can_resume() && self.exchanges.len() <= CORRECTIONS;
             let Some(session) = self.session_id.clone().filter(|_| may_ask) else {
-                return Err(Unfinished::Rejected {
-                    attempts: self.exchanges.len(),
-                    last: rejected,
-                });
+                return self.read(rejected, read);
             };
             let message = prompt::correction(&rejected.to_string(), schema.schema());
             let reply = adapter.resume(task, &session, &message);
             self.take(Some(message), reply)?;
         }
+    }
+
+    /// Gives the last answer to a reader, and counts what that used up.
+    fn read(
+        &mut self,
+        rejected: Rejected,
+        read: &mut dyn FnMut(&str) -> Reading,
+    ) -> Result<(Extracted, Extraction), Unfinished> {
+        let unread = match read(self.answer()) {
+            Reading::NotTried => None,
+            Reading::Done(reading) => {
+                self.usage = sum(self.usage.take(), Some(reading.usage));
+                let extraction = Extraction {
+                    method: ExtractionMethod::Llm,
+                    attempts: self.attempts().saturating_add(reading.rounds),
+                    model: Some(reading.model),
+                };
+                return Ok((reading.extracted, extraction));
+            }
+            Reading::Failed(unread) => {
+                self.usage = sum(self.usage.take(), unread.usage.clone());
+                Some(unread)
+            }
+        };
+        Err(Unfinished::Rejected {
+            attempts: self.exchanges.len(),
+            last: rejected,
+            unread,
+        })
     }
 
     fn open(
@@ -172,10 +220,10 @@ impl Conversation {
             let message = exchange
                 .message
                 .iter()
-                .map(|text| spoken(TurnRole::User, text));
+                .map(|text| Turn::spoken(TurnRole::User, text));
             turns.extend(message);
             if exchange.turns.is_empty() && !told_all {
-                turns.push(spoken(TurnRole::Assistant, &exchange.text));
+                turns.push(Turn::spoken(TurnRole::Assistant, &exchange.text));
             }
             turns.extend(exchange.turns.iter().cloned());
         }
@@ -194,19 +242,13 @@ impl Conversation {
             } else {
                 ExtractionMethod::Correction
             },
-            attempts: u32::try_from(self.exchanges.len()).unwrap_or(u32::MAX),
+            attempts: self.attempts(),
             model: None,
         }
     }
-}
 
-fn spoken(role: TurnRole, text: &str) -> Turn {
-    Turn {
-        index: 0,
-        role,
-        content: text.to_owned(),
-        tool_calls: None,
-        reasoning: None,
+    fn attempts(&self) -> u32 {
+        u32::try_from(self.exchanges.len()).unwrap_or(u32::MAX)
     }
 }
 

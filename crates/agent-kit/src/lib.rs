@@ -10,6 +10,7 @@ pub mod cas_tool;
 pub mod context;
 pub mod conversation;
 pub mod extract;
+pub mod extractor;
 pub mod live;
 pub mod llm;
 pub mod persist;

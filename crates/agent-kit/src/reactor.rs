@@ -10,6 +10,9 @@ use crate::llm::{
     Answer, ChatReply, ChatRequest, Client, LlmError, Message, ToolRequest, ToolSpec,
 };
 
+/// How much of an answer that is no result goes into an error, in characters.
+const BEGINNING: usize = 200;
+
 /// What a model may call.
 pub trait Toolbox {
     /// Returns the tools.
@@ -125,6 +128,14 @@ impl ReactorError {
     }
 }
 
+/// An answer that is no result.
+struct Refusal {
+    /// What is wrong with it, for people.
+    problem: String,
+    /// What the model is told.
+    told: String,
+}
+
 /// What happened so far.
 #[derive(Default)]
 struct Record {
@@ -177,10 +188,10 @@ impl Reactor<'_> {
             let problem = if reply.tool_calls.is_empty() {
                 match self.plain(&reply.text, !tools.is_empty()) {
                     Ok(value) => return Ok(value),
-                    Err(problem) => {
-                        messages.push(Message::User(problem.clone()));
-                        self.observe(record, spoken(TurnRole::User, &problem));
-                        Some(problem)
+                    Err(refusal) => {
+                        self.observe(record, Turn::spoken(TurnRole::User, &refusal.told));
+                        messages.push(Message::User(refusal.told));
+                        Some(refusal.problem)
                     }
                 }
             } else {
@@ -238,25 +249,38 @@ impl Reactor<'_> {
         Ok(reply)
     }
 
-    /// Looks for a result in an answer without calls, else returns what to tell the model.
-    fn plain(&self, text: &str, has_tools: bool) -> Result<Value, String> {
+    /// Looks for a result in an answer without calls.
+    fn plain(&self, text: &str, has_tools: bool) -> Result<Value, Refusal> {
         let Some(value) = json_in(text) else {
-            return Err(match has_tools {
-                true => format!(
-                    "That was neither a tool call nor a result. Go on, or hand in the result by calling `{}`.",
-                    self.finish.name
-                ),
-                false => {
-                    "That was not a JSON object. Answer with a single JSON object that fits the schema, and nothing else."
-                        .to_owned()
-                }
-            });
+            return Err(self.prose(text, has_tools));
         };
-        (self.finish.accept)(&value)
-            .map(|()| value)
-            .map_err(|problem| {
-                format!("That result was not accepted: {problem}. Correct it and hand it in again.")
-            })
+        match (self.finish.accept)(&value) {
+            Ok(()) => Ok(value),
+            Err(problem) => Err(Refusal {
+                told: format!(
+                    "That result was not accepted: {problem}. Correct it and hand it in again."
+                ),
+                problem,
+            }),
+        }
+    }
+
+    fn prose(&self, text: &str, has_tools: bool) -> Refusal {
+        let told = match has_tools {
+            true => format!(
+                "That was neither a tool call nor a result. Go on, or hand in the result by calling `{}`.",
+                self.finish.name
+            ),
+            false => {
+                "That was not a JSON object. Answer with a single JSON object that fits the schema, and nothing else."
+                    .to_owned()
+            }
+        };
+        let problem = match text.trim() {
+            "" => "it said nothing".to_owned(),
+            text => format!("it said \"{}\"", beginning(text)),
+        };
+        Refusal { problem, told }
     }
 
     /// Calls the tools in their order. An accepted result ends it at once; the last refused one is returned as
@@ -281,7 +305,7 @@ impl Reactor<'_> {
             } else {
                 self.tools.call(call)
             };
-            self.observe(record, spoken(TurnRole::Tool, &text));
+            self.observe(record, Turn::spoken(TurnRole::Tool, &text));
             messages.push(Message::Tool {
                 call_id: call.id.clone(),
                 text,
@@ -313,17 +337,16 @@ fn assistant(reply: &ChatReply) -> Turn {
     Turn {
         tool_calls: (!calls.is_empty()).then_some(calls),
         reasoning: reply.reasoning.clone(),
-        ..spoken(TurnRole::Assistant, &reply.text)
+        ..Turn::spoken(TurnRole::Assistant, &reply.text)
     }
 }
 
-fn spoken(role: TurnRole, text: &str) -> Turn {
-    Turn {
-        index: 0,
-        role,
-        content: text.to_owned(),
-        tool_calls: None,
-        reasoning: None,
+/// Returns enough of a text to recognise it by, on one line.
+fn beginning(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(BEGINNING) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }
 

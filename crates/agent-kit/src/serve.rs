@@ -1,6 +1,6 @@
 //! One call of an agent from its arguments to its exit code.
 
-use std::error::Error;
+use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write as _};
 
@@ -17,6 +17,7 @@ use crate::KitError;
 use crate::adapter::{Adapter, Task};
 use crate::context::{self, Context};
 use crate::conversation::{Conversation, Opening, Unfinished};
+use crate::extractor::Extractor;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt::{self, Inputs};
 
@@ -82,14 +83,7 @@ pub fn perform(
     if let Err(Failure::Kit(error)) = &result
         && run.path().is_dir()
     {
-        leave_word(
-            &run,
-            Phase::Agent,
-            error,
-            &Conversation::default(),
-            None,
-            Vec::new(),
-        );
+        leave_word(&run, error);
     }
     result
 }
@@ -136,7 +130,16 @@ fn play(
     };
     let started_at_ms = env.now_ms();
     let mut conversation = Conversation::default();
-    let result = conversation.hold(adapter, &task, &context.schema, &opening);
+    let extractor = Extractor {
+        env,
+        root,
+        store,
+        schema: &context.schema,
+        policy: context.role.extract,
+    };
+    let result = conversation.hold(adapter, &task, &context.schema, &opening, &mut |answer| {
+        extractor.read(answer)
+    });
     if let Some(session) = &conversation.session_id
         && task.session.as_ref() != Some(session)
     {
@@ -225,7 +228,7 @@ fn opening(run: &RunDir, call: &AgentCall, context: &Context, agent: &str) -> Op
         (Some(last), Some(session)) if (1..ATTEMPTS_PER_SESSION).contains(&failures) => {
             Opening::Continue {
                 session,
-                error: last.error.clone(),
+                error: last.feedback.as_ref().unwrap_or(&last.error).clone(),
             }
         }
         _ => Opening::Prompt,
@@ -252,26 +255,46 @@ fn keep_failure(
         .iter()
         .filter_map(|turn| persist::put_turn(store, turn, now_ms).ok())
         .collect();
-    leave_word(run, source.phase(), source, conversation, raw, turns);
-    raw
-}
-
-fn leave_word(
-    run: &RunDir,
-    phase: Phase,
-    error: &dyn Error,
-    conversation: &Conversation,
-    raw: Option<CasRef>,
-    turns: Vec<CasRef>,
-) {
+    let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
     let _ = run.write_failure(&KitFailure {
-        phase,
-        error: error.to_string(),
+        phase: source.phase(),
+        error: source.to_string(),
+        hint: hint_of(source, raw),
+        feedback,
         session_id: conversation.session_id.clone(),
         usage: conversation.usage.clone(),
         raw,
         turns,
     });
+    raw
+}
+
+/// Leaves word of what went wrong before the agent was asked anything.
+fn leave_word(run: &RunDir, error: &KitError) {
+    let _ = run.write_failure(&KitFailure {
+        phase: Phase::Agent,
+        error: error.to_string(),
+        hint: error.hint(),
+        feedback: None,
+        session_id: None,
+        usage: None,
+        raw: None,
+        turns: Vec::new(),
+    });
+}
+
+/// Returns what the user could do about a conversation that failed: what the agent or the model that should
+/// read its answer advises, else to look at the answer.
+fn hint_of(source: &Unfinished, raw: Option<CasRef>) -> Option<String> {
+    let advice = match source {
+        Unfinished::Agent(error) => return error.hint.clone(),
+        Unfinished::Rejected { unread, .. } => unread.as_ref().and_then(|it| it.hint.clone()),
+    };
+    let look = raw.map(|raw| format!("`uwf cas get {raw}` shows the answer"));
+    match (advice, look) {
+        (Some(advice), Some(look)) => Some(format!("{advice}; {look}")),
+        (advice, look) => advice.or(look),
+    }
 }
 
 impl Failure {
@@ -291,12 +314,7 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Kit(error) => error.hint(),
-            Self::Unfinished { source, raw, .. } => match source.as_ref() {
-                Unfinished::Agent(error) => error.hint.clone(),
-                Unfinished::Rejected { .. } => {
-                    Some(format!("`uwf cas get {}` shows the answer", (*raw)?))
-                }
-            },
+            Self::Unfinished { source, raw, .. } => hint_of(source, *raw),
         }
     }
 }

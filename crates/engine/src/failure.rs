@@ -93,6 +93,7 @@ pub(crate) fn record(
 ) -> EngineError {
     let told = run.read_failure();
     let stderr_tail = process::tail(&run.stderr_file(), STDERR_TAIL);
+    let hint = told.as_ref().and_then(|told| told.hint.clone());
     let (phase, error) = match &told {
         Some(told) => (told.phase, told.error.clone()),
         None => (problem.phase(), problem.text()),
@@ -103,6 +104,7 @@ pub(crate) fn record(
         agent: attempted.agent,
         phase,
         error: error.clone(),
+        feedback: told.as_ref().and_then(|told| told.feedback.clone()),
         stderr_tail: stderr_tail.clone(),
         session_id: told.as_ref().and_then(|told| told.session_id.clone()),
         usage: told.as_ref().and_then(|told| told.usage.clone()),
@@ -127,6 +129,6 @@ pub(crate) fn record(
         problem: error,
         stderr_tail,
         stderr_file: run.stderr_file().display().to_string(),
-        hint: problem.hint(),
+        hint: hint.or_else(|| problem.hint()),
     }))
 }

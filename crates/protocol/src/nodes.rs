@@ -122,10 +122,28 @@ impl Usage {
 pub struct Extraction {
     /// Which way worked.
     pub method: ExtractionMethod,
-    /// How many answers were looked at, the accepted one included.
+    /// How many answers were looked at, the accepted one included: the agent's, and those of a model that
+    /// extracted.
     pub attempts: u32,
     /// The model that extracted, when a model did.
     pub model: Option<String>,
+}
+
+impl Extraction {
+    /// Returns what is worth a note for people: who read the data if it was a model, and how many answers it
+    /// took if more than one. `None` if the first answer fitted.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let method = match self.method {
+            ExtractionMethod::Frontmatter => return None,
+            ExtractionMethod::Correction => "correction".to_owned(),
+            ExtractionMethod::Llm => {
+                let model = self.model.as_deref().unwrap_or("unknown model");
+                format!("llm {model}")
+            }
+        };
+        Some(format!("{method}, attempt {}", self.attempts))
+    }
 }
 
 /// The ways to get data out of an answer.
@@ -154,6 +172,21 @@ pub struct Turn {
     pub tool_calls: Option<Vec<ToolCall>>,
     /// The model's reasoning, if it is shown.
     pub reasoning: Option<String>,
+}
+
+impl Turn {
+    /// Returns a turn in which something was said and nothing else happened. Its index is set by who collects
+    /// the turns.
+    #[must_use]
+    pub fn spoken(role: TurnRole, content: &str) -> Self {
+        Self {
+            index: 0,
+            role,
+            content: content.to_owned(),
+            tool_calls: None,
+            reasoning: None,
+        }
+    }
 }
 
 /// Who speaks in a turn.

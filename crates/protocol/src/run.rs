@@ -72,6 +72,9 @@ pub struct Attempt {
     pub phase: Phase,
     /// What went wrong.
     pub error: String,
+    /// What the agent is told about it when its session goes on; the error if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
     /// The end of what the agent wrote to stderr.
     pub stderr_tail: String,
     /// The agent's own session, which the next attempt continues.
@@ -98,6 +101,12 @@ pub struct KitFailure {
     pub phase: Phase,
     /// What went wrong.
     pub error: String,
+    /// What the user could do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// What the agent is told about it when its session goes on; the error if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feedback: Option<String>,
     /// The agent's own session.
     pub session_id: Option<String>,
     /// What the attempt used up, if known.

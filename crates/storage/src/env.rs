@@ -67,6 +67,15 @@ impl Env {
         }
     }
 
+    /// Returns the same with variables for those that are not set, as from `.env`.
+    #[must_use]
+    pub fn with_defaults(mut self, variables: Vec<(String, String)>) -> Self {
+        for (name, value) in variables {
+            self.variables.entry(name.into()).or_insert(value.into());
+        }
+        self
+    }
+
     /// Returns the value of a variable; one that is empty, or not Unicode, counts as unset.
     #[must_use]
     pub fn var(&self, name: &str) -> Option<&str> {
@@ -184,6 +193,14 @@ mod tests {
         assert!(env.is_set("A"));
         assert_eq!(env.var("B"), Some("b"));
         assert!(!env.is_set("C"));
+    }
+
+    #[test]
+    fn what_is_set_wins_over_a_default() {
+        let default = |name: &str| (name.to_owned(), "default".to_owned());
+        let env = Env::from_parts(&[("A", "a")], "/", 0, 0);
+        let env = env.with_defaults(vec![default("A"), default("B")]);
+        assert_eq!((env.var("A"), env.var("B")), (Some("a"), Some("default")));
     }
 
     #[test]

@@ -29,6 +29,7 @@ fn attempt(number: i64) -> Attempt {
         agent: "uwf-mock".into(),
         phase: Phase::Agent,
         error: "it\nfailed".into(),
+        feedback: None,
         stderr_tail: String::new(),
         session_id: None,
         usage: None,
@@ -79,6 +80,8 @@ fn records_are_read_back_until_they_are_cleared() {
     let failure = KitFailure {
         phase: Phase::Extract,
         error: "no".into(),
+        hint: None,
+        feedback: None,
         session_id: Some("s".into()),
         usage: None,
         raw: Some(STEP),

@@ -40,8 +40,8 @@ fn reply(text: &str, session: &str, tokens: u64) -> Result<Reply, AdapterError> 
         text: text.to_owned(),
         session_id: Some(session.to_owned()),
         turns: vec![
-            spoken(TurnRole::Tool, "ls"),
-            spoken(TurnRole::Assistant, text),
+            Turn::spoken(TurnRole::Tool, "ls"),
+            Turn::spoken(TurnRole::Assistant, text),
         ],
         usage: Some(Usage {
             output_tokens: Some(tokens),
@@ -54,6 +54,18 @@ fn reply(text: &str, session: &str, tokens: u64) -> Result<Reply, AdapterError> 
 fn hold(
     replies: Vec<Result<Reply, AdapterError>>,
     opening: &Opening,
+) -> (
+    Conversation,
+    Scripted,
+    Result<(Extracted, Extraction), Unfinished>,
+) {
+    hold_with(replies, opening, &mut |_| Reading::NotTried)
+}
+
+fn hold_with(
+    replies: Vec<Result<Reply, AdapterError>>,
+    opening: &Opening,
+    read: &mut dyn FnMut(&str) -> Reading,
 ) -> (
     Conversation,
     Scripted,
@@ -78,7 +90,7 @@ fn hold(
         asked: Vec::new(),
     };
     let mut conversation = Conversation::default();
-    let result = conversation.hold(&mut adapter, &task, &schema, opening);
+    let result = conversation.hold(&mut adapter, &task, &schema, opening, read);
     (conversation, adapter, result)
 }
 
@@ -172,10 +184,81 @@ fn a_session_that_is_gone_is_replaced_by_a_new_one_with_the_whole_task() {
 #[test]
 fn what_was_observed_of_an_answer_that_never_came_is_kept() {
     let failed = AdapterError {
-        turns: vec![spoken(TurnRole::Assistant, "I begin")],
+        turns: vec![Turn::spoken(TurnRole::Assistant, "I begin")],
         ..AdapterError::failed("killed")
     };
     let (conversation, _, result) = hold(vec![Err(failed)], &Opening::Prompt);
     assert_eq!(result.unwrap_err().phase(), Phase::Agent);
     assert_eq!(conversation.turns()[0].content, "I begin");
+}
+
+fn used(tokens: u64) -> Usage {
+    Usage {
+        output_tokens: Some(tokens),
+        ..Usage::default()
+    }
+}
+
+#[test]
+fn when_corrections_end_the_last_answer_is_read_by_a_model_and_its_usage_counts() {
+    let replies = vec![reply("1", "s", 1), reply("2", "s", 1), reply("3", "s", 1)];
+    let mut given = Vec::new();
+    let (conversation, adapter, result) = hold_with(replies, &Opening::Prompt, &mut |answer| {
+        given.push(answer.to_owned());
+        Reading::Done(Box::new(crate::extractor::Read {
+            extracted: Extracted {
+                type_hash: schemas::OBJECT,
+                output: json!({ "a": "3" }),
+                body: "3".to_owned(),
+            },
+            model: "small".to_owned(),
+            rounds: 2,
+            usage: used(10),
+        }))
+    });
+    let (extracted, extraction) = result.unwrap();
+    assert_eq!(given, ["3"]);
+    assert_eq!(adapter.asked.len(), 3);
+    assert_eq!(extracted.output, json!({ "a": "3" }));
+    let expected = Extraction {
+        method: ExtractionMethod::Llm,
+        attempts: 5,
+        model: Some("small".to_owned()),
+    };
+    assert_eq!(extraction, expected);
+    assert_eq!(conversation.usage, Some(used(13)));
+}
+
+#[test]
+fn an_answer_that_no_model_can_read_is_rejected_and_the_agent_is_told_its_own_part() {
+    let (conversation, _, result) = hold_with(
+        vec![
+            reply("prose", "s", 1),
+            reply("prose", "s", 1),
+            reply("prose", "s", 1),
+        ],
+        &Opening::Prompt,
+        &mut |_| {
+            Reading::Failed(Box::new(Unread {
+                code: "unauthorized",
+                problem: "the key is wrong".to_owned(),
+                hint: Some("another key".to_owned()),
+                usage: Some(used(4)),
+            }))
+        },
+    );
+    let unfinished = result.unwrap_err();
+    assert_eq!(unfinished.phase(), Phase::Extract);
+    assert!(
+        unfinished
+            .to_string()
+            .contains("; no model could read it (unauthorized): the key is wrong")
+    );
+    assert!(!unfinished.feedback().contains("key"));
+    assert!(
+        unfinished
+            .feedback()
+            .starts_with("the answer was not accepted after 3 attempts")
+    );
+    assert_eq!(conversation.usage, Some(used(7)));
 }

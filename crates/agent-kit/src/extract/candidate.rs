@@ -6,7 +6,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::yaml::Yaml;
-use crate::shape::{each_part, fields, items};
+use crate::shape::{Field, each_part, fields, items};
 
 /// The data of an answer, and the names of the fields that no part of the schema knows.
 pub(super) struct Candidate {
@@ -18,7 +18,7 @@ pub(super) struct Candidate {
 /// what others may be, takes all.
 pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
     let known = fields(schema);
-    let takes_all = known.is_empty() || says_what_others_may_be(schema);
+    let takes_all = takes_all(&known, schema);
     let mut output = Map::new();
     let mut unknown = Vec::new();
     for (name, node) in block {
@@ -36,6 +36,20 @@ pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
         output: Value::Object(output),
         unknown,
     }
+}
+
+/// Drops the fields that the schema does not know, unless it takes all.
+pub(super) fn drop_unknown(output: &mut Value, schema: &Value) {
+    let known = fields(schema);
+    if let Value::Object(map) = output
+        && !takes_all(&known, schema)
+    {
+        map.retain(|name, _| known.iter().any(|field| field.name == name));
+    }
+}
+
+fn takes_all(known: &[Field<'_>], schema: &Value) -> bool {
+    known.is_empty() || says_what_others_may_be(schema)
 }
 
 fn says_what_others_may_be(schema: &Value) -> bool {

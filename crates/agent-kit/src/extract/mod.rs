@@ -1,9 +1,11 @@
 //! Getting the data of a role out of an agent's answer: front matter, real YAML, the role's schema.
 //!
-//! Pure: what comes out depends on the answer and the schema alone. Who is asked again, and how often,
-//! is decided in [`crate::serve()`].
+//! Pure: what comes out depends on the answer and the schema alone. Who is asked again, and how often, is
+//! decided in [`crate::conversation`]; what a model reads out of an answer is in [`crate::extractor`], and
+//! checked here.
 
 mod candidate;
+pub(crate) mod grounding;
 mod yaml;
 
 use serde_json::{Value, json};
@@ -69,6 +71,27 @@ impl RoleSchema {
     #[must_use]
     pub fn schema(&self) -> &Value {
         &self.schema
+    }
+
+    /// Takes data that a model read out of an answer: what the schema does not know is dropped, the rest must fit
+    /// and, where it names things or routes, stand in the answer.
+    ///
+    /// # Errors
+    /// What is wrong with it, one line each, for the model.
+    pub fn take(&self, mut output: Value, answer: &str) -> Result<Extracted, Vec<String>> {
+        candidate::drop_unknown(&mut output, &self.schema);
+        if let Err(violations) = self.validator.validate(&output) {
+            return Err(describe(&violations, &[]));
+        }
+        match grounding::ungrounded(&output, &self.schema, answer) {
+            problems if !problems.is_empty() => Err(problems),
+            _ => Ok(Extracted {
+                type_hash: self.hash,
+                output,
+                body: front_matter::split(answer)
+                    .map_or_else(|_| answer.to_owned(), |parts| parts.body.to_owned()),
+            }),
+        }
     }
 
     /// Gets the data out of an answer.

@@ -138,6 +138,7 @@ impl World {
             agent: agent.to_owned(),
             phase: failure.phase,
             error: failure.error.clone(),
+            feedback: failure.feedback.clone(),
             stderr_tail: String::new(),
             session_id: failure.session_id.clone(),
             usage: failure.usage.clone(),

@@ -7,7 +7,7 @@ use uwf_engine::{
     StepsView, ThreadItem, ThreadStatus, ThreadView,
 };
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::nodes::ExtractionMethod;
+use uwf_protocol::nodes::Extraction;
 use uwf_protocol::workflow::reserved;
 use uwf_util::time;
 
@@ -268,12 +268,9 @@ fn start_row(start: &StartEntry) -> Vec<String> {
 
 fn step_row(step: &StepEntry) -> Vec<String> {
     let took = step.duration_ms.map(time::format_duration);
-    let extracted = step.extraction.as_ref().map(|extraction| extraction.method);
-    let agent = match extracted {
-        Some(ExtractionMethod::Llm) => format!("{} (data by llm)", step.agent),
-        Some(ExtractionMethod::Frontmatter | ExtractionMethod::Correction) | None => {
-            step.agent.clone()
-        }
+    let agent = match step.extraction.as_ref().and_then(Extraction::note) {
+        Some(note) => format!("{} ({note})", step.agent),
+        None => step.agent.clone(),
     };
     vec![
         step.hash.to_string(),

@@ -31,6 +31,8 @@ pub struct AttemptView {
     pub ended_at_ms: i64,
     /// The head that the step would have followed.
     pub head: CasRef,
+    /// The text node with the last answer, if there was one.
+    pub raw: Option<CasRef>,
 }
 
 impl From<Attempt> for AttemptView {
@@ -45,6 +47,7 @@ impl From<Attempt> for AttemptView {
             usage: attempt.usage,
             ended_at_ms: attempt.ended_at_ms,
             head: attempt.head,
+            raw: attempt.raw,
         }
     }
 }
@@ -168,6 +171,7 @@ mod tests {
             usage: None,
             ended_at_ms: 1,
             head: "0123456789ABC".parse().unwrap(),
+            raw: None,
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::nodes::{Extraction, ExtractionMethod};
+use uwf_protocol::nodes::Extraction;
 use uwf_util::time;
 
 use crate::view::activity::AttemptView;
@@ -123,12 +123,8 @@ impl Heading<'_> {
             line += &format!(" | **Duration:** {}", time::format_duration(duration));
         }
         // Data that a model read out of an answer is not quite what the agent said.
-        if let Some(extraction) = self
-            .extraction
-            .filter(|e| e.method == ExtractionMethod::Llm)
-        {
-            let model = extraction.model.as_deref().unwrap_or("unknown model");
-            line += &format!(" | **Extraction:** llm ({})", one_line(model));
+        if let Some(note) = self.extraction.and_then(Extraction::note) {
+            line += &format!(" | **Extraction:** {}", one_line(&note));
         }
         format!("## Step {number}: {role} `{step}`\n{line}")
     }
@@ -174,6 +170,8 @@ pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use uwf_protocol::run::Phase;
+
+    use uwf_protocol::nodes::ExtractionMethod;
 
     use super::*;
     use crate::view::document::{newest_that_fit, tagged};
@@ -299,7 +297,7 @@ mod tests {
             duration_ms: None,
             extraction: Some(&extraction),
         };
-        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm (small)";
+        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm small, attempt 3";
         assert_eq!(heading.render().lines().last(), Some(line));
     }
 
@@ -315,6 +313,7 @@ mod tests {
             usage: None,
             ended_at_ms: 0,
             head: hash(2),
+            raw: None,
         };
         let failures = failures_section(&[attempt.clone(), attempt]);
         let text = document(

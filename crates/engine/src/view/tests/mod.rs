@@ -139,6 +139,7 @@ impl World {
             agent: "uwf-mock".to_owned(),
             phase: Phase::Agent,
             error: error.to_owned(),
+            feedback: None,
             stderr_tail: "boom".to_owned(),
             session_id: Some("s1".to_owned()),
             usage: None,

@@ -1,0 +1,303 @@
+//! Whether what a model read out of an answer stands in it. Pure.
+//!
+//! A schema cannot tell a hash, a place or a verdict that was read from one that was made up. These must occur
+//! in the answer, word by word; other fields are the model's reading.
+
+use regex::Regex;
+use serde_json::Value;
+use uwf_protocol::answer::STATUS_FIELD;
+
+use crate::shape::{each_part, fields, items};
+
+/// Parts of the names of formats whose values name a thing: URIs and IRIs of all kinds, references, paths.
+const NAMING: [&str; 7] = ["ref", "uri", "iri", "url", "path", "file", "directory"];
+
+/// The field that routes where there is no `$status`.
+const PLAIN_STATUS: &str = "status";
+
+/// Returns what does not stand in the answer, one line each, in words for the model; empty if all is well.
+pub(crate) fn ungrounded(output: &Value, schema: &Value, answer: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    check(output, &[schema], "", answer, &mut found);
+    found.extend(check_status(output, schema, answer));
+    found
+}
+
+/// Returns the status of an output and the field that holds it.
+pub(crate) fn status(output: &Value) -> Option<(&'static str, &str)> {
+    let of = |field: &'static str| Some((field, output.get(field)?.as_str()?));
+    of(STATUS_FIELD).or_else(|| of(PLAIN_STATUS))
+}
+
+/// Checks a value by all that is said about it: one form of an answer that names a thing is enough.
+fn check(value: &Value, schemas: &[&Value], place: &str, answer: &str, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => {
+            if names_a_thing(schemas) && !occurs(text, answer) {
+                found.push(format!(
+                    "`{}` must be copied from the answer letter by letter, and `{text}` does not occur in it",
+                    place.trim_start_matches('.')
+                ));
+            }
+        }
+        Value::Array(list) => {
+            let items = items(schemas);
+            for (at, value) in list.iter().enumerate() {
+                check(value, &items, &format!("{place}[{at}]"), answer, found);
+            }
+        }
+        Value::Object(map) => {
+            for (name, value) in map {
+                let nested = property_schemas(schemas, name);
+                check(value, &nested, &format!("{place}.{name}"), answer, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Returns all that is said about a field, and about fields that are not named.
+fn property_schemas<'a>(schemas: &[&'a Value], name: &str) -> Vec<&'a Value> {
+    let named = schemas.iter().flat_map(|schema| fields(schema));
+    let mut found: Vec<&Value> = named
+        .filter(|field| field.name == name)
+        .flat_map(|field| field.schemas)
+        .collect();
+    for schema in schemas {
+        each_part(schema, &mut |part| {
+            found.extend(part.get("additionalProperties"));
+            let patterns = part.get("patternProperties").and_then(Value::as_object);
+            found.extend(patterns.into_iter().flatten().map(|(_, schema)| schema));
+        });
+    }
+    found
+}
+
+fn names_a_thing(schemas: &[&Value]) -> bool {
+    let mut names = false;
+    for schema in schemas {
+        each_part(schema, &mut |part| {
+            let format = part.get("format").and_then(Value::as_str);
+            names |= format.is_some_and(|format| NAMING.iter().any(|part| format.contains(part)));
+        });
+    }
+    names
+}
+
+/// Checks the field that routes. Its word must be the one that the answer states, or, if it states none, the
+/// only one of the schema's that occurs. The only word that a schema allows is no choice, and not checked.
+fn check_status(output: &Value, schema: &Value, answer: &str) -> Option<String> {
+    let (field, chosen) = status(output)?;
+    let words = match words_of(schema, field) {
+        words if words.is_empty() => vec![chosen],
+        words if words.len() == 1 => return None,
+        words => words,
+    };
+    let stated = stated(answer);
+    if stated.is_empty() {
+        let occurring = words.iter().filter(|word| occurs_as_word(word, answer));
+        let occurring: Vec<_> = occurring.collect();
+        return match occurring.as_slice() {
+            [only] if **only == chosen => None,
+            [] => Some(format!(
+                "`{field}` must be stated in the answer, and none of its values occurs there"
+            )),
+            [_] => Some(format!(
+                "`{field}` must be stated in the answer, and `{chosen}` does not occur there"
+            )),
+            _ => Some(format!(
+                "`{field}` must be stated in the answer, and several of its values occur there"
+            )),
+        };
+    }
+    let agrees = stated.iter().all(|word| word.eq_ignore_ascii_case(chosen));
+    (!agrees).then(|| {
+        format!(
+            "`{field}` is stated as `{}` in the answer",
+            stated.join("`, `")
+        )
+    })
+}
+
+/// Returns the words that a schema allows for a field, in all its variants.
+pub(crate) fn words_of<'a>(schema: &'a Value, field: &str) -> Vec<&'a str> {
+    let mut words = Vec::new();
+    let known = fields(schema).into_iter().filter(|it| it.name == field);
+    for schema in known.flat_map(|field| field.schemas) {
+        each_part(schema, &mut |part| {
+            let list = part.get("enum").and_then(Value::as_array);
+            let values = list.into_iter().flatten().chain(part.get("const"));
+            for word in values.filter_map(Value::as_str) {
+                if !words.contains(&word) {
+                    words.push(word);
+                }
+            }
+        });
+    }
+    words
+}
+
+/// Returns the words that stand in lines such as `$status: done`, `"status": "done"` or `**Status:** done`.
+fn stated(answer: &str) -> Vec<&str> {
+    let line = r#"(?m)^[\s"'`*_\-#>{,$|.]*(?i-u:status)["'`*_ ]*[:=]["'`*_ ]*([\w\-]+)"#;
+    let line = Regex::new(line).expect("the pattern is well-formed");
+    let words = line.captures_iter(answer).filter_map(|found| found.get(1));
+    words.map(|word| word.as_str()).collect()
+}
+
+/// Tells whether a text occurs and is not a piece of a longer one.
+fn occurs(text: &str, answer: &str) -> bool {
+    let inside = |c: char| c.is_alphanumeric() || c == '_';
+    occurs_between(text, answer, inside)
+}
+
+fn occurs_as_word(word: &str, answer: &str) -> bool {
+    occurs_between(&word.to_lowercase(), &answer.to_lowercase(), is_of_a_word)
+}
+
+fn is_of_a_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '-'
+}
+
+fn occurs_between(text: &str, answer: &str, continues: fn(char) -> bool) -> bool {
+    let stands_alone = |(at, _): (usize, &str)| {
+        let before = answer[..at].chars().next_back();
+        let after = answer[at + text.len()..].chars().next();
+        !before.is_some_and(continues) && !after.is_some_and(continues)
+    };
+    !text.trim().is_empty() && answer.match_indices(text).any(stands_alone)
+}
+
+#[cfg(test)]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "literals read better without `&`"
+)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    const URL: &str = "https://example.com/pull/1";
+
+    fn check_grounded(schema: Value, output: Value, answer: &str) {
+        let found = ungrounded(&output, &schema, answer);
+        assert_eq!(found, Vec::<String>::new(), "{output} in `{answer}`");
+    }
+
+    fn check_ungrounded(schema: Value, output: Value, answer: &str, part: &str) {
+        let found = ungrounded(&output, &schema, answer).join("\n");
+        assert!(found.contains(part), "{output} in `{answer}`: `{found}`");
+    }
+
+    fn link() -> Value {
+        json!({ "properties": { "pr": { "type": "string", "format": "uri" } } })
+    }
+
+    #[test]
+    fn what_names_a_thing_must_occur_as_a_whole() {
+        let output = || json!({ "pr": URL });
+        check_grounded(link(), output(), "See https://example.com/pull/1.");
+        check_grounded(link(), output(), "(https://example.com/pull/1)");
+        check_ungrounded(
+            link(),
+            output(),
+            "See pull request 1.",
+            "`pr` must be copied",
+        );
+        check_ungrounded(link(), output(), "https://example.com/pull/12", URL);
+        check_ungrounded(link(), json!({ "pr": "" }), "anything", "`pr`");
+    }
+
+    #[test]
+    fn every_format_that_names_a_thing_counts_and_others_do_not() {
+        for format in [
+            "ocas_ref",
+            "uri",
+            "uri-reference",
+            "iri",
+            "url",
+            "path",
+            "file-path",
+            "directory",
+        ] {
+            let schema = json!({ "properties": { "a": { "format": format } } });
+            check_ungrounded(schema, json!({ "a": "x" }), "no", "`a`");
+        }
+        let schema = json!({ "properties": { "a": { "format": "date" }, "b": {} } });
+        check_grounded(schema, json!({ "a": "2026-01-01", "b": "free" }), "no");
+    }
+
+    #[test]
+    fn it_is_found_in_lists_variants_and_nested_fields() {
+        let schema = json!({
+            "oneOf": [
+                { "properties": { "refs": { "type": "array", "items": { "anyOf": [{ "format": "ocas_ref" }, { "type": "null" }] } } } },
+                { "properties": { "at": { "properties": { "file": { "format": "path" } } } } },
+            ],
+            "additionalProperties": { "format": "uri" },
+        });
+        check_ungrounded(
+            schema.clone(),
+            json!({ "refs": ["7VQ43ZSJTEWA7", null, "CTS5P6RD8HMCS"] }),
+            "7VQ43ZSJTEWA7",
+            "`refs[2]`",
+        );
+        check_ungrounded(
+            schema.clone(),
+            json!({ "at": { "file": "src/b.rs" } }),
+            "src/a.rs",
+            "`at.file`",
+        );
+        check_ungrounded(schema, json!({ "more": URL }), "", "`more`");
+    }
+
+    fn verdict() -> Value {
+        json!({ "oneOf": [
+            { "properties": { "$status": { "const": "approved" } } },
+            { "properties": { "$status": { "enum": ["rejected", "needs-work"] } } },
+        ] })
+    }
+
+    #[test]
+    fn a_status_must_be_the_only_one_that_the_answer_speaks_of() {
+        let approved = || json!({ "$status": "approved" });
+        check_grounded(verdict(), approved(), "Approved, well done.");
+        check_ungrounded(verdict(), approved(), "It is fine.", "none of its values");
+        check_ungrounded(verdict(), approved(), "Disapproved.", "none");
+        let both = "I would have rejected it last week; now it is approved.";
+        check_ungrounded(verdict(), approved(), both, "several");
+        check_ungrounded(
+            verdict(),
+            json!({ "$status": "rejected" }),
+            "It is not approved.",
+            "`rejected` does not occur",
+        );
+    }
+
+    #[test]
+    fn a_status_that_is_stated_settles_it() {
+        let check = |line: &str| {
+            let answer = format!("It was rejected before.\n{line}\nBye.");
+            check_grounded(verdict(), json!({ "$status": "approved" }), &answer);
+            let other = json!({ "$status": "rejected" });
+            check_ungrounded(verdict(), other, &answer, "stated as `");
+        };
+        check("$status: approved");
+        check("  \"$status\": \"approved\",");
+        check("- **Status:** Approved");
+        check("status = 'approved'");
+        let twice = "status: approved\nstatus: rejected";
+        check_ungrounded(verdict(), json!({ "$status": "approved" }), twice, "stated");
+    }
+
+    #[test]
+    fn a_plain_status_routes_too_and_a_single_one_is_no_choice() {
+        let plain = json!({ "properties": { "status": { "enum": ["done", "failed"] } } });
+        check_ungrounded(plain, json!({ "status": "done" }), "ok", "`status`");
+        let open = || json!({ "properties": { "$status": { "type": "string" } } });
+        check_grounded(open(), json!({ "$status": "done" }), "It is done.");
+        check_ungrounded(open(), json!({ "$status": "done" }), "ok", "`$status`");
+        let single = json!({ "properties": { "$status": { "const": "done" } } });
+        check_grounded(single, json!({ "$status": "done" }), "ok");
+    }
+}
