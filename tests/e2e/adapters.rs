@@ -206,7 +206,8 @@ fn wrong_options_are_told_with_the_right_ones() {
     let world = world(GOOD);
     let thread = start(&world, "x");
     for (options, words) in [
-        (&["cat"][..], "a `--` is expected before the program"),
+        (&["cat"][..], "arguments stand after a `--`"),
+        (&[], "a `--` is expected before the program"),
         (&["--"], "a program is expected after `--`"),
         (
             &["--timout", "3s", "--", "cat"],
