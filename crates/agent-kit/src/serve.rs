@@ -122,12 +122,16 @@ fn play(
     run.create().map_err(KitError::from)?;
     run.clear_live().map_err(KitError::from)?;
     let agent = adapter.label();
-    let task = task(call, env, store, run, &context, &agent)?;
-    let opening = if adapter.can_resume() {
-        opening(run, call, &context, &agent)
+    let failures = if adapter.can_resume() {
+        failures_in_session(run, call, &context, &agent)
     } else {
-        Opening::Prompt
+        Vec::new()
     };
+    let opening = opening(&failures);
+    let mut task = task(call, env, store, run, &context, &agent)?;
+    if failures.len() >= ATTEMPTS_PER_SESSION {
+        task.session = None;
+    }
     let started_at_ms = env.now_ms();
     let mut conversation = Conversation::default();
     let extractor = Extractor {
@@ -215,22 +219,30 @@ fn task(
     })
 }
 
-/// Goes on with the session of the last attempt at this very step, if that was this agent's.
-fn opening(run: &RunDir, call: &AgentCall, context: &Context, agent: &str) -> Opening {
+/// Returns the last attempts at this very step, as far as they failed in the session that is remembered.
+fn failures_in_session(
+    run: &RunDir,
+    call: &AgentCall,
+    context: &Context,
+    agent: &str,
+) -> Vec<Attempt> {
     let remembered = run.session(&call.role, agent);
-    let attempts = run.attempts();
-    let is_same = |attempt: &&Attempt| {
+    let mut attempts = run.attempts();
+    let is_other = |attempt: &Attempt| {
         let here = attempt.head == context.head && attempt.role == call.role;
-        here && attempt.session_id.is_some() && attempt.session_id == remembered
+        !here || attempt.session_id.is_none() || attempt.session_id != remembered
     };
-    let failures = attempts.iter().rev().take_while(is_same).count();
-    match (attempts.last(), remembered) {
-        (Some(last), Some(session)) if (1..ATTEMPTS_PER_SESSION).contains(&failures) => {
-            Opening::Continue {
-                session,
-                error: last.feedback.as_ref().unwrap_or(&last.error).clone(),
-            }
-        }
+    let others = attempts.iter().rposition(is_other).map_or(0, |at| at + 1);
+    attempts.split_off(others)
+}
+
+/// Goes on with the session in which the last attempt failed, unless that has been tried too often.
+fn opening(failures: &[Attempt]) -> Opening {
+    match failures {
+        [.., last] if failures.len() < ATTEMPTS_PER_SESSION => Opening::Continue {
+            session: last.session_id.clone().unwrap_or_default(),
+            error: last.feedback.as_ref().unwrap_or(&last.error).clone(),
+        },
         _ => Opening::Prompt,
     }
 }
