@@ -12,6 +12,7 @@ mod answers;
 mod bad_input;
 mod bad_workflow;
 mod cas;
+mod cli_agents;
 mod compat;
 mod config_and_log;
 mod crashes;

@@ -7,6 +7,7 @@ mod call;
 mod claude_code;
 mod codex;
 mod command;
+mod cursor;
 mod gemini;
 mod mock;
 mod options;
@@ -25,6 +26,7 @@ pub const BUILT_IN: &[&str] = &[
     "command",
     "claude-code",
     "codex",
+    "cursor",
     "gemini",
     "record",
 ];
@@ -33,12 +35,13 @@ pub const BUILT_IN: &[&str] = &[
 /// when there is no such adapter.
 #[must_use]
 pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
-    let tool = |tool, usage| (stream::serve(tool, args, env), usage);
+    let tool = |tool, usage| (stream::start(tool, args, env), usage);
     let (result, usage) = match name {
         "mock" => (mock::serve(args, env), mock::USAGE),
         "command" => (command::serve(args, env), command::USAGE),
         "claude-code" => tool(&claude_code::TOOL, claude_code::USAGE),
         "codex" => tool(&codex::TOOL, codex::USAGE),
+        "cursor" => (cursor::serve(args, env), cursor::USAGE),
         "gemini" => tool(&gemini::TOOL, gemini::USAGE),
         "record" => (record::serve(args, env), record::USAGE),
         _ => return None,

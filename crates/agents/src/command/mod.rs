@@ -11,7 +11,6 @@ use std::io::{self, Write as _};
 
 use regex::Regex;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
-use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_storage::Env;
 
 use crate::call;
@@ -94,10 +93,11 @@ impl Command {
             },
         );
         let takes_argument = template::asks_for(templates, "prompt");
-        if takes_argument && args.iter().any(|arg| arg.len() >= MAX_ARGUMENT) {
-            let message = "the prompt is too long for an argument";
-            return Err(AdapterError::not_started(message)
-                .hint("use `{promptFile}`, or let the program read stdin"));
+        if takes_argument {
+            let hint = "use `{promptFile}`, or let the program read stdin";
+            for arg in &args {
+                program::argument(arg).map_err(|error| error.hint(hint))?;
+            }
         }
         let stdin = if takes_file || takes_argument {
             ""

@@ -17,6 +17,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use uwf_agent_kit::AdapterError;
+use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_util::size;
 
 pub(crate) use drive::Ended;
@@ -134,6 +135,18 @@ fn spawn(launch: &Launch<'_>) -> Result<Child, AdapterError> {
             _ => failed,
         }
     })
+}
+
+/// Returns a prompt that fits into an argument.
+///
+/// # Errors
+/// When it does not.
+pub(crate) fn argument(prompt: &str) -> Result<&str, AdapterError> {
+    if prompt.len() < MAX_ARGUMENT {
+        return Ok(prompt);
+    }
+    let message = "the prompt is too long for an argument";
+    Err(AdapterError::not_started(message))
 }
 
 /// Returns the text; what is not UTF-8 shows as replacement characters.

@@ -13,6 +13,7 @@ use std::io::{self, Write as _};
 
 use serde_json::Value;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_protocol::agent::AgentCall;
 use uwf_storage::Env;
 
 use crate::call;
@@ -57,12 +58,16 @@ pub(crate) enum Counts {
     Sessions,
 }
 
-/// Serves one call of an agent.
-pub(crate) fn serve(tool: &'static Tool, args: &[String], env: &Env) -> anyhow::Result<i32> {
+/// Reads the arguments of a call and serves it.
+pub(crate) fn start(tool: &'static Tool, args: &[String], env: &Env) -> anyhow::Result<i32> {
     let (own, call) = call::split(args)?;
     let options = Options::parse(tool, own).map_err(anyhow::Error::msg)?;
-    let mut agent = Agent { tool, options };
-    Ok(uwf_agent_kit::serve(&mut agent, &call, env))
+    Ok(serve(tool, options, &call, env))
+}
+
+/// Serves one call.
+pub(crate) fn serve(tool: &'static Tool, options: Options, call: &AgentCall, env: &Env) -> i32 {
+    uwf_agent_kit::serve(&mut Agent { tool, options }, call, env)
 }
 
 struct Agent {

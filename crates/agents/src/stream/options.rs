@@ -44,4 +44,10 @@ impl Options {
         }
         Ok(options)
     }
+
+    /// Takes out an option with a value that is not the tool's, but decides how it is called.
+    pub(crate) fn take(&mut self, name: &str) -> Option<String> {
+        let at = self.passed.iter().position(|arg| arg == name)?;
+        self.passed.drain(at..at + 2).nth(1)
+    }
 }

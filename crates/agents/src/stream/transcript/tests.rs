@@ -1,3 +1,5 @@
+//! What is kept of a tool's work, and helpers that show what the readers of events make of them.
+
 use std::path::Path;
 
 use serde_json::Value;

@@ -1,0 +1,84 @@
+//! The form that takes its prompt as an argument and prints an answer.
+
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_protocol::agent::AgentCall;
+use uwf_storage::Env;
+
+use crate::program::{self, Launch};
+use crate::stream::Options;
+
+use super::{AGENT, INSTALL, LOGGED_OUT, LOGIN};
+
+/// How long an answer may be, in bytes.
+const MAX_OUTPUT: u64 = 256 << 20;
+
+pub(super) fn serve(mut options: Options, call: &AgentCall, env: &Env) -> i32 {
+    if options.program == AGENT.program {
+        options.program = "cursor".to_owned();
+    }
+    uwf_agent_kit::serve(&mut Print { options }, call, env)
+}
+
+struct Print {
+    options: Options,
+}
+
+impl Adapter for Print {
+    fn label(&self) -> String {
+        AGENT.label.to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        false
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        let args = self.args(task)?;
+        let launch = Launch {
+            program: &self.options.program,
+            args: &args,
+            cwd: &task.cwd,
+            variables: &[],
+            stdin: "",
+            install: INSTALL,
+            timeout: self.options.timeout,
+        };
+        let output = program::run(&launch, &task.run_dir.join("answer"), MAX_OUTPUT)?;
+        let Some(problem) = output.problem else {
+            return Ok(Reply {
+                text: output.stdout,
+                ..Reply::default()
+            });
+        };
+        let told = format!("{}{}", output.stderr, output.stdout).to_lowercase();
+        let is_logged_out = LOGGED_OUT.iter().any(|sign| told.contains(sign));
+        let failed = AdapterError::failed(problem);
+        Err(if is_logged_out {
+            failed.hint(LOGIN)
+        } else {
+            failed
+        })
+    }
+
+    fn resume(&mut self, _: &Task, _: &str, _: &str) -> Result<Reply, AdapterError> {
+        Err(AdapterError::failed(
+            "this form of `cursor` has no sessions",
+        ))
+    }
+}
+
+impl Print {
+    fn args(&self, task: &Task) -> Result<Vec<String>, AdapterError> {
+        let prompt = program::argument(&task.prompt)
+            .map_err(|error| error.hint("`--form agent` gives it on standard input"))?;
+        let cwd = task.cwd.to_string_lossy();
+        let fixed = ["--workspace", &cwd, "--output-format", "text", "--trust"];
+        let force = (!self.options.passed.iter().any(|arg| arg == "--force")).then_some("--force");
+        let own = ["-p", prompt].into_iter().chain(fixed).chain(force);
+        Ok(own
+            .map(ToOwned::to_owned)
+            .chain(self.options.passed.iter().cloned())
+            .chain(self.options.extra.iter().cloned())
+            .collect())
+    }
+}

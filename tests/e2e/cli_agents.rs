@@ -1,0 +1,183 @@
+//! Command line tools as agents, through the real binary: what people are told when a tool is missing or nobody
+//! is logged in, what they can watch, and what a tool may print. The tools are scripts that print what those print.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::world::{ONE_STEP, Run, World, wait_until};
+
+const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s1","model":"some-model"}"#;
+const LOOK: &str = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look."}]},"session_id":"s1"}"#;
+const RESULT: &str = r#"{"type":"result","subtype":"success","is_error":false,"result":"---\nnote: n\n---\n","session_id":"s1","usage":{"input_tokens":5,"output_tokens":2}}"#;
+
+/// A world with an agent whose tool is a script in the folder `bin`.
+fn world(agent: &str, tool: &str, script: &str) -> (World, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.write("init", INIT);
+    world.write("look", LOOK);
+    world.write("result", RESULT);
+    world.script(&format!("bin/{tool}"), &format!("cat > asked\n{script}"));
+    world.agent(agent, &[]);
+    let thread = world.start("one");
+    (world, thread)
+}
+
+/// Returns the command that does a step, with the tool on PATH.
+fn step(world: &World, thread: &str) -> Command {
+    let mut command = world.command(&["thread", "step", thread]);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let bin = world.project().join("bin");
+    command.env("PATH", format!("{}:{path}", bin.display()));
+    command
+}
+
+fn run(world: &World, thread: &str) -> Run {
+    step(world, thread).output().unwrap().into()
+}
+
+/// Returns the detail node of a step.
+fn detail(world: &World, step: &Value) -> Value {
+    let get = |hash: &Value| {
+        let node = world.uwf(&["cas", "get", hash.as_str().unwrap()]).exits(0);
+        node.json()["payload"].clone()
+    };
+    get(&get(step)["detail"])
+}
+
+#[test]
+fn a_tool_on_path_does_a_step_and_what_it_used_up_is_on_record() {
+    let script = "cat init; echo; cat look; echo; cat result";
+    let (world, thread) = world("uwf-claude-code", "claude", script);
+    let done = run(&world, &thread).exits(0).json();
+    assert_eq!(done["done"], json!(true));
+    let detail = detail(&world, &done["step"]);
+    assert_eq!(detail["agent"], json!("uwf-claude-code"));
+    assert_eq!(detail["sessionId"], json!("s1"));
+    assert_eq!(detail["model"], json!("some-model"));
+    assert_eq!(detail["turns"].as_array().unwrap().len(), 1);
+    assert_eq!(detail["usage"]["inputTokens"], json!(5));
+    assert_eq!(detail["usage"]["costUsd"], json!(null));
+}
+
+#[test]
+fn a_tool_that_is_not_installed_is_named_with_the_way_to_get_it() {
+    for (agent, tool, hint) in [
+        (
+            "uwf-claude-code",
+            "claude",
+            "npm install -g @anthropic-ai/claude-code",
+        ),
+        ("uwf-codex", "codex", "npm install -g @openai/codex"),
+        ("uwf-gemini", "gemini", "npm install -g @google/gemini-cli"),
+        ("uwf-cursor", "cursor-agent", "--program <path>"),
+    ] {
+        let (world, thread) = world(agent, "other", "");
+        let mut command = world.command(&["thread", "step", &thread]);
+        let run: Run = command
+            .env("PATH", world.project())
+            .output()
+            .unwrap()
+            .into();
+        run.exits(3)
+            .says(&format!("`{tool}` could not be started"))
+            .says(hint);
+        let attempt = &world.show(&thread)["attempts"][0];
+        assert_eq!(attempt["phase"], json!("spawn"));
+    }
+}
+
+#[test]
+fn a_tool_in_which_nobody_is_logged_in_is_told_by_its_own_words() {
+    let not_logged_in = r#"{"type":"result","subtype":"success","is_error":true,"result":"Not logged in · Please run /login","session_id":"s1"}"#;
+    let unauthorized = r#"{"type":"turn.failed","error":{"message":"unexpected status 401 Unauthorized: Missing bearer"}}"#;
+    let no_method = "Please set an Auth method in your settings.json or specify GEMINI_API_KEY";
+    for (agent, tool, script, hint) in [
+        (
+            "uwf-claude-code",
+            "claude",
+            format!("echo '{not_logged_in}'; exit 1"),
+            "claude auth login",
+        ),
+        (
+            "uwf-codex",
+            "codex",
+            format!("echo '{unauthorized}'; exit 1"),
+            "codex login",
+        ),
+        (
+            "uwf-gemini",
+            "gemini",
+            format!("echo '{no_method}' >&2; exit 41"),
+            "run `gemini` once",
+        ),
+        (
+            "uwf-cursor",
+            "cursor-agent",
+            "echo 'Error: Authentication required.'; exit 1".to_owned(),
+            "cursor-agent login",
+        ),
+    ] {
+        let (world, thread) = world(agent, tool, &script);
+        run(&world, &thread).exits(3).says(hint);
+    }
+}
+
+#[test]
+fn turns_can_be_watched_while_the_tool_works() {
+    let script =
+        "cat init; echo; cat look; echo; while [ ! -e go ]; do sleep 0.02; done; cat result";
+    let (world, thread) = world("uwf-claude-code", "claude", script);
+    let mut child = step(&world, &thread).spawn().unwrap();
+    let live = format!("runs/{thread}/live.jsonl");
+    wait_until("the turn is there", || {
+        world.state(&live).contains("I look.")
+    });
+    let line: Value = serde_json::from_str(world.state(&live).trim()).unwrap();
+    assert_eq!(line["role"], json!("assistant"));
+    world.write("go", "");
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn a_tool_that_tells_what_it_does_is_not_idle() {
+    let script =
+        "cat init; echo; for i in 1 2 3 4 5; do cat look; echo; sleep 0.5; done; cat result";
+    let (world, thread) = world("uwf-claude-code", "claude", script);
+    world
+        .uwf(&["config", "set", "agents.default.idleTimeout", "2s"])
+        .exits(0);
+    run(&world, &thread).exits(0);
+}
+
+#[test]
+fn sixty_mebibytes_of_tool_results_do_not_fill_the_memory() {
+    // 60 results of a mebibyte each, then a line of 20 MiB, and what our process needed at most.
+    let script = r#"
+result() { printf '{"type":"user","session_id":"s1","message":{"content":[{"type":"tool_result","content":"'
+    head -c "$1" /dev/zero | tr '\0' y; echo '"}]}}'; }
+cat init; echo
+i=0; while [ $i -lt 60 ]; do result 1048576; i=$((i+1)); done
+result 20971520
+grep VmHWM /proc/$PPID/status > peak
+cat result"#;
+    let (world, thread) = world("uwf-claude-code", "claude", script);
+    let done = run(&world, &thread).exits(0).json();
+    let detail = detail(&world, &done["step"]);
+    let turns = detail["turns"].as_array().unwrap();
+    assert_eq!(turns.len(), 61);
+    let content = |turn: &Value| {
+        let node = world.uwf(&["cas", "get", turn.as_str().unwrap()]).exits(0);
+        node.json()["payload"]["content"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert!(content(&turns[0]).contains("KiB left out …]"));
+    assert_eq!(content(&turns[60]), "[… a line of 20.0 MiB left out …]");
+    let peak = fs::read_to_string(world.project().join("peak")).unwrap();
+    let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
+    assert!(peak < 80 * 1024, "{peak} KiB");
+}
