@@ -1,9 +1,12 @@
 //! The shape of `config.yaml`. Which alias stands for what, and whether an entry is complete, is checked when
 //! it is used, not when it is read.
 
+use std::num::NonZeroU32;
+
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
 
 /// The whole file.
@@ -25,12 +28,30 @@ pub struct Config {
     /// Whether a model may read an answer that does not fit; it may if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extract: Option<ExtractPolicy>,
+    /// How far any thread may go by itself.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Limits::is_empty"
+    )]
+    pub limits: Limits,
+    /// How many agents may work at once.
+    #[serde(deserialize_with = "null_as_empty")]
+    pub concurrency: Concurrency,
     /// Workflow name → role → agent alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agent_overrides: IndexMap<String, IndexMap<String, String>>,
     /// Purpose → model alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub model_overrides: IndexMap<String, String>,
+}
+
+/// How many agents may work at once.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Concurrency {
+    /// All agents under one root; no limit if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_running: Option<NonZeroU32>,
 }
 
 /// Where models are served.
@@ -95,6 +116,9 @@ pub struct AgentConfig {
     /// How long the agent may print nothing, such as `10m`; no limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_timeout: Option<String>,
+    /// How many of this agent may work at once under one root; no limit if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_running: Option<NonZeroU32>,
 }
 
 /// How thread and role are passed to an agent.

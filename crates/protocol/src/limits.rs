@@ -1,6 +1,7 @@
 //! The limits of a thread, as workflows and configs write them. What counts against them, and when one is
 //! reached, is in `reached`; how one limit is written as a text is in `setting`.
 
+mod reached;
 mod setting;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use uwf_util::time;
 
 use crate::ids::RoleName;
 
+pub use reached::{Amount, Key, RaiseError, Reached, Rules, SetBy, Spent, Used};
 pub use setting::{LimitError, Setting};
 
 /// How far a thread may go by itself. A limit that is absent does not exist.

@@ -1,6 +1,7 @@
 //! The payloads of the nodes that make up a thread: start, steps, and the detail of a step.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ids::{CasRef, RoleName};
 
@@ -117,6 +118,24 @@ impl Usage {
     }
 }
 
+impl Usage {
+    /// Returns what the payload of a detail node tells, ours or one of another program that has `usage` and
+    /// `totalCostUsd`. There, zero also stands for what is not known.
+    #[must_use]
+    pub fn of_detail(detail: &Value) -> Self {
+        let mut usage: Self = detail
+            .get("usage")
+            .and_then(|usage| Self::deserialize(usage).ok())
+            .unwrap_or_default();
+        if let Some(cost) = detail.get("totalCostUsd") {
+            usage.cost_usd = cost.as_f64().filter(|cost| *cost > 0.0);
+            usage.input_tokens = usage.input_tokens.filter(|tokens| *tokens > 0);
+            usage.output_tokens = usage.output_tokens.filter(|tokens| *tokens > 0);
+        }
+        usage
+    }
+}
+
 /// How the data was got out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extraction {
@@ -208,4 +227,34 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as text, usually JSON.
     pub args: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn usage_is_read_from_details_of_any_program_that_tells_it() {
+        let check = |detail: Value, expected: (Option<f64>, Option<u64>)| {
+            let usage = Usage::of_detail(&detail);
+            assert_eq!((usage.cost_usd, usage.input_tokens), expected, "{detail}");
+        };
+        check(
+            json!({ "usage": { "inputTokens": 0, "costUsd": 0.0 } }),
+            (Some(0.0), Some(0)),
+        );
+        check(json!({ "usage": null }), (None, None));
+        check(json!({ "turns": [] }), (None, None));
+        check(
+            json!({ "totalCostUsd": 0.5, "usage": { "inputTokens": 7 } }),
+            (Some(0.5), Some(7)),
+        );
+        check(
+            json!({ "totalCostUsd": 0, "usage": { "inputTokens": 0 } }),
+            (None, None),
+        );
+        check(json!("text"), (None, None));
+    }
 }

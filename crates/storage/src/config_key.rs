@@ -1,6 +1,9 @@
 //! The keys of `config.yaml` that can be set, and what their values must be.
 
+use std::num::NonZeroU32;
+
 use serde_json::{Map, Value};
+use uwf_protocol::limits::{self, Limits};
 use uwf_util::{suggest, time};
 
 use crate::StorageError;
@@ -11,6 +14,10 @@ enum Kind {
     Text,
     Duration,
     TextList,
+    /// A whole number from 1.
+    Count,
+    /// The value of a limit.
+    Limit,
     /// One of some words.
     Word(&'static [&'static str]),
 }
@@ -21,6 +28,10 @@ type Fields = &'static [(&'static str, Kind)];
 enum Shape {
     /// Nothing: the key has the value.
     Value(Kind),
+    /// `<field>`.
+    Section(Fields),
+    /// `<limit>`, or `maxVisits.<role>`.
+    Limits,
     /// `<name>.<field>`.
     Entries(Fields),
     /// `<purpose>`.
@@ -48,7 +59,9 @@ const AGENT: Fields = &[
     ("protocol", Kind::Word(&["positional", "named"])),
     ("timeout", Kind::Duration),
     ("idleTimeout", Kind::Duration),
+    ("maxRunning", Kind::Count),
 ];
+const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),
     ("models", Shape::Entries(MODEL)),
@@ -58,6 +71,8 @@ const TOP: &[(&str, Shape)] = &[
     ("defaultAgent", Shape::Value(Kind::Text)),
     ("defaultModel", Shape::Value(Kind::Text)),
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
+    ("limits", Shape::Limits),
+    ("concurrency", Shape::Section(CONCURRENCY)),
 ];
 
 /// A key with the value that it gets.
@@ -73,7 +88,10 @@ impl Setting {
     /// Understands a dotted key and a text for it.
     pub(crate) fn parse(key: &str, value: &str) -> Result<Self, StorageError> {
         parse_path(key)
-            .and_then(|(path, kind)| Ok((path, parse_value(kind, value)?)))
+            .and_then(|(path, kind)| {
+                let value = parse_value(kind, &path, value)?;
+                Ok((path, value))
+            })
             .map(|(path, value)| Self {
                 key: key.to_owned(),
                 path: path.into_iter().map(str::to_owned).collect(),
@@ -127,6 +145,20 @@ fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
         (Shape::Value(_), Some(_)) => return Err(format!("`{top}` is a text and has no keys")),
         (Shape::Map, Some(purpose)) => (vec![top, purpose], Kind::Text),
         (Shape::Map, None) => return Err(format!("incomplete: `{top}.<purpose>`")),
+        (Shape::Section(fields), Some(field)) => (vec![top, field], kind_of(field, fields)?),
+        (Shape::Section(fields), None) => {
+            let fields = listed(fields.iter().map(|(field, _)| *field));
+            return Err(format!(
+                "incomplete: `{top}.<field>`, where the field is one of {fields}"
+            ));
+        }
+        (Shape::Limits, Some(limit)) => (limit_path(top, limit)?, Kind::Limit),
+        (Shape::Limits, None) => {
+            let limits = listed(Limits::KEYS.into_iter());
+            return Err(format!(
+                "incomplete: `{top}.<limit>`, where the limit is one of {limits}"
+            ));
+        }
         (Shape::MapOfMaps, rest) => match rest.and_then(|rest| rest.split_once('.')) {
             Some((workflow, role)) => (vec![top, workflow, role], Kind::Text),
             None => return Err(format!("incomplete: `{top}.<workflow>.<role>`")),
@@ -147,6 +179,14 @@ fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
     Ok((path, kind))
 }
 
+fn limit_path<'a>(top: &'a str, limit: &'a str) -> Result<Vec<&'a str>, String> {
+    match limit.split_once('.') {
+        Some(("maxVisits", role)) => Ok(vec![top, "maxVisits", role]),
+        _ if Limits::KEYS.contains(&limit) => Ok(vec![top, limit]),
+        _ => Err(unknown(limit, Limits::KEYS.into_iter())),
+    }
+}
+
 fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
     let known = fields.iter().find(|(name, _)| *name == field);
     known
@@ -154,8 +194,15 @@ fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
         .ok_or_else(|| unknown(field, fields.iter().map(|(name, _)| *name)))
 }
 
-fn parse_value(kind: Kind, text: &str) -> Result<Value, String> {
+fn parse_value(kind: Kind, path: &[&str], text: &str) -> Result<Value, String> {
     match kind {
+        Kind::Limit => limits::Setting::parse(&path[1..].join("."), text)
+            .map(|setting| setting.value())
+            .map_err(|error| error.to_string()),
+        Kind::Count => match text.trim().parse::<NonZeroU32>() {
+            Ok(count) => Ok(count.get().into()),
+            Err(_) => Err(format!("`{text}` is not a whole number from 1")),
+        },
         Kind::Duration if time::parse_duration(text).is_none() => Err(format!(
             "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
         )),
@@ -231,6 +278,14 @@ mod tests {
         check_text("modelOverrides.extract", &["modelOverrides", "extract"]);
         let protocol = ["agents", "a", "protocol"];
         check("agents.a.protocol", "named", &protocol, &"named".into());
+        check("limits.maxSteps", "10", &["limits", "maxSteps"], &10.into());
+        let visits = ["limits", "maxVisits", "a.b"];
+        check("limits.maxVisits.a.b", "3", &visits, &3.into());
+        check_text("limits.maxDuration", &["limits", "maxDuration"]);
+        let running = ["concurrency", "maxRunning"];
+        check("concurrency.maxRunning", "2", &running, &2.into());
+        let running = ["agents", "a", "maxRunning"];
+        check("agents.a.maxRunning", "1", &running, &1.into());
         let args = ["agents", "a", "args"];
         check(
             "agents.a.args",
@@ -268,6 +323,12 @@ mod tests {
     fn a_wrong_value_is_refused() {
         check_error("agents.a.args", "x", &["JSON array"]);
         check_error("agents.a.args", "[1]", &["JSON array"]);
+        check_error("limits.maxSteps", "0", &["a whole number from 1"]);
+        check_error("limits.maxStep", "1", &["did you mean `maxSteps`?"]);
+        check_error("limits", "1", &["incomplete", "`maxTokens`"]);
+        check_error("limits.maxCostUsd", "much", &["an amount above 0"]);
+        check_error("concurrency.maxRunning", "0", &["a whole number from 1"]);
+        check_error("concurrency", "1", &["incomplete", "`maxRunning`"]);
         check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);
         check_error("agents.a.protocol", "both", &["`positional` or `named`"]);
         check_error("extract", "always", &["`strict` or `llm`"]);

@@ -4,13 +4,16 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use uwf_util::suggest;
 
 use super::{Limits, Span, UnknownUsage, Usd};
 use crate::ids::{IdError, RoleName};
 
 /// One limit with its value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub enum Setting {
     /// `maxSteps`.
     MaxSteps(NonZeroU64),
@@ -66,6 +69,34 @@ impl Setting {
                 word: key.to_owned(),
             }),
         }
+    }
+
+    /// Returns the value alone, as it stands in a file.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        match self {
+            Self::MaxSteps(count) | Self::MaxVisits(_, count) | Self::MaxTokens(count) => {
+                count.get().into()
+            }
+            Self::MaxCostUsd(amount) => amount.get().into(),
+            Self::MaxDuration(span) => span.to_string().into(),
+            Self::UnknownUsage(UnknownUsage::Suspend) => "suspend".into(),
+            Self::UnknownUsage(UnknownUsage::Ignore) => "ignore".into(),
+        }
+    }
+}
+
+impl TryFrom<String> for Setting {
+    type Error = LimitError;
+
+    fn try_from(text: String) -> Result<Self, LimitError> {
+        text.parse()
+    }
+}
+
+impl From<Setting> for String {
+    fn from(setting: Setting) -> Self {
+        setting.to_string()
     }
 }
 

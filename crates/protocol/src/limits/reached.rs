@@ -1,0 +1,458 @@
+//! What counts against limits, and when one is reached. The sums are gathered elsewhere; deciding is here.
+
+use std::fmt;
+use std::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+use uwf_util::time;
+
+use super::{Limits, Setting, Span, UnknownUsage, Usd};
+use crate::ids::RoleName;
+use crate::nodes::Usage;
+use crate::run::{Attempt, Phase};
+
+/// What runs of agents used up, as far as they tell. Runs are steps and failed attempts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    /// How many runs there were.
+    pub runs: u64,
+    /// What they cost, in US dollars.
+    pub cost_usd: f64,
+    /// How many do not tell what they cost.
+    pub cost_unknown: u64,
+    /// How many tokens they read and wrote.
+    pub tokens: u64,
+    /// How many do not tell their tokens.
+    pub tokens_unknown: u64,
+    /// How long they took, in milliseconds.
+    pub duration_ms: u64,
+    /// How many do not tell how long they took.
+    pub duration_unknown: u64,
+}
+
+/// What a thread has spent, as the next step finds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spent<'a> {
+    /// How many steps it has.
+    pub steps: u64,
+    /// Who is to do the next one.
+    pub role: &'a RoleName,
+    /// How many steps that role did.
+    pub visits: u64,
+    /// What all runs used up; looked at only if [`Rules::need_usage`].
+    pub used: Used,
+}
+
+/// All that limits one thread. Where both the workflow and the config limit the same, the stricter counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'a> {
+    /// What the workflow says.
+    pub workflow: &'a Limits,
+    /// What the config says.
+    pub config: &'a Limits,
+    /// What a person allowed beyond that.
+    pub raises: &'a [Setting],
+}
+
+/// Who set a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SetBy {
+    /// The workflow.
+    Workflow,
+    /// The config.
+    Config,
+}
+
+/// What is limited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Key {
+    /// Steps of the thread.
+    MaxSteps,
+    /// Steps of one role.
+    MaxVisits,
+    /// Cost of all runs.
+    MaxCostUsd,
+    /// Tokens of all runs.
+    MaxTokens,
+    /// Time of all runs.
+    MaxDuration,
+}
+
+/// An amount of what a limit is about.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Amount {
+    /// Steps, visits or tokens.
+    Count(u64),
+    /// US dollars.
+    Usd(f64),
+    /// Milliseconds.
+    Ms(u64),
+}
+
+/// A limit that is reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Reached {
+    /// Which limit.
+    pub key: Key,
+    /// Who is to do the next step.
+    pub role: RoleName,
+    /// What the limit is: a count, dollars, or milliseconds.
+    pub max: Amount,
+    /// What was spent, as far as it is known.
+    pub spent: Amount,
+    /// How many runs do not tell what they used up, if that is why the limit counts as reached.
+    pub unknown: Option<u64>,
+    /// How many runs there were.
+    pub runs: u64,
+    /// Who set the limit.
+    pub set_by: SetBy,
+    /// What would let the thread go on.
+    pub raise: Setting,
+}
+
+/// Says why a setting raises nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RaiseError {
+    /// There is no such limit.
+    #[error("`{0}` raises nothing: the thread has no such limit")]
+    NotLimited(Setting),
+    /// The limit is higher already.
+    #[error("`{0}` would lower a limit that is {1}")]
+    Lower(Setting, String),
+    /// It makes a limit stricter.
+    #[error("`{0}` raises nothing: only `unknownUsage=ignore` does")]
+    Stricter(Setting),
+}
+
+impl Rules<'_> {
+    /// Tells whether nothing is limited.
+    #[must_use]
+    pub fn are_empty(&self) -> bool {
+        self.workflow.is_empty() && self.config.is_empty()
+    }
+
+    /// Tells whether any limit is about what runs used up.
+    #[must_use]
+    pub fn need_usage(&self) -> bool {
+        let needs = |limits: &Limits| {
+            limits.max_cost_usd.is_some()
+                || limits.max_tokens.is_some()
+                || limits.max_duration.is_some()
+        };
+        needs(self.workflow) || needs(self.config)
+    }
+
+    /// Returns the limits that are reached; none means that the next step may run.
+    ///
+    /// A run that does not tell what it used up counts as reaching a limit on that, unless who set the limit,
+    /// or a person since then, said that such runs are to be ignored.
+    #[must_use]
+    pub fn reached(&self, spent: &Spent<'_>) -> Vec<Reached> {
+        let mut reached = Vec::new();
+        for key in Key::ALL {
+            let limits = self.on(key, spent.role);
+            let (amount, unknown) = spent.of(key);
+            let strictest = limits
+                .iter()
+                .min_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()));
+            let new = |set_by, max, unknown, raise| Reached {
+                key,
+                role: spent.role.clone(),
+                max,
+                spent: amount,
+                unknown,
+                runs: spent.used.runs,
+                set_by,
+                raise,
+            };
+            if let Some((set_by, max)) = strictest
+                && amount.value() >= max.value()
+            {
+                let raise = key.setting(spent.role, max.doubled_beyond(amount));
+                reached.push(new(*set_by, *max, None, raise));
+            }
+            let mut strict = limits
+                .iter()
+                .filter(|(set_by, _)| !self.ignores_unknown(*set_by));
+            if let Some((set_by, max)) = strict.next()
+                && unknown > 0
+            {
+                let raise = Setting::UnknownUsage(UnknownUsage::Ignore);
+                reached.push(new(*set_by, *max, Some(unknown), raise));
+            }
+        }
+        reached
+    }
+
+    /// Checks that a setting raises a limit of the thread, or keeps one as it was raised before: a call that
+    /// failed for another reason can be made again.
+    ///
+    /// # Errors
+    /// When there is no such limit, or it is higher already.
+    pub fn check_raise(&self, raise: &Setting, roles: &[RoleName]) -> Result<(), RaiseError> {
+        let Some(key) = Key::of(raise) else {
+            return match raise {
+                Setting::UnknownUsage(UnknownUsage::Ignore) => Ok(()),
+                _ => Err(RaiseError::Stricter(raise.clone())),
+            };
+        };
+        let concerned = roles
+            .iter()
+            .filter(|role| amount_for(raise, key, role).is_some());
+        let current = concerned.flat_map(|role| self.on(key, role).into_iter());
+        let lowest = current
+            .map(|(_, max)| max)
+            .min_by(|a, b| a.value().total_cmp(&b.value()))
+            .ok_or_else(|| RaiseError::NotLimited(raise.clone()))?;
+        let lowers = roles
+            .iter()
+            .filter_map(|role| amount_for(raise, key, role))
+            .any(|amount| amount.value() < lowest.value());
+        match lowers {
+            true => Err(RaiseError::Lower(raise.clone(), lowest.to_string())),
+            false => Ok(()),
+        }
+    }
+
+    /// Returns what limits this for a role, each with who set it, as far as it was raised.
+    fn on(&self, key: Key, role: &RoleName) -> Vec<(SetBy, Amount)> {
+        let raises = self
+            .raises
+            .iter()
+            .filter_map(|raise| amount_for(raise, key, role));
+        let raised = raises.max_by(|a, b| a.value().total_cmp(&b.value()));
+        let of = |set_by, limits: &Limits| {
+            let max = key.of_limits(limits, role)?;
+            let raised = raised.filter(|raised| raised.value() > max.value());
+            Some((set_by, raised.unwrap_or(max)))
+        };
+        let workflow = of(SetBy::Workflow, self.workflow);
+        workflow
+            .into_iter()
+            .chain(of(SetBy::Config, self.config))
+            .collect()
+    }
+
+    fn ignores_unknown(&self, set_by: SetBy) -> bool {
+        let ignore = Setting::UnknownUsage(UnknownUsage::Ignore);
+        let limits = match set_by {
+            SetBy::Workflow => self.workflow,
+            SetBy::Config => self.config,
+        };
+        limits.unknown_usage == Some(UnknownUsage::Ignore) || self.raises.contains(&ignore)
+    }
+}
+
+/// Returns what a setting says about a key for a role, if it does.
+fn amount_for(setting: &Setting, key: Key, role: &RoleName) -> Option<Amount> {
+    let mut limits = Limits::default();
+    limits.set(setting.clone());
+    key.of_limits(&limits, role)
+}
+
+impl Key {
+    const ALL: [Self; 5] = [
+        Self::MaxSteps,
+        Self::MaxVisits,
+        Self::MaxCostUsd,
+        Self::MaxTokens,
+        Self::MaxDuration,
+    ];
+
+    /// Returns the key as it is written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::MaxSteps => "maxSteps",
+            Self::MaxVisits => "maxVisits",
+            Self::MaxCostUsd => "maxCostUsd",
+            Self::MaxTokens => "maxTokens",
+            Self::MaxDuration => "maxDuration",
+        }
+    }
+
+    fn of(setting: &Setting) -> Option<Self> {
+        Some(match setting {
+            Setting::MaxSteps(_) => Self::MaxSteps,
+            Setting::MaxVisits(..) => Self::MaxVisits,
+            Setting::MaxCostUsd(_) => Self::MaxCostUsd,
+            Setting::MaxTokens(_) => Self::MaxTokens,
+            Setting::MaxDuration(_) => Self::MaxDuration,
+            Setting::UnknownUsage(_) => return None,
+        })
+    }
+
+    fn of_limits(self, limits: &Limits, role: &RoleName) -> Option<Amount> {
+        let count = |max: NonZeroU64| Amount::Count(max.get());
+        match self {
+            Self::MaxSteps => limits.max_steps.map(count),
+            Self::MaxVisits => limits.max_visits.as_ref()?.of(role).map(count),
+            Self::MaxCostUsd => limits.max_cost_usd.map(|max| Amount::Usd(max.get())),
+            Self::MaxTokens => limits.max_tokens.map(count),
+            Self::MaxDuration => limits.max_duration.map(|max| Amount::Ms(max.ms())),
+        }
+    }
+
+    /// Returns the setting of this key for a role.
+    fn setting(self, role: &RoleName, max: Amount) -> Setting {
+        let count = match max {
+            Amount::Count(count) | Amount::Ms(count) => count,
+            Amount::Usd(_) => 1,
+        };
+        let count = NonZeroU64::new(count).unwrap_or(NonZeroU64::MIN);
+        match self {
+            Self::MaxSteps => Setting::MaxSteps(count),
+            Self::MaxVisits => Setting::MaxVisits(Some(role.clone()), count),
+            Self::MaxCostUsd => Setting::MaxCostUsd(Usd(max.value())),
+            Self::MaxTokens => Setting::MaxTokens(count),
+            Self::MaxDuration => Setting::MaxDuration(Span(count.get())),
+        }
+    }
+}
+
+impl Amount {
+    /// Returns the number alone, to compare it with another amount of the same.
+    #[expect(clippy::cast_precision_loss, reason = "no limit is near 2^53")]
+    fn value(self) -> f64 {
+        match self {
+            Self::Count(count) | Self::Ms(count) => count as f64,
+            Self::Usd(usd) => usd,
+        }
+    }
+
+    /// Doubles the amount until it is beyond what was spent: a proposal for a new limit.
+    fn doubled_beyond(self, spent: Self) -> Self {
+        let mut doubled = self;
+        for _ in 0..u64::BITS {
+            doubled = match doubled {
+                Self::Count(count) => Self::Count(count.saturating_mul(2)),
+                Self::Usd(usd) => Self::Usd(usd * 2.0),
+                Self::Ms(ms) => Self::Ms(ms.saturating_mul(2)),
+            };
+            if doubled.value() > spent.value() {
+                break;
+            }
+        }
+        doubled
+    }
+}
+
+impl Spent<'_> {
+    /// Returns what was spent of what a key limits, and how many runs do not tell.
+    fn of(&self, key: Key) -> (Amount, u64) {
+        let used = &self.used;
+        match key {
+            Key::MaxSteps => (Amount::Count(self.steps), 0),
+            Key::MaxVisits => (Amount::Count(self.visits), 0),
+            Key::MaxCostUsd => (Amount::Usd(used.cost_usd), used.cost_unknown),
+            Key::MaxTokens => (Amount::Count(used.tokens), used.tokens_unknown),
+            Key::MaxDuration => (Amount::Ms(used.duration_ms), used.duration_unknown),
+        }
+    }
+}
+
+impl Used {
+    /// Adds one run.
+    pub fn add(&mut self, usage: Option<&Usage>, duration_ms: Option<u64>) {
+        self.runs += 1;
+        match usage.and_then(|usage| usage.cost_usd) {
+            Some(cost) if cost.is_finite() && cost >= 0.0 => self.cost_usd += cost,
+            Some(_) | None => self.cost_unknown += 1,
+        }
+        let tokens = usage.and_then(|usage| {
+            let (input, output) = (usage.input_tokens?, usage.output_tokens?);
+            Some(input.saturating_add(output))
+        });
+        match tokens {
+            Some(tokens) => self.tokens = self.tokens.saturating_add(tokens),
+            None => self.tokens_unknown += 1,
+        }
+        match duration_ms {
+            Some(ms) => self.duration_ms = self.duration_ms.saturating_add(ms),
+            None => self.duration_unknown += 1,
+        }
+    }
+
+    /// Adds a failed attempt. An agent that could not be started used nothing up.
+    pub fn add_attempt(&mut self, attempt: &Attempt) {
+        let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
+        let nothing = Usage {
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            cost_usd: Some(0.0),
+            ..Usage::default()
+        };
+        let usage = match (&attempt.usage, attempt.phase) {
+            (None, Phase::Spawn) => Some(&nothing),
+            (usage, _) => usage.as_ref(),
+        };
+        self.add(usage, Some(u64::try_from(took).unwrap_or(0)));
+    }
+
+    /// Adds what other runs used up.
+    pub fn add_all(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.cost_usd += other.cost_usd;
+        self.cost_unknown += other.cost_unknown;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.tokens_unknown += other.tokens_unknown;
+        self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
+        self.duration_unknown += other.duration_unknown;
+    }
+}
+
+impl fmt::Display for Amount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Usd(usd) if *usd < 0.01 && *usd > 0.0 => write!(f, "${usd:.6}"),
+            Self::Usd(usd) => write!(f, "${usd:.2}"),
+            Self::Ms(ms) => f.write_str(&time::format_duration(*ms)),
+        }
+    }
+}
+
+/// `maxSteps is reached: 10 of 10 steps (set by the workflow)`.
+impl fmt::Display for Reached {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (key, role) = (self.key.as_str(), &self.role);
+        let set_by = match self.set_by {
+            SetBy::Workflow => "the workflow",
+            SetBy::Config => "the config",
+        };
+        let (max, spent) = (self.max, self.spent);
+        let of = match self.key {
+            Key::MaxSteps => "steps".to_owned(),
+            Key::MaxVisits => format!("visits of `{role}`"),
+            Key::MaxCostUsd => "were paid".to_owned(),
+            Key::MaxTokens => "tokens".to_owned(),
+            Key::MaxDuration => "of work".to_owned(),
+        };
+        match self.unknown {
+            None => write!(
+                f,
+                "`{key}` is reached: {spent} of {max} {of} (set by {set_by})"
+            ),
+            Some(unknown) => {
+                let what = match self.key {
+                    Key::MaxCostUsd => "their cost",
+                    Key::MaxTokens => "their tokens",
+                    Key::MaxSteps | Key::MaxVisits | Key::MaxDuration => "how long they took",
+                };
+                let runs = self.runs;
+                write!(
+                    f,
+                    "`{key}` may be reached: {unknown} of {runs} runs do not tell {what} (limit {max}, set by {set_by})"
+                )
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
