@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ids::{CasRef, RoleName};
+use crate::limits::Used;
 use crate::nodes::StepNode;
 
 /// One step with the data of its answer.
@@ -27,6 +28,16 @@ pub struct ChainSummary {
     pub steps: u64,
     /// The visits of each role that did a step.
     pub visits: IndexMap<RoleName, Visits>,
+}
+
+/// What the steps up to a head used up. It is a cache like [`ChainSummary`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChainUsage {
+    /// The head that it describes.
+    pub head: CasRef,
+    /// What was used up.
+    pub used: Used,
 }
 
 /// The visits of one role.

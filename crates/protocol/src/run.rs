@@ -42,6 +42,9 @@ pub struct Holder {
     pub role: RoleName,
     /// When the step began, in milliseconds since 1970.
     pub started_at_ms: i64,
+    /// Whether it still waits for a slot to start its agent in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub waiting: bool,
 }
 
 /// How far a failed attempt got.

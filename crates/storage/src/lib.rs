@@ -22,6 +22,7 @@ pub mod project;
 mod registry;
 mod root;
 mod run_dir;
+mod slots;
 mod state;
 mod yaml;
 
@@ -34,4 +35,5 @@ pub use process::{is_alive, process_group, process_identity, process_parent};
 pub use process_log::{ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::RunDir;
+pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{Advance, Archived, Located, Reactivated, State};

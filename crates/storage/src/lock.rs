@@ -42,13 +42,8 @@ impl ThreadLock {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn acquire_if_free(run: &RunDir) -> Result<Option<Self>, StorageError> {
-        for _ in 1..TRIES {
-            if let Some(lock) = Self::try_acquire(run)? {
-                return Ok(Some(lock));
-            }
-            thread::sleep(PAUSE);
-        }
-        Self::try_acquire(run)
+        let lock = FileLock::acquire_if_free(&run.lock_file())?;
+        Ok(lock.map(|lock| Self { lock }))
     }
 
     /// Lets the processes that are started from now on keep the lock, so that the thread stays busy while
@@ -57,10 +52,7 @@ impl ThreadLock {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn inherit_on_exec(&self) -> Result<(), StorageError> {
-        let file = &self.lock.file;
-        fcntl_getfd(file)
-            .and_then(|flags| fcntl_setfd(file, flags - FdFlags::CLOEXEC))
-            .map_err(|error| StorageError::io("hand on the lock", &self.lock.path)(error.into()))
+        self.lock.inherit_on_exec()
     }
 
     /// Gives the lock up, also for those that inherited it.
@@ -110,6 +102,24 @@ impl FileLock {
                 }
             }
         }
+    }
+
+    /// Takes the lock, unless somebody has it for longer than an instant.
+    pub(crate) fn acquire_if_free(path: &Path) -> Result<Option<Self>, StorageError> {
+        for _ in 1..TRIES {
+            if let Some(lock) = Self::try_acquire(path)? {
+                return Ok(Some(lock));
+            }
+            thread::sleep(PAUSE);
+        }
+        Self::try_acquire(path)
+    }
+
+    /// Lets the processes that are started from now on keep the lock.
+    pub(crate) fn inherit_on_exec(&self) -> Result<(), StorageError> {
+        fcntl_getfd(&self.file)
+            .and_then(|flags| fcntl_setfd(&self.file, flags - FdFlags::CLOEXEC))
+            .map_err(|error| StorageError::io("hand on the lock", &self.path)(error.into()))
     }
 
     fn of(file: File, path: &Path) -> Self {

@@ -101,6 +101,11 @@ impl Root {
         self.path.join("locks").join("state.lock")
     }
 
+    /// Returns the directory of the slots in which agents work.
+    pub(crate) fn slots_dir(&self) -> PathBuf {
+        self.path.join("locks").join("slots")
+    }
+
     /// Returns the directory of the process logs.
     #[must_use]
     pub fn logs_dir(&self) -> PathBuf {

@@ -6,10 +6,11 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
-use uwf_protocol::chain::ChainSummary;
+use serde::{Deserialize, Serialize};
+use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending};
 
 use crate::StorageError;
@@ -22,12 +23,29 @@ const ATTEMPTS: &str = "attempts.jsonl";
 const SESSIONS: &str = "sessions.json";
 const CHAIN: &str = "chain.json";
 const LIVE: &str = "live.jsonl";
+const USED: &str = "used.json";
+const RAISES: &str = "raises.json";
 
 /// How many failed attempts are kept.
 const ATTEMPTS_KEPT: usize = 50;
 
 /// The sessions of agents: role → agent → session.
 type Sessions = IndexMap<RoleName, IndexMap<String, String>>;
+
+/// The failed attempts of a thread.
+#[derive(Default)]
+struct Records {
+    /// Those that are kept, oldest first.
+    kept: Vec<Attempt>,
+    /// What the others used up.
+    dropped: Used,
+}
+
+/// The first line of the attempts when older ones were dropped: they are not forgotten where it counts.
+#[derive(Serialize, Deserialize)]
+struct Dropped {
+    dropped: Used,
+}
 
 /// The directory of the runs of one thread. Who writes here holds the thread's lock, or is the agent that
 /// its holder started.
@@ -178,12 +196,7 @@ impl RunDir {
     /// Returns the failed attempts that are kept, oldest first.
     #[must_use]
     pub fn attempts(&self) -> Vec<Attempt> {
-        let content = files::read(&self.path.join(ATTEMPTS)).ok().flatten();
-        let content = content.unwrap_or_default();
-        let lines = content.split(|byte| *byte == b'\n');
-        lines
-            .filter_map(|line| serde_json::from_slice(line).ok())
-            .collect()
+        self.attempt_records().kept
     }
 
     /// Adds a failed attempt, durably, and drops the oldest of too many.
@@ -191,14 +204,47 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn append_attempt(&self, attempt: &Attempt) -> Result<(), StorageError> {
-        let mut attempts = self.attempts();
+        let Records { kept, dropped } = self.attempt_records();
+        let mut attempts = kept;
         attempts.push(attempt.clone());
         let surplus = attempts.len().saturating_sub(ATTEMPTS_KEPT);
-        let lines: String = attempts[surplus..]
-            .iter()
-            .map(|one| json(one) + "\n")
-            .collect();
+        let mut sum = Dropped { dropped };
+        for attempt in attempts.drain(..surplus) {
+            sum.dropped.add_attempt(&attempt);
+        }
+        let mut lines = String::new();
+        if sum.dropped.runs > 0 {
+            lines += &(json(&sum) + "\n");
+        }
+        lines.extend(attempts.iter().map(|one| json(one) + "\n"));
         self.write_text(ATTEMPTS, &lines, Durability::Durable)
+    }
+
+    /// Returns what all failed attempts used up, those included that are not kept any more.
+    #[must_use]
+    pub fn used_by_attempts(&self) -> Used {
+        let Records { kept, dropped } = self.attempt_records();
+        let mut used = dropped;
+        kept.iter().for_each(|attempt| used.add_attempt(attempt));
+        used
+    }
+
+    fn attempt_records(&self) -> Records {
+        let content = files::read(&self.path.join(ATTEMPTS)).ok().flatten();
+        let content = content.unwrap_or_default();
+        let mut records = Records::default();
+        let lines = content.split(|byte| *byte == b'\n');
+        for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
+            if let Ok(attempt) = serde_json::from_slice(line) {
+                records.kept.push(attempt);
+            } else if let Ok(Dropped { dropped }) = serde_json::from_slice(line) {
+                records.dropped.add_all(&dropped);
+            } else {
+                // Whatever it was, it does not tell what it used up.
+                records.dropped.add(None, None);
+            }
+        }
+        records
     }
 
     /// Returns the session that an agent had in a role.
@@ -239,6 +285,34 @@ impl RunDir {
     /// See [`create`](Self::create).
     pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
         files::overwrite(&self.path.join(CHAIN), json(summary).as_bytes())
+    }
+
+    /// Returns what the steps up to a head used up, if somebody summed; the caller compares the head.
+    #[must_use]
+    pub fn chain_usage(&self) -> Option<ChainUsage> {
+        self.read(USED)
+    }
+
+    /// Keeps what the steps up to a head used up.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_chain_usage(&self, usage: &ChainUsage) -> Result<(), StorageError> {
+        files::overwrite(&self.path.join(USED), json(usage).as_bytes())
+    }
+
+    /// Returns what a person allowed beyond the limits. What cannot be understood allows nothing.
+    #[must_use]
+    pub fn raises(&self) -> Vec<Setting> {
+        self.read(RAISES).unwrap_or_default()
+    }
+
+    /// Remembers what a person allows beyond the limits; durable on return.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_raises(&self, raises: &[Setting]) -> Result<(), StorageError> {
+        self.write(RAISES, &raises, Durability::Durable)
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {

@@ -4,8 +4,9 @@
 
 use std::fs;
 
-use uwf_protocol::chain::ChainSummary;
+use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::Used;
 use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase};
 use uwf_storage::{Root, RunDir, process_identity};
 
@@ -71,6 +72,7 @@ fn records_are_read_back_until_they_are_cleared() {
         agent: None,
         role: role("writer"),
         started_at_ms: 7,
+        waiting: false,
     };
     run.write_holder(&holder).unwrap();
     assert_eq!(run.read_holder(), Some(holder));
@@ -134,6 +136,7 @@ fn the_newest_fifty_attempts_are_kept() {
     }
     let kept: Vec<i64> = run.attempts().iter().map(|one| one.started_at_ms).collect();
     assert_eq!(kept, (3..53).collect::<Vec<_>>());
+    assert_eq!(run.used_by_attempts().runs, 53);
 }
 
 #[test]
@@ -146,6 +149,8 @@ fn a_torn_attempt_hides_no_other() {
     assert_eq!(run.attempts(), [attempt(1)]);
     run.append_attempt(&attempt(2)).unwrap();
     assert_eq!(run.attempts(), [attempt(1), attempt(2)]);
+    let used = run.used_by_attempts();
+    assert_eq!(used.runs, 4, "what cannot be read may have cost something");
 }
 
 #[test]
@@ -160,4 +165,30 @@ fn each_agent_has_its_own_session_in_each_role() {
     assert_eq!(run.session(&writer, "other").as_deref(), Some("s2"));
     assert_eq!(run.session(&reviewer, "mock").as_deref(), Some("s3"));
     assert_eq!(run.session(&reviewer, "other"), None);
+}
+
+#[test]
+fn raises_and_sums_are_kept_and_what_cannot_be_read_allows_nothing() {
+    let (_temp, run) = world();
+    assert_eq!((run.raises(), run.chain_usage()), (vec![], None));
+    let raises = [
+        "maxSteps=9".parse().unwrap(),
+        "unknownUsage=ignore".parse().unwrap(),
+    ];
+    run.write_raises(&raises).unwrap();
+    assert_eq!(run.raises(), raises);
+    fs::write(
+        run.path().join("raises.json"),
+        r#"["maxSteps=9", "maxSteps"]"#,
+    )
+    .unwrap();
+    assert_eq!(run.raises(), []);
+    let mut used = Used::default();
+    used.add(None, Some(7));
+    let usage = ChainUsage {
+        head: CasRef::from_u64(1),
+        used,
+    };
+    run.write_chain_usage(&usage).unwrap();
+    assert_eq!(run.chain_usage(), Some(usage));
 }

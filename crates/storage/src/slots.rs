@@ -1,0 +1,226 @@
+//! Slots: how many agents may work at once. A pool has some slots, each a file that is locked by whoever works
+//! in it; like the lock of a thread it is handed on to the agent, so that an agent counts for as long as any of
+//! its processes lives.
+//!
+//! Who wants a slot first takes the pool's turn, another lock, and looks for a free slot while having it.
+//! So a loop that just gave its slot back cannot overtake one that waits. How to wait is for the caller.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use uwf_protocol::ids::ThreadId;
+
+use crate::lock::FileLock;
+use crate::{Root, StorageError, files};
+
+/// Slots that belong together.
+#[derive(Debug)]
+pub struct Pool {
+    directory: PathBuf,
+    max: u32,
+}
+
+/// The right to look for a slot of a pool.
+#[derive(Debug)]
+pub struct Turn<'a> {
+    pool: &'a Pool,
+    _lock: FileLock,
+}
+
+/// The right to have an agent at work. It ends when it is dropped, also for those who inherited it; or with the
+/// last process that has it.
+#[derive(Debug)]
+pub struct Slot {
+    _lock: FileLock,
+}
+
+/// What came of looking for a slot.
+#[derive(Debug)]
+pub enum Taken {
+    /// One was free, and is ours.
+    Slot(Slot),
+    /// None is free; these threads' agents are at work, as far as it is known.
+    Full(Vec<ThreadId>),
+}
+
+impl Pool {
+    /// Returns the slots for all agents under a root.
+    #[must_use]
+    pub fn of_root(root: &Root, max: NonZeroU32) -> Self {
+        Self::named(root, "all", max)
+    }
+
+    /// Returns the slots for one agent of the config.
+    #[must_use]
+    pub fn of_agent(root: &Root, alias: &str, max: NonZeroU32) -> Self {
+        Self::named(root, &format!("agent-{}", file_name(alias)), max)
+    }
+
+    fn named(root: &Root, name: &str, max: NonZeroU32) -> Self {
+        Self {
+            directory: root.slots_dir().join(name),
+            max: max.get(),
+        }
+    }
+
+    /// Returns how many slots there are.
+    #[must_use]
+    pub fn max(&self) -> u32 {
+        self.max
+    }
+
+    /// Takes the turn, unless somebody has it who waits.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn turn(&self) -> Result<Option<Turn<'_>>, StorageError> {
+        let lock = FileLock::acquire_if_free(&self.directory.join("turn"))?;
+        Ok(lock.map(|lock| Turn {
+            pool: self,
+            _lock: lock,
+        }))
+    }
+
+    /// Returns whose agents are at work, without asking whether they still are.
+    #[must_use]
+    pub fn holders(&self) -> Vec<ThreadId> {
+        (0..self.max).filter_map(|at| self.holder(at)).collect()
+    }
+
+    fn slot_file(&self, at: u32) -> PathBuf {
+        self.directory.join(format!("slot-{at}"))
+    }
+
+    fn holder(&self, at: u32) -> Option<ThreadId> {
+        let content = files::read(&self.slot_file(at)).ok()??;
+        str::from_utf8(&content).ok()?.trim().parse().ok()
+    }
+}
+
+impl Turn<'_> {
+    /// Takes a free slot for a thread's agent. Nobody else takes one meanwhile.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn take(&self, thread: ThreadId) -> Result<Taken, StorageError> {
+        let pool = self.pool;
+        let mut held = Vec::new();
+        let mut free = None;
+        let mut at = 0;
+        // When there were more slots once, those who still work in them count too.
+        while at < pool.max || pool.slot_file(at).exists() {
+            match FileLock::try_acquire(&pool.slot_file(at))? {
+                None => held.push(at),
+                Some(lock) => {
+                    free.get_or_insert((at, lock));
+                }
+            }
+            at += 1;
+        }
+        let is_full = held.len() >= pool.max as usize;
+        let Some((at, lock)) = free.filter(|_| !is_full) else {
+            let holders = held.into_iter().filter_map(|at| pool.holder(at));
+            return Ok(Taken::Full(holders.collect()));
+        };
+        files::overwrite(&pool.slot_file(at), thread.as_str().as_bytes())?;
+        lock.inherit_on_exec()?;
+        Ok(Taken::Slot(Slot { _lock: lock }))
+    }
+}
+
+/// Returns a name for an alias that is one of a file, and different for each alias.
+fn file_name(alias: &str) -> String {
+    let mut name = String::new();
+    for byte in alias.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => name.push(byte.into()),
+            other => name += &format!("%{other:02X}"),
+        }
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn thread(number: u8) -> ThreadId {
+        format!("01J7K9Z00000000000000000{number:02}")
+            .parse()
+            .unwrap()
+    }
+
+    fn pool(root: &Root, max: u32) -> Pool {
+        Pool::of_root(root, NonZeroU32::new(max).unwrap())
+    }
+
+    fn take(pool: &Pool, number: u8) -> Taken {
+        pool.turn().unwrap().unwrap().take(thread(number)).unwrap()
+    }
+
+    #[track_caller]
+    fn slot(pool: &Pool, number: u8) -> Slot {
+        match take(pool, number) {
+            Taken::Slot(slot) => slot,
+            Taken::Full(holders) => panic!("full: {holders:?}"),
+        }
+    }
+
+    #[track_caller]
+    fn full(pool: &Pool) -> Vec<ThreadId> {
+        match take(pool, 99) {
+            Taken::Slot(_) => panic!("a slot was free"),
+            Taken::Full(holders) => holders,
+        }
+    }
+
+    #[test]
+    fn as_many_as_there_are_slots_work_and_the_next_is_told_who_does() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        let pool = pool(&root, 2);
+        let first = slot(&pool, 1);
+        let _second = slot(&pool, 2);
+        assert_eq!(full(&pool), [thread(1), thread(2)]);
+        assert_eq!(pool.holders(), [thread(1), thread(2)]);
+        drop(first);
+        let _third = slot(&pool, 3);
+        assert_eq!(full(&pool), [thread(3), thread(2)]);
+    }
+
+    #[test]
+    fn who_works_in_a_slot_that_there_is_no_more_still_counts() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        let before = pool(&root, 3);
+        let slots = [slot(&before, 1), slot(&before, 2), slot(&before, 3)];
+        let now = pool(&root, 2);
+        let [first, _second, third] = slots;
+        drop(first);
+        assert_eq!(full(&now), [thread(2), thread(3)]);
+        drop(third);
+        slot(&now, 4);
+    }
+
+    #[test]
+    fn the_turn_belongs_to_one_who_waits() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        let pool = pool(&root, 1);
+        let turn = pool.turn().unwrap().unwrap();
+        assert!(pool.turn().unwrap().is_none());
+        drop(turn);
+        assert!(pool.turn().unwrap().is_some());
+    }
+
+    #[test]
+    fn every_alias_has_a_pool_of_its_own() {
+        assert_eq!(file_name("gpt-4_a"), "gpt-4_a");
+        assert_eq!(file_name("../x.y"), "%2E%2E%2Fx%2Ey");
+        let temp = tempfile::tempdir().unwrap();
+        let root = Root::at(temp.path().to_owned());
+        let one = NonZeroU32::MIN;
+        let _held = slot(&Pool::of_agent(&root, "a.b", one), 1);
+        slot(&Pool::of_agent(&root, "a_b", one), 2);
+    }
+}
