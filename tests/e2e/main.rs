@@ -25,6 +25,7 @@ mod formats;
 mod full_disk;
 mod golden;
 mod kills;
+mod limits;
 #[path = "../support/model_server.rs"]
 mod model_server;
 mod races;
@@ -33,6 +34,7 @@ mod recordings;
 mod release_notes;
 mod resolution;
 mod resumes;
+mod slots;
 mod threads;
 mod workflows;
 mod world;

@@ -135,6 +135,11 @@ pub(crate) fn warn(text: &str) {
     say("warning", text);
 }
 
+/// Says on stderr what a command is waiting for.
+pub(crate) fn note(text: &str) {
+    say("note", text);
+}
+
 /// Writes a line to stderr. What agents wrote may be in it, so the terminal gets no control characters.
 fn say(kind: &str, text: &str) {
     // Whoever does not listen gets the exit code all the same.

@@ -9,7 +9,7 @@ use crate::answer::{self, Refusal};
 use crate::commit::{commit, report};
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
-use crate::{Engine, EngineError, chain, tags};
+use crate::{Engine, EngineError, chain, limits, tags};
 
 /// What became of looking for a finished step.
 pub(crate) enum Adoption {
@@ -44,7 +44,8 @@ pub(crate) fn adopt(
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(engine, run, thread, &summary, step)?;
-    let report = report(engine, committed, Taken::Adopted);
+    let config = limits::of_config(engine);
+    let report = report(engine, run, committed, Taken::Adopted, &config);
     Ok(Adoption::Taken(Box::new(report)))
 }
 

@@ -1,11 +1,11 @@
 //! Which program plays a role: the call's own choice, the config's override, the config's default.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
-use uwf_storage::config;
 use uwf_util::{suggest, time};
 
 use crate::process::Limits;
@@ -25,6 +25,8 @@ pub(crate) struct AgentCommand {
     pub(crate) protocol: AgentProtocol,
     /// How long it may take.
     pub(crate) limits: Limits,
+    /// The alias and how many of it may work at once, if that is limited.
+    pub(crate) slots: Option<(String, NonZeroU32)>,
     /// What to do if the program cannot be started.
     pub(crate) if_missing: String,
 }
@@ -32,18 +34,18 @@ pub(crate) struct AgentCommand {
 /// Finds the agent for a role. `choice` is an alias of the config or a command line split at blanks.
 pub(crate) fn resolve(
     engine: &Engine,
+    config: &Config,
     choice: Option<&str>,
     workflow: &str,
     role: &RoleName,
 ) -> Result<AgentCommand, EngineError> {
-    let config = config::load(&engine.root)?.unwrap_or_default();
     if let Some(choice) = choice {
         return match config.agents.get(choice) {
             Some(agent) => from_config(engine, choice, agent),
-            None => from_words(engine, choice, &config),
+            None => from_words(engine, choice, config),
         };
     }
-    let alias = alias_for(&config, workflow, role).ok_or_else(|| EngineError::NoAgent {
+    let alias = alias_for(config, workflow, role).ok_or_else(|| EngineError::NoAgent {
         workflow: workflow.to_owned(),
         role: role.clone(),
     })?;
@@ -106,6 +108,7 @@ fn from_config(
     };
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
     Ok(AgentCommand {
+        slots: agent.max_running.map(|max| (alias.to_owned(), max)),
         if_missing: format!("install it, or mend `agents.{alias}.command` with `uwf config set`"),
         ..located(engine, command, agent.args.clone(), protocol, limits)
     })
@@ -147,6 +150,7 @@ fn located(
         args,
         protocol,
         limits,
+        slots: None,
         if_missing: String::new(),
     }
 }

@@ -123,13 +123,30 @@ pub(crate) fn summary(
     head: CasRef,
 ) -> Result<ChainSummary, EngineError> {
     let recorded = run.chain_summary();
-    if let Some(summary) = recorded.as_ref().filter(|summary| summary.head == head) {
+    let is_known = recorded
+        .as_ref()
+        .is_some_and(|summary| summary.head == head);
+    let summary = summarize(store, recorded.as_ref(), start, head)?;
+    if !is_known {
+        run.write_chain_summary(&summary)?;
+    }
+    Ok(summary)
+}
+
+/// Returns the summary of the chain up to a head, given that of another one.
+pub(crate) fn summarize(
+    store: &Store,
+    recorded: Option<&ChainSummary>,
+    start: CasRef,
+    head: CasRef,
+) -> Result<ChainSummary, EngineError> {
+    if let Some(summary) = recorded.filter(|summary| summary.head == head) {
         return Ok(summary.clone());
     }
     let mut missing = Vec::new();
     let mut base = ChainSummary::of_start(start);
     walk(store, head, |hash, step| {
-        if let Some(summary) = recorded.as_ref().filter(|summary| summary.head == hash) {
+        if let Some(summary) = recorded.filter(|summary| summary.head == hash) {
             base = summary.clone();
             return Walk::Stop;
         }
@@ -139,6 +156,5 @@ pub(crate) fn summary(
     for (hash, role) in missing.iter().rev() {
         base.push(*hash, role);
     }
-    run.write_chain_summary(&base)?;
     Ok(base)
 }

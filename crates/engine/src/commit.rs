@@ -3,9 +3,11 @@
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::limits::Limits;
 use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, State};
 
 use crate::answer;
+use crate::limits::{self, Place};
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, tags};
@@ -57,13 +59,22 @@ pub(crate) fn commit(
 }
 
 /// Logs what became of a thread and returns it for the caller.
-pub(crate) fn report(engine: &Engine, committed: Committed, taken: Taken) -> StepReport {
+pub(crate) fn report(
+    engine: &Engine,
+    run: &RunDir,
+    committed: Committed,
+    taken: Taken,
+    config: &Limits,
+) -> StepReport {
     let Committed { thread, route } = committed;
     engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
     if matches!(route, Ok(Route::End)) {
         engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
     }
-    StepReport::new(&thread, &route, taken)
+    // The step is taken in. Whether the next one may run is asked again when it is to.
+    let place = Place::of(run, &thread);
+    let reached = limits::on_the_way(&engine.store, &place, &route, config).unwrap_or_default();
+    StepReport::new(&thread, &route, taken, &reached)
 }
 
 /// Returns the history record of a thread that reached `$END` at its head.

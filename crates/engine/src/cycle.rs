@@ -7,6 +7,7 @@ use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, e
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Limits;
 use uwf_protocol::run::{Holder, ProcessIdentity};
 use uwf_protocol::schemas;
 use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
@@ -17,16 +18,20 @@ use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
 use crate::commit::{Committed, commit, completed, report};
 use crate::failure::{self, Attempted, Problem};
+use crate::limits::{self, Admitted};
 use crate::process::{self, Ending, Launch};
+use crate::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
-use crate::{Engine, EngineError, chain, tags};
+use crate::{Engine, EngineError, tags};
 
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]
 pub struct StepOptions {
     /// An alias of the config, or a command line split at blanks.
     pub agent: Option<String>,
+    /// What to do when no slot is free.
+    pub no_slot: NoSlot,
 }
 
 /// Does one cycle of a thread.
@@ -53,8 +58,11 @@ pub fn step(
                 role,
                 message,
             }),
-            Ok(Route::End) => archive(engine, thread),
-            Ok(Route::To(assignment)) => play(engine, run, thread, &assignment, options),
+            Ok(Route::End) => archive(engine, run, thread),
+            Ok(Route::To(assignment)) => {
+                let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
+                play(engine, run, thread, &assignment, admitted, options)
+            }
         }
     })
 }
@@ -84,7 +92,7 @@ pub(crate) fn with_thread_locked<T>(
 }
 
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.
-fn archive(engine: &Engine, thread: Thread) -> Result<StepReport, EngineError> {
+fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, EngineError> {
     let record = completed(&thread, engine.env.now_ms());
     match State::new(&engine.root).archive(&record)? {
         Archived::Done => {
@@ -92,7 +100,13 @@ fn archive(engine: &Engine, thread: Thread) -> Result<StepReport, EngineError> {
                 thread,
                 route: Ok(Route::End),
             };
-            Ok(report(engine, committed, Taken::Nothing))
+            Ok(report(
+                engine,
+                run,
+                committed,
+                Taken::Nothing,
+                &Limits::default(),
+            ))
         }
         Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
             thread: thread.id,
@@ -107,18 +121,22 @@ pub(crate) fn play(
     run: &RunDir,
     thread: Thread,
     assignment: &Assignment,
+    admitted: Admitted,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
+    let Admitted { config, summary } = admitted;
     let role = &assignment.role;
     engine.log(&thread, tags::ROUTED, &format!("role={role}"));
     let agent = agent_command::resolve(
         engine,
+        &config,
         options.agent.as_deref(),
         &thread.workflow.name,
         role,
     )?;
     let cwd = working_directory(engine, &thread, assignment)?;
-    let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
+    // They are given back when the step is taken in, or when it failed.
+    let _slots = slots::take(engine, run, &thread, role, &agent, &config, options.no_slot)?;
     let attempted = Attempted {
         head: thread.head,
         role: role.clone(),
@@ -134,7 +152,7 @@ pub(crate) fn play(
     match perform(engine, run, &thread, assignment, &agent, &cwd)? {
         Ok(step) => {
             let committed = commit(engine, run, thread, &summary, step)?;
-            Ok(report(engine, committed, Taken::Ran))
+            Ok(report(engine, run, committed, Taken::Ran, &config.limits))
         }
         Err(problem) => {
             // An agent that was ended together with its thread did not fail.
@@ -236,6 +254,7 @@ fn launch(
             agent: agent.and_then(process_identity),
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
+            waiting: false,
         })
         .map_err(|error| LaunchError::Engine(error.into()))
     };

@@ -4,6 +4,7 @@ use uwf_cas_fs::StoreError;
 use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::{RaiseError, Reached};
 use uwf_protocol::run::{Holder, Phase};
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::project::ReadError;
@@ -32,6 +33,25 @@ pub enum EngineError {
         role: RoleName,
         /// What is asked.
         message: String,
+    },
+    /// The thread has reached a limit.
+    #[error("thread `{thread}` is suspended: {}", describe_reached(reached))]
+    Limit {
+        /// The thread.
+        thread: ThreadId,
+        /// The limits.
+        reached: Vec<Reached>,
+    },
+    /// A limit cannot be raised like this.
+    #[error(transparent)]
+    Raise(#[from] RaiseError),
+    /// As many agents are at work as may be, and the caller does not want to wait.
+    #[error("no slot is free for thread `{thread}`: {full}")]
+    NoSlot {
+        /// The thread.
+        thread: ThreadId,
+        /// What is full, and who works.
+        full: String,
     },
     /// `resume` was asked for a thread that does not wait.
     #[error("thread `{0}` is not suspended")]
@@ -72,6 +92,9 @@ pub enum EngineError {
     /// A signal ended the call; the agent's process group is gone.
     #[error("interrupted by signal {0}; the agent was ended")]
     Interrupted(i32),
+    /// A signal ended the call while it waited for a slot.
+    #[error("interrupted by signal {0} while waiting for a slot; no agent was started")]
+    WaitInterrupted(i32),
     /// No agent is configured for the role.
     #[error("no agent is configured for role `{role}` of workflow `{workflow}`")]
     NoAgent {
@@ -200,13 +223,14 @@ impl EngineError {
             | Self::Workflow(_)
             | Self::UnknownWorkflow(_)
             | Self::WrongType { .. }
+            | Self::Raise(_)
             | Self::StepNotInThread { .. }
             | Self::Io { .. } => Exit::Request,
             Self::Ended { .. } => Exit::Ended,
-            Self::Suspended { .. } => Exit::Suspended,
-            Self::Busy { .. } | Self::HeadMoved { .. } => Exit::Busy,
+            Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
+            Self::Busy { .. } | Self::HeadMoved { .. } | Self::NoSlot { .. } => Exit::Busy,
             Self::Agent(_) => Exit::Agent,
-            Self::Interrupted(signal) => Exit::Signal(*signal),
+            Self::Interrupted(signal) | Self::WaitInterrupted(signal) => Exit::Signal(*signal),
             Self::Store(error) => store_exit(error),
             Self::Storage(error) => error.exit(),
         }
@@ -223,6 +247,13 @@ impl EngineError {
             Self::Suspended { thread, .. } => {
                 format!("answer with `uwf thread resume {thread} -p \"…\"`")
             }
+            Self::Limit { thread, reached } => {
+                format!("`{}` goes on", resume_command(*thread, reached))
+            }
+            Self::Raise(_) => {
+                "`uwf thread show <thread>` tells which limit is reached; `uwf config get limits` and `uwf workflow show <workflow>` show all".to_owned()
+            }
+            Self::NoSlot { .. } => "the same command without `--no-wait` waits for one".to_owned(),
             Self::NotSuspended(thread) => {
                 format!("`uwf thread show {thread}` tells its status; `uwf thread step {thread}` goes on")
             }
@@ -264,7 +295,7 @@ impl EngineError {
             Self::StepNotInThread { thread, .. } => {
                 format!("`uwf thread steps {thread}` lists its steps")
             }
-            Self::Interrupted(_) => "the same command goes on where the thread stands".to_owned(),
+            Self::Interrupted(_) | Self::WaitInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
             Self::Store(error) => return store_hint(error),
             Self::Storage(error) => return error.hint(),
@@ -307,6 +338,27 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
     Some(hint.to_owned())
 }
 
+/// Says which limits are reached, in one line.
+#[must_use]
+pub(crate) fn describe_reached(reached: &[Reached]) -> String {
+    let reached: Vec<String> = reached.iter().map(ToString::to_string).collect();
+    reached.join("; ")
+}
+
+/// Returns the command that lets a thread go on beyond its limits.
+#[must_use]
+pub fn resume_command(thread: ThreadId, reached: &[Reached]) -> String {
+    let mut command = format!("uwf thread resume {thread}");
+    let mut told = Vec::new();
+    for raise in reached.iter().map(|one| &one.raise) {
+        if !told.contains(&raise) {
+            command += &format!(" --raise {raise}");
+            told.push(raise);
+        }
+    }
+    command
+}
+
 fn describe_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Completed => "completed",
@@ -320,6 +372,10 @@ fn describe_holder(holder: Option<&Holder>) -> String {
     };
     let role = &holder.role;
     match &holder.agent {
+        None if holder.waiting => format!(
+            ": `{role}` waits for a free slot (process {})",
+            holder.engine.pid
+        ),
         Some(agent) => format!(": `{role}` is at work (agent process {})", agent.pid),
         None => format!(
             ": `{role}` is being started (process {})",

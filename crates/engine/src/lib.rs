@@ -16,10 +16,12 @@ mod error;
 mod failure;
 mod fork;
 mod kill;
+mod limits;
 mod process;
 mod register;
 mod resume;
 mod signals;
+mod slots;
 mod start;
 mod tags;
 mod thread;
@@ -32,12 +34,13 @@ use uwf_cas_fs::Store;
 use uwf_storage::{Env, Root};
 
 pub use cycle::{StepOptions, step};
-pub use error::{AgentFailure, EngineError, store_exit, store_hint};
+pub use error::{AgentFailure, EngineError, resume_command, store_exit, store_hint};
 pub use fork::{Forked, fork};
 pub use kill::{Killed, kill};
 pub use register::{Registered, check_file, put_workflow};
 pub use resume::{ResumeOptions, resume};
 pub use signals::Signals;
+pub use slots::NoSlot;
 pub use start::{StartOptions, Started, start};
 pub use view::activity::{AttemptView, RunningView};
 pub use view::list::{ListFilter, ThreadItem, ThreadList, list};
@@ -67,6 +70,8 @@ pub struct Engine {
     pub signals: Signals,
     /// Whether the agent's stderr is shown while it runs.
     pub agent_output: AgentOutput,
+    /// Tells the user on the spot what a call is waiting for.
+    pub notice: fn(&str),
 }
 
 /// What happens to the agent's stderr while it runs.

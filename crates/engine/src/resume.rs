@@ -2,25 +2,28 @@
 
 use uwf_moderator::{Assignment, Entry, Route, RouteError, enter};
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::limits::Setting;
 use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
 
 use crate::adopt::{Adoption, adopt};
 use crate::cycle::{play, with_thread_locked};
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
-use crate::{Engine, EngineError, StepOptions, tags};
+use crate::{Engine, EngineError, StepOptions, limits, tags};
 
 /// What a person says to a thread that waits.
 #[derive(Debug, Clone, Default)]
 pub struct ResumeOptions {
     /// The answer; none means "go on".
     pub prompt: Option<String>,
+    /// What is allowed beyond the thread's limits from now on.
+    pub raises: Vec<Setting>,
     /// How the step is done.
     pub step: StepOptions,
 }
 
-/// Runs the role that suspended the thread again, with its question and the answer; or enters an ended
-/// thread's workflow through the `resume` edge of `$START`.
+/// Runs the role that suspended the thread again, with its question and the answer; or lets a thread go on that
+/// reached a limit; or enters an ended thread's workflow through the `resume` edge of `$START`.
 ///
 /// # Errors
 /// When the thread is neither, or as for a step.
@@ -32,6 +35,7 @@ pub fn resume(
     with_thread_locked(engine, id, |run| match thread::find(engine, id)? {
         Located::Active(head) => {
             let thread = Thread::load(&engine.store, id, head)?;
+            limits::raise(engine, run, &thread, &options.raises)?;
             let thread = match adopt(engine, run, thread)? {
                 Adoption::Taken(report) => return Ok(*report),
                 Adoption::Nothing(thread) => *thread,
@@ -40,10 +44,19 @@ pub fn resume(
             let assignment = match thread.route() {
                 // An earlier call took the ended thread up again and was ended itself.
                 Ok(Route::End) => entrance(&thread, prompt).ok_or(EngineError::NotSuspended(id))?,
+                Ok(Route::To(assignment)) => {
+                    let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
+                    if options.raises.is_empty() {
+                        return Err(EngineError::NotSuspended(id));
+                    }
+                    let assignment = with_words(assignment, prompt);
+                    return play(engine, run, thread, &assignment, admitted, &options.step);
+                }
                 route => answer(&thread, route, prompt)?,
             };
+            let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
             engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-            play(engine, run, thread, &assignment, &options.step)
+            play(engine, run, thread, &assignment, admitted, &options.step)
         }
         Located::Archived(record) => reenter(engine, run, &record, options),
     })
@@ -101,6 +114,8 @@ fn reenter(
     };
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
+    limits::raise(engine, run, &thread, &options.raises)?;
+    let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
     // What a run that was ended with its thread left behind is no answer to this call.
     run.clear_pending()?;
     let state = State::new(&engine.root);
@@ -111,7 +126,7 @@ fn reenter(
         }
     }
     engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-    let played = play(engine, run, thread, &assignment, &options.step);
+    let played = play(engine, run, thread, &assignment, admitted, &options.step);
     if played.is_err() {
         // If the head has moved after all, the thread is active, and stays so.
         let _ = state.archive(record)?;
@@ -127,11 +142,16 @@ fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
         &thread.steps,
         Entry::Resume,
     );
-    let Ok(Route::To(mut assignment)) = route else {
+    let Ok(Route::To(assignment)) = route else {
         return None;
     };
+    Some(with_words(assignment, prompt))
+}
+
+/// Adds what a person says to an instruction.
+fn with_words(mut assignment: Assignment, prompt: Option<&str>) -> Assignment {
     if let Some(text) = prompt.map(str::trim).filter(|text| !text.is_empty()) {
         assignment.prompt = format!("{}\n\n{text}", assignment.prompt);
     }
-    Some(assignment)
+    assignment
 }

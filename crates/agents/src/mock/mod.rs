@@ -156,6 +156,7 @@ fn play(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Reply, Ada
         (0, Some(text)) => Ok(Reply {
             text,
             session_id,
+            usage: entry.usage.clone(),
             ..Reply::default()
         }),
         (0, None) => Err(AdapterError::failed(
@@ -164,6 +165,7 @@ fn play(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Reply, Ada
         (code, _) => Err(AdapterError {
             exit_code: code.into(),
             session_id,
+            usage: entry.usage.clone().map(Box::new),
             ..AdapterError::failed(format!("the script says `exit: {code}`"))
         }),
     }

@@ -8,7 +8,7 @@
 //!     - output: the whole answer as text
 //!       corrections: [{ $status: done }]  # when the kit asks again, in turn
 //!       continued: { $status: done }      # when a later process goes on with the session
-//!     - { exit: 3, stderr: out of money, sleepMs: 10 }
+//!     - { exit: 3, stderr: out of money, sleepMs: 10, usage: { inputTokens: 90, costUsd: 0.2 } }
 //! ```
 //!
 //! A recording is a script, too: see [`crate::recording`].
@@ -17,6 +17,7 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 use uwf_agent_kit::Task;
+use uwf_protocol::nodes::Usage;
 
 use crate::answer;
 use crate::recording::Recorded;
@@ -59,6 +60,8 @@ pub(super) struct Entry {
     #[serde(default)]
     corrections: Vec<Output>,
     continued: Option<Output>,
+    /// What each answer is said to use up.
+    pub(super) usage: Option<Usage>,
 }
 
 /// An answer: its text, or the data of its front matter.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use uwf_protocol::limits::Setting;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
@@ -38,7 +39,7 @@ pub(crate) enum ThreadCommand {
         /// The thread
         thread: String,
     },
-    /// Answer a suspended thread and run the role that asked
+    /// Answer a suspended thread, or let it go on beyond a limit
     Resume(ResumeArgs),
 }
 
@@ -82,6 +83,9 @@ pub(crate) struct StepArgs {
     /// Do up to N cycles; each prints a line when its step is recorded
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) count: u32,
+    /// Exit with 5 if as many agents are at work as may be, instead of waiting
+    #[arg(long)]
+    pub(crate) no_wait: bool,
 }
 
 #[derive(Debug, Args)]
@@ -134,9 +138,15 @@ pub(crate) struct ResumeArgs {
     /// The answer, or - for standard input (unset: the role is told to go on)
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
+    /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
+    #[arg(long = "raise", value_name = "LIMIT=VALUE")]
+    pub(crate) raises: Vec<Setting>,
     /// Use this agent: an alias of the config, or a command line
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Exit with 5 if as many agents are at work as may be, instead of waiting
+    #[arg(long)]
+    pub(crate) no_wait: bool,
 }
 
 #[derive(Debug, Args)]

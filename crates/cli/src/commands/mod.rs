@@ -17,7 +17,7 @@ use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root};
 
 use crate::args::{Command, Global};
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::output::Format;
 
 /// What every command gets.
@@ -50,6 +50,7 @@ impl Context {
                 built_in_agents: uwf_agents::BUILT_IN,
                 signals: Signals::default(),
                 agent_output,
+                notice: note,
             },
             format,
         })

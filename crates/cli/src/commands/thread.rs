@@ -1,8 +1,8 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, ListFilter, ReadOptions, ResumeOptions, StartOptions, StepOptions, StepReport,
-    ThreadStatus,
+    Engine, ListFilter, NoSlot, ReadOptions, ResumeOptions, Standing, StartOptions, StepOptions,
+    StepReport, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -45,16 +45,26 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     let thread: ThreadId = args.thread.parse()?;
     let options = StepOptions {
         agent: args.agent.clone(),
+        no_slot: no_slot(args.no_wait),
     };
     for _ in 0..args.count {
         let report = uwf_engine::step(&context.engine, thread, &options)?;
-        let goes_on = report.standing.status == ThreadStatus::Idle;
+        // The cycle after a limit was reached is the one that says so.
+        let Standing { status, limit, .. } = &report.standing;
+        let goes_on = *status == ThreadStatus::Idle || limit.is_some();
         print_report(context, &report)?;
         if !goes_on {
             break;
         }
     }
     Ok(Exit::Done)
+}
+
+fn no_slot(gives_up: bool) -> NoSlot {
+    match gives_up {
+        true => NoSlot::GiveUp,
+        false => NoSlot::Wait,
+    }
 }
 
 fn print_report(context: &Context, report: &StepReport) -> Result<(), Failure> {
@@ -155,7 +165,11 @@ fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
 fn resume(context: &Context, args: ResumeArgs) -> Result<Exit, Failure> {
     let options = ResumeOptions {
         prompt: args.prompt.map(text_or_stdin).transpose()?,
-        step: StepOptions { agent: args.agent },
+        raises: args.raises,
+        step: StepOptions {
+            agent: args.agent,
+            no_slot: no_slot(args.no_wait),
+        },
     };
     let report = uwf_engine::resume(&context.engine, args.thread.parse()?, &options)?;
     print_report(context, &report)?;

@@ -120,6 +120,9 @@ impl Show for DetailView {
 /// Says where a thread stands, in one line.
 fn standing(standing: &Standing) -> String {
     match (&standing.current_role, &standing.suspended_role) {
+        (None, Some(role)) if standing.held_by_limit => {
+            format!("suspended at a limit, next is {role}")
+        }
         (Some(role), _) if standing.status == ThreadStatus::Running => {
             format!("running, {role} is at work")
         }
@@ -130,16 +133,38 @@ fn standing(standing: &Standing) -> String {
 }
 
 /// Returns what to type next, if something is to be done.
-fn next(thread: ThreadId, status: ThreadStatus) -> Option<String> {
-    match status {
+fn next(thread: ThreadId, standing: &Standing) -> Option<String> {
+    match standing.status {
         ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
-        ThreadStatus::Suspended => Some(format!("uwf thread resume {thread} -p \"…\"")),
+        ThreadStatus::Suspended if standing.held_by_limit => standing.resume.clone(),
+        ThreadStatus::Suspended => {
+            let command = format!("uwf thread resume {thread}");
+            let resume = standing.resume.clone().unwrap_or(command);
+            Some(format!("{resume} -p \"…\""))
+        }
         ThreadStatus::Running
         | ThreadStatus::Blocked
         | ThreadStatus::Completed
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
     }
+}
+
+/// Returns what a suspended thread waits for: an answer, a higher limit, or both.
+fn why_suspended(standing: &Standing) -> Vec<(&'static str, String)> {
+    let message = standing.suspend_message.clone();
+    if standing.held_by_limit {
+        return message
+            .map(|message| ("limit", message))
+            .into_iter()
+            .collect();
+    }
+    let question = message.map(|question| ("question", question));
+    let limit = standing
+        .limit
+        .as_ref()
+        .map(|limit| ("limit", limit.to_string()));
+    question.into_iter().chain(limit).collect()
 }
 
 impl Show for StepReport {
@@ -159,9 +184,9 @@ impl Show for StepReport {
             _ => "nothing to run".to_owned(),
         };
         let mut rows = vec![("step", done), ("thread", standing(&self.standing))];
-        if let Some(question) = &self.standing.suspend_message {
-            rows.push(("question", question.clone()));
-            rows.extend(next(self.thread, self.standing.status).map(|next| ("next", next)));
+        rows.extend(why_suspended(&self.standing));
+        if self.standing.status == ThreadStatus::Suspended {
+            rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         }
         fields(&rows)
     }
@@ -179,10 +204,11 @@ impl Show for ThreadView {
         if let Some(running) = &self.running {
             let since = time::format_utc(running.started_at_ms);
             rows.push(("since", format!("{since} UTC")));
+            if running.waiting {
+                rows.push(("waiting", "for a free slot".to_owned()));
+            }
         }
-        if let Some(question) = &self.standing.suspend_message {
-            rows.push(("question", question.clone()));
-        }
+        rows.extend(why_suspended(&self.standing));
         if let Some(reason) = &self.blocked_reason {
             rows.push(("blocked", reason.clone()));
         }
@@ -191,7 +217,7 @@ impl Show for ThreadView {
             let (role, agent, error) = (&attempt.role, &attempt.agent, &attempt.error);
             rows.push(("failed", format!("{at}  {role} by {agent}: {error}")));
         }
-        rows.extend(next(self.thread, self.standing.status).map(|next| ("next", next)));
+        rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         fields(&rows)
     }
 }

@@ -62,6 +62,9 @@ pub struct RunningView {
     pub started_at_ms: i64,
     /// The agent's process, once it is started; it leads a process group of its own.
     pub agent_pid: Option<u32>,
+    /// Whether it still waits for a slot to start its agent in.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waiting: bool,
 }
 
 impl From<Holder> for RunningView {
@@ -70,6 +73,7 @@ impl From<Holder> for RunningView {
             role: holder.role,
             started_at_ms: holder.started_at_ms,
             agent_pid: holder.agent.map(|agent| agent.pid),
+            waiting: holder.waiting,
         }
     }
 }
@@ -197,6 +201,7 @@ mod tests {
             role: "asker".parse().unwrap(),
             started_at_ms: 1,
             agent_pid: None,
+            waiting: false,
         };
         let activity = Activity {
             running: Some(running),

@@ -7,11 +7,13 @@ use std::rc::Rc;
 use serde::Serialize;
 use uwf_moderator::{HistoryNeed, history_need, route};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::{Limits, Reached};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::Workflow;
 use uwf_storage::{HistoryRecord, Located, State};
 
 use crate::chain::{self, Head};
+use crate::limits::{self, Place};
 use crate::thread;
 use crate::view::activity::Activity;
 use crate::view::report::ThreadStatus;
@@ -36,7 +38,7 @@ pub struct ListFilter {
 }
 
 /// The threads that a filter lets through.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThreadList {
     /// The threads, newest first.
     pub threads: Vec<ThreadItem>,
@@ -45,7 +47,7 @@ pub struct ThreadList {
 }
 
 /// One line of the list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadItem {
     /// The thread.
@@ -65,6 +67,9 @@ pub struct ThreadItem {
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The limit that keeps it from going on, if one is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Reached>,
 }
 
 impl ThreadItem {
@@ -81,6 +86,7 @@ impl ThreadItem {
             },
             workflow_name: None,
             error: None,
+            limit: None,
         }
     }
 }
@@ -204,6 +210,7 @@ fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
 struct Reader<'a> {
     engine: &'a Engine,
     workflows: HashMap<CasRef, Rc<Workflow>>,
+    limits: Limits,
 }
 
 impl<'a> Reader<'a> {
@@ -211,6 +218,7 @@ impl<'a> Reader<'a> {
         Self {
             engine,
             workflows: HashMap::new(),
+            limits: limits::of_config(engine),
         }
     }
 
@@ -246,9 +254,9 @@ impl<'a> Reader<'a> {
         workflow_hash: &mut Option<CasRef>,
     ) -> Result<ThreadItem, EngineError> {
         let store = &self.engine.store;
-        let (start, last) = match chain::read_head(store, head)? {
-            Head::Start(start) => (start, None),
-            Head::Step(step) => (self.start(step.start)?, Some(step)),
+        let (start_hash, start, last) = match chain::read_head(store, head)? {
+            Head::Start(start) => (head, start, None),
+            Head::Step(step) => (step.start, self.start(step.start)?, Some(step)),
         };
         *workflow_hash = Some(start.workflow);
         let workflow = self.workflow(start.workflow)?;
@@ -260,13 +268,29 @@ impl<'a> Reader<'a> {
             (HistoryNeed::LastStep, Some(step)) => vec![chain::with_output(store, head, step)?],
             (HistoryNeed::LastStep, None) => Vec::new(),
         };
-        let activity = Activity::at(&self.engine.root.run(id), head)?;
-        let standing = activity.standing(&route(&workflow, &start, &steps));
+        let run = self.engine.root.run(id);
+        let activity = Activity::at(&run, head)?;
+        let route = route(&workflow, &start, &steps);
+        let place = Place {
+            run: &run,
+            workflow: &workflow.limits,
+            start: start_hash,
+            head,
+        };
+        let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
+        let standing = activity.standing(&route).at_limits(id, &reached);
+        let mut item = ThreadItem::new(id, head, standing.status);
+        if activity.running.is_some_and(|running| running.waiting) {
+            item.status_display = "running [waiting]".to_owned();
+        } else if standing.limit.is_some() {
+            item.status_display = "suspended [limit]".to_owned();
+        }
         Ok(ThreadItem {
             workflow: Some(start.workflow),
             current_role: standing.current_role,
             workflow_name: Some(workflow.name.clone()),
-            ..ThreadItem::new(id, head, standing.status)
+            limit: standing.limit,
+            ..item
         })
     }
 

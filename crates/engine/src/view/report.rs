@@ -3,7 +3,9 @@
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::Reached;
 
+use crate::error::{describe_reached, resume_command};
 use crate::thread::Thread;
 
 /// What a thread is, as seen from its head.
@@ -64,7 +66,7 @@ impl ThreadStatus {
 }
 
 /// What follows from a thread's head: the part that every view of a thread shares.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Standing {
     /// What the thread is.
@@ -79,6 +81,15 @@ pub struct Standing {
     pub done: bool,
     /// Kept for programs that expect the key; steps run in the foreground only.
     pub background: Option<bool>,
+    /// The limit that keeps it from going on, if one is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Reached>,
+    /// The command that would let it go on beyond its limits.
+    #[serde(skip)]
+    pub resume: Option<String>,
+    /// Whether it is suspended for that alone.
+    #[serde(skip)]
+    pub held_by_limit: bool,
 }
 
 impl Standing {
@@ -91,6 +102,43 @@ impl Standing {
             suspend_message: None,
             done: status.is_ended(),
             background: None,
+            limit: None,
+            resume: None,
+            held_by_limit: false,
+        }
+    }
+
+    /// Returns the same for a thread that cannot go on because limits are reached, if any are.
+    ///
+    /// One that asks keeps its question: the answer does not suffice then.
+    pub(crate) fn at_limits(self, thread: ThreadId, reached: &[Reached]) -> Self {
+        let Some(first) = reached.first() else {
+            return self;
+        };
+        let by_limit = Self {
+            limit: Some(first.clone()),
+            resume: Some(resume_command(thread, reached)),
+            ..self
+        };
+        match by_limit.status {
+            ThreadStatus::Idle | ThreadStatus::Failed => Self {
+                status: ThreadStatus::Suspended,
+                suspended_role: by_limit.current_role,
+                current_role: None,
+                suspend_message: Some(describe_reached(reached)),
+                held_by_limit: true,
+                ..by_limit
+            },
+            ThreadStatus::Suspended => by_limit,
+            ThreadStatus::Running
+            | ThreadStatus::Blocked
+            | ThreadStatus::Completed
+            | ThreadStatus::Cancelled
+            | ThreadStatus::Corrupt => Self {
+                limit: None,
+                resume: None,
+                ..by_limit
+            },
         }
     }
 
@@ -124,7 +172,7 @@ pub(crate) enum Taken {
 }
 
 /// The result of one step.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepReport {
     /// The workflow that the thread is pinned to.
@@ -152,7 +200,12 @@ pub struct StepReport {
 
 impl StepReport {
     /// Returns the report of a thread whose head is the step that was just taken in.
-    pub(crate) fn new(thread: &Thread, route: &Result<Route, RouteError>, taken: Taken) -> Self {
+    pub(crate) fn new(
+        thread: &Thread,
+        route: &Result<Route, RouteError>,
+        taken: Taken,
+        reached: &[Reached],
+    ) -> Self {
         let step = match taken {
             Taken::Ran | Taken::Adopted => thread.last(),
             Taken::Nothing => None,
@@ -161,7 +214,7 @@ impl StepReport {
             workflow: thread.start.workflow,
             thread: thread.id,
             head: thread.head,
-            standing: Standing::of_route(route),
+            standing: Standing::of_route(route).at_limits(thread.id, reached),
             step: step.map(|step| step.hash),
             role: step.map(|step| step.node.role.clone()),
             agent: step.map(|step| step.node.agent.clone()),

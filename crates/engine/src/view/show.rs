@@ -6,6 +6,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
 
 use crate::chain::{self, Walk};
+use crate::limits::{self, Place};
 use crate::thread::{self, Thread};
 use crate::view::activity::{self, Activity, AttemptView, RunningView};
 use crate::view::report::{Standing, ThreadStatus};
@@ -52,7 +53,10 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let run = engine.root.run(id);
     let activity = Activity::at(&run, head)?;
     let route = thread.route();
-    let standing = activity.standing(&route);
+    let config = limits::of_config(engine);
+    let place = Place::of(&run, &thread);
+    let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
+    let standing = activity.standing(&route).at_limits(id, &reached);
     let blocked = standing.status == ThreadStatus::Blocked;
     let pending = run.read_pending()?.filter(|pending| pending.head == head);
     let waits = pending.is_some() && activity.running.is_none();
@@ -60,7 +64,7 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
         workflow: thread.start.workflow,
         thread: id,
         head,
-        hint: hint(id, standing.status, waits),
+        hint: hint(id, &standing, waits),
         standing,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
@@ -92,13 +96,16 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
     }
 }
 
-fn hint(id: ThreadId, status: ThreadStatus, finished_step_waits: bool) -> Option<String> {
+fn hint(id: ThreadId, standing: &Standing, finished_step_waits: bool) -> Option<String> {
     if finished_step_waits {
         return Some(format!(
             "a finished step waits to be taken in: `uwf thread step {id}` does that"
         ));
     }
-    (status == ThreadStatus::Suspended).then(|| {
+    if let Some(command) = &standing.resume {
+        return Some(format!("a limit is reached: `{command}` goes on"));
+    }
+    (standing.status == ThreadStatus::Suspended).then(|| {
         format!("the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it")
     })
 }
@@ -127,8 +134,9 @@ mod tests {
     #[test]
     fn only_a_suspended_thread_has_a_hint_and_it_names_the_command() {
         let id: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
-        let text = hint(id, ThreadStatus::Suspended, false).unwrap();
+        let of = |status| hint(id, &Standing::plain(status), false);
+        let text = of(ThreadStatus::Suspended).unwrap();
         assert!(text.contains(&format!("uwf thread resume {id}")));
-        assert_eq!(hint(id, ThreadStatus::Failed, false), None);
+        assert_eq!(of(ThreadStatus::Failed), None);
     }
 }

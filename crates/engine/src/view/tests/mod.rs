@@ -44,6 +44,7 @@ impl World {
             built_in_agents: &[],
             signals: crate::Signals::default(),
             agent_output: AgentOutput::Kept,
+            notice: |_| {},
         };
         engine.create().unwrap();
         let workflow = put_workflow(&engine.store);
@@ -167,6 +168,7 @@ impl World {
             agent: Some(identity),
             role: role(role_name),
             started_at_ms: NOW,
+            waiting: false,
         };
         let run = self.engine.root.run(thread);
         run.create().unwrap();

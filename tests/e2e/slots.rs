@@ -1,0 +1,288 @@
+//! No more agents work at once than may, whoever is killed when; and nobody waits for ever.
+
+use std::process::Child;
+
+use serde_json::json;
+
+use crate::world::{ONE_STEP, Run, World, binary, is_running, wait_until};
+
+/// An agent that writes down when it begins and ends, works while there is a file `wait`, and then answers.
+fn slow_agent(world: &World) {
+    world.write(
+        "answers.yaml",
+        "roles:\n  writer:\n    - output: { note: n }\n",
+    );
+    world.put(ONE_STEP);
+    let body = format!(
+        "echo \"+ $$ $1\" >> {project}/times\nsleep 0.15\nwhile [ -e {project}/wait ]; do sleep 0.02; done\n\
+         {uwf} agent mock {project}/answers.yaml \"$@\"\ncode=$?\necho \"- $$ $1\" >> {project}/times\nexit $code",
+        project = world.project().display(),
+        uwf = binary().display(),
+    );
+    let agent = world.script("agent.sh", &body);
+    world.agent(agent.to_str().unwrap(), &[]);
+}
+
+fn set(world: &World, key: &str, value: &str) {
+    world.uwf(&["config", "set", key, value]).exits(0);
+}
+
+/// What the agents wrote down: `+ <pid> <thread>` or `- <pid> <thread>`.
+fn times(world: &World) -> Vec<String> {
+    let times = std::fs::read_to_string(world.project().join("times"));
+    times
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn begun(world: &World) -> usize {
+    times(world)
+        .iter()
+        .filter(|line| line.starts_with('+'))
+        .count()
+}
+
+/// Returns the most agents that were at work at once.
+fn most_at_once(world: &World) -> i32 {
+    let (mut now, mut most) = (0, 0);
+    for line in times(world) {
+        now += if line.starts_with('+') { 1 } else { -1 };
+        most = most.max(now);
+    }
+    most
+}
+
+fn step(world: &World, thread: &str) -> Child {
+    world.spawn(&["thread", "step", thread])
+}
+
+fn finish(child: Child) -> Run {
+    child.wait_with_output().unwrap().into()
+}
+
+fn hold_agents(world: &World) {
+    world.write("wait", "");
+}
+
+fn let_agents_go(world: &World) {
+    std::fs::remove_file(world.project().join("wait")).unwrap();
+}
+
+fn is_waiting(world: &World, thread: &str) -> bool {
+    world.show(thread)["running"]["waiting"] == json!(true)
+}
+
+#[cfg(target_os = "linux")]
+fn signal(child: &Child, name: &str) {
+    let pid = child.id().to_string();
+    let sent = std::process::Command::new("kill")
+        .args(["-s", name, &pid])
+        .status();
+    assert!(sent.unwrap().success());
+}
+
+#[test]
+fn six_shells_with_two_slots_all_finish_and_never_more_than_two_work() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "concurrency.maxRunning", "2");
+    let threads: Vec<String> = (0..6).map(|_| world.start("one")).collect();
+    let shells: Vec<Child> = threads.iter().map(|thread| step(&world, thread)).collect();
+    let runs: Vec<Run> = shells.into_iter().map(finish).collect();
+    for run in &runs {
+        assert_eq!(run.code, 0, "{}", run.stderr);
+    }
+    let waited = runs
+        .iter()
+        .filter(|run| run.stderr.contains("waiting for a free slot"));
+    assert!(waited.count() >= 3);
+    assert_eq!(begun(&world), 6);
+    assert_eq!(most_at_once(&world), 2);
+}
+
+#[test]
+fn who_waits_says_for_whom_and_is_shown_as_waiting() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "concurrency.maxRunning", "1");
+    let (first, second) = (world.start("one"), world.start("one"));
+    hold_agents(&world);
+    let worker = step(&world, &first);
+    wait_until("the first works", || begun(&world) == 1);
+    let waiter = step(&world, &second);
+    wait_until("the second waits", || is_waiting(&world, &second));
+    let listed = world.uwf(&["thread", "list"]).json();
+    let display = |thread: &str| {
+        let items = listed.as_array().unwrap();
+        let item = items.iter().find(|item| item["thread"] == json!(thread));
+        item.unwrap()["statusDisplay"].clone()
+    };
+    assert_eq!(display(&first), json!("running"));
+    assert_eq!(display(&second), json!("running [waiting]"));
+    world.step(&second).exits(5).says("waits for a free slot");
+    let third = world.start("one");
+    world
+        .uwf(&["thread", "step", &third, "--no-wait"])
+        .exits(5)
+        .says("no slot is free")
+        .says(&first);
+    assert_eq!(world.show(&third)["status"], json!("idle"));
+    let_agents_go(&world);
+    assert_eq!(finish(worker).code, 0);
+    let waiter = finish(waiter).exits(0);
+    let told = waiter.stderr.matches("waiting for a free slot").count();
+    assert_eq!(told, 1, "{}", waiter.stderr);
+    waiter.says(&format!(
+        "at most 1 agent under this root may work at once (thread {first})"
+    ));
+    world.uwf(&["thread", "step", &third, "--no-wait"]).exits(0);
+}
+
+#[test]
+fn an_agent_whose_engine_was_killed_keeps_its_slot_until_it_ends() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "concurrency.maxRunning", "1");
+    let (first, second) = (world.start("one"), world.start("one"));
+    hold_agents(&world);
+    let mut engine = step(&world, &first);
+    wait_until("the first works", || begun(&world) == 1);
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    world
+        .uwf(&["thread", "step", &second, "--no-wait"])
+        .exits(5);
+    let waiter = step(&world, &second);
+    wait_until("the second waits", || is_waiting(&world, &second));
+    let_agents_go(&world);
+    assert_eq!(finish(waiter).code, 0);
+    assert_eq!(most_at_once(&world), 1);
+    let report = world.step(&first).exits(0).json();
+    assert_eq!(report["adopted"], json!(true));
+}
+
+#[test]
+fn killing_the_agent_and_its_engine_frees_the_slot() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "concurrency.maxRunning", "1");
+    let (first, second) = (world.start("one"), world.start("one"));
+    hold_agents(&world);
+    let mut engine = step(&world, &first);
+    wait_until("the first works", || begun(&world) == 1);
+    let waiter = step(&world, &second);
+    wait_until("the second waits", || is_waiting(&world, &second));
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    // The agent leads a process group of its own: all of it is killed.
+    let agent = times(&world)[0].split(' ').nth(1).unwrap().to_owned();
+    assert!(is_running(&agent));
+    let group = format!("-{agent}");
+    let killed = std::process::Command::new("kill")
+        .args(["-9", "--", &group])
+        .status();
+    assert!(killed.unwrap().success());
+    wait_until("the second works", || begun(&world) == 2);
+    let_agents_go(&world);
+    assert_eq!(finish(waiter).code, 0);
+}
+
+#[test]
+fn a_killed_waiter_is_in_nobodys_way() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "concurrency.maxRunning", "1");
+    let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
+    hold_agents(&world);
+    let worker = step(&world, &threads[0]);
+    wait_until("the first works", || begun(&world) == 1);
+    let mut killed = step(&world, &threads[1]);
+    wait_until("the second waits", || is_waiting(&world, &threads[1]));
+    let waiter = step(&world, &threads[2]);
+    wait_until("the third waits", || is_waiting(&world, &threads[2]));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(world.show(&threads[1])["status"], json!("idle"));
+    let_agents_go(&world);
+    assert_eq!(finish(worker).code, 0);
+    assert_eq!(finish(waiter).code, 0);
+    world.step(&threads[1]).exits(0);
+}
+
+#[test]
+fn a_waiter_that_is_interrupted_ends_at_once_and_starts_nothing() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "agents.default.maxRunning", "1");
+    let (first, second) = (world.start("one"), world.start("one"));
+    hold_agents(&world);
+    let worker = step(&world, &first);
+    wait_until("the first works", || begun(&world) == 1);
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
+        let waiter = step(&world, &second);
+        wait_until("the second waits", || is_waiting(&world, &second));
+        let sent = std::time::Instant::now();
+        signal(&waiter, name);
+        finish(waiter).exits(code).says("no agent was started");
+        assert!(sent.elapsed().as_secs() < 2);
+        assert_eq!(world.show(&second)["status"], json!("idle"));
+    }
+    let waiter = step(&world, &second);
+    wait_until("the second waits", || is_waiting(&world, &second));
+    world.uwf(&["thread", "kill", &second]).exits(0);
+    finish(waiter).exits(7);
+    let_agents_go(&world);
+    assert_eq!(finish(worker).code, 0);
+    assert_eq!(begun(&world), 1);
+}
+
+#[test]
+fn an_agent_has_slots_of_its_own() {
+    let world = World::new();
+    slow_agent(&world);
+    set(&world, "agents.default.maxRunning", "1");
+    set(&world, "concurrency.maxRunning", "2");
+    let answers = world.project().join("answers.yaml");
+    set(&world, "agents.other.command", "uwf-mock");
+    let args = format!("[{:?}]", answers.to_str().unwrap());
+    set(&world, "agents.other.args", &args);
+    let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
+    hold_agents(&world);
+    let worker = step(&world, &threads[0]);
+    wait_until("the first works", || begun(&world) == 1);
+    let waiter = step(&world, &threads[1]);
+    wait_until("the second waits", || is_waiting(&world, &threads[1]));
+    // Who waits for a slot of its agent takes none of the root's.
+    let other = [
+        "thread",
+        "step",
+        &threads[2],
+        "--agent",
+        "other",
+        "--no-wait",
+    ];
+    world.uwf(&other).exits(0);
+    let_agents_go(&world);
+    assert_eq!(finish(worker).code, 0);
+    finish(waiter).exits(0).says("of agent `default`");
+    assert_eq!(most_at_once(&world), 1);
+}
+
+#[test]
+fn without_the_config_there_are_no_slots() {
+    let world = World::new();
+    slow_agent(&world);
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    assert!(!world.root().join("locks/slots").exists());
+    assert!(
+        !world
+            .root()
+            .join("runs")
+            .join(&thread)
+            .join("used.json")
+            .exists()
+    );
+}
