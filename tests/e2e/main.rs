@@ -36,5 +36,6 @@ mod resolution;
 mod resumes;
 mod slots;
 mod threads;
+mod tls;
 mod workflows;
 mod world;

@@ -1,7 +1,7 @@
 //! Calling a model over an OpenAI-compatible endpoint.
 //!
 //! What goes over the wire is in [`wire`] and [`sse`], which are pure; which endpoint an alias stands for is
-//! in [`resolve()`]; the one place that acts is [`Client`]. What is done with a model's answers is no
+//! in [`resolve()`]; the one thing that acts is [`Client`]. What is done with a model's answers is no
 //! business of this module.
 
 mod client;
@@ -13,6 +13,7 @@ mod retry;
 mod secret;
 mod sse;
 mod strict;
+mod talk;
 mod tls;
 mod wire;
 

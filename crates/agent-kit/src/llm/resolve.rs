@@ -205,6 +205,9 @@ fn base_url(name: &str, provider: &Provider) -> Result<String, ModelError> {
             "a user name or a password does not belong in it".to_owned()
         ));
     }
+    if parsed.query().is_some() || parsed.fragment().is_some() {
+        return Err(bad("nothing may follow its path".to_owned()));
+    }
     Ok(url.trim_end_matches('/').to_owned())
 }
 
@@ -356,6 +359,11 @@ mod tests {
             |value| value["providers"]["far"]["baseUrl"] = "ftp://example.com".into(),
             "bad_url",
             &["`ftp`"],
+        );
+        check_error(
+            |value| value["providers"]["far"]["baseUrl"] = "https://h/v1?key=k".into(),
+            "bad_url",
+            &["follow its path"],
         );
     }
 

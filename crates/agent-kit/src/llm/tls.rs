@@ -5,6 +5,9 @@ use std::io;
 
 use rustls::CertificateError;
 
+/// What to do where the certificates that a machine trusts cannot be read.
+pub(super) const NO_AUTHORITIES: &str = "install the certificates that your system trusts (often the package `ca-certificates`), or name a file of them: `SSL_CERT_FILE=/path/to/ca.pem`";
+
 /// Returns why a connection is not safe, and what to do, if that is what an error is about.
 pub(super) fn explain(error: &(dyn Error + 'static)) -> Option<(String, String)> {
     let advice = match find(error)? {
