@@ -89,7 +89,10 @@ impl Adapter for Agent {
             match self.ask(task, Some(session), &task.prompt) {
                 // The prompt holds all that the role must know; only the session's memory is lost.
                 Err(error) if error.session_gone => {
-                    let _ = writeln!(io::stderr(), "{error}; a new session begins");
+                    let _ = writeln!(
+                        io::stderr(),
+                        "session `{session}` is gone; a new one begins"
+                    );
                 }
                 answered => return answered,
             }
