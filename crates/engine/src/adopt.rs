@@ -44,6 +44,8 @@ pub(crate) fn adopt(
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(engine, run, thread, &summary, step)?;
+    // Whoever is on record there did this step.
+    run.clear_holder()?;
     let config = limits::of_config(engine);
     let report = report(engine, run, committed, Taken::Adopted, &config);
     Ok(Adoption::Taken(Box::new(report)))

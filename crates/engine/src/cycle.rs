@@ -149,7 +149,12 @@ pub(crate) fn play(
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    match perform(engine, run, &thread, assignment, &agent, &cwd)? {
+    let performed = perform(engine, run, &thread, assignment, &agent, &cwd);
+    if let Err(EngineError::Interrupted(_)) = &performed {
+        let took = engine.env.now_ms().saturating_sub(attempted.started_at_ms);
+        run.count_lost_run(u64::try_from(took).ok())?;
+    }
+    match performed? {
         Ok(step) => {
             let committed = commit(engine, run, thread, &summary, step)?;
             Ok(report(engine, run, committed, Taken::Ran, &config.limits))

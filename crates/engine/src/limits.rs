@@ -47,6 +47,14 @@ pub(crate) fn admit(
     role: &RoleName,
 ) -> Result<Admitted, EngineError> {
     let config = config::load(&engine.root)?.unwrap_or_default();
+    let rules = Rules {
+        workflow: &thread.workflow.limits,
+        config: &config.limits,
+        raises: &[],
+    };
+    if rules.need_usage() {
+        count_lost_run(run)?;
+    }
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     let place = Place::of(run, thread);
     let (reached, usage) = look(&engine.store, &place, role, &config.limits, &summary)?;
@@ -61,6 +69,19 @@ pub(crate) fn admit(
         thread: thread.id,
         reached,
     })
+}
+
+/// Counts the run of an agent that died with its engine: nobody else could. Who holds the thread's lock finds on
+/// record only who is gone.
+fn count_lost_run(run: &RunDir) -> Result<(), EngineError> {
+    if run
+        .read_holder()
+        .is_some_and(|holder| holder.agent.is_some())
+    {
+        run.count_lost_run(None)?;
+        run.clear_holder()?;
+    }
+    Ok(())
 }
 
 /// Returns the limits that keep a thread from going on where the graph leads.

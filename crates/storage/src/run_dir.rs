@@ -41,7 +41,8 @@ struct Records {
     dropped: Used,
 }
 
-/// The first line of the attempts when older ones were dropped: they are not forgotten where it counts.
+/// The first line of the attempts, when older ones were dropped or runs were lost: they are not forgotten where it
+/// counts.
 #[derive(Serialize, Deserialize)]
 struct Dropped {
     dropped: Used,
@@ -208,19 +209,38 @@ impl RunDir {
         let mut attempts = kept;
         attempts.push(attempt.clone());
         let surplus = attempts.len().saturating_sub(ATTEMPTS_KEPT);
-        let mut sum = Dropped { dropped };
+        let mut dropped = dropped;
         for attempt in attempts.drain(..surplus) {
-            sum.dropped.add_attempt(&attempt);
+            dropped.add_attempt(&attempt);
         }
+        self.write_attempts(&Records {
+            kept: attempts,
+            dropped,
+        })
+    }
+
+    /// Counts a run that was ended before it could tell anything, durably: it may have cost something. It is no
+    /// failed attempt.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn count_lost_run(&self, duration_ms: Option<u64>) -> Result<(), StorageError> {
+        let mut records = self.attempt_records();
+        records.dropped.add(None, duration_ms);
+        self.write_attempts(&records)
+    }
+
+    fn write_attempts(&self, records: &Records) -> Result<(), StorageError> {
         let mut lines = String::new();
-        if sum.dropped.runs > 0 {
-            lines += &(json(&sum) + "\n");
+        if records.dropped.runs > 0 {
+            let dropped = records.dropped.clone();
+            lines += &(json(&Dropped { dropped }) + "\n");
         }
-        lines.extend(attempts.iter().map(|one| json(one) + "\n"));
+        lines.extend(records.kept.iter().map(|one| json(one) + "\n"));
         self.write_text(ATTEMPTS, &lines, Durability::Durable)
     }
 
-    /// Returns what all failed attempts used up, those included that are not kept any more.
+    /// Returns what all runs without a step used up, those included that are not kept any more.
     #[must_use]
     pub fn used_by_attempts(&self) -> Used {
         let Records { kept, dropped } = self.attempt_records();

@@ -137,6 +137,9 @@ fn the_newest_fifty_attempts_are_kept() {
     let kept: Vec<i64> = run.attempts().iter().map(|one| one.started_at_ms).collect();
     assert_eq!(kept, (3..53).collect::<Vec<_>>());
     assert_eq!(run.used_by_attempts().runs, 53);
+    run.count_lost_run(Some(7)).unwrap();
+    assert_eq!(run.used_by_attempts().runs, 54);
+    assert_eq!(run.attempts().len(), 50);
 }
 
 #[test]

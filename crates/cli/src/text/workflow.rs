@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{Registered, WorkflowItem, WorkflowView};
 use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::limits::Limits;
 use uwf_protocol::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
 use uwf_protocol::workflow_stored;
 
@@ -119,8 +120,25 @@ fn outline(hash: CasRef, workflow: &Workflow) -> String {
         let conditions = workflow.conditions.iter().map(row).collect();
         parts.push(table(&["CONDITION", "EXPRESSION"], conditions));
     }
+    let limits = limit_rows(&workflow.limits);
+    if !limits.is_empty() {
+        parts.push(table(&["LIMIT", "VALUE"], limits));
+    }
     parts.push("`--format yaml` shows everything".to_owned());
     parts.join("\n\n")
+}
+
+fn limit_rows(limits: &Limits) -> Vec<Vec<String>> {
+    let limits = serde_json::to_value(limits).unwrap_or_default();
+    let limits = limits.as_object().into_iter().flatten();
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    limits
+        .map(|(key, value)| vec![key.clone(), text(value)])
+        .collect()
 }
 
 fn edge_rows(node: &NodeName, ways: &Edges) -> Vec<Vec<String>> {
