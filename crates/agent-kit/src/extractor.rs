@@ -88,8 +88,8 @@ impl Extractor<'_> {
         if answer.trim().is_empty() || self.policy == Some(ExtractPolicy::Strict) {
             return Reading::NotTried;
         }
-        let endpoint = match self.endpoint() {
-            Ok(Some(endpoint)) => endpoint,
+        let (endpoint, env) = match self.endpoint() {
+            Ok(Some(found)) => found,
             Ok(None) => return Reading::NotTried,
             Err(unread) => return Reading::Failed(unread),
         };
@@ -106,11 +106,12 @@ impl Extractor<'_> {
                 usage: None,
             }));
         }
-        self.ask(endpoint, answer)
+        self.ask(Client::new(endpoint, CallLimits::default(), &env), answer)
     }
 
-    /// Returns the model that is configured for it, unless the config forbids it.
-    fn endpoint(&self) -> Result<Option<Endpoint>, Box<Unread>> {
+    /// Returns the model that is configured for it, unless the config forbids it, and the environment with what
+    /// `.env` adds to it.
+    fn endpoint(&self) -> Result<Option<(Endpoint, Env)>, Box<Unread>> {
         let Some(config) = config::load(self.root)? else {
             return Ok(None);
         };
@@ -120,15 +121,13 @@ impl Extractor<'_> {
         }
         let env = self.env.clone().with_defaults(load_dotenv(self.root)?);
         match crate::llm::resolve(&config, &env, Purpose::Extract) {
-            Ok(endpoint) => Ok(Some(endpoint)),
+            Ok(endpoint) => Ok(Some((endpoint, env))),
             Err(ModelError::None) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
 
-    fn ask(&self, endpoint: Endpoint, answer: &str) -> Reading {
-        let alias = endpoint.model.clone();
-        let mut client = Client::new(endpoint, CallLimits::default(), self.env);
+    fn ask(&self, mut client: Client, answer: &str) -> Reading {
         let result = if self.names_a_node(answer) {
             match self.react(&mut client, &mut CasTool::new(self.store), answer) {
                 // Not every endpoint knows tools; the answer itself is what counts.
@@ -143,7 +142,9 @@ impl Extractor<'_> {
         match result {
             Ok((reaction, extracted)) => Reading::Done(Box::new(Read {
                 extracted,
-                model: reaction.model.unwrap_or(alias),
+                model: reaction
+                    .model
+                    .unwrap_or_else(|| client.endpoint().model.clone()),
                 rounds: reaction.rounds,
                 usage: reaction.usage,
             })),

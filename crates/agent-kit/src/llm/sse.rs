@@ -115,6 +115,7 @@ impl Assembly {
         }
         self.reply.tool_calls.retain(|call| !call.name.is_empty());
         wire::name_calls(&mut self.reply.tool_calls);
+        wire::take_out_thinking(&mut self.reply);
         Ok(self.reply)
     }
 }
@@ -213,6 +214,18 @@ mod tests {
         assert_eq!(reply.model.as_deref(), Some("m-1"));
         assert_eq!(reply.usage.input_tokens, Some(3));
         assert_eq!(reply.usage.cached_tokens, None);
+    }
+
+    #[test]
+    fn what_is_thought_aloud_is_no_part_of_the_answer() {
+        let (_, reply) = assemble(&[
+            delta(json!({ "content": "<thi" })),
+            delta(json!({ "content": "nk>\nhm\n</think>\n\n---\na: 1\n---\n" })),
+            json!("[DONE]"),
+        ]);
+        let reply = reply.unwrap();
+        assert_eq!(reply.text, "---\na: 1\n---\n");
+        assert_eq!(reply.reasoning.as_deref(), Some("hm"));
     }
 
     #[test]

@@ -152,6 +152,7 @@ pub(super) fn reply(body: &[u8]) -> Result<ChatReply, WireError> {
         finish: finish.map(ToOwned::to_owned),
         ..ChatReply::default()
     };
+    take_out_thinking(&mut reply);
     read_model(&body, &mut reply.model);
     read_usage(&body, &mut reply.usage);
     Ok(reply)
@@ -209,6 +210,19 @@ pub(super) fn reasoning(message: &Value) -> Option<String> {
     let text = |name: &&str| message.get(name)?.as_str();
     let text = names.iter().find_map(text)?;
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Makes reasoning of what local models think aloud before their answer, between tags.
+pub(super) fn take_out_thinking(reply: &mut ChatReply) {
+    let inside = reply.text.trim_start().strip_prefix("<think>");
+    let Some((thinking, answer)) = inside.and_then(|rest| rest.split_once("</think>")) else {
+        return;
+    };
+    let (thinking, answer) = (thinking.trim().to_owned(), answer.trim_start().to_owned());
+    if !thinking.is_empty() && reply.reasoning.is_none() {
+        reply.reasoning = Some(thinking);
+    }
+    reply.text = answer;
 }
 
 /// Returns the calls that have a name.

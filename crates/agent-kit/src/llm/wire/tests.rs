@@ -144,6 +144,8 @@ fn content_comes_in_several_shapes() {
         text(json!({ "content": [{ "type": "text", "text": "a" }, { "text": "b" }] })),
         "ab"
     );
+    assert_eq!(text(json!({ "content": "<think>hm</think> hi" })), "hi");
+    assert_eq!(text(json!({ "content": "<think>hm" })), "<think>hm");
     assert_eq!(
         text(json!({ "content": null, "refusal": "I will not" })),
         "I will not"
