@@ -15,6 +15,7 @@ mod cas;
 mod cli_agents;
 mod compat;
 mod config_and_log;
+mod config_edit;
 mod crashes;
 mod damage;
 mod demo;

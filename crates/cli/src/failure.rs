@@ -141,7 +141,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Writes a line to stderr. What agents wrote may be in it, so the terminal gets no control characters.
-fn say(kind: &str, text: &str) {
+pub(crate) fn say(kind: &str, text: &str) {
     // Whoever does not listen gets the exit code all the same.
     let _ = writeln!(io::stderr(), "{kind}: {}", printable(text.trim_end()));
 }

@@ -14,10 +14,13 @@ use crate::policy::ExtractPolicy;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Config {
     /// Where models are served, by name.
+    #[serde(deserialize_with = "null_as_empty")]
     pub providers: IndexMap<String, Provider>,
     /// Models, by alias.
+    #[serde(deserialize_with = "null_as_empty")]
     pub models: IndexMap<String, Model>,
     /// Agents, by alias.
+    #[serde(deserialize_with = "null_as_empty")]
     pub agents: IndexMap<String, AgentConfig>,
     /// The alias of the agent that plays every role without an override.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,16 +1,19 @@
-//! `config.yaml`: read as the program uses it, read as data for people, and changed one key at a time.
-//! Which keys there are is in `config_key`, how comments survive a change is in `config_edit`.
+//! `config.yaml`: read as the program uses it, read as data for people, and changed key by key.
+//! Which keys there are is in `config_key`, what is wrong with a file in `config_check`, how comments survive a
+//! change in `config_edit`.
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uwf_protocol::config::Config;
 
-use crate::config_key::Setting;
+pub use crate::config_check::{Finding, Findings};
+pub use crate::config_draft::Draft;
+pub use crate::config_key::{Change, keys};
+pub use crate::secret::{MASK, mask};
+
 use crate::files::{self, Durability};
 use crate::lock::FileLock;
-use crate::{Root, StorageError, config_edit, config_key, yaml};
-
-/// What is shown in place of a secret.
-pub const MASK: &str = "***MASKED***";
+use crate::{Env, Root, StorageError, config_check, config_edit, config_key, dotenv, yaml};
 
 /// Reads the configuration; `None` if there is no file.
 ///
@@ -20,25 +23,22 @@ pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
     let Some(text) = read_text(root)? else {
         return Ok(None);
     };
-    let config: Option<Config> = yaml::parse_written(&text, &root.config_file())?;
+    let config: Option<Config> = read(&text, root)?;
     Ok(Some(config.unwrap_or_default()))
 }
 
-/// Returns the whole configuration as data, with every API key masked.
+/// Returns the whole configuration as data, with every secret masked.
 ///
 /// # Errors
 /// [`StorageError::NoConfig`], and those of [`load`].
 pub fn list_masked(root: &Root) -> Result<Value, StorageError> {
-    let text = read_text(root)?.ok_or_else(|| StorageError::NoConfig {
-        path: root.config_file(),
-    })?;
-    let mut data = Value::Object(parse(&text, root)?);
+    let mut data = Value::Object(parse(&existing_text(root)?, root)?);
     mask(&mut data);
     Ok(data)
 }
 
-/// Returns the value of a dotted key, such as `agents.mock.args.0`, with every API key masked. Names that
-/// have dots themselves are found too.
+/// Returns the value of a dotted key, such as `agents.mock.args.0`, with every secret masked. Names that have
+/// dots themselves are found too.
 ///
 /// # Errors
 /// [`StorageError::ConfigKey`] if nothing is there, and those of [`list_masked`].
@@ -46,77 +46,160 @@ pub fn get_masked(root: &Root, key: &str) -> Result<Value, StorageError> {
     let data = list_masked(root)?;
     look_up(&data, key)
         .cloned()
-        .ok_or_else(|| StorageError::ConfigKey {
-            key: key.to_owned(),
-            problem: config_key::not_there(&data, key),
-        })
+        .ok_or_else(|| not_there(&data, key))
 }
 
 /// Sets a dotted key, makes the file if needed, and returns the stored value, masked if it is a secret.
 ///
-/// Comments and layout stay where the value is, or becomes, a line of its own in block style. Otherwise
-/// the file is written anew, without its comments.
-///
 /// # Errors
-/// [`StorageError::ConfigKey`] for a key or a value that cannot be; [`StorageError::Invalid`] for a file
-/// that cannot be understood, which is not touched; [`StorageError::Io`], [`StorageError::Link`].
+/// [`StorageError::ConfigKey`] for a key or a value that cannot be, and those of [`change`].
 pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, StorageError> {
-    let setting = Setting::parse(key, value)?;
+    let setting = Change::parse(key, value)?;
     let mut shown = Value::Object(Map::new());
-    setting.put_into(&mut shown)?;
+    setting.apply_to(&mut shown)?;
     mask(&mut shown);
-    write(root, &setting)?;
+    change(root, &[setting], &[])?;
     Ok(look_up(&shown, key).cloned().unwrap_or_default())
 }
 
-/// Replaces the API keys in a configuration that is going to be shown.
-pub fn mask(data: &mut Value) {
-    match data {
-        Value::Object(map) => {
-            for (key, value) in map {
-                if key == "apiKey" && !value.is_null() {
-                    *value = MASK.into();
-                } else {
-                    mask(value);
-                }
-            }
-        }
-        Value::Array(items) => items.iter_mut().for_each(mask),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+/// Removes what is at a dotted key, and the mappings that become empty by that.
+///
+/// # Errors
+/// [`StorageError::ConfigKey`] if nothing is there, and those of [`change`].
+pub fn unset(root: &Root, key: &str) -> Result<(), StorageError> {
+    let data = Value::Object(parse(&existing_text(root)?, root)?);
+    let mut path = path_of(&data, key).ok_or_else(|| not_there(&data, key))?;
+    while path.len() > 1 && is_alone(&data, &path) {
+        path.pop();
     }
+    change(root, &[Change { path, value: None }], &[])
 }
 
-fn write(root: &Root, setting: &Setting) -> Result<(), StorageError> {
+/// Makes changes of the configuration and of the variables in `.env`: all of them, or none if the file cannot be
+/// changed. Both files are for their owner alone.
+///
+/// Comments and layout stay. Only a file without comments may be written anew.
+///
+/// # Errors
+/// [`StorageError::Invalid`] for a file that cannot be understood, and [`StorageError::Comments`] for one that
+/// cannot be changed without losing comments: both are not touched; [`StorageError::ConfigKey`] if a key has a
+/// value where a mapping is needed; [`StorageError::Io`], [`StorageError::Link`].
+pub fn change(
+    root: &Root,
+    changes: &[Change],
+    variables: &[(String, String)],
+) -> Result<(), StorageError> {
     let _lock = FileLock::acquire(&root.state_lock_file())?;
-    let text = read_text(root)?.unwrap_or_default();
+    let mut text = read_text(root)?.unwrap_or_default();
     let mut data = Value::Object(parse(&text, root)?);
-    setting.put_into(&mut data)?;
-    let text = config_edit::edit(&text, setting)
-        .filter(|edited| parse(edited, root).is_ok_and(|map| Value::Object(map) == data))
-        .unwrap_or_else(|| yaml::render(&data));
+    for change in changes {
+        change.apply_to(&mut data)?;
+        text = changed_text(&text, change, &data, root)?;
+    }
+    // The variables come first: the configuration refers to them.
+    if !variables.is_empty() {
+        let path = root.env_file();
+        let text = String::from_utf8(files::read(&path)?.unwrap_or_default())
+            .map_err(|_| StorageError::not_utf8(&path))?;
+        let text = dotenv::with_variables(&text, variables);
+        files::replace(&path, text.as_bytes(), Durability::Durable)?;
+    }
     files::replace(&root.config_file(), text.as_bytes(), Durability::Durable)
 }
 
-fn read_text(root: &Root) -> Result<Option<String>, StorageError> {
+/// Finds everything that is wrong with the file: what it says, what it refers to, and variables that neither the
+/// environment nor `.env` has.
+///
+/// # Errors
+/// [`StorageError::NoConfig`], [`StorageError::Io`].
+pub fn check(root: &Root, env: &Env) -> Result<Findings, StorageError> {
+    let text = match existing_text(root) {
+        Err(StorageError::Invalid { problem, .. }) => return Ok(Findings::of_text(0, 0, problem)),
+        other => other?,
+    };
+    check_text(&text, root, env)
+}
+
+/// Finds everything that is wrong with a text that is to be the file.
+///
+/// # Errors
+/// [`StorageError::Io`] if `.env` cannot be read.
+pub fn check_text(text: &str, root: &Root, env: &Env) -> Result<Findings, StorageError> {
+    let variables = dotenv::load_dotenv(root)?;
+    let is_set = |name: &str| {
+        env.var(name).is_some()
+            || variables
+                .iter()
+                .any(|(known, value)| known == name && !value.is_empty())
+    };
+    Ok(config_check::check(text, &is_set))
+}
+
+/// Returns the text with one change, if it then says what the data say.
+fn changed_text(
+    text: &str,
+    change: &Change,
+    data: &Value,
+    root: &Root,
+) -> Result<String, StorageError> {
+    let edited = match &change.value {
+        Some(value) => config_edit::set(text, &change.path, value),
+        None => config_edit::unset(text, &change.path),
+    };
+    let edited =
+        edited.filter(|edited| parse(edited, root).is_ok_and(|map| Value::Object(map) == *data));
+    match edited {
+        Some(edited) => Ok(edited),
+        None if config_edit::has_comments(text) => Err(StorageError::Comments {
+            path: root.config_file(),
+            key: change.path.join("."),
+        }),
+        None => Ok(yaml::render(data)),
+    }
+}
+
+fn existing_text(root: &Root) -> Result<String, StorageError> {
+    read_text(root)?.ok_or_else(|| StorageError::NoConfig {
+        path: root.config_file(),
+    })
+}
+
+pub(crate) fn read_text(root: &Root) -> Result<Option<String>, StorageError> {
     let path = root.config_file();
     let Some(content) = files::read(&path)? else {
         return Ok(None);
     };
-    match String::from_utf8(content) {
-        Ok(text) => Ok(Some(text)),
-        Err(_) => Err(StorageError::Invalid {
-            path,
-            line: 0,
-            column: 0,
-            problem: "bytes that are not UTF-8".to_owned(),
-        }),
-    }
+    let text = String::from_utf8(content).map_err(|_| StorageError::not_utf8(&path))?;
+    Ok(Some(text))
 }
 
 /// Reads the file as data; a blank one is an empty mapping.
 fn parse(text: &str, root: &Root) -> Result<Map<String, Value>, StorageError> {
-    let data: Option<Map<String, Value>> = yaml::parse_written(text, &root.config_file())?;
+    let data: Option<Map<String, Value>> = read(text, root)?;
     Ok(data.unwrap_or_default())
+}
+
+/// Reads the file in one form or another. Whatever the form, the error for a broken file is the same.
+fn read<T: DeserializeOwned>(text: &str, root: &Root) -> Result<T, StorageError> {
+    yaml::parse_written(text, &root.config_file()).map_err(|error| {
+        let findings = config_check::check(text, &|_| true);
+        match findings.errors.into_iter().find(|one| one.unreadable) {
+            Some(finding) => StorageError::Invalid {
+                path: root.config_file(),
+                line: finding.line,
+                column: finding.column,
+                problem: finding.problem,
+            },
+            None => error,
+        }
+    })
+}
+
+fn not_there(data: &Value, key: &str) -> StorageError {
+    StorageError::ConfigKey {
+        key: key.to_owned(),
+        problem: config_key::not_there(data, key),
+    }
 }
 
 /// Follows a dotted key; a dot may also be part of a name.
@@ -134,4 +217,28 @@ fn child<'a>(data: &'a Value, key: &str) -> Option<&'a Value> {
         Value::Array(items) => items.get(key.parse::<usize>().ok()?),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     }
+}
+
+/// Tells whether the mapping that has the path's last key has no other.
+fn is_alone(data: &Value, path: &[String]) -> bool {
+    let parents = &path[..path.len() - 1];
+    let parent = parents
+        .iter()
+        .try_fold(data, |place, key| child(place, key));
+    parent
+        .and_then(Value::as_object)
+        .is_some_and(|map| map.len() == 1)
+}
+
+/// Returns the keys of mappings that lead to what a dotted key names.
+fn path_of(data: &Value, key: &str) -> Option<Vec<String>> {
+    let map = data.as_object()?;
+    if map.contains_key(key) {
+        return Some(vec![key.to_owned()]);
+    }
+    key.match_indices('.').find_map(|(dot, _)| {
+        let mut path = path_of(map.get(&key[..dot])?, &key[dot + 1..])?;
+        path.insert(0, key[..dot].to_owned());
+        Some(path)
+    })
 }

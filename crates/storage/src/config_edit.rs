@@ -1,134 +1,241 @@
-//! Changing one value in a YAML text of mappings in block style, so that comments and layout stay.
-//!
-//! This looks at lines and indentation only and may be mistaken about other styles: the caller reads the
-//! result back and compares.
+//! Changing one value in a YAML text, so that comments and layout stay. The caller reads the result back and
+//! compares: a text that cannot be changed so is not changed at all.
 
-use std::ops::Range;
+use std::str::FromStr;
 
 use serde_json::{Map, Value};
+use yaml_edit::{Mapping, YamlFile};
 
-use crate::config_key::Setting;
 use crate::yaml;
 
-/// Returns the text with the setting in it, if its keys are found as lines of block mappings.
-pub(crate) fn edit(text: &str, setting: &Setting) -> Option<String> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut block = 0..lines.len();
-    let mut indent = 0;
-    for (depth, key) in setting.path.iter().enumerate() {
-        let Some(at) = find_key(&lines, block.clone(), indent, key) else {
-            let new = new_lines(&setting.path[depth..], &setting.value, indent)?;
-            return Some(insert(&lines, block, &new));
-        };
-        if depth + 1 == setting.path.len() {
-            let new = changed_line(lines[at], key, &setting.value, indent)?;
-            return Some(join(&lines[..at], &[new], &lines[at + 1..]));
+/// Returns the text with a value, a scalar or a list of them, at a path; `None` if that would lose a comment, or
+/// the text is not understood.
+pub(crate) fn set(text: &str, path: &[String], value: &Value) -> Option<String> {
+    let file = YamlFile::from_str(text).ok()?;
+    let Some(mut mapping) = top(&file) else {
+        let new = branch(path, value)?.to_string();
+        return Some(terminated(text) + &new);
+    };
+    let mut path = path;
+    while let [parent, rest @ ..] = path
+        && !rest.is_empty()
+        && let Some(inner) = mapping.get_mapping(parent.as_str())
+    {
+        (mapping, path) = (inner, rest);
+    }
+    match path {
+        [] => return None,
+        [key] => put(&mapping, key, value)?,
+        [key, ..] => {
+            let new = top(&branch(path, value)?)?.get_mapping(key.as_str())?;
+            mapping.set(key.as_str(), &new);
         }
-        block = children(&lines, at + 1..block.end, indent);
-        let first = lines[block.clone()].iter().find(|line| !is_blank(line));
-        indent = first.map_or(indent + 2, |line| indent_of(line));
     }
-    None
+    let edited = file.to_string();
+    (comments(&edited)? == comments(text)?).then_some(edited)
 }
 
-/// Finds the line that has the key at this indentation.
-fn find_key(lines: &[&str], mut block: Range<usize>, indent: usize, key: &str) -> Option<usize> {
-    block.find(|at| {
-        let line = lines[*at];
-        indent_of(line) == indent && key_of(line) == Some(key)
-    })
-}
-
-fn key_of(line: &str) -> Option<&str> {
-    let line = line.trim();
-    let key = match line.split_once(": ") {
-        Some((key, _)) => key,
-        None => line.strip_suffix(':')?,
-    };
-    let inner = |quote: char| key.strip_prefix(quote)?.strip_suffix(quote);
-    Some(inner('"').or_else(|| inner('\'')).unwrap_or(key))
-}
-
-/// Returns the lines of the range that belong to the key before it: up to one that is not indented more.
-fn children(lines: &[&str], range: Range<usize>, indent: usize) -> Range<usize> {
-    let belongs = |line: &&str| is_blank(line) || indent_of(line) > indent;
-    let count = lines[range.clone()]
-        .iter()
-        .take_while(|line| belongs(line))
-        .count();
-    range.start..range.start + count
-}
-
-/// Puts new lines at the end of a block, before the blank lines and comments that end it.
-fn insert(lines: &[&str], block: Range<usize>, new: &[String]) -> String {
-    let trailing = lines[block.clone()]
-        .iter()
-        .rev()
-        .take_while(|line| is_blank(line))
-        .count();
-    let (before, after) = lines.split_at(block.end - trailing);
-    // In a file of comments only, the first key goes below them.
-    if before.is_empty() {
-        return join(after, new, &[]);
-    }
-    join(before, new, after)
-}
-
-fn join(before: &[&str], new: &[String], after: &[&str]) -> String {
-    let lines = before.iter().copied();
-    let lines = lines
-        .chain(new.iter().map(String::as_str))
-        .chain(after.iter().copied());
-    lines.map(|line| format!("{line}\n")).collect()
-}
-
-/// Returns the line with another value, and with the comment that it had.
-fn changed_line(line: &str, key: &str, value: &Value, indent: usize) -> Option<String> {
-    let new = one_line(key, value)?;
-    let old = line.split_once(": ").map_or("", |(_, value)| value);
-    let value_end = old.rfind(['"', '\'']).unwrap_or(0);
-    let comment = old[value_end..]
-        .find(" #")
-        .map_or("", |at| &old[value_end + at..]);
-    Some(format!("{:indent$}{new}{comment}", ""))
-}
-
-/// Returns the lines of keys, each in the one before, that lead to a value.
-fn new_lines(keys: &[String], value: &Value, indent: usize) -> Option<Vec<String>> {
-    let (last, parents) = keys.split_last()?;
-    let mut lines = Vec::new();
-    let mut depth = indent;
+/// Returns the text without what is at a path; comments between the path's key and the next go with it.
+pub(crate) fn unset(text: &str, path: &[String]) -> Option<String> {
+    let file = YamlFile::from_str(text).ok()?;
+    let (last, parents) = path.split_last()?;
+    let mut mapping = top(&file)?;
     for parent in parents {
-        let line = one_line(parent, &Value::String("x".to_owned()))?;
-        lines.push(format!("{:depth$}{}", "", line.strip_suffix(" x")?));
-        depth += 2;
+        mapping = mapping.get_mapping(parent.as_str())?;
     }
-    lines.push(format!("{:depth$}{}", "", one_line(last, value)?));
-    Some(lines)
-}
-
-/// Returns `key: value`, quoted where needed, if that is one line. Lists are written in brackets.
-fn one_line(key: &str, value: &Value) -> Option<String> {
-    let scalar = if value.is_string() {
-        value.clone()
-    } else {
-        "x".into()
-    };
-    let text = yaml::render(&Map::from_iter([(key.to_owned(), scalar)]));
-    let line = text
-        .strip_suffix('\n')
-        .filter(|line| !line.contains('\n'))?;
-    if value.is_string() {
-        return Some(line.to_owned());
+    mapping.remove(last.as_str())?;
+    let edited = file.to_string();
+    if top(&file).is_some_and(|top| top.is_empty()) {
+        // Of nothing but `{}`, what is added next would be in that style too.
+        let kept = edited.lines().filter(|line| line.trim() != "{}");
+        return Some(kept.map(|line| format!("{line}\n")).collect());
     }
-    Some(format!("{} {value}", line.strip_suffix(" x")?))
+    Some(edited)
 }
 
-fn indent_of(line: &str) -> usize {
-    line.len() - line.trim_start_matches(' ').len()
+/// Tells whether a comment would be lost if the text were written anew.
+pub(crate) fn has_comments(text: &str) -> bool {
+    comments(text).is_none_or(|comments| !comments.is_empty())
 }
 
-fn is_blank(line: &str) -> bool {
-    let line = line.trim_start();
-    line.is_empty() || line.starts_with('#')
+fn top(file: &YamlFile) -> Option<Mapping> {
+    file.document()?.as_mapping()
+}
+
+fn comments(text: &str) -> Option<Vec<String>> {
+    let file = YamlFile::from_str(text).ok()?;
+    let comments = file.comments().map(|comment| comment.to_string());
+    Some(comments.collect())
+}
+
+/// Returns a document that has nothing but the path and its value.
+fn branch(path: &[String], value: &Value) -> Option<YamlFile> {
+    let (last, parents) = path.split_last()?;
+    let nested = path.iter().rev().fold(Value::from(0), |inner, key| {
+        Value::Object(Map::from_iter([(key.clone(), inner)]))
+    });
+    let file = YamlFile::from_str(&yaml::render(&nested)).ok()?;
+    let mut mapping = top(&file)?;
+    for parent in parents {
+        mapping = mapping.get_mapping(parent.as_str())?;
+    }
+    put(&mapping, last, value)?;
+    Some(file)
+}
+
+/// Sets a key of one mapping to a scalar, or to a list in brackets.
+fn put(mapping: &Mapping, key: &str, value: &Value) -> Option<()> {
+    match value {
+        Value::String(text) => mapping.set(key, text.as_str()),
+        Value::Bool(flag) => mapping.set(key, *flag),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => mapping.set(key, whole),
+            None => mapping.set(key, number.as_f64()?),
+        },
+        Value::Array(_) => {
+            // What is JSON is YAML in flow style.
+            let list = YamlFile::from_str(&value.to_string()).ok()?;
+            mapping.set(key, &list.document()?.as_sequence()?);
+        }
+        Value::Null | Value::Object(_) => return None,
+    }
+    Some(())
+}
+
+fn terminated(text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text if text.ends_with('\n') => text.to_owned(),
+        text => format!("{text}\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn path(dotted: &str) -> Vec<String> {
+        dotted.split('.').map(ToOwned::to_owned).collect()
+    }
+
+    #[track_caller]
+    fn check_set(text: &str, key: &str, value: &Value, expected: &str) {
+        assert_eq!(set(text, &path(key), value).as_deref(), Some(expected));
+    }
+
+    #[track_caller]
+    fn check_unset(text: &str, key: &str, expected: &str) {
+        assert_eq!(unset(text, &path(key)).as_deref(), Some(expected));
+    }
+
+    /// Texts of many shapes, with what they become when `agents.x.command` is set, and when it is removed.
+    const SHAPES: &[(&str, &str, &str)] = &[
+        (
+            "# top\nagents:\n  x:\n    command: a # c\n    args: [1]\n",
+            "# top\nagents:\n  x:\n    command: new # c\n    args: [1]\n",
+            "# top\nagents:\n  x:\n    args: [1]\n",
+        ),
+        (
+            "agents: { x: { command: a, args: [] } } # flow\n",
+            "agents: { x: { command: new, args: [] } } # flow\n",
+            "agents: { x: { args: [] } } # flow\n",
+        ),
+        (
+            "\"agents\":\n  'x':\n    \"command\": \"a b\"   # keep\n    args: []\n",
+            "\"agents\":\n  'x':\n    \"command\": new   # keep\n    args: []\n",
+            "\"agents\":\n  'x':\n    args: []\n",
+        ),
+        (
+            "agents: &a\n  x: &x\n    command: |\n      two\n      lines\n    args: []\n# end",
+            "agents: &a\n  x: &x\n    command: new\n    args: []\n# end",
+            "agents: &a\n  x: &x\n    args: []\n# end",
+        ),
+        (
+            "agents:\r\n  x:\r\n    command: a # c\r\n    args: []\r\n",
+            "agents:\r\n  x:\r\n    command: new # c\r\n    args: []\r\n",
+            "agents:\r\n  x:\r\n    args: []\r\n",
+        ),
+        (
+            "agents:\n  x:\n    args: []\n    command: >-\n      folded\n      text",
+            "agents:\n  x:\n    args: []\n    command: new",
+            "agents:\n  x:\n    args: []",
+        ),
+        (
+            "---\nagents:\n  x: {\n    args: [], # in flow\n    command: a }\n...\n",
+            "---\nagents:\n  x: {\n    args: [], # in flow\n    command: new }\n...\n",
+            "---\nagents:\n  x: {\n    args: [] # in flow\n    }\n...\n",
+        ),
+        (
+            "agents:\n    x:\n          args: []\n          # why\n          command: a\n\n# tail\n",
+            "agents:\n    x:\n          args: []\n          # why\n          command: new\n\n# tail\n",
+            "agents:\n    x:\n          args: []\n          # why\n\n# tail\n",
+        ),
+        (
+            "\u{feff}agents:\n  x:\n    command: a\n    args: []\n",
+            "\u{feff}agents:\n  x:\n    command: new\n    args: []\n",
+            "\u{feff}agents:\n  x:\n    args: []\n",
+        ),
+    ];
+
+    #[test]
+    fn one_value_changes_and_nothing_else() {
+        for (text, with, without) in SHAPES {
+            check_set(text, "agents.x.command", &json!("new"), with);
+            check_unset(text, "agents.x.command", without);
+        }
+    }
+
+    #[test]
+    fn what_is_new_goes_where_it_belongs() {
+        let new = json!("new");
+        for (text, expected) in [
+            ("", "agents:\n  x:\n    command: new\n"),
+            ("# only\n", "# only\nagents:\n  x:\n    command: new\n"),
+            ("agents:\n", "agents:\n  x:\n    command: new\n"),
+            ("agents: ~\n", "agents:\n  x:\n    command: new\n"),
+            ("{}", "{agents: {x: {command: new}}}"),
+            (
+                "agents: # none yet\ndefaultAgent: x\n",
+                "agents: # none yet\n  x:\n    command: new\ndefaultAgent: x\n",
+            ),
+            (
+                "agents:\n  a:\n    command: a # a\n\ndefaultAgent: a\n",
+                "agents:\n  a:\n    command: a # a\n  x:\n    command: new\n\ndefaultAgent: a\n",
+            ),
+            (
+                "defaultAgent: a",
+                "defaultAgent: a\nagents:\n  x:\n    command: new",
+            ),
+        ] {
+            check_set(text, "agents.x.command", &new, expected);
+        }
+    }
+
+    #[test]
+    fn values_keep_their_types() {
+        for (value, expected) in [
+            (json!("12"), "a: '12'\n"),
+            (json!(12), "a: 12\n"),
+            (json!(true), "a: true\n"),
+            (json!("true"), "a: 'true'\n"),
+            (json!("b # c"), "a: 'b # c'\n"),
+            (json!(["x", "-1", "y z"]), "a: [\"x\",\"-1\",\"y z\"]\n"),
+        ] {
+            check_set("a: x\n", "a", &value, expected);
+        }
+    }
+
+    #[test]
+    fn no_comment_is_lost_with_a_value_that_is_replaced() {
+        let text = "a:\n  - one # first\n  - two\n";
+        assert_eq!(set(text, &path("a"), &json!(["x"])), None);
+    }
+
+    #[test]
+    fn what_is_left_empty_starts_afresh() {
+        check_unset("# mine\na: 1 # one\n", "a", "# mine\n");
+        check_unset("a:\n  b: 1\n", "a", "");
+    }
 }

@@ -1,6 +1,4 @@
-//! The keys of `config.yaml` that can be set, and what their values must be.
-
-use std::num::NonZeroU32;
+//! The keys of `config.yaml`, and what their values must be. Everything that knows the keys reads this table.
 
 use serde_json::{Map, Value};
 use uwf_protocol::limits::{self, Limits};
@@ -10,8 +8,10 @@ use crate::StorageError;
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+pub(crate) enum Kind {
     Text,
+    /// The address of an endpoint.
+    Url,
     Duration,
     TextList,
     /// A whole number from 1.
@@ -22,10 +22,10 @@ enum Kind {
     Word(&'static [&'static str]),
 }
 
-type Fields = &'static [(&'static str, Kind)];
+pub(crate) type Fields = &'static [(&'static str, Kind)];
 
 /// What follows a top-level key.
-enum Shape {
+pub(crate) enum Shape {
     /// Nothing: the key has the value.
     Value(Kind),
     /// `<field>`.
@@ -41,7 +41,7 @@ enum Shape {
 }
 
 const PROVIDER: Fields = &[
-    ("baseUrl", Kind::Text),
+    ("baseUrl", Kind::Url),
     ("apiKey", Kind::Text),
     ("apiKeyEnv", Kind::Text),
 ];
@@ -62,7 +62,7 @@ const AGENT: Fields = &[
     ("maxRunning", Kind::Count),
 ];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
-const TOP: &[(&str, Shape)] = &[
+pub(crate) const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),
     ("models", Shape::Entries(MODEL)),
     ("agents", Shape::Entries(AGENT)),
@@ -75,43 +75,76 @@ const TOP: &[(&str, Shape)] = &[
     ("concurrency", Shape::Section(CONCURRENCY)),
 ];
 
-/// A key with the value that it gets.
-#[derive(Debug)]
-pub(crate) struct Setting {
-    key: String,
-    /// The keys from the top of the file to the value.
-    pub(crate) path: Vec<String>,
-    pub(crate) value: Value,
+/// Returns every key of the configuration, with `<name>` and the like where the name is the user's.
+#[must_use]
+pub fn keys() -> Vec<String> {
+    let mut keys = Vec::new();
+    for (top, shape) in TOP {
+        match shape {
+            Shape::Value(_) => keys.push((*top).to_owned()),
+            Shape::Section(fields) => {
+                keys.extend(fields.iter().map(|(field, _)| format!("{top}.{field}")));
+            }
+            Shape::Limits => keys.extend(Limits::KEYS.map(|limit| format!("{top}.{limit}"))),
+            Shape::Map => keys.push(format!("{top}.<purpose>")),
+            Shape::MapOfMaps => keys.push(format!("{top}.<workflow>.<role>")),
+            Shape::Entries(fields) => {
+                keys.extend(
+                    fields
+                        .iter()
+                        .map(|(field, _)| format!("{top}.<name>.{field}")),
+                );
+            }
+        }
+    }
+    keys
 }
 
-impl Setting {
+/// A key with the value that it gets, or loses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change {
+    /// The keys from the top of the file to the value.
+    pub path: Vec<String>,
+    /// The value, a scalar or a list of them; `None` to remove what is there.
+    pub value: Option<Value>,
+}
+
+impl Change {
+    /// Returns the change that sets a path to a value.
+    #[must_use]
+    pub fn set(path: &[&str], value: impl Into<Value>) -> Self {
+        Self {
+            path: path.iter().map(ToString::to_string).collect(),
+            value: Some(value.into()),
+        }
+    }
+
     /// Understands a dotted key and a text for it.
     pub(crate) fn parse(key: &str, value: &str) -> Result<Self, StorageError> {
         parse_path(key)
-            .and_then(|(path, kind)| {
-                let value = parse_value(kind, &path, value)?;
-                Ok((path, value))
-            })
-            .map(|(path, value)| Self {
-                key: key.to_owned(),
-                path: path.into_iter().map(str::to_owned).collect(),
-                value,
-            })
+            .and_then(|(path, kind)| Ok(Self::set(&path, kind.parse(key, value)?)))
             .map_err(|problem| StorageError::ConfigKey {
                 key: key.to_owned(),
                 problem,
             })
     }
 
-    /// Sets the value in the data of a file, and makes the mappings that lead to it.
-    pub(crate) fn put_into(&self, data: &mut Value) -> Result<(), StorageError> {
+    /// Makes the change in the data of a file, with the mappings that lead to it.
+    pub(crate) fn apply_to(&self, data: &mut Value) -> Result<(), StorageError> {
         let (last, parents) = self.path.split_last().expect("a path has a first key");
         let mut place = data;
         for parent in parents {
             place = self.mapping(place)?.entry(parent).or_insert(Value::Null);
         }
-        self.mapping(place)?
-            .insert(last.clone(), self.value.clone());
+        let mapping = self.mapping(place)?;
+        match &self.value {
+            Some(value) => {
+                mapping.insert(last.clone(), value.clone());
+            }
+            None => {
+                mapping.shift_remove(last);
+            }
+        }
         Ok(())
     }
 
@@ -125,10 +158,93 @@ impl Setting {
         place
             .as_object_mut()
             .ok_or_else(|| StorageError::ConfigKey {
-                key: self.key.clone(),
+                key: self.path.join("."),
                 problem: "a part of it has a value in the file that is no mapping".to_owned(),
             })
     }
+}
+
+impl Kind {
+    /// Reads a value as it is typed on a command line.
+    fn parse(self, key: &str, text: &str) -> Result<Value, String> {
+        let value = match self {
+            Self::Limit => limit(key, text)?.value(),
+            // What is no number is refused below.
+            Self::Count => serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into()),
+            Self::TextList => serde_json::from_str::<Vec<String>>(text)
+                .map(Value::from)
+                .map_err(|error| {
+                    format!("not a JSON array of texts, such as `[\"-v\"]`: {error}")
+                })?,
+            Self::Text | Self::Url | Self::Duration | Self::Word(_) => text.into(),
+        };
+        match self.problem_with(key, &value) {
+            Some(problem) => Err(problem),
+            None => Ok(value),
+        }
+    }
+
+    /// Says why a value is not of this kind; `key` is where it stands. A text that may be a secret is not repeated.
+    pub(crate) fn problem_with(self, key: &str, value: &Value) -> Option<String> {
+        match (self, value) {
+            (Self::TextList, Value::Array(items)) if !items.iter().any(is_compound) => None,
+            (Self::TextList, _) => Some("a list of texts is needed, such as `[\"-v\"]`".to_owned()),
+            (_, Value::Array(_) | Value::Object(_)) => Some("a single value is needed".to_owned()),
+            (Self::Text, _) => None,
+            (Self::Limit, value) => limit(key, &plain(value)).err(),
+            (Self::Count, value) => {
+                let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+                let is_count = count.is_some_and(|count| count > 0);
+                (!is_count).then(|| format!("`{}` is not a whole number from 1", plain(value)))
+            }
+            (Self::Url, value) => {
+                let text = value.as_str().unwrap_or_default();
+                let rest = text
+                    .strip_prefix("https://")
+                    .or(text.strip_prefix("http://"));
+                let is_url = rest.is_some_and(|rest| !rest.is_empty() && !text.contains(' '));
+                (!is_url)
+                    .then(|| "not an address that begins with `http://` or `https://`".to_owned())
+            }
+            (Self::Duration, value) => {
+                let text = value.as_str().unwrap_or_default();
+                let is_duration = time::parse_duration(text).is_some();
+                (!is_duration).then(|| {
+                    format!(
+                        "`{}` is not a duration, such as `90s`, `10m` or `2h`",
+                        plain(value)
+                    )
+                })
+            }
+            (Self::Word(words), value) => {
+                let is_one = value.as_str().is_some_and(|text| words.contains(&text));
+                (!is_one).then(|| {
+                    format!(
+                        "`{}` is not one of `{}`",
+                        plain(value),
+                        words.join("` or `")
+                    )
+                })
+            }
+        }
+    }
+}
+
+/// Reads the value of the limit that a dotted key names.
+fn limit(key: &str, text: &str) -> Result<limits::Setting, String> {
+    let name = key.split_once('.').map_or(key, |(_, name)| name);
+    limits::Setting::parse(name, text).map_err(|error| error.to_string())
+}
+
+fn is_compound(value: &Value) -> bool {
+    matches!(value, Value::Array(_) | Value::Object(_))
+}
+
+/// Returns a scalar as it is written.
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), ToOwned::to_owned)
 }
 
 /// Splits a dotted key. The name in the middle may have dots of its own.
@@ -194,28 +310,6 @@ fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
         .ok_or_else(|| unknown(field, fields.iter().map(|(name, _)| *name)))
 }
 
-fn parse_value(kind: Kind, path: &[&str], text: &str) -> Result<Value, String> {
-    match kind {
-        Kind::Limit => limits::Setting::parse(&path[1..].join("."), text)
-            .map(|setting| setting.value())
-            .map_err(|error| error.to_string()),
-        Kind::Count => match text.trim().parse::<NonZeroU32>() {
-            Ok(count) => Ok(count.get().into()),
-            Err(_) => Err(format!("`{text}` is not a whole number from 1")),
-        },
-        Kind::Duration if time::parse_duration(text).is_none() => Err(format!(
-            "`{text}` is not a duration, such as `90s`, `10m` or `2h`"
-        )),
-        Kind::Word(words) if !words.contains(&text) => {
-            Err(format!("`{text}` is not one of `{}`", words.join("` or `")))
-        }
-        Kind::TextList => serde_json::from_str::<Vec<String>>(text)
-            .map(Value::from)
-            .map_err(|error| format!("not a JSON array of texts, such as `[\"-v\"]`: {error}")),
-        Kind::Text | Kind::Duration | Kind::Word(_) => Ok(text.into()),
-    }
-}
-
 /// Says that a word is no key, which one may have been meant, and which there are.
 pub(crate) fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let suggestion = suggest::nearest(word, known.clone())
@@ -255,13 +349,12 @@ mod tests {
     use super::*;
 
     fn check(key: &str, value: &str, path: &[&str], expected: &Value) {
-        let setting = Setting::parse(key, value).unwrap();
-        assert_eq!(setting.path, path);
-        assert_eq!(setting.value, *expected);
+        let change = Change::parse(key, value).unwrap();
+        assert_eq!(change, Change::set(path, expected.clone()));
     }
 
     fn check_error(key: &str, value: &str, parts: &[&str]) {
-        let error = Setting::parse(key, value).unwrap_err().to_string();
+        let error = Change::parse(key, value).unwrap_err().to_string();
         for part in parts {
             assert!(error.contains(part), "{error}");
         }

@@ -14,6 +14,39 @@ pub fn load_dotenv(root: &Root) -> Result<Vec<(String, String)>, StorageError> {
     Ok(parse(&String::from_utf8_lossy(&content)))
 }
 
+/// Returns a file's content with other values for variables; new ones come last. Other lines stay as they are.
+///
+/// A value gets single quotes, between which nothing has a meaning, unless it has one itself.
+pub(crate) fn with_variables(text: &str, variables: &[(String, String)]) -> String {
+    let lines = variables.iter();
+    lines.fold(text.to_owned(), |text, (name, value)| {
+        with_line(&text, name, &assignment(name, value))
+    })
+}
+
+fn assignment(variable: &str, value: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:@".contains(c);
+    let quote = ["'", "`", "\""]
+        .into_iter()
+        .find(|quote| !value.contains(quote));
+    match quote {
+        _ if !value.is_empty() && value.chars().all(plain) => format!("{variable}={value}"),
+        Some(quote) => format!("{variable}={quote}{value}{quote}"),
+        None => format!("{variable}={value}"),
+    }
+}
+
+/// Puts a line in place of the last that assigns the variable, else at the end.
+fn with_line(text: &str, variable: &str, line: &str) -> String {
+    let mut lines: Vec<&str> = text.lines().collect();
+    let assigns = |line: &&str| name(line).is_some_and(|(known, _)| known == variable);
+    match lines.iter().rposition(assigns) {
+        Some(at) => lines[at] = line,
+        None => lines.push(line),
+    }
+    lines.join("\n") + "\n"
+}
+
 fn parse(text: &str) -> Vec<(String, String)> {
     let text = text.replace("\r\n", "\n").replace('\r', "\n");
     let mut rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -108,6 +141,25 @@ mod tests {
             .map(|(n, v)| (n.as_str(), v.as_str()))
             .collect();
         assert_eq!(variables, expected, "{text}");
+    }
+
+    fn check_with(text: &str, value: &str, expected: &str) {
+        let variables = [("KEY".to_owned(), value.to_owned())];
+        let text = with_variables(text, &variables);
+        assert_eq!(text, expected);
+        assert!(parse(&text).contains(&variables[0]), "{text}");
+    }
+
+    #[test]
+    fn a_variable_is_set_beside_the_others() {
+        check_with("", "sk-1", "KEY=sk-1\n");
+        check_with("# mine\nA=1", "k", "# mine\nA=1\nKEY=k\n");
+        check_with("KEY=old\nA=1\n", "new", "KEY=new\nA=1\n");
+        check_with("export KEY=old\n", "new", "KEY=new\n");
+        check_with("KEY=1\nKEY=2\n", "3", "KEY=1\nKEY=3\n");
+        check_with("", "a b#c", "KEY='a b#c'\n");
+        check_with("", "it's", "KEY=`it's`\n");
+        check_with("", "", "KEY=''\n");
     }
 
     #[test]

@@ -64,6 +64,22 @@ pub enum StorageError {
         /// Why not, and what would do.
         problem: String,
     },
+    /// The configuration has comments that the change would lose.
+    #[error("`{key}` cannot be changed in `{}` without losing comments", path.display())]
+    Comments {
+        /// The file, which is not touched.
+        path: PathBuf,
+        /// The dotted key.
+        key: String,
+    },
+    /// The configuration was changed by somebody else while it was edited.
+    #[error("`{}` was changed meanwhile; your version is in `{}`", path.display(), copy.display())]
+    ChangedMeanwhile {
+        /// The file, which is not touched.
+        path: PathBuf,
+        /// The edited copy, which stays.
+        copy: PathBuf,
+    },
     /// A text is not a day of the calendar.
     #[error("`{0}` is not a day, such as 2026-11-21")]
     Day(String),
@@ -83,6 +99,8 @@ impl StorageError {
             | Self::ThreadExists(_)
             | Self::NoConfig { .. }
             | Self::ConfigKey { .. }
+            | Self::Comments { .. }
+            | Self::ChangedMeanwhile { .. }
             | Self::Day(_) => Exit::Request,
         }
     }
@@ -95,13 +113,26 @@ impl StorageError {
             Self::Link { .. } => "change the file that it points to, or put a file in its place",
             Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
             Self::NoConfig { .. } => "`uwf config set <key> <value>` makes one",
-            Self::Io { .. }
-            | Self::Invalid { .. }
-            | Self::ThreadExists(_)
-            | Self::ConfigKey { .. }
-            | Self::Day(_) => return None,
+            Self::Comments { .. } => "`uwf config edit` opens it in your editor",
+            Self::ChangedMeanwhile { .. } => "bring the two together by hand, then delete the copy",
+            Self::Invalid { .. } => {
+                "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
+            }
+            Self::Io { .. } | Self::ThreadExists(_) | Self::ConfigKey { .. } | Self::Day(_) => {
+                return None;
+            }
         };
         Some(hint.to_owned())
+    }
+
+    /// Returns the error for a file of people that is no text.
+    pub(crate) fn not_utf8(path: &Path) -> Self {
+        Self::Invalid {
+            path: path.to_owned(),
+            line: 0,
+            column: 0,
+            problem: "bytes that are not UTF-8".to_owned(),
+        }
     }
 
     /// Returns a function that says which file an error of the operating system is about.

@@ -4,7 +4,7 @@
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
@@ -59,6 +59,25 @@ pub(crate) fn replace(
         Durability::Durable => replacement.finish(),
         Durability::Volatile => replacement.finish_volatile(),
     }
+}
+
+/// Makes a file of a name that nobody has, which stays.
+pub(crate) fn create_temp(
+    directory: &Path,
+    prefix: &str,
+    suffix: &str,
+    content: &[u8],
+) -> Result<PathBuf, StorageError> {
+    let create = || -> io::Result<PathBuf> {
+        let mut temp = tempfile::Builder::new()
+            .prefix(prefix)
+            .suffix(suffix)
+            .tempfile_in(directory)?;
+        temp.write_all(content)?;
+        let (_, path) = temp.keep()?;
+        Ok(path)
+    };
+    create().map_err(StorageError::io("write into", directory))
 }
 
 /// A new content that is written, but not yet under its name.

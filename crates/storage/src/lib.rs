@@ -6,8 +6,11 @@
 //! crate that writes to the disk.
 
 pub mod config;
+mod config_check;
+mod config_draft;
 mod config_edit;
 mod config_key;
+mod config_tree;
 mod dotenv;
 mod env;
 mod error;
@@ -22,6 +25,7 @@ pub mod project;
 mod registry;
 mod root;
 mod run_dir;
+mod secret;
 mod slots;
 mod state;
 mod yaml;

@@ -140,7 +140,7 @@ fn a_changed_value_leaves_everything_else_as_it_was() {
         "providers.openrouter.apiKey",
         "sk #1",
         "sk-secret #",
-        "\"sk #1\" #",
+        "'sk #1' #",
     );
     check(
         "agents.mock.args",
@@ -169,7 +169,7 @@ fn a_changed_value_leaves_everything_else_as_it_was() {
 }
 
 #[test]
-fn where_a_line_cannot_be_changed_the_file_is_written_anew() {
+fn values_in_braces_are_changed_too() {
     let (_temp, root) = root_with(FILE);
     set(&root, "models.gpt-4.1.name", "other").unwrap();
     assert_eq!(get_masked(&root, "models.gpt-4.1.name").unwrap(), "other");

@@ -11,7 +11,7 @@ pub(crate) enum ConfigCommand {
         /// The dotted key, such as agents.writer.command
         key: String,
     },
-    /// Change one value
+    /// Change one value; comments and layout stay
     Set {
         /// The dotted key, such as agents.writer.command
         key: String,
@@ -19,6 +19,17 @@ pub(crate) enum ConfigCommand {
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
+    /// Remove one value or entry, and what becomes empty by that
+    Unset {
+        /// The dotted key, such as agents.writer
+        key: String,
+    },
+    /// Open the config in $VISUAL or $EDITOR, and take it over if it is sound
+    Edit,
+    /// Tell everything that is wrong with the config
+    Validate,
+    /// Print where the config is
+    Path,
 }
 
 #[derive(Debug, Subcommand)]

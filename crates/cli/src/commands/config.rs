@@ -1,29 +1,147 @@
 //! `uwf config …`.
 
+use std::io::IsTerminal;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dialoguer::Confirm;
+use signal_hook::consts::SIGINT;
 use uwf_protocol::exit::Exit;
-use uwf_storage::config;
+use uwf_storage::config::{self, Draft};
+use uwf_storage::{Env, Root};
 
 use crate::args::ConfigCommand;
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::output::print;
-use crate::text::{ConfigView, SetView, ValueView};
+use crate::text::{CheckView, ConfigView, EditedView, PathView, SetView, UnsetView, ValueView};
 
 pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Failure> {
-    let root = &context.engine.root;
+    let (root, format) = (&context.engine.root, context.format);
     match command {
         ConfigCommand::List => {
-            print(&ConfigView(config::list_masked(root)?), context.format)?;
+            print(&ConfigView(config::list_masked(root)?), format)?;
         }
         ConfigCommand::Get { key } => {
             let value = config::get_masked(root, &key)?;
-            print(&ValueView { value }, context.format)?;
+            print(&ValueView { value }, format)?;
         }
         ConfigCommand::Set { key, value } => {
             root.create()?;
             let value = config::set(root, &key, &value)?;
-            print(&SetView { key, value }, context.format)?;
+            print(&SetView { key, value }, format)?;
+        }
+        ConfigCommand::Unset { key } => {
+            config::unset(root, &key)?;
+            print(&UnsetView { key }, format)?;
+        }
+        ConfigCommand::Edit => print(&edit(root, &context.engine.env)?, format)?,
+        ConfigCommand::Validate => return validate(context),
+        ConfigCommand::Path => {
+            let path = root.config_file();
+            print(&PathView { path }, format)?;
         }
     }
     Ok(Exit::Done)
+}
+
+fn validate(context: &Context) -> Result<Exit, Failure> {
+    let root = &context.engine.root;
+    let findings = config::check(root, &context.engine.env)?;
+    let view = CheckView::new(root.config_file(), findings);
+    print(&view, context.format)?;
+    Ok(if view.valid {
+        Exit::Done
+    } else {
+        Exit::Request
+    })
+}
+
+/// Lets the user edit a copy until it is sound, then replaces the file.
+fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
+    root.create()?;
+    let path = root.config_file();
+    let draft = Draft::open(root)?;
+    loop {
+        if let Err(failure) = open_editor(env, &draft) {
+            return Err(put_aside(draft, failure));
+        }
+        let text = draft.text()?;
+        if draft.is_unchanged(&text) {
+            draft.discard()?;
+            return Ok(EditedView {
+                path,
+                changed: false,
+            });
+        }
+        let findings = config::check_text(&text, root, env)?;
+        if findings.errors.is_empty() {
+            draft.accept(root, &text)?;
+            return Ok(EditedView {
+                path,
+                changed: true,
+            });
+        }
+        let view = CheckView::new(draft.path().to_owned(), findings);
+        for line in view.lines_of_errors() {
+            say("error", &line);
+        }
+        if !edits_again()? {
+            let failure = Failure::request("what you wrote cannot be the config")
+                .hint(format!("it is kept in `{}`", draft.path().display()));
+            return Err(failure);
+        }
+    }
+}
+
+/// Runs the user's editor on the copy, through the shell: the variables may have arguments.
+fn open_editor(env: &Env, draft: &Draft) -> Result<(), Failure> {
+    let editor = env
+        .var("VISUAL")
+        .or_else(|| env.var("EDITOR"))
+        .unwrap_or("vi");
+    // While the editor has the terminal, an interrupt is meant for it.
+    let ignored = Arc::new(AtomicBool::new(false));
+    let handler = signal_hook::flag::register(SIGINT, ignored)
+        .map_err(|error| Failure::request("cannot watch for signals").cause(&error))?;
+    let status = Command::new("sh")
+        .arg("-c")
+        .arg(format!("{editor} \"$1\""))
+        .args(["sh".as_ref(), draft.path().as_os_str()])
+        .status();
+    signal_hook::low_level::unregister(handler);
+    let failure = || {
+        Failure::request(format!("the editor `{editor}` failed"))
+            .hint("VISUAL or EDITOR names the editor")
+    };
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(failure().cause(&status)),
+        Err(error) => Err(failure().cause(&error)),
+    }
+}
+
+/// Keeps a copy that has something in it which the file has not.
+fn put_aside(draft: Draft, failure: Failure) -> Failure {
+    let path = draft.path().display().to_string();
+    match draft.text() {
+        Ok(text) if draft.is_unchanged(&text) => match draft.discard() {
+            Ok(()) => failure,
+            Err(error) => failure.cause(&error),
+        },
+        _ => failure.cause(&format!("what you wrote is kept in `{path}`")),
+    }
+}
+
+/// Asks on a terminal; elsewhere nobody can answer.
+fn edits_again() -> Result<bool, Failure> {
+    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+        return Ok(false);
+    }
+    Confirm::new()
+        .with_prompt("Edit again?")
+        .default(true)
+        .interact()
+        .map_err(|error| Failure::request("cannot ask on the terminal").cause(&error))
 }

@@ -1,7 +1,10 @@
 //! Config values and log files.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
+use uwf_storage::config::{Finding, Findings};
 use uwf_storage::log::LogFile;
 use uwf_util::size;
 
@@ -42,6 +45,104 @@ pub(crate) struct SetView {
 impl Show for SetView {
     fn text(&self) -> String {
         format!("{} is now {}", self.key, self.value)
+    }
+}
+
+/// A value that was removed.
+#[derive(Serialize)]
+pub(crate) struct UnsetView {
+    pub(crate) key: String,
+}
+
+impl Show for UnsetView {
+    fn text(&self) -> String {
+        format!("{} is removed", self.key)
+    }
+}
+
+/// Where the config is.
+#[derive(Serialize)]
+pub(crate) struct PathView {
+    pub(crate) path: PathBuf,
+}
+
+impl Show for PathView {
+    fn text(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+/// What came of editing.
+#[derive(Serialize)]
+pub(crate) struct EditedView {
+    pub(crate) path: PathBuf,
+    pub(crate) changed: bool,
+}
+
+impl Show for EditedView {
+    fn text(&self) -> String {
+        let what = if self.changed {
+            "is changed"
+        } else {
+            "is as it was"
+        };
+        format!("{} {what}", self.path.display())
+    }
+}
+
+/// What is wrong with the config.
+#[derive(Serialize)]
+pub(crate) struct CheckView {
+    pub(crate) path: PathBuf,
+    pub(crate) valid: bool,
+    #[serde(flatten)]
+    findings: Findings,
+}
+
+impl CheckView {
+    pub(crate) fn new(path: PathBuf, findings: Findings) -> Self {
+        Self {
+            path,
+            valid: findings.errors.is_empty(),
+            findings,
+        }
+    }
+
+    /// Returns one line for each error.
+    pub(crate) fn lines_of_errors(&self) -> Vec<String> {
+        let errors = self.findings.errors.iter();
+        errors.map(|finding| self.line(finding)).collect()
+    }
+
+    /// Returns one line: file, line, column, key, problem.
+    fn line(&self, finding: &Finding) -> String {
+        let Finding {
+            line,
+            column,
+            key,
+            problem,
+            ..
+        } = finding;
+        let path = self.path.display();
+        match key.as_str() {
+            "" => format!("{path}:{line}:{column}: {problem}"),
+            key => format!("{path}:{line}:{column}: {key}: {problem}"),
+        }
+    }
+}
+
+impl Show for CheckView {
+    fn text(&self) -> String {
+        let errors = self.findings.errors.iter();
+        let warnings = self.findings.warnings.iter();
+        let mut lines: Vec<String> = errors
+            .map(|one| format!("error: {}", self.line(one)))
+            .chain(warnings.map(|one| format!("warning: {}", self.line(one))))
+            .collect();
+        if self.valid {
+            lines.push(format!("{} is valid", self.path.display()));
+        }
+        lines.join("\n")
     }
 }
 

@@ -10,6 +10,8 @@ pub(crate) use cas::{
     ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem, SchemaView,
     VerifiedView,
 };
-pub(crate) use config::{ConfigView, DeletedView, SetView, ValueView};
+pub(crate) use config::{
+    CheckView, ConfigView, DeletedView, EditedView, PathView, SetView, UnsetView, ValueView,
+};
 pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView, ThreadsView};
 pub(crate) use workflow::{RegisteredView, ValidView};

@@ -1,0 +1,192 @@
+//! What in a configuration is a secret, and must not be shown: keys of providers, and what people put into
+//! arguments, addresses and keys of their own. Nothing is read or written here.
+
+use serde_json::Value;
+
+/// What is shown in place of a secret.
+pub const MASK: &str = "***MASKED***";
+
+/// How the names of secrets end, in lower case and without what separates words.
+const SECRET_ENDINGS: &[&str] = &[
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "token",
+    "secret",
+    "secretkey",
+    "password",
+    "passwd",
+    "authorization",
+    "credentials",
+];
+
+/// How keys of well-known services begin.
+const SECRET_BEGINNINGS: &[&str] = &["sk-", "xai-", "ghp_", "github_pat_", "gsk_", "AIza"];
+
+/// The sections whose values are names of other entries, whatever their keys are called.
+const NAMES_ONLY: &[&str] = &["agentOverrides", "modelOverrides"];
+
+/// Replaces the secrets in a configuration that is going to be shown.
+pub fn mask(config: &mut Value) {
+    for (key, value) in config.as_object_mut().into_iter().flatten() {
+        if !NAMES_ONLY.contains(&key.as_str()) {
+            mask_under(key, value);
+        }
+    }
+}
+
+fn mask_under(key: &str, value: &mut Value) {
+    match value {
+        Value::Null | Value::Bool(_) => {}
+        Value::Object(map) => map
+            .iter_mut()
+            .for_each(|(key, value)| mask_under(key, value)),
+        Value::Array(items) if is_secret_name(key) => items.fill(MASK.into()),
+        Value::Array(items) => mask_list(items),
+        Value::Number(_) | Value::String(_) if is_secret_name(key) => *value = MASK.into(),
+        Value::Number(_) => {}
+        Value::String(text) => *text = masked_text(text),
+    }
+}
+
+/// Masks arguments: what follows an option that is called like a secret, and what says so itself.
+fn mask_list(items: &mut [Value]) {
+    let mut after_option = false;
+    for item in items {
+        let Value::String(text) = item else {
+            mask_under("", item);
+            after_option = false;
+            continue;
+        };
+        let is_option = text.starts_with('-') && !text.contains('=');
+        if after_option && !is_option {
+            *text = MASK.to_owned();
+            after_option = false;
+        } else {
+            after_option = is_option && (is_secret_name(text) || normal(text) == "key");
+            *text = masked_text(text);
+        }
+    }
+}
+
+/// Returns the text without the secret in it: `name=value`, `Header: value`, a password in an address, or a text
+/// that looks like a key.
+fn masked_text(text: &str) -> String {
+    if SECRET_BEGINNINGS
+        .iter()
+        .any(|begin| text.starts_with(begin))
+        && text.len() >= 16
+    {
+        return MASK.to_owned();
+    }
+    if text.starts_with("Bearer ") {
+        return format!("Bearer {MASK}");
+    }
+    for separator in ["=", ": "] {
+        if let Some((name, value)) = text.split_once(separator) {
+            if is_secret_name(name) && !value.is_empty() {
+                return format!("{name}{separator}{MASK}");
+            }
+            let masked = masked_text(value);
+            if masked != value {
+                return format!("{name}{separator}{masked}");
+            }
+        }
+    }
+    masked_address(text).unwrap_or_else(|| text.to_owned())
+}
+
+/// Masks what stands before the host of an address.
+fn masked_address(text: &str) -> Option<String> {
+    let (scheme, rest) = text.split_once("://")?;
+    let host_end = rest.find('/').unwrap_or(rest.len());
+    let at = rest[..host_end].rfind('@')?;
+    Some(format!("{scheme}://{MASK}{}", &rest[at..]))
+}
+
+/// Tells whether a key, an option or a variable of this name holds a secret. One that names the variable that
+/// holds it, such as `apiKeyEnv`, does not.
+fn is_secret_name(name: &str) -> bool {
+    let name = normal(name);
+    SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Returns the letters and digits of a name in lower case.
+fn normal(name: &str) -> String {
+    let kept = name.chars().filter(char::is_ascii_alphanumeric);
+    kept.map(|c| c.to_ascii_lowercase()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(mut config: Value, expected: &Value) {
+        mask(&mut config);
+        assert_eq!(config, *expected);
+    }
+
+    #[test]
+    fn what_is_called_like_a_secret_is_masked() {
+        check(
+            json!({ "providers": { "p": { "apiKey": "k", "apikey": 7, "apiKeyEnv": "P_API_KEY" } } }),
+            &json!({ "providers": { "p": { "apiKey": MASK, "apikey": MASK, "apiKeyEnv": "P_API_KEY" } } }),
+        );
+        check(
+            json!({ "agents": { "a": { "env": { "OPENAI_API_KEY": "k", "GH_TOKEN": "t", "maxTokens": 5 } } } }),
+            &json!({ "agents": { "a": { "env": { "OPENAI_API_KEY": MASK, "GH_TOKEN": MASK, "maxTokens": 5 } } } }),
+        );
+        check(json!({ "apiKey": null }), &json!({ "apiKey": null }));
+    }
+
+    #[test]
+    fn secrets_in_arguments_are_masked() {
+        let list = |items: Value| json!({ "agents": { "a": { "args": items } } });
+        for (args, expected) in [
+            (
+                json!(["--api-key", "k", "x"]),
+                json!(["--api-key", MASK, "x"]),
+            ),
+            (json!(["--key", "k"]), json!(["--key", MASK])),
+            (json!(["--api-key=k"]), json!([format!("--api-key={MASK}")])),
+            (
+                json!(["--token", "--verbose"]),
+                json!(["--token", "--verbose"]),
+            ),
+            (json!(["A_TOKEN=t"]), json!([format!("A_TOKEN={MASK}")])),
+            (
+                json!(["-H", "Authorization: Bearer t"]),
+                json!(["-H", format!("Authorization: {MASK}")]),
+            ),
+            (
+                json!(["--with", "sk-0123456789abcdef"]),
+                json!(["--with", MASK]),
+            ),
+            (
+                json!(["--with=sk-0123456789abcdef"]),
+                json!([format!("--with={MASK}")]),
+            ),
+            (json!(["--max-tokens", "5"]), json!(["--max-tokens", "5"])),
+            (json!(["--model", "m=1"]), json!(["--model", "m=1"])),
+        ] {
+            check(list(args), &list(expected));
+        }
+    }
+
+    #[test]
+    fn a_password_in_an_address_is_masked() {
+        let address = |text: &str| json!({ "providers": { "p": { "baseUrl": text } } });
+        let masked = format!("https://{MASK}@host/v1");
+        check(address("https://me:pass@host/v1"), &address(&masked));
+        check(address("https://host/v1@2"), &address("https://host/v1@2"));
+    }
+
+    #[test]
+    fn names_of_entries_are_no_secrets() {
+        let config =
+            json!({ "agentOverrides": { "w": { "token": "a" } }, "defaultAgent": "secret" });
+        check(config.clone(), &config);
+    }
+}
