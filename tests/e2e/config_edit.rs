@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
+use crate::pty::Terminal;
 use crate::world::{ONE_STEP, Run, World, wait_until};
 
 const CONFIG: &str = "\
@@ -315,4 +316,29 @@ fn a_config_that_changed_while_it_was_edited_is_not_written_over() {
         world.state("config.yaml"),
         CONFIG.replace("command: x", "command: theirs")
     );
+}
+
+#[test]
+fn on_a_terminal_a_wrong_config_can_be_edited_again() {
+    let world = world_with(CONFIG);
+    let script = "if grep -q uwf-mock \"$1\"; then echo 'defaultAgent: nobody' > \"$1\"; \
+                  else echo 'extract: strict' > \"$1\"; fi";
+    let editor = world.script("editor", script);
+    let editor = [("EDITOR", editor.to_str().unwrap())];
+    let mut terminal = Terminal::start(&world, &["config", "edit"], &editor);
+    terminal
+        .shows("`nobody` is not in `agents`")
+        .shows("Edit again?")
+        .types("y");
+    terminal.end().exits(0);
+    assert_eq!(world.state("config.yaml"), "extract: strict\n");
+    assert_eq!(copies(&world), Vec::<String>::new());
+
+    for (answer, code) in [("n", 1), ("\u{3}", 130)] {
+        let world = world_with(CONFIG);
+        let mut terminal = Terminal::start(&world, &["config", "edit"], &editor);
+        terminal.shows("Edit again?").shows("[Y/n]").types(answer);
+        terminal.end().exits(code).says(&copies(&world)[0]);
+        assert_eq!(world.state("config.yaml"), CONFIG);
+    }
 }

@@ -103,3 +103,16 @@ fn every_link_of_the_documents_leads_somewhere() {
         }
     }
 }
+
+#[test]
+fn every_key_of_the_config_is_documented_and_no_other() {
+    let text = std::fs::read_to_string(repository().join("docs/config.md")).unwrap();
+    let (_, section) = text.split_once("\n## Keys\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let mut documented: Vec<&str> = rows.map(|row| row.split_once('`').unwrap().0).collect();
+    documented.sort_unstable();
+    let mut known = uwf_storage::config::keys();
+    known.sort_unstable();
+    assert_eq!(documented, known);
+}

@@ -43,6 +43,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "uwf",
         &[
+            "uwf-agent-kit",
             "uwf-agents",
             "uwf-cas-fs",
             "uwf-engine",

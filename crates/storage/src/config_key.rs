@@ -119,8 +119,20 @@ impl Change {
         }
     }
 
+    /// Returns the change that removes what is at a path.
+    #[must_use]
+    pub fn unset(path: &[&str]) -> Self {
+        Self {
+            path: path.iter().map(ToString::to_string).collect(),
+            value: None,
+        }
+    }
+
     /// Understands a dotted key and a text for it.
-    pub(crate) fn parse(key: &str, value: &str) -> Result<Self, StorageError> {
+    ///
+    /// # Errors
+    /// [`StorageError::ConfigKey`] for a key or a value that cannot be.
+    pub fn parse(key: &str, value: &str) -> Result<Self, StorageError> {
         parse_path(key)
             .and_then(|(path, kind)| Ok(Self::set(&path, kind.parse(key, value)?)))
             .map_err(|problem| StorageError::ConfigKey {

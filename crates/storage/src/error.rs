@@ -112,7 +112,9 @@ impl StorageError {
             Self::Damaged(_) => "mend that line by hand; until then nothing changes the file",
             Self::Link { .. } => "change the file that it points to, or put a file in its place",
             Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
-            Self::NoConfig { .. } => "`uwf config set <key> <value>` makes one",
+            Self::NoConfig { .. } => {
+                "`uwf config set <key> <value>` makes one, `uwf setup` asks for all that is needed"
+            }
             Self::Comments { .. } => "`uwf config edit` opens it in your editor",
             Self::ChangedMeanwhile { .. } => "bring the two together by hand, then delete the copy",
             Self::Invalid { .. } => {

@@ -1,6 +1,6 @@
 //! `uwf config …` and `uwf log …`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -54,4 +54,39 @@ pub(crate) enum LogCommand {
         #[arg(long, value_name = "DATE")]
         before: String,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// The provider's name: one of the presets, or a name of your own with --base-url
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The address of its OpenAI-compatible API, usually ending in /v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// Its key; - reads it from standard input, which no process list shows
+    #[arg(long, value_name = "KEY")]
+    pub(crate) api_key: Option<String>,
+    /// The variable that holds the key, or is to hold it
+    #[arg(long, value_name = "NAME")]
+    pub(crate) api_key_env: Option<String>,
+    /// Write the key into config.yaml (unset: into .env)
+    #[arg(long, conflicts_with = "api_key_env")]
+    pub(crate) key_in_config: bool,
+    /// What the provider calls the model
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// The default agent: a name with or without uwf-, or a path
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Call no provider
+    #[arg(long)]
+    pub(crate) offline: bool,
+    /// Verify every node of the store, and not only a sample
+    #[arg(long)]
+    pub(crate) all: bool,
 }

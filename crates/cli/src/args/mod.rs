@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use cas::{CasCommand, SchemaCommand};
-pub(crate) use config::{ConfigCommand, LogCommand};
+pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
 pub(crate) use thread::{
     ForkArgs, ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
     ThreadCommand,
@@ -104,6 +104,10 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CasCommand,
     },
+    /// Choose a provider, a model and an agent; asks on a terminal
+    Setup(SetupArgs),
+    /// Look for what is wrong with the root, the config, agents, providers and threads
+    Doctor(DoctorArgs),
     /// Read and change the config
     #[command(arg_required_else_help = true)]
     Config {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dialoguer::Confirm;
+use dialoguer::console::Term;
 use signal_hook::consts::SIGINT;
 use uwf_protocol::exit::Exit;
 use uwf_storage::config::{self, Draft};
 use uwf_storage::{Env, Root};
 
 use crate::args::ConfigCommand;
-use crate::commands::Context;
+use crate::commands::{Context, unanswered};
 use crate::failure::{Failure, say};
 use crate::output::print;
 use crate::text::{CheckView, ConfigView, EditedView, PathView, SetView, UnsetView, ValueView};
@@ -60,6 +61,9 @@ fn validate(context: &Context) -> Result<Exit, Failure> {
 
 /// Lets the user edit a copy until it is sound, then replaces the file.
 fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
+    // An interrupt is meant for the editor, or for the question whether to edit again.
+    signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))
+        .map_err(|error| Failure::request("cannot watch for signals").cause(&error))?;
     root.create()?;
     let path = root.config_file();
     let draft = Draft::open(root)?;
@@ -87,10 +91,9 @@ fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
         for line in view.lines_of_errors() {
             say("error", &line);
         }
-        if !edits_again()? {
-            let failure = Failure::request("what you wrote cannot be the config")
-                .hint(format!("it is kept in `{}`", draft.path().display()));
-            return Err(failure);
+        let kept = format!("it is kept in `{}`", draft.path().display());
+        if !edits_again().map_err(|failure| failure.hint(&kept))? {
+            return Err(Failure::request("what you wrote cannot be the config").hint(kept));
         }
     }
 }
@@ -101,16 +104,11 @@ fn open_editor(env: &Env, draft: &Draft) -> Result<(), Failure> {
         .var("VISUAL")
         .or_else(|| env.var("EDITOR"))
         .unwrap_or("vi");
-    // While the editor has the terminal, an interrupt is meant for it.
-    let ignored = Arc::new(AtomicBool::new(false));
-    let handler = signal_hook::flag::register(SIGINT, ignored)
-        .map_err(|error| Failure::request("cannot watch for signals").cause(&error))?;
     let status = Command::new("sh")
         .arg("-c")
         .arg(format!("{editor} \"$1\""))
         .args(["sh".as_ref(), draft.path().as_os_str()])
         .status();
-    signal_hook::low_level::unregister(handler);
     let failure = || {
         Failure::request(format!("the editor `{editor}` failed"))
             .hint("VISUAL or EDITOR names the editor")
@@ -139,9 +137,13 @@ fn edits_again() -> Result<bool, Failure> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Ok(false);
     }
-    Confirm::new()
+    let answer = Confirm::new()
         .with_prompt("Edit again?")
         .default(true)
-        .interact()
-        .map_err(|error| Failure::request("cannot ask on the terminal").cause(&error))
+        .interact();
+    answer.map_err(|dialoguer::Error::IO(error)| {
+        // The question hides the cursor.
+        let _ = Term::stderr().show_cursor();
+        unanswered(&error)
+    })
 }

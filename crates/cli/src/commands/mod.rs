@@ -4,13 +4,16 @@ mod agent;
 mod cas;
 mod config;
 mod demo;
+mod doctor;
 mod log;
+mod setup;
 mod step;
 mod thread;
 mod workflow;
 
 use std::io::Read;
 
+use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
 use uwf_engine::{AgentOutput, Engine, Signals};
 use uwf_protocol::exit::Exit;
@@ -64,6 +67,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Step { command } => step::run(context, command),
         Command::Workflow { command } => workflow::run(context, command),
         Command::Cas { command } => cas::run(context, command),
+        Command::Setup(args) => setup::run(context, &args),
+        Command::Doctor(args) => doctor::run(context, &args),
         Command::Config { command } => config::run(context, command),
         Command::Log { command } => log::run(context, command),
         Command::Agent { name, args } => agent::run(context, &name, &args),
@@ -74,6 +79,18 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
 /// Returns the text of an argument; `-` stands for standard input.
 pub(crate) fn text_or_stdin(text: String) -> Result<String, Failure> {
     if text == "-" { read_stdin() } else { Ok(text) }
+}
+
+/// Returns the failure of a question on the terminal; an interrupt is told by the exit code.
+pub(crate) fn unanswered(error: &std::io::Error) -> Failure {
+    let failure = Failure::request("the question was not answered").cause(error);
+    match error.kind() {
+        std::io::ErrorKind::Interrupted => Failure {
+            exit: Exit::Signal(SIGINT),
+            ..failure
+        },
+        _ => failure,
+    }
 }
 
 /// Reads standard input to its end.

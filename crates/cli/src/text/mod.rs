@@ -2,6 +2,8 @@
 
 mod cas;
 mod config;
+mod doctor;
+mod setup;
 mod table;
 mod thread;
 mod workflow;
@@ -13,5 +15,7 @@ pub(crate) use cas::{
 pub(crate) use config::{
     CheckView, ConfigView, DeletedView, EditedView, PathView, SetView, UnsetView, ValueView,
 };
+pub(crate) use doctor::{Check, DoctorView};
+pub(crate) use setup::{SetupView, Validation};
 pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView, ThreadsView};
 pub(crate) use workflow::{RegisteredView, ValidView};

@@ -1,0 +1,95 @@
+//! The agents of the config: whether they could start, and of which version they are.
+
+use uwf_engine::Engine;
+use uwf_protocol::config::{AgentConfig, Config};
+
+use super::version;
+use crate::commands::setup::agents::{Drives, drives};
+use crate::text::Check;
+
+const NAME: &str = "agent";
+
+pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
+    let agents = config.agents.iter();
+    let mut checks: Vec<Check> = agents
+        .filter_map(|(alias, agent)| Some(one(engine, alias, agent)?.of(alias)))
+        .collect();
+    if config.default_agent.is_none() {
+        checks.push(Check::warning(
+            NAME,
+            "there is no default agent",
+            "`uwf setup --agent <name>` or `uwf config set defaultAgent <alias>` chooses one",
+        ));
+    }
+    checks
+}
+
+/// Looks at one agent; one without a command is reported with the config.
+fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
+    let command = agent.command.as_deref()?;
+    let adapter = command.strip_prefix("uwf-");
+    let found = engine.env.find_program(command);
+    let is_built_in = |name: &&str| engine.built_in_agents.contains(name);
+    Some(match (adapter.filter(is_built_in), found) {
+        (Some(adapter), None) => built_in(engine, adapter, agent),
+        (_, Some(program)) => match version::of(&program) {
+            Ok(version) => Check::ok(NAME, format!("{} ({version})", program.display())),
+            Err(_) if !program.is_file() => missing(alias, command),
+            Err(problem) => Check::warning(
+                NAME,
+                format!("{}: {problem}", program.display()),
+                "run it by hand; it may work all the same",
+            ),
+        },
+        (None, None) => missing(alias, command),
+    })
+}
+
+fn missing(alias: &str, command: &str) -> Check {
+    Check::error(
+        NAME,
+        format!("the program `{command}` is not there"),
+        format!("install it, or mend `agents.{alias}.command` with `uwf config set`"),
+    )
+}
+
+fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
+    let ours = format!("built in (uwf {})", env!("CARGO_PKG_VERSION"));
+    let tool = match drives(adapter) {
+        Drives::Tool(tool) => tool,
+        Drives::Arguments if adapter == "command" => match program_of(&agent.args) {
+            Some(program) => program,
+            None => return Check::ok(NAME, ours),
+        },
+        Drives::Arguments | Drives::Model => return Check::ok(NAME, ours),
+    };
+    let found = engine.env.find_program(tool).filter(|path| path.is_file());
+    let Some(path) = found else {
+        return Check::error(
+            NAME,
+            format!("{ours}, but `{tool}`, which it drives, is not there"),
+            format!("install `{tool}`, or choose another agent with `uwf setup --agent <name>`"),
+        );
+    };
+    // What the command adapter drives may be anything, and is not run only to be looked at.
+    if adapter == "command" {
+        return Check::ok(NAME, format!("{ours}, drives {}", path.display()));
+    }
+    match version::of(&path) {
+        Ok(version) => Check::ok(
+            NAME,
+            format!("{ours}, drives {} ({version})", path.display()),
+        ),
+        Err(problem) => Check::warning(
+            NAME,
+            format!("{ours}, drives {}: {problem}", path.display()),
+            format!("run `{tool} --version` by hand"),
+        ),
+    }
+}
+
+/// Returns the program that follows `--`.
+fn program_of(args: &[String]) -> Option<&str> {
+    let at = args.iter().position(|arg| arg == "--")?;
+    args.get(at + 1).map(String::as_str)
+}

@@ -1,0 +1,90 @@
+//! `uwf doctor`: looks at everything that a step needs, and changes nothing. Each module looks at one part and
+//! returns what it found; only here it is decided what is looked at.
+
+mod agents;
+mod machine;
+mod providers;
+mod store;
+mod threads;
+mod version;
+
+use uwf_protocol::config::Config;
+use uwf_protocol::exit::Exit;
+use uwf_storage::{StorageError, config};
+
+use crate::args::DoctorArgs;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::text::{Check, DoctorView};
+
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
+    let engine = &context.engine;
+    let (env, root) = (&engine.env, &engine.root);
+    let mut checks = vec![machine::clock(root, env), machine::search_path(env)];
+    if root.path().is_dir() {
+        checks.push(machine::root(root));
+        checks.extend(machine::space(root));
+        checks.extend(machine::permissions(root));
+        checks.extend(config_checks(context));
+        if let Ok(Some(config)) = config::load(root) {
+            checks.extend(used(context, args, &config));
+        }
+        checks.extend(threads::look(engine));
+        checks.push(store::look(engine, args.all));
+    } else {
+        checks.push(machine::no_root(root));
+    }
+    let view = DoctorView::new(checks);
+    print(&view, context.format)?;
+    Ok(if view.ok { Exit::Done } else { Exit::Request })
+}
+
+/// Looks at what the config names.
+fn used(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
+    let mut checks = agents::look(&context.engine, config);
+    if !args.offline {
+        checks.extend(providers::look(&context.engine, config));
+    }
+    checks
+}
+
+fn config_checks(context: &Context) -> Vec<Check> {
+    const NAME: &str = "config";
+    let (root, env) = (&context.engine.root, &context.engine.env);
+    let path = root.config_file();
+    let findings = match config::check(root, env) {
+        Ok(findings) => findings,
+        Err(StorageError::NoConfig { .. }) => {
+            let message = format!("there is no `{}`", path.display());
+            return vec![Check::warning(NAME, message, "`uwf setup` makes one")];
+        }
+        Err(error) => {
+            let failure = Failure::from(error);
+            let message = [vec![failure.what], failure.causes].concat().join(": ");
+            return vec![Check::error(
+                NAME,
+                message,
+                "make the file readable for you",
+            )];
+        }
+    };
+    let line = |one: &config::Finding| match one.key.as_str() {
+        "" => format!("line {}: {}", one.line, one.problem),
+        key => format!("line {}: {key}: {}", one.line, one.problem),
+    };
+    let errors = findings.errors.iter();
+    let mut checks: Vec<Check> = errors
+        .map(|one| Check::error(NAME, line(one), "`uwf config edit` opens it"))
+        .collect();
+    checks.extend(
+        findings
+            .warnings
+            .iter()
+            .map(|one| Check::warning(NAME, line(one), "`uwf config edit` opens it")),
+    );
+    if checks.is_empty() {
+        checks.push(Check::ok(NAME, format!("{} is valid", path.display())));
+    }
+    checks
+}

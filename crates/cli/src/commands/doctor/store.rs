@@ -1,0 +1,60 @@
+//! The store: whether its nodes are what their hashes say.
+
+use uwf_cas_fs::{StoreError, Verdict};
+use uwf_engine::Engine;
+use uwf_protocol::ids::CasRef;
+
+use crate::text::Check;
+
+const NAME: &str = "store";
+
+/// How many nodes are verified unless all are wanted.
+const SAMPLE: usize = 500;
+
+/// How many bad nodes are named.
+const NAMED: usize = 3;
+
+pub(super) fn look(engine: &Engine, all: bool) -> Check {
+    let dir = engine.store.dir();
+    if !dir.is_dir() {
+        return Check::ok(NAME, format!("{} is not there yet", dir.display()));
+    }
+    look_into(engine, all).unwrap_or_else(|error| {
+        Check::error(NAME, error.to_string(), "make the store readable for you")
+    })
+}
+
+fn look_into(engine: &Engine, all: bool) -> Result<Check, StoreError> {
+    let nodes = engine.store.all()?;
+    let total = nodes.len();
+    let chosen = if all {
+        nodes
+    } else {
+        sample(&nodes, engine.env.random())
+    };
+    let verified = engine.store.verify(&chosen)?;
+    let bad = verified.iter().filter(|node| node.verdict != Verdict::Ok);
+    let bad: Vec<String> = bad.map(|node| node.hash.to_string()).collect();
+    let looked = format!("{} of {total} nodes verified", chosen.len());
+    if bad.is_empty() {
+        return Ok(Check::ok(NAME, looked));
+    }
+    let named = bad
+        .iter()
+        .take(NAMED)
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join(", ");
+    Ok(Check::error(
+        NAME,
+        format!("{looked}, {} of them damaged: {named}", bad.len()),
+        "`uwf cas verify` names all; bring them back from a copy of the store",
+    ))
+}
+
+/// Returns nodes evenly spread over all; which, is left to chance, so that in time every one has its turn.
+fn sample(nodes: &[CasRef], random: u128) -> Vec<CasRef> {
+    let step = nodes.len().div_ceil(SAMPLE).max(1);
+    let first = usize::try_from(random % step as u128).unwrap_or(0);
+    nodes.iter().skip(first).step_by(step).copied().collect()
+}

@@ -1,0 +1,197 @@
+//! The threads: whether all can be read, who holds their locks, and what was left behind.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use uwf_engine::{Engine, ListFilter, ThreadItem, ThreadStatus, list};
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::{RunDir, ThreadLock, is_alive};
+use uwf_util::time;
+
+use crate::failure::Failure;
+use crate::text::Check;
+
+pub(super) fn look(engine: &Engine) -> Vec<Check> {
+    let everything = ListFilter {
+        all: true,
+        ..ListFilter::default()
+    };
+    let threads = match list(engine, &everything) {
+        Ok(threads) => threads,
+        Err(error) => {
+            let failure = Failure::from(error);
+            let hint = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
+            return vec![Check::error("threads", failure.what, hint)];
+        }
+    };
+    let mut checks = vec![readable(&threads.threads, &threads.warnings)];
+    let runs = run_dirs(engine);
+    let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
+    checks.extend(locks(engine, &runs));
+    checks.extend(pending(&runs, &threads.threads));
+    checks.extend(leftovers(engine, &runs, &known));
+    checks
+}
+
+/// Says whether the head of every thread can be read.
+fn readable(threads: &[ThreadItem], warnings: &[String]) -> Check {
+    match warnings {
+        [] => Check::ok("threads", format!("{} can be read", threads.len())),
+        [first, rest @ ..] => {
+            let more = match rest.len() {
+                0 => String::new(),
+                count => format!(", and {count} more"),
+            };
+            let hint =
+                "`uwf thread list --all` names them; bring the nodes back from a copy of the store";
+            Check::error("threads", format!("{first}{more}"), hint)
+        }
+    }
+}
+
+/// A directory of `runs/`.
+struct Run {
+    path: PathBuf,
+    /// The thread that it is called after, if it is called after one.
+    thread: Option<ThreadId>,
+    dir: RunDir,
+}
+
+fn run_dirs(engine: &Engine) -> Vec<Run> {
+    let entries = std::fs::read_dir(engine.root.path().join("runs"));
+    let mut runs: Vec<Run> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| Run {
+            thread: entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok()),
+            dir: RunDir::at(entry.path()),
+            path: entry.path(),
+        })
+        .collect();
+    runs.sort_by(|one, other| one.path.cmp(&other.path));
+    runs
+}
+
+/// Names who holds threads. A holder that has ended while the thread is held left a process behind.
+fn locks(engine: &Engine, runs: &[Run]) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for run in runs {
+        let Some(holder) = run.dir.read_holder() else {
+            continue;
+        };
+        // Without its file there is no lock, and trying it would make one.
+        if !run.dir.lock_file().is_file() || !matches!(ThreadLock::try_acquire(&run.dir), Ok(None))
+        {
+            continue;
+        }
+        let since = u64::try_from(engine.env.now_ms() - holder.started_at_ms).unwrap_or(0);
+        let since = time::format_duration(since / 1000 * 1000);
+        let engine_lives = is_alive(&holder.engine);
+        let agent = holder.agent.as_ref();
+        let who = match agent {
+            Some(agent) => format!("role `{}`, agent process {}", holder.role, agent.pid),
+            None => format!("role `{}`, process {}", holder.role, holder.engine.pid),
+        };
+        let thread = name_of(run);
+        checks.push(if engine_lives {
+            Check::ok("lock", format!("a step runs for {since}: {who}")).of(&thread)
+        } else {
+            Check::warning(
+                "lock",
+                format!("held for {since} without an engine: {who}"),
+                format!("wait until it ends, or `uwf thread kill {thread}` ends it"),
+            )
+            .of(&thread)
+        });
+    }
+    if checks.is_empty() {
+        checks.push(Check::ok("lock", "no thread is held"));
+    }
+    checks
+}
+
+/// Names finished steps that no `thread step` has taken in.
+fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
+    let mut checks = Vec::new();
+    for run in runs {
+        let thread = name_of(run);
+        let item = threads.iter().find(|item| Some(item.thread) == run.thread);
+        match (run.dir.read_pending(), item) {
+            (Ok(None), _) => {}
+            // Of a thread that is at work, or has moved on, the record goes by itself.
+            (Ok(Some(pending)), Some(item))
+                if item.head == pending.step || item.status == ThreadStatus::Running => {}
+            (Ok(Some(_)), _) => checks.push(
+                Check::warning(
+                    "pending",
+                    "a finished step is not taken in yet",
+                    format!("`uwf thread step {thread}` takes it in"),
+                )
+                .of(&thread),
+            ),
+            (Err(error), _) => checks.push(
+                Check::error(
+                    "pending",
+                    error.to_string(),
+                    "make the file readable for you",
+                )
+                .of(&thread),
+            ),
+        }
+    }
+    if checks.is_empty() {
+        checks.push(Check::ok("pending", "every finished step is taken in"));
+    }
+    checks
+}
+
+/// Names what nothing will use again.
+fn leftovers(engine: &Engine, runs: &[Run], known: &BTreeSet<ThreadId>) -> Vec<Check> {
+    let of_nobody = |run: &&Run| run.thread.is_none_or(|thread| !known.contains(&thread));
+    let mut paths: Vec<&Path> = runs
+        .iter()
+        .filter(of_nobody)
+        .map(|run| run.path.as_path())
+        .collect();
+    let drafts = files_left(engine);
+    paths.extend(drafts.iter().map(PathBuf::as_path));
+    let [first, ..] = paths[..] else {
+        return vec![Check::ok("leftovers", "none")];
+    };
+    vec![Check::warning(
+        "leftovers",
+        format!(
+            "{} that nothing uses, the first is {}",
+            paths.len(),
+            first.display()
+        ),
+        "look into them, then delete them while no `uwf` runs",
+    )]
+}
+
+/// Returns copies of the config that an editor left, and new contents that never got their name.
+fn files_left(engine: &Engine) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(engine.root.path())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut files: Vec<PathBuf> = entries
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.starts_with("config-edit-") || name.starts_with(".uwf-temp-")
+        })
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    files
+}
+
+fn name_of(run: &Run) -> String {
+    let name = run.path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}

@@ -1,0 +1,295 @@
+//! `uwf setup`: from nothing to a model and an agent. Flags answer, and on a terminal the wizard asks for what they
+//! leave open; what is written for the answers is in `plan`.
+
+pub(crate) mod agents;
+mod plan;
+mod presets;
+mod terminal;
+mod wizard;
+
+use std::io::IsTerminal;
+
+use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret};
+use uwf_protocol::config::Config;
+use uwf_protocol::exit::Exit;
+use uwf_storage::{Env, Root, config, load_dotenv};
+
+use crate::args::SetupArgs;
+use crate::commands::{Context, read_stdin};
+use crate::failure::{Failure, warn};
+use crate::output::{Format, print};
+use crate::text::{SetupView, Validation};
+use plan::{Answers, Key, ModelAnswer, Plan};
+use terminal::Terminal;
+
+/// What `setup` knows of the world it writes into.
+struct Setting<'a> {
+    env: &'a Env,
+    root: &'a Root,
+    config: Config,
+    /// The variables of `.env`.
+    dotenv: Vec<(String, String)>,
+    built_in: &'static [&'static str],
+}
+
+impl Setting<'_> {
+    /// Returns a variable as agents see it: the environment goes before `.env`.
+    fn variable(&self, name: &str) -> Option<String> {
+        let in_file = || self.dotenv.iter().find(|(known, _)| known == name);
+        let value = match self.env.var(name) {
+            Some(value) => value,
+            None => &in_file()?.1,
+        };
+        (!value.is_empty()).then(|| value.to_owned())
+    }
+}
+
+pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> {
+    let engine = &context.engine;
+    let setting = Setting {
+        env: &engine.env,
+        root: &engine.root,
+        // A config that cannot be read is found here, before anything is asked or written.
+        config: config::load(&engine.root)?.unwrap_or_default(),
+        dotenv: load_dotenv(&engine.root)?,
+        built_in: engine.built_in_agents,
+    };
+    let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let only_agent = is_only_agent(args);
+    if !only_agent && !has_terminal {
+        require_all(args, &setting)?;
+    }
+    if args.api_key.as_deref().is_some_and(|key| key != "-") {
+        warn(
+            "a key on the command line is visible in process lists and kept in the shell's history; `--api-key -` reads it from standard input",
+        );
+    }
+    let terminal = match has_terminal {
+        true => Some(
+            Terminal::guard()
+                .map_err(|error| Failure::request("the terminal cannot be used").cause(&error))?,
+        ),
+        false => None,
+    };
+    let answers = match &terminal {
+        Some(_) if !only_agent => wizard::ask(args, &setting)?,
+        _ => of_flags(args, &setting)?,
+    };
+    let plan = Plan::new(&answers, &setting.config)?;
+    write(&setting, &plan, terminal.as_ref())?;
+    let validation = answers
+        .model
+        .as_ref()
+        .map(|model| probe(model, setting.env));
+    if let Some(Err(error)) = &validation
+        && context.format != Format::Text
+    {
+        warn(&format!("the test call failed: {error}"));
+    }
+    print(
+        &view(&setting, &answers, plan, validation.as_ref()),
+        context.format,
+    )?;
+    Ok(Exit::Done)
+}
+
+fn is_only_agent(args: &SetupArgs) -> bool {
+    let of_model = [
+        &args.provider,
+        &args.base_url,
+        &args.api_key,
+        &args.api_key_env,
+        &args.model,
+    ];
+    args.agent.is_some() && of_model.iter().all(|flag| flag.is_none())
+}
+
+/// Names what is missing where nobody can be asked.
+fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
+    let mut missing = Vec::new();
+    if args.provider.is_none() {
+        missing.push("`--provider`");
+    }
+    let base_url = base_url(args);
+    if base_url.is_none() && args.provider.is_some() {
+        missing.push("`--base-url` (the provider is no preset)");
+    }
+    if args.model.is_none() {
+        missing.push("`--model`");
+    }
+    let provider = args.provider.as_deref().unwrap_or_default();
+    let known = setting.variable(&presets::key_variable(provider)).is_some();
+    let free = base_url.is_some_and(|url| is_local(&url));
+    if args.api_key.is_none() && args.api_key_env.is_none() && !known && !free {
+        missing.push("`--api-key` or `--api-key-env`");
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "without a terminal, `uwf setup` needs {}",
+        missing.join(", ")
+    ))
+    .hint("`uwf setup --help` tells what they mean; on a terminal it asks for them"))
+}
+
+fn base_url(args: &SetupArgs) -> Option<String> {
+    let preset = || presets::base_url_of(args.provider.as_deref()?);
+    let url = args.base_url.as_deref().or_else(preset)?;
+    Some(url.trim().trim_end_matches('/').to_owned())
+}
+
+/// Tells whether an address leads to this machine, where a server often wants no key.
+fn is_local(url: &str) -> bool {
+    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
+    ["localhost", "127.", "[::1]"]
+        .iter()
+        .any(|local| host.starts_with(local))
+}
+
+fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
+    let agent = match &args.agent {
+        Some(agent) => agent_named(agent)?,
+        None => default_agent(setting),
+    };
+    if !is_known_agent(&agent, setting) {
+        warn(&format!(
+            "there is no program for the agent `{agent}` yet: it is neither built in nor on PATH"
+        ));
+    }
+    let (Some(provider), Some(base_url), Some(model)) =
+        (&args.provider, base_url(args), &args.model)
+    else {
+        return Ok(Answers { model: None, agent });
+    };
+    let model = ModelAnswer {
+        provider: named("provider", provider)?,
+        key: key_of_flags(args, setting, provider)?,
+        base_url,
+        model: named("model", model)?,
+    };
+    Ok(Answers {
+        model: Some(model),
+        agent,
+    })
+}
+
+/// Returns the key as the flags say, else where the provider's usual variable is.
+fn key_of_flags(args: &SetupArgs, setting: &Setting, provider: &str) -> Result<Key, Failure> {
+    let variable = args.api_key_env.clone();
+    let name = variable
+        .clone()
+        .unwrap_or_else(|| presets::key_variable(provider));
+    check_variable(&name)?;
+    let Some(key) = &args.api_key else {
+        let secret = setting.variable(&name).map(Secret::new);
+        return Ok(match (variable, secret) {
+            (None, None) => Key::None,
+            (_, secret) => Key::Variable { name, secret },
+        });
+    };
+    let key = if key == "-" {
+        read_stdin()?
+    } else {
+        key.clone()
+    };
+    let secret = secret_of(&key)?;
+    Ok(match args.key_in_config {
+        true => Key::Config { secret },
+        false => Key::Env { name, secret },
+    })
+}
+
+/// Returns the key as it is sent: one line without blanks around it.
+fn secret_of(text: &str) -> Result<Secret, Failure> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err(Failure::request(
+            "the key is empty, or not one line of text",
+        ));
+    }
+    Ok(Secret::new(text))
+}
+
+fn check_variable(name: &str) -> Result<(), Failure> {
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && name.starts_with(|c: char| !c.is_ascii_digit());
+    if is_name {
+        return Ok(());
+    }
+    Err(Failure::request(format!(
+        "`{name}` is no name for a variable"
+    )))
+}
+
+fn named(what: &str, text: &str) -> Result<String, Failure> {
+    let text = text.trim();
+    if text.is_empty() || text.chars().any(char::is_control) {
+        return Err(Failure::request(format!(
+            "`{text}` is no name for a {what}"
+        )));
+    }
+    Ok(text.to_owned())
+}
+
+fn agent_named(text: &str) -> Result<String, Failure> {
+    let agent = named("agent", text)?;
+    if agent == "uwf-" || agent.ends_with('/') {
+        return Err(Failure::request(format!(
+            "`{agent}` is no name for an agent"
+        )));
+    }
+    Ok(agent)
+}
+
+/// Returns the agent of those who name none: the one that is set, else one that needs nothing but the model.
+fn default_agent(setting: &Setting) -> String {
+    let set = setting.config.default_agent.clone();
+    set.unwrap_or_else(|| {
+        let found = agents::discover(setting.env, setting.built_in);
+        found
+            .into_iter()
+            .next()
+            .map_or_else(|| "hermes".to_owned(), |first| first.name)
+    })
+}
+
+fn is_known_agent(agent: &str, setting: &Setting) -> bool {
+    let name = agent.strip_prefix("uwf-").unwrap_or(agent);
+    setting.config.agents.contains_key(name)
+        || setting.built_in.contains(&name)
+        || match agent.contains('/') {
+            true => setting.env.cwd().join(agent).is_file(),
+            false => setting.env.find_program(&format!("uwf-{name}")).is_some(),
+        }
+}
+
+fn write(setting: &Setting, plan: &Plan, terminal: Option<&Terminal>) -> Result<(), Failure> {
+    let _held = terminal.map(Terminal::hold);
+    setting.root.create()?;
+    config::change(setting.root, &plan.changes, &plan.variables)?;
+    Ok(())
+}
+
+/// Calls the model once.
+fn probe(model: &ModelAnswer, env: &Env) -> Result<(), LlmError> {
+    Client::new(model.endpoint(), CallLimits::default(), env).probe()
+}
+
+fn view(
+    setting: &Setting,
+    answers: &Answers,
+    plan: Plan,
+    validation: Option<&Result<(), LlmError>>,
+) -> SetupView {
+    let model = answers.model.as_ref();
+    SetupView {
+        config_path: setting.root.config_file(),
+        provider: model.map(|model| model.provider.clone()),
+        model: model.map(|model| model.model.clone()),
+        default_agent: plan.agent,
+        validation: validation.map(Validation::of),
+        variables: plan.variables.into_iter().map(|(name, _)| name).collect(),
+        env_path: setting.root.env_file(),
+    }
+}

@@ -1,0 +1,223 @@
+//! What `setup` writes for the answers that it got: pure, so that flags and wizard cannot differ.
+
+use uwf_agent_kit::llm::{Endpoint, Secret};
+use uwf_protocol::config::Config;
+use uwf_storage::StorageError;
+use uwf_storage::config::Change;
+
+/// The alias under which `setup` puts its model.
+pub(super) const MODEL_ALIAS: &str = "default";
+
+/// Everything that was answered.
+pub(super) struct Answers {
+    pub(super) model: Option<ModelAnswer>,
+    /// The agent's name, with or without `uwf-`.
+    pub(super) agent: String,
+}
+
+/// Which model to use, and where.
+pub(super) struct ModelAnswer {
+    pub(super) provider: String,
+    pub(super) base_url: String,
+    pub(super) key: Key,
+    /// What the provider calls the model.
+    pub(super) model: String,
+}
+
+/// Where the key is.
+pub(super) enum Key {
+    /// The endpoint wants none.
+    None,
+    /// A variable has it already.
+    Variable {
+        name: String,
+        secret: Option<Secret>,
+    },
+    /// It goes into `.env`, under this name.
+    Env { name: String, secret: Secret },
+    /// It goes into the config.
+    Config { secret: Secret },
+}
+
+/// What is going to be written.
+pub(super) struct Plan {
+    pub(super) changes: Vec<Change>,
+    /// The variables for `.env`.
+    pub(super) variables: Vec<(String, String)>,
+    /// The agent's alias.
+    pub(super) agent: String,
+}
+
+impl Key {
+    pub(super) fn secret(&self) -> Option<&Secret> {
+        match self {
+            Self::None => None,
+            Self::Variable { secret, .. } => secret.as_ref(),
+            Self::Env { secret, .. } | Self::Config { secret } => Some(secret),
+        }
+    }
+}
+
+impl ModelAnswer {
+    /// Returns what a call of the model needs.
+    pub(super) fn endpoint(&self) -> Endpoint {
+        Endpoint {
+            alias: MODEL_ALIAS.to_owned(),
+            model: self.model.clone(),
+            base_url: self.base_url.clone(),
+            key: self.key.secret().cloned(),
+            format: None,
+        }
+    }
+}
+
+impl Plan {
+    /// Decides what to write beside what is there: the provider and the model `default` are replaced, an agent is
+    /// added if it is not there, the default agent is the one that was chosen, a default model stays.
+    pub(super) fn new(answers: &Answers, config: &Config) -> Result<Self, StorageError> {
+        let mut plan = Self {
+            changes: Vec::new(),
+            variables: Vec::new(),
+            agent: alias_of(&answers.agent),
+        };
+        if let Some(model) = &answers.model {
+            plan.model(model, config)?;
+        }
+        let agent = plan.agent.clone();
+        if !config.agents.contains_key(&agent) {
+            let command = command_of(&answers.agent);
+            plan.set(&["agents", &agent, "command"], &command);
+        }
+        plan.set(&["defaultAgent"], &agent);
+        Ok(plan)
+    }
+
+    fn model(&mut self, answer: &ModelAnswer, config: &Config) -> Result<(), StorageError> {
+        let name = &answer.provider;
+        let checked = Change::parse(&format!("providers.{name}.baseUrl"), &answer.base_url)?;
+        self.changes.push(checked);
+        let old = config.providers.get(name);
+        let (key, variable) = match &answer.key {
+            Key::None => (None, None),
+            Key::Variable { name, .. } => (None, Some(name)),
+            Key::Env { name, secret } => {
+                self.variables
+                    .push((name.clone(), secret.reveal().to_owned()));
+                (None, Some(name))
+            }
+            Key::Config { secret } => (Some(secret.reveal()), None),
+        };
+        let had_key = old.is_some_and(|old| old.api_key.is_some());
+        self.set_or_remove(&["providers", name, "apiKey"], key, had_key);
+        let had_variable = old.is_some_and(|old| old.api_key_env.is_some());
+        let variable = variable.map(String::as_str);
+        self.set_or_remove(&["providers", name, "apiKeyEnv"], variable, had_variable);
+
+        self.set(&["models", MODEL_ALIAS, "provider"], name);
+        self.set(&["models", MODEL_ALIAS, "name"], &answer.model);
+        let had_format = config.models.get(MODEL_ALIAS);
+        let had_format = had_format.is_some_and(|old| old.response_format.is_some());
+        self.set_or_remove(&["models", MODEL_ALIAS, "responseFormat"], None, had_format);
+        if config.default_model.is_none() {
+            self.set(&["defaultModel"], MODEL_ALIAS);
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, path: &[&str], value: &str) {
+        self.changes.push(Change::set(path, value));
+    }
+
+    fn set_or_remove(&mut self, path: &[&str], value: Option<&str>, is_there: bool) {
+        match value {
+            Some(value) => self.set(path, value),
+            None if is_there => self.changes.push(Change::unset(path)),
+            None => {}
+        }
+    }
+}
+
+/// Returns the name in `agents` for what was typed: a name, with or without `uwf-`, or a path.
+fn alias_of(agent: &str) -> String {
+    let name = agent.rsplit('/').next().unwrap_or(agent);
+    name.strip_prefix("uwf-").unwrap_or(name).to_owned()
+}
+
+fn command_of(agent: &str) -> String {
+    if agent.contains('/') {
+        return agent.to_owned();
+    }
+    format!("uwf-{}", alias_of(agent))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answers(key: Key) -> Answers {
+        Answers {
+            model: Some(ModelAnswer {
+                provider: "p".to_owned(),
+                base_url: "http://h/v1".to_owned(),
+                key,
+                model: "m".to_owned(),
+            }),
+            agent: "uwf-hermes".to_owned(),
+        }
+    }
+
+    fn config(value: serde_json::Value) -> Config {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_new_config_gets_all_of_it() {
+        let secret = Secret::new("k");
+        let name = "P_KEY".to_owned();
+        let plan = Plan::new(&answers(Key::Env { name, secret }), &Config::default()).unwrap();
+        let expected = [
+            Change::set(&["providers", "p", "baseUrl"], "http://h/v1"),
+            Change::set(&["providers", "p", "apiKeyEnv"], "P_KEY"),
+            Change::set(&["models", "default", "provider"], "p"),
+            Change::set(&["models", "default", "name"], "m"),
+            Change::set(&["defaultModel"], "default"),
+            Change::set(&["agents", "hermes", "command"], "uwf-hermes"),
+            Change::set(&["defaultAgent"], "hermes"),
+        ];
+        assert_eq!(plan.changes, expected);
+        assert_eq!(plan.variables, [("P_KEY".to_owned(), "k".to_owned())]);
+    }
+
+    #[test]
+    fn what_is_there_is_replaced_or_stays() {
+        let config = config(json!({
+            "providers": { "p": { "apiKeyEnv": "OLD" } },
+            "models": { "default": { "responseFormat": "none" } },
+            "agents": { "hermes": { "command": "mine" } },
+            "defaultModel": "other",
+        }));
+        let secret = Secret::new("k");
+        let plan = Plan::new(&answers(Key::Config { secret }), &config).unwrap();
+        let has = |change: Change| plan.changes.contains(&change);
+        assert!(has(Change::set(&["providers", "p", "apiKey"], "k")));
+        assert!(has(Change::unset(&["providers", "p", "apiKeyEnv"])));
+        assert!(has(Change::unset(&["models", "default", "responseFormat"])));
+        let keeps = |key: &str| plan.changes.iter().all(|change| change.path[0] != key);
+        assert!(keeps("agents") && keeps("defaultModel"));
+        assert!(plan.variables.is_empty());
+    }
+
+    #[test]
+    fn an_agent_is_a_name_or_a_path() {
+        for (typed, alias, command) in [
+            ("hermes", "hermes", "uwf-hermes"),
+            ("uwf-hermes", "hermes", "uwf-hermes"),
+            ("/opt/uwf-mine", "mine", "/opt/uwf-mine"),
+        ] {
+            assert_eq!(alias_of(typed), alias);
+            assert_eq!(command_of(typed), command);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What `uwf doctor` found.
+
+use serde::Serialize;
+
+use crate::output::Show;
+use crate::text::table::one_line;
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Status {
+    Ok,
+    Warning,
+    Error,
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Serialize)]
+pub(crate) struct Check {
+    /// What was looked at.
+    pub(crate) check: &'static str,
+    pub(crate) status: Status,
+    /// Which one of several; `None` for what there is one of.
+    pub(crate) subject: Option<String>,
+    /// What was found.
+    pub(crate) message: String,
+    /// What to do about it.
+    pub(crate) hint: Option<String>,
+}
+
+impl Check {
+    pub(crate) fn ok(check: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            check,
+            status: Status::Ok,
+            subject: None,
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn warning(
+        check: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            status: Status::Warning,
+            hint: Some(hint.into()),
+            ..Self::ok(check, message)
+        }
+    }
+
+    pub(crate) fn error(
+        check: &'static str,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) -> Self {
+        Self {
+            status: Status::Error,
+            ..Self::warning(check, message, hint)
+        }
+    }
+
+    /// Says which one was looked at.
+    #[must_use]
+    pub(crate) fn of(mut self, subject: impl Into<String>) -> Self {
+        self.subject = Some(subject.into());
+        self
+    }
+}
+
+/// Everything that was looked at.
+#[derive(Serialize)]
+pub(crate) struct DoctorView {
+    /// Whether nothing is an error.
+    pub(crate) ok: bool,
+    pub(crate) checks: Vec<Check>,
+}
+
+impl DoctorView {
+    pub(crate) fn new(checks: Vec<Check>) -> Self {
+        Self {
+            ok: checks.iter().all(|one| one.status != Status::Error),
+            checks,
+        }
+    }
+
+    fn count(&self, status: Status) -> usize {
+        self.checks
+            .iter()
+            .filter(|one| one.status == status)
+            .count()
+    }
+}
+
+impl Show for DoctorView {
+    fn text(&self) -> String {
+        let mut lines = Vec::new();
+        for one in &self.checks {
+            let mark = match one.status {
+                Status::Ok => "ok     ",
+                Status::Warning => "WARNING",
+                Status::Error => "ERROR  ",
+            };
+            let subject = one.subject.as_ref();
+            let subject = subject.map_or_else(String::new, |subject| format!(" {subject}"));
+            lines.push(format!(
+                "{mark}  {}{subject}: {}",
+                one.check,
+                one_line(&one.message)
+            ));
+            lines.extend(
+                one.hint
+                    .iter()
+                    .map(|hint| format!("         → {}", one_line(hint))),
+            );
+        }
+        let [ok, warnings, errors] =
+            [Status::Ok, Status::Warning, Status::Error].map(|status| self.count(status));
+        let warnings = counted(warnings, "warning");
+        lines.push(format!("{ok} ok, {warnings}, {}", counted(errors, "error")));
+        lines.join("\n")
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}

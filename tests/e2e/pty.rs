@@ -1,0 +1,145 @@
+//! A terminal with a program in it: what is typed, what is shown, and how it is left.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, tcgetattr};
+
+use crate::world::{Run, World, wait_until};
+
+/// A program on a terminal of its own. Its stdout is no part of the terminal.
+pub(crate) struct Terminal {
+    child: Child,
+    main: File,
+    /// Kept open, so that the terminal outlives the program.
+    side: File,
+    shown: Arc<Mutex<Vec<u8>>>,
+    /// Reads until nobody has the terminal any more.
+    reader: JoinHandle<()>,
+    /// How much of what was shown has been waited for.
+    seen: usize,
+}
+
+impl Terminal {
+    /// Starts a command of the binary in a session whose terminal this is: only so it gets interrupts.
+    pub(crate) fn start(world: &World, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&main).unwrap();
+        unlockpt(&main).unwrap();
+        let name = ptsname(&main, Vec::new()).unwrap();
+        let mut options = std::fs::OpenOptions::new();
+        let side = options.read(true).write(true).open(name.to_str().unwrap());
+        let side = side.unwrap();
+        let ours = world.command(args);
+        let mut command = Command::new("setsid");
+        command
+            .arg("-c")
+            .arg(ours.get_program())
+            .args(ours.get_args())
+            .current_dir(world.project())
+            .env_clear()
+            .envs(
+                ours.get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            )
+            .envs(variables.iter().copied())
+            .stdin(side.try_clone().unwrap())
+            .stderr(side.try_clone().unwrap())
+            .stdout(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let main = File::from(main);
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let (mut output, kept) = (main.try_clone().unwrap(), Arc::clone(&shown));
+        let reader = std::thread::spawn(move || {
+            let mut piece = [0; 1024];
+            while let Ok(count @ 1..) = output.read(&mut piece) {
+                kept.lock().unwrap().extend_from_slice(&piece[..count]);
+            }
+        });
+        Self {
+            child,
+            main,
+            side,
+            shown,
+            reader,
+            seen: 0,
+        }
+    }
+
+    /// Returns everything that was shown.
+    pub(crate) fn screen(&self) -> String {
+        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    }
+
+    /// Waits until the text is shown after what was waited for before.
+    #[track_caller]
+    pub(crate) fn shows(&mut self, text: &str) -> &mut Self {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        loop {
+            let screen = self.screen();
+            if let Some(at) = screen[self.seen..].find(text) {
+                self.seen += at + text.len();
+                return self;
+            }
+            let screen = screen.escape_debug();
+            assert!(
+                Instant::now() < deadline,
+                "the terminal lacks `{text}`: {screen}"
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Types a line.
+    pub(crate) fn types(&mut self, line: &str) -> &mut Self {
+        self.main.write_all(format!("{line}\n").as_bytes()).unwrap();
+        self
+    }
+
+    /// Types a secret, once the terminal does not show what is typed.
+    #[track_caller]
+    pub(crate) fn types_hidden(&mut self, line: &str) -> &mut Self {
+        self.hides().types(line)
+    }
+
+    /// Waits until the terminal does not show what is typed.
+    #[track_caller]
+    pub(crate) fn hides(&mut self) -> &mut Self {
+        wait_until("the terminal hides what is typed", || !self.echoes());
+        self
+    }
+
+    /// Types Ctrl-C.
+    pub(crate) fn interrupts(&mut self) -> &mut Self {
+        self.main.write_all(b"\x03").unwrap();
+        self
+    }
+
+    /// Tells whether the terminal shows what is typed.
+    pub(crate) fn echoes(&self) -> bool {
+        let modes = tcgetattr(&self.side).unwrap().local_modes;
+        modes.contains(LocalModes::ECHO | LocalModes::ICANON)
+    }
+
+    /// Waits for the end; stderr is what the terminal showed.
+    pub(crate) fn end(mut self) -> Run {
+        let mut stdout = String::new();
+        let mut pipe = self.child.stdout.take().unwrap();
+        pipe.read_to_string(&mut stdout).unwrap();
+        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        assert!(self.echoes(), "the terminal is left as it was");
+        drop(self.side);
+        self.reader.join().unwrap();
+        let screen = self.shown.lock().unwrap();
+        Run {
+            code,
+            stdout,
+            stderr: String::from_utf8_lossy(&screen).into_owned(),
+        }
+    }
+}
