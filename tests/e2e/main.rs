@@ -26,6 +26,7 @@ mod extraction;
 mod formats;
 mod full_disk;
 mod golden;
+mod hermes;
 mod kills;
 mod limits;
 #[path = "../support/model_server.rs"]

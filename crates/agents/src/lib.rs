@@ -2,6 +2,7 @@
 //!
 //! An adapter reads its own arguments and puts prompts to its agent; the rest of a call is the kit's.
 
+mod acp;
 mod answer;
 mod call;
 mod claude_code;
@@ -9,11 +10,13 @@ mod codex;
 mod command;
 mod cursor;
 mod gemini;
+mod hermes;
 mod mock;
 mod options;
 mod program;
 mod record;
 mod recording;
+mod shorten;
 mod stream;
 
 use std::io::{self, Write as _};
@@ -28,6 +31,7 @@ pub const BUILT_IN: &[&str] = &[
     "codex",
     "cursor",
     "gemini",
+    "hermes",
     "record",
 ];
 
@@ -43,6 +47,7 @@ pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
         "codex" => tool(&codex::TOOL, codex::USAGE),
         "cursor" => (cursor::serve(args, env), cursor::USAGE),
         "gemini" => tool(&gemini::TOOL, gemini::USAGE),
+        "hermes" => (hermes::serve(args, env), hermes::USAGE),
         "record" => (record::serve(args, env), record::USAGE),
         _ => return None,
     };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write as _};
 use std::ops::ControlFlow;
-use std::process::{Child, ChildStdout, ExitStatus};
+use std::process::{Child, ChildStdout, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,13 +17,13 @@ use super::stderr::{Kept, pass_on};
 use super::{Launch, group, spawn};
 
 /// How long a program has to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long its output is waited for after it ended: something that it started may hold the pipes.
-const DRAIN: Duration = Duration::from_secs(2);
+pub(super) const DRAIN: Duration = Duration::from_secs(2);
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
 /// How many chunks may wait until they are taken. A program that is faster than we are has to wait.
-const CHUNKS: usize = 16;
+pub(super) const CHUNKS: usize = 16;
 
 /// How a program ended, and what it said about it.
 pub(crate) struct Ended {
@@ -41,7 +41,7 @@ impl Ended {
 }
 
 /// What happens to a program.
-enum Event {
+pub(super) enum Event {
     Output(Vec<u8>),
     OutputEnded,
     Exited(io::Result<ExitStatus>),
@@ -53,7 +53,12 @@ type Take<'a> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'a;
 /// Runs a program to its end.
 pub(super) fn drive(launch: &Launch<'_>, take: &mut Take<'_>) -> Result<Ended, AdapterError> {
     let began = Instant::now();
-    let mut child = spawn(launch)?;
+    let stdin = if launch.stdin.is_empty() {
+        Stdio::null()
+    } else {
+        Stdio::piped()
+    };
+    let mut child = spawn(launch, stdin)?;
     feed(&mut child, launch.stdin);
     let kept = Arc::new(Mutex::new(Kept::default()));
     let keeper = Arc::clone(&kept);
@@ -132,7 +137,7 @@ fn watch(mut child: Child, timeout: Option<Duration>, take: &mut Take<'_>) -> io
 }
 
 /// Returns what happens next, or nothing when the time is up, however much happens.
-fn next(events: &Receiver<Event>, until: Option<Instant>) -> Option<Event> {
+pub(super) fn next(events: &Receiver<Event>, until: Option<Instant>) -> Option<Event> {
     let Some(until) = until else {
         return events.recv().ok();
     };
@@ -142,7 +147,7 @@ fn next(events: &Receiver<Event>, until: Option<Instant>) -> Option<Event> {
 
 /// Reads until the end, or until it is enough: then the pipe is closed, and the program is told so by the
 /// kernel.
-fn read_in_background(
+pub(super) fn read_in_background(
     mut stdout: ChildStdout,
     events: SyncSender<Event>,
     is_enough: Arc<AtomicBool>,
@@ -165,7 +170,9 @@ fn read_in_background(
 }
 
 /// Runs work on a thread of its own, which nobody has to wait for, and returns where its result appears.
-fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+pub(super) fn in_background<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Receiver<T> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || sender.send(work()));
     receiver

@@ -3,6 +3,7 @@
 //! The program stays in our own process group, so that whoever ends us ends it, too. What its output means is
 //! for those who run it.
 
+mod dialogue;
 mod drive;
 mod ending;
 mod group;
@@ -20,6 +21,7 @@ use uwf_agent_kit::AdapterError;
 use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_util::size;
 
+pub(crate) use dialogue::{Dialogue, Heard};
 pub(crate) use drive::Ended;
 pub(crate) use ending::Ending;
 pub(crate) use lines::Line;
@@ -110,12 +112,7 @@ pub(crate) fn stream(
     Ok(ended)
 }
 
-fn spawn(launch: &Launch<'_>) -> Result<Child, AdapterError> {
-    let stdin = if launch.stdin.is_empty() {
-        Stdio::null()
-    } else {
-        Stdio::piped()
-    };
+fn spawn(launch: &Launch<'_>, stdin: Stdio) -> Result<Child, AdapterError> {
     let spawned = Command::new(launch.program)
         .args(launch.args)
         .envs(launch.variables.iter().copied())

@@ -5,7 +5,6 @@
 
 mod options;
 mod outcome;
-mod shorten;
 mod totals;
 mod transcript;
 

@@ -7,10 +7,8 @@ use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
 use uwf_util::size;
 
-use super::shorten::shorten;
+use crate::shorten::{TURN_TEXT, shorten};
 
-/// How much of one text of a turn is kept, in bytes.
-const TEXT: usize = 64 * 1024;
 /// How much of all turns is kept, in bytes.
 const ALL: usize = 16 << 20;
 /// What a turn takes beside its texts, about, in bytes.
@@ -71,9 +69,9 @@ impl Transcript {
         self.add(Turn {
             index: 0,
             role: TurnRole::Assistant,
-            content: shorten(text, TEXT),
+            content: shorten(text, TURN_TEXT),
             tool_calls: (!calls.is_empty()).then_some(calls),
-            reasoning: (!reasoning.is_empty()).then(|| shorten(reasoning, TEXT)),
+            reasoning: (!reasoning.is_empty()).then(|| shorten(reasoning, TURN_TEXT)),
         });
     }
 
@@ -82,7 +80,7 @@ impl Transcript {
         self.add(Turn {
             index: 0,
             role: TurnRole::Tool,
-            content: shorten(text, TEXT),
+            content: shorten(text, TURN_TEXT),
             tool_calls: None,
             reasoning: None,
         });
@@ -146,7 +144,7 @@ impl Transcript {
 
     fn add(&mut self, mut turn: Turn) {
         for call in turn.tool_calls.iter_mut().flatten() {
-            call.args = shorten(&call.args, TEXT);
+            call.args = shorten(&call.args, TURN_TEXT);
         }
         self.tell(&summary(&turn));
         self.live.turn(&turn);

@@ -1,7 +1,5 @@
 //! Shell scripts in the place of the command line tools that are agents, which print what those print.
 
-use std::process::Command;
-
 use uwf_protocol::run::KitFailure;
 
 use crate::world::{Step, World};
@@ -108,15 +106,8 @@ impl Fake {
         let count = "n=$(ls asked-* 2>/dev/null | wc -l); cat > asked-$n; echo \"$@\" > args-$n";
         // `say` prints files with a line end after each.
         let say = "say() { for f in \"$@\"; do cat $f; echo; done; }";
-        let text = format!("#!/bin/sh\n{count}\n{say}\n{script}\n");
-        self.world.write("tool.new", &text);
-        // What is open for writing cannot be run, and whatever another test starts just now would inherit it.
-        let copied = Command::new("sh")
-            .args(["-c", "cp tool.new tool && chmod 755 tool"])
-            .current_dir(self.world.path(""))
-            .status()
-            .unwrap();
-        assert!(copied.success());
+        self.world
+            .script("tool", &format!("{count}\n{say}\n{script}"));
     }
 
     pub(crate) fn own<'a>(program: &'a str, more: &[&'a str]) -> Vec<&'a str> {

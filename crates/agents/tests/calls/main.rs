@@ -3,6 +3,10 @@
 mod command;
 #[cfg(test)]
 mod fake_tool;
+#[cfg(test)]
+mod hermes_acp;
+#[cfg(test)]
+mod hermes_chat;
 mod mock;
 mod tools;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -90,6 +91,20 @@ impl World {
         fs::write(self.path(name), text).unwrap();
     }
 
+    /// Writes a program in the shell's language, and returns its path.
+    pub(crate) fn script(&self, name: &str, body: &str) -> String {
+        let written = format!("{name}.new");
+        self.write(&written, &format!("#!/bin/sh\n{body}\n"));
+        // What is open for writing cannot be run, and whatever another test starts just now would inherit it.
+        let copied = Command::new("sh")
+            .args(["-c", "cp \"$0\" \"$1\" && chmod 755 \"$1\"", &written, name])
+            .current_dir(self.path(""))
+            .status()
+            .unwrap();
+        assert!(copied.success());
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
     pub(crate) fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap()
     }
@@ -101,7 +116,9 @@ impl World {
     /// Calls an agent as the engine does, and returns its exit code.
     pub(crate) fn call(&self, agent: &str, own: &[&str], role: &str) -> i32 {
         let root = self.path("root");
+        let home = self.path("home");
         let variables = [
+            ("HOME", home.to_str().unwrap()),
             ("UWF_STORAGE_ROOT", root.to_str().unwrap()),
             ("UWF_HEAD", self.head.as_str()),
             ("UWF_EDGE_PROMPT", &self.instruction),

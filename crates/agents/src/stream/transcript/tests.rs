@@ -51,7 +51,7 @@ pub(crate) fn turns(seen: Transcript) -> Vec<String> {
 fn turns_are_kept_until_there_is_no_room_and_all_are_told_live() {
     let dir = tempfile::TempDir::new().unwrap();
     let mut seen = Transcript::new("uwf-x", &task(dir.path()));
-    let long = "x".repeat(TEXT);
+    let long = "x".repeat(TURN_TEXT);
     for _ in 0..300 {
         seen.tool(&long);
     }
@@ -75,7 +75,7 @@ fn long_texts_of_a_turn_are_shortened() {
     seen.assistant(&long, vec![call], &long);
     assert_eq!(seen.last_text.as_ref().map(String::len), Some(1 << 20));
     let [turn] = seen.into_turns().try_into().unwrap();
-    assert!(weight(&turn) < 4 * TEXT);
+    assert!(weight(&turn) < 4 * TURN_TEXT);
     assert!(turn.content.contains("KiB left out"));
 }
 

@@ -2,9 +2,12 @@
 
 use uwf_util::size;
 
+/// How much of one text of a turn is kept, in bytes.
+pub(crate) const TURN_TEXT: usize = 64 * 1024;
+
 /// Returns at most about so many bytes of a text, its beginning and its end, with a mark between them that
 /// says how much is missing.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
+pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();
     }

@@ -1,0 +1,387 @@
+//! The client's side of one exchange, as a machine: lines in, actions out. It opens a session or goes on with
+//! one, gives it a prompt, answers what the agent asks, and knows when it is over. Pipes and clocks are not its.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use uwf_protocol::nodes::{Turn, Usage};
+
+use super::error::AcpError;
+use super::permission::{self, Policy};
+use super::transcript::Transcript;
+use super::wire::{self, Incoming, RpcError};
+
+/// The version of the protocol that we speak.
+const VERSION: u64 = 1;
+/// The code of an agent that wants us to log in first.
+const AUTH_REQUIRED: i64 = -32000;
+
+/// What is wanted of an agent.
+#[derive(Debug, Clone)]
+pub(crate) struct Errand {
+    /// The directory of the session.
+    pub(crate) cwd: PathBuf,
+    /// The session to go on with; a new one if there is none.
+    pub(crate) session: Option<String>,
+    /// What to say.
+    pub(crate) prompt: String,
+    /// The model to use, in the agent's words.
+    pub(crate) model: Option<String>,
+    /// The mode of the session, in the agent's words.
+    pub(crate) mode: Option<String>,
+    /// How to answer requests for permission.
+    pub(crate) permissions: Policy,
+}
+
+/// What is to be done.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Action {
+    /// A line goes to the agent.
+    Send(String),
+    /// A turn is complete.
+    Turn(Turn),
+    /// A piece of the answer came.
+    Delta(String),
+    /// People should know this.
+    Tell(String),
+}
+
+/// What an exchange brought, as far as it came.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Outcome {
+    /// What the agent said after its last call of a tool.
+    pub(crate) text: String,
+    pub(crate) session_id: Option<String>,
+    pub(crate) model: Option<String>,
+    pub(crate) turns: Vec<Turn>,
+    /// What it used up; what the agent does not tell is `None`.
+    pub(crate) usage: Usage,
+}
+
+/// What we wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Initialize,
+    Open,
+    SetModel,
+    SetMode,
+    Prompt,
+    Done,
+}
+
+/// The client of one exchange.
+#[derive(Debug)]
+pub(crate) struct Client {
+    errand: Errand,
+    phase: Phase,
+    /// The method that opens the session.
+    opening: &'static str,
+    /// The id of the request whose answer we wait for. There is never more than one.
+    awaited: u64,
+    session_id: Option<String>,
+    model: Option<String>,
+    usage: Usage,
+    transcript: Transcript,
+}
+
+impl Client {
+    /// Returns a client, and what to do first.
+    pub(crate) fn begin(errand: Errand) -> (Self, Action) {
+        let mut client = Self {
+            errand,
+            phase: Phase::Initialize,
+            opening: "session/new",
+            awaited: 0,
+            session_id: None,
+            model: None,
+            usage: Usage::default(),
+            transcript: Transcript::default(),
+        };
+        let params = json!({
+            "protocolVersion": VERSION,
+            // We offer nothing: an agent has the tools of its own machine, which is ours.
+            "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
+            "clientInfo": { "name": "uwf", "version": env!("CARGO_PKG_VERSION") },
+        });
+        let first = client.ask(Phase::Initialize, &params);
+        (client, first)
+    }
+
+    /// Takes a line from the agent.
+    ///
+    /// # Errors
+    /// When the exchange cannot go on, or ended without an answer.
+    pub(crate) fn hear(&mut self, line: &str) -> Result<Vec<Action>, AcpError> {
+        match wire::read(line) {
+            Some(Incoming::Reply { id, result }) if id == self.awaited && !self.is_done() => {
+                self.replied(result)
+            }
+            Some(Incoming::Request { id, method, params }) => {
+                Ok(self.requested(&id, &method, &params))
+            }
+            Some(Incoming::Notification { method, params }) if method == "session/update" => {
+                Ok(self.updated(&params))
+            }
+            Some(Incoming::Reply { .. } | Incoming::Notification { .. }) | None => Ok(Vec::new()),
+        }
+    }
+
+    /// Tells whether the prompt was answered.
+    pub(crate) fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// Returns the method whose answer we wait for.
+    pub(crate) fn awaits(&self) -> &'static str {
+        self.method(self.phase)
+    }
+
+    /// Returns the line that ends what the agent is doing, if it is doing something.
+    pub(crate) fn cancel(&self) -> Option<String> {
+        let session = self.session_id.as_ref()?;
+        let params = json!({ "sessionId": session });
+        (self.phase == Phase::Prompt).then(|| wire::notification("session/cancel", &params))
+    }
+
+    /// Returns what the exchange brought.
+    pub(crate) fn outcome(mut self) -> Outcome {
+        self.transcript.close();
+        Outcome {
+            text: self.transcript.answer().to_owned(),
+            session_id: self.session_id,
+            model: self.model,
+            turns: self.transcript.turns().to_vec(),
+            usage: self.usage,
+        }
+    }
+
+    fn replied(&mut self, result: Result<Value, RpcError>) -> Result<Vec<Action>, AcpError> {
+        let result = match result {
+            Ok(result) => result,
+            Err(error) => return Err(self.refused(error)),
+        };
+        match self.phase {
+            Phase::Initialize => self.open(&result),
+            Phase::Open => {
+                self.opened(&result)?;
+                self.set_model(&result)
+            }
+            Phase::SetModel => {
+                self.model.clone_from(&self.errand.model);
+                self.set_mode(&Value::Null)
+            }
+            Phase::SetMode => Ok(vec![self.prompt()]),
+            Phase::Prompt => self.ended(&result),
+            Phase::Done => Ok(Vec::new()),
+        }
+    }
+
+    fn refused(&self, error: RpcError) -> AcpError {
+        let gone = self
+            .errand
+            .session
+            .clone()
+            .filter(|_| self.phase == Phase::Open);
+        match gone {
+            _ if error.code == AUTH_REQUIRED => AcpError::NotLoggedIn {
+                message: error.message,
+            },
+            Some(session) => AcpError::SessionGone {
+                session,
+                message: error.message,
+            },
+            None => AcpError::Refused {
+                method: self.awaits(),
+                message: error.message,
+            },
+        }
+    }
+
+    /// Opens a session once the agent has said what it can.
+    fn open(&mut self, initialized: &Value) -> Result<Vec<Action>, AcpError> {
+        let version = &initialized["protocolVersion"];
+        if *version != json!(VERSION) {
+            return Err(AcpError::OtherVersion {
+                version: version.to_string(),
+            });
+        }
+        let mut params = json!({ "cwd": self.errand.cwd, "mcpServers": [] });
+        if let Some(session) = &self.errand.session {
+            let Some(method) = resuming_method(&initialized["agentCapabilities"]) else {
+                return Err(AcpError::SessionGone {
+                    session: session.clone(),
+                    message: "the agent cannot go on with sessions".to_owned(),
+                });
+            };
+            self.opening = method;
+            params["sessionId"] = json!(session);
+        }
+        Ok(vec![self.ask(Phase::Open, &params)])
+    }
+
+    fn opened(&mut self, result: &Value) -> Result<(), AcpError> {
+        let session = self.errand.session.clone();
+        let session = session.or(result["sessionId"].as_str().map(ToOwned::to_owned));
+        let Some(session) = session.filter(|session| !session.is_empty()) else {
+            return Err(AcpError::Refused {
+                method: self.awaits(),
+                message: "the answer names no session".to_owned(),
+            });
+        };
+        self.session_id = Some(session);
+        let model = result["models"]["currentModelId"].as_str();
+        self.model = model.map(ToOwned::to_owned);
+        self.check_mode(&result["modes"])
+    }
+
+    /// Refuses a mode that the agent does not offer: some agents take any, and use another.
+    fn check_mode(&self, modes: &Value) -> Result<(), AcpError> {
+        let (Some(mode), Some(offered)) = (&self.errand.mode, modes["availableModes"].as_array())
+        else {
+            return Ok(());
+        };
+        let offered: Vec<&str> = offered
+            .iter()
+            .filter_map(|mode| mode["id"].as_str())
+            .collect();
+        if offered.contains(&mode.as_str()) {
+            return Ok(());
+        }
+        Err(AcpError::NoSuchMode {
+            mode: mode.clone(),
+            offered: offered.join("`, `"),
+        })
+    }
+
+    fn set_model(&mut self, opened: &Value) -> Result<Vec<Action>, AcpError> {
+        match &self.errand.model {
+            Some(model) if self.model.as_ref() != Some(model) => {
+                let params = json!({ "sessionId": self.session_id, "modelId": model });
+                Ok(vec![self.ask(Phase::SetModel, &params)])
+            }
+            _ => self.set_mode(&opened["modes"]["currentModeId"]),
+        }
+    }
+
+    fn set_mode(&mut self, current: &Value) -> Result<Vec<Action>, AcpError> {
+        match &self.errand.mode {
+            Some(mode) if *current != json!(mode) => {
+                let params = json!({ "sessionId": self.session_id, "modeId": mode });
+                Ok(vec![self.ask(Phase::SetMode, &params)])
+            }
+            _ => Ok(vec![self.prompt()]),
+        }
+    }
+
+    fn prompt(&mut self) -> Action {
+        let text = std::mem::take(&mut self.errand.prompt);
+        let params =
+            json!({ "sessionId": self.session_id, "prompt": [{ "type": "text", "text": text }] });
+        self.ask(Phase::Prompt, &params)
+    }
+
+    fn ended(&mut self, result: &Value) -> Result<Vec<Action>, AcpError> {
+        self.usage = usage(&result["usage"]);
+        self.transcript.close();
+        let reason = result["stopReason"].as_str().unwrap_or_default();
+        let is_silent = self.transcript.turns().is_empty();
+        match (&self.errand.session, reason) {
+            (_, "end_turn") => {
+                self.phase = Phase::Done;
+                Ok(self.news())
+            }
+            // A prompt for a session that does not exist is refused like this by some agents.
+            (Some(session), "refusal") if is_silent => Err(AcpError::SessionGone {
+                session: session.clone(),
+                message: "the agent refused without a word".to_owned(),
+            }),
+            _ => Err(AcpError::Stopped {
+                reason: reason.to_owned(),
+            }),
+        }
+    }
+
+    fn requested(&mut self, id: &Value, method: &str, params: &Value) -> Vec<Action> {
+        if method != "session/request_permission" {
+            return vec![Action::Send(wire::not_found(id, method))];
+        }
+        let call = &params["toolCall"];
+        let announced = call["toolCallId"].as_str();
+        let kind = call["kind"].as_str();
+        let kind = kind.or(announced.and_then(|id| self.transcript.kind(id)));
+        let title = call["title"].as_str().or(announced).unwrap_or("a tool");
+        let decision = permission::decide(
+            self.errand.permissions,
+            kind.unwrap_or_default(),
+            title,
+            &params["options"],
+        );
+        self.transcript.decision(&decision.words);
+        let mut actions = vec![
+            Action::Send(wire::reply(id, &decision.result)),
+            Action::Tell(decision.words),
+        ];
+        actions.extend(self.news());
+        actions
+    }
+
+    /// Takes news of the session. What comes before the prompt is what the session was about before.
+    fn updated(&mut self, params: &Value) -> Vec<Action> {
+        let is_ours = params["sessionId"].as_str() == self.session_id.as_deref();
+        if !is_ours || self.phase != Phase::Prompt {
+            return Vec::new();
+        }
+        let delta = self.transcript.update(&params["update"]);
+        let mut actions: Vec<Action> = delta.map(Action::Delta).into_iter().collect();
+        actions.extend(self.news());
+        actions
+    }
+
+    fn news(&mut self) -> Vec<Action> {
+        self.transcript
+            .news()
+            .into_iter()
+            .map(Action::Turn)
+            .collect()
+    }
+
+    fn ask(&mut self, phase: Phase, params: &Value) -> Action {
+        self.phase = phase;
+        self.awaited += 1;
+        Action::Send(wire::request(self.awaited, self.method(phase), params))
+    }
+
+    fn method(&self, phase: Phase) -> &'static str {
+        match phase {
+            Phase::Initialize => "initialize",
+            Phase::Open => self.opening,
+            Phase::SetModel => "session/set_model",
+            Phase::SetMode => "session/set_mode",
+            Phase::Prompt | Phase::Done => "session/prompt",
+        }
+    }
+}
+
+/// Returns the method that goes on with a session. The first one is told when a session is gone; by the other,
+/// some agents begin a new one without a word.
+fn resuming_method(capabilities: &Value) -> Option<&'static str> {
+    if capabilities["loadSession"] == json!(true) {
+        return Some("session/load");
+    }
+    let can_resume = !capabilities["sessionCapabilities"]["resume"].is_null();
+    can_resume.then_some("session/resume")
+}
+
+/// Reads what a prompt used up, as far as the agent tells.
+fn usage(usage: &Value) -> Usage {
+    let count = |name: &str| usage[name].as_u64();
+    Usage {
+        input_tokens: count("inputTokens"),
+        output_tokens: count("outputTokens"),
+        cached_tokens: count("cachedReadTokens"),
+        ..Usage::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

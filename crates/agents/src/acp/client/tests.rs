@@ -1,0 +1,363 @@
+//! Whole exchanges without a process: what the agent sends, and what comes of it.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+const SESSION: &str = "s-1";
+
+fn errand(session: Option<&str>) -> Errand {
+    Errand {
+        cwd: "/work".into(),
+        session: session.map(ToOwned::to_owned),
+        prompt: "Write.".to_owned(),
+        model: None,
+        mode: None,
+        permissions: Policy::ReadOnly,
+    }
+}
+
+/// A client and all that it did.
+struct Talk {
+    client: Client,
+    actions: Vec<Action>,
+}
+
+impl Talk {
+    fn begin(errand: Errand) -> Self {
+        let (client, first) = Client::begin(errand);
+        let actions = vec![first];
+        Self { client, actions }
+    }
+
+    /// Begins, and answers until the prompt was sent.
+    fn prompted(errand: Errand) -> Self {
+        let mut talk = Self::begin(errand);
+        talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
+        talk.answer(&json!({ "sessionId": SESSION }));
+        talk
+    }
+
+    fn try_hear(&mut self, message: &Value) -> Result<(), AcpError> {
+        let actions = self.client.hear(&message.to_string())?;
+        self.actions.extend(actions);
+        Ok(())
+    }
+
+    fn hear(&mut self, message: &Value) {
+        self.try_hear(message).unwrap();
+    }
+
+    fn reply(&self, member: &str, value: &Value) -> Value {
+        json!({ "jsonrpc": "2.0", "id": self.sent().last().unwrap()["id"], member: value })
+    }
+
+    fn answer(&mut self, result: &Value) {
+        let reply = self.reply("result", result);
+        self.hear(&reply);
+    }
+
+    fn fails(&mut self, member: &str, value: &Value) -> AcpError {
+        let reply = self.reply(member, value);
+        self.try_hear(&reply).unwrap_err()
+    }
+
+    fn update(&mut self, update: &Value) {
+        let params = json!({ "sessionId": SESSION, "update": update });
+        self.hear(&json!({ "method": "session/update", "params": params }));
+    }
+
+    fn says(&mut self, text: &str) {
+        let content = json!({ "type": "text", "text": text });
+        self.update(&json!({ "sessionUpdate": "agent_message_chunk", "content": content }));
+    }
+
+    fn sent(&self) -> Vec<Value> {
+        let lines = self.actions.iter().filter_map(|action| match action {
+            Action::Send(line) => Some(line),
+            _ => None,
+        });
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    fn methods(&self) -> Vec<String> {
+        let sent = self.sent();
+        let methods = sent.iter().filter_map(|message| message["method"].as_str());
+        methods.map(ToOwned::to_owned).collect()
+    }
+
+    fn outcome(mut self) -> Outcome {
+        self.answer(&json!({ "stopReason": "end_turn" }));
+        assert!(self.client.is_done());
+        self.client.outcome()
+    }
+}
+
+#[test]
+fn a_new_session_gets_the_prompt_and_answers() {
+    let mut talk = Talk::prompted(errand(None));
+    assert_eq!(
+        talk.methods(),
+        ["initialize", "session/new", "session/prompt"]
+    );
+    let sent = talk.sent();
+    assert_eq!(
+        sent[1]["params"],
+        json!({ "cwd": "/work", "mcpServers": [] })
+    );
+    assert_eq!(sent[2]["params"]["sessionId"], SESSION);
+    assert_eq!(sent[2]["params"]["prompt"][0]["text"], "Write.");
+    talk.says("Hel");
+    talk.says("lo");
+    assert!(talk.actions.contains(&Action::Delta("lo".to_owned())));
+    talk.answer(&json!({ "stopReason": "end_turn",
+        "usage": { "inputTokens": 200, "outputTokens": 20, "cachedReadTokens": 80, "totalTokens": 220 } }));
+    let turns = talk
+        .actions
+        .iter()
+        .filter(|action| matches!(action, Action::Turn(_)));
+    assert_eq!(turns.count(), 1);
+    let outcome = talk.client.outcome();
+    assert_eq!(
+        (&*outcome.text, outcome.session_id.as_deref()),
+        ("Hello", Some(SESSION))
+    );
+    let usage = outcome.usage;
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens, usage.cached_tokens),
+        (Some(200), Some(20), Some(80))
+    );
+    assert_eq!(usage.cost_usd, None);
+}
+
+#[test]
+fn an_agent_that_does_not_tell_its_usage_used_an_unknown_amount() {
+    let outcome = Talk::prompted(errand(None)).outcome();
+    assert_eq!(outcome.usage, Usage::default());
+}
+
+#[test]
+fn what_a_session_was_about_before_is_not_the_answer() {
+    let mut talk = Talk::begin(errand(Some(SESSION)));
+    talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
+    talk.says("an old answer");
+    talk.answer(&Value::Null);
+    assert_eq!(
+        talk.methods(),
+        ["initialize", "session/load", "session/prompt"]
+    );
+    talk.says("a new answer");
+    let other = json!({ "sessionId": "other", "update": {
+        "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "from elsewhere" } } });
+    talk.hear(&json!({ "method": "session/update", "params": other }));
+    let outcome = talk.outcome();
+    assert_eq!(outcome.text, "a new answer");
+    assert_eq!(outcome.turns.len(), 1);
+}
+
+#[test]
+fn a_session_that_is_gone_is_told_apart_from_other_failures() {
+    let gone = |error: &AcpError| matches!(error, AcpError::SessionGone { .. });
+    let mut talk = Talk::begin(errand(Some(SESSION)));
+    talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
+    let error = talk.fails(
+        "error",
+        &json!({ "code": -32602, "message": "no such session" }),
+    );
+    assert!(gone(&error), "{error}");
+
+    let mut talk = Talk::prompted(errand(Some(SESSION)));
+    let error = talk.fails("result", &json!({ "stopReason": "refusal" }));
+    assert!(gone(&error), "{error}");
+
+    let mut talk = Talk::begin(errand(Some(SESSION)));
+    let error = talk.fails(
+        "result",
+        &json!({ "protocolVersion": 1, "agentCapabilities": {} }),
+    );
+    assert!(gone(&error), "{error}");
+
+    let mut talk = Talk::prompted(errand(Some(SESSION)));
+    talk.says("I will not.");
+    let error = talk.fails("result", &json!({ "stopReason": "refusal" }));
+    assert_eq!(
+        error,
+        AcpError::Stopped {
+            reason: "refusal".to_owned()
+        }
+    );
+
+    let mut talk = Talk::prompted(errand(None));
+    let error = talk.fails("result", &json!({ "stopReason": "refusal" }));
+    assert!(!gone(&error), "{error}");
+}
+
+#[test]
+fn an_error_names_what_was_refused() {
+    let mut talk = Talk::begin(errand(None));
+    talk.answer(&json!({ "protocolVersion": 1 }));
+    let data = json!({ "details": "no provider" });
+    let error = talk.fails(
+        "error",
+        &json!({ "code": -32603, "message": "Internal error", "data": data }),
+    );
+    assert_eq!(
+        error.to_string(),
+        "`session/new` was refused: Internal error: no provider"
+    );
+    let mut talk = Talk::begin(errand(Some(SESSION)));
+    talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
+    let error = talk.fails("error", &json!({ "code": -32000, "message": "log in" }));
+    assert!(matches!(error, AcpError::NotLoggedIn { .. }), "{error}");
+    let mut talk = Talk::begin(errand(None));
+    let error = talk.fails("result", &json!({ "protocolVersion": 2 }));
+    assert!(error.to_string().contains("version 2"), "{error}");
+    let mut talk = Talk::begin(errand(None));
+    talk.answer(&json!({ "protocolVersion": 1 }));
+    let error = talk.fails("result", &json!({}));
+    assert!(error.to_string().contains("names no session"), "{error}");
+}
+
+#[test]
+fn an_agent_that_stops_early_has_not_answered() {
+    for reason in [
+        "max_tokens",
+        "max_turn_requests",
+        "cancelled",
+        "something new",
+    ] {
+        let mut talk = Talk::prompted(errand(None));
+        talk.says("---\nnote: half");
+        let error = talk.fails("result", &json!({ "stopReason": reason }));
+        assert_eq!(
+            error,
+            AcpError::Stopped {
+                reason: reason.to_owned()
+            }
+        );
+        assert_eq!(talk.client.outcome().turns.len(), 1);
+    }
+}
+
+#[test]
+fn requests_for_permission_are_answered_by_policy_and_kept() {
+    let mut talk = Talk::prompted(errand(None));
+    talk.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "c1", "title": "see", "kind": "read" }),
+    );
+    let options = json!([{ "optionId": "yes", "kind": "allow_once" }, { "optionId": "no", "kind": "reject_once" }]);
+    for call in [
+        json!({ "toolCallId": "c1" }),
+        json!({ "toolCallId": "c2", "title": "change", "kind": "edit" }),
+    ] {
+        let params = json!({ "sessionId": SESSION, "toolCall": call, "options": options });
+        talk.hear(&json!({ "id": 0, "method": "session/request_permission", "params": params }));
+    }
+    let sent = talk.sent();
+    let [.., first, second] = &sent[..] else {
+        panic!()
+    };
+    assert_eq!(first["id"], 0);
+    assert_eq!(first["result"]["outcome"]["optionId"], "yes");
+    assert_eq!(second["result"]["outcome"]["optionId"], "no");
+    let told = talk
+        .actions
+        .iter()
+        .filter(|action| matches!(action, Action::Tell(_)));
+    assert_eq!(told.count(), 2);
+    let mut answered = talk
+        .client
+        .outcome()
+        .turns
+        .into_iter()
+        .map(|turn| turn.content);
+    assert!(answered.any(|text| text.contains("`change` (edit): rejected")));
+}
+
+#[test]
+fn no_request_stays_unanswered() {
+    let mut talk = Talk::prompted(errand(None));
+    for (id, method) in [
+        (json!(7), "fs/read_text_file"),
+        (json!("t-1"), "terminal/create"),
+    ] {
+        talk.hear(&json!({ "id": id, "method": method, "params": {} }));
+        let answer = talk.sent().pop().unwrap();
+        assert_eq!(answer["id"], id);
+        assert_eq!(answer["error"]["code"], -32601);
+    }
+}
+
+#[test]
+fn noise_is_not_heard() {
+    let mut talk = Talk::prompted(errand(None));
+    for line in [
+        "",
+        "warning: something",
+        r#"{"method":"something/else"}"#,
+        r#"{"id":99,"result":{}}"#,
+    ] {
+        assert_eq!(talk.client.hear(line), Ok(Vec::new()), "{line}");
+    }
+    talk.says("still here");
+    assert_eq!(talk.outcome().text, "still here");
+}
+
+#[test]
+fn model_and_mode_are_set_when_they_are_not_so_already() {
+    let modes = json!({ "currentModeId": "default", "availableModes": [{ "id": "default" }, { "id": "edits" }] });
+    let opened =
+        json!({ "sessionId": SESSION, "modes": modes, "models": { "currentModelId": "small" } });
+    let begin = |model: &str, mode: &str| {
+        let mut talk = Talk::begin(Errand {
+            model: Some(model.to_owned()),
+            mode: Some(mode.to_owned()),
+            ..errand(None)
+        });
+        talk.answer(&json!({ "protocolVersion": 1 }));
+        talk
+    };
+    let mut talk = begin("large", "edits");
+    talk.answer(&opened);
+    talk.answer(&json!({}));
+    talk.answer(&json!({}));
+    let methods = talk.methods();
+    assert_eq!(
+        methods[2..],
+        ["session/set_model", "session/set_mode", "session/prompt"]
+    );
+    assert_eq!(
+        talk.sent()[2]["params"],
+        json!({ "sessionId": SESSION, "modelId": "large" })
+    );
+    assert_eq!(
+        talk.sent()[3]["params"],
+        json!({ "sessionId": SESSION, "modeId": "edits" })
+    );
+    assert_eq!(talk.outcome().model.as_deref(), Some("large"));
+
+    let mut talk = begin("small", "default");
+    talk.answer(&opened);
+    assert_eq!(talk.methods()[2..], ["session/prompt"]);
+
+    let error = begin("small", "yolo").fails("result", &opened);
+    assert_eq!(
+        error.to_string(),
+        "the agent has no session mode `yolo`; it has `default`, `edits`"
+    );
+}
+
+#[test]
+fn only_a_running_prompt_can_be_cancelled() {
+    let talk = Talk::begin(errand(None));
+    assert_eq!(talk.client.cancel(), None);
+    let mut talk = Talk::prompted(errand(None));
+    let line: Value = serde_json::from_str(&talk.client.cancel().unwrap()).unwrap();
+    assert_eq!(
+        line,
+        json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": SESSION } })
+    );
+    talk.answer(&json!({ "stopReason": "end_turn" }));
+    assert_eq!(talk.client.cancel(), None);
+}

@@ -1,0 +1,312 @@
+//! What an agent says and does in a session, put together from its updates: turns, and the answer.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
+
+use crate::shorten::{TURN_TEXT, shorten};
+
+/// What is known of a session so far. An answer is what the agent said after its last call of a tool: what it
+/// said before is talk on the way, and would stand in front of the front matter.
+#[derive(Debug, Default)]
+pub(super) struct Transcript {
+    turns: Vec<Turn>,
+    /// How many turns were handed out already.
+    told: usize,
+    text: String,
+    reasoning: String,
+    answer: String,
+    /// What was said before the last call of a tool.
+    earlier: String,
+    /// The kind of each tool call, by its id.
+    kinds: HashMap<String, String>,
+}
+
+impl Transcript {
+    /// Takes one update, and returns the piece of the answer that it brings.
+    pub(super) fn update(&mut self, update: &Value) -> Option<String> {
+        match update["sessionUpdate"].as_str()? {
+            "agent_message_chunk" => {
+                let text = content_text(&update["content"])?;
+                self.text.push_str(&text);
+                self.answer.push_str(&text);
+                return Some(text);
+            }
+            "agent_thought_chunk" => {
+                if !self.text.is_empty() {
+                    self.close_turn(None);
+                }
+                self.reasoning.push_str(&content_text(&update["content"])?);
+            }
+            "tool_call" => self.tool_call(update),
+            "tool_call_update" => self.tool_result(update),
+            "plan" => self.plan(&update["entries"]),
+            // The protocol grows: what we do not know changes neither turns nor answer.
+            _ => {}
+        }
+        None
+    }
+
+    /// Notes how a request for permission was answered.
+    pub(super) fn decision(&mut self, words: &str) {
+        self.push(TurnRole::Tool, words);
+    }
+
+    /// Returns the kind of a tool call that was announced before.
+    pub(super) fn kind(&self, tool_call_id: &str) -> Option<&str> {
+        self.kinds.get(tool_call_id).map(String::as_str)
+    }
+
+    /// Returns the turns that are complete and were not returned yet.
+    pub(super) fn news(&mut self) -> Vec<Turn> {
+        let news = self.turns[self.told..].to_vec();
+        self.told = self.turns.len();
+        news
+    }
+
+    /// Completes the turn that has begun.
+    pub(super) fn close(&mut self) {
+        if !self.text.is_empty() || !self.reasoning.is_empty() {
+            self.close_turn(None);
+        }
+    }
+
+    /// Returns all turns that are complete.
+    pub(super) fn turns(&self) -> &[Turn] {
+        &self.turns
+    }
+
+    /// Returns the answer. An agent that said nothing after its last call of a tool said it before.
+    pub(super) fn answer(&self) -> &str {
+        match self.answer.trim() {
+            "" => self.earlier.trim(),
+            answer => answer,
+        }
+    }
+
+    fn tool_call(&mut self, update: &Value) {
+        let kind = update["kind"].as_str().unwrap_or_default();
+        if let Some(id) = update["toolCallId"].as_str() {
+            self.kinds.insert(id.to_owned(), kind.to_owned());
+        }
+        let title = update["title"].as_str().filter(|title| !title.is_empty());
+        let args = match &update["rawInput"] {
+            Value::Null => content_texts(&update["content"]),
+            input => input.to_string(),
+        };
+        self.close_turn(Some(ToolCall {
+            name: title.unwrap_or(kind).to_owned(),
+            args: shorten(&args, TURN_TEXT),
+        }));
+        let answer = std::mem::take(&mut self.answer);
+        if !answer.trim().is_empty() {
+            self.earlier = answer;
+        }
+    }
+
+    fn tool_result(&mut self, update: &Value) {
+        // Updates on the way only repeat what comes at the end.
+        let Some("completed" | "failed") = update["status"].as_str() else {
+            return;
+        };
+        let text = match content_texts(&update["content"]) {
+            text if text.is_empty() => match &update["rawOutput"] {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                output => output.to_string(),
+            },
+            text => text,
+        };
+        self.push(TurnRole::Tool, &text);
+    }
+
+    fn plan(&mut self, entries: &Value) {
+        let entries = entries.as_array().map_or(&[][..], Vec::as_slice);
+        let line = |entry: &Value| {
+            let status = entry["status"].as_str().unwrap_or("pending");
+            format!("- [{status}] {}\n", entry["content"].as_str()?).into()
+        };
+        let lines: String = entries
+            .iter()
+            .filter_map(line)
+            .collect::<Vec<String>>()
+            .concat();
+        if !lines.is_empty() {
+            self.push(TurnRole::Tool, &format!("Plan:\n{lines}"));
+        }
+    }
+
+    /// Adds a turn of another; what the agent was saying goes on after it.
+    fn push(&mut self, role: TurnRole, content: &str) {
+        self.turns.push(Turn {
+            index: 0,
+            role,
+            content: shorten(content, TURN_TEXT),
+            tool_calls: None,
+            reasoning: None,
+        });
+    }
+
+    fn close_turn(&mut self, call: Option<ToolCall>) {
+        let reasoning = std::mem::take(&mut self.reasoning);
+        let text = std::mem::take(&mut self.text);
+        self.turns.push(Turn {
+            index: 0,
+            role: TurnRole::Assistant,
+            content: shorten(&text, TURN_TEXT),
+            tool_calls: call.map(|call| vec![call]),
+            reasoning: (!reasoning.is_empty()).then(|| shorten(&reasoning, TURN_TEXT)),
+        });
+    }
+}
+
+/// Returns the text of a content block. Images, sounds and links have none.
+fn content_text(block: &Value) -> Option<String> {
+    let text = block["text"]
+        .as_str()
+        .or(block["resource"]["text"].as_str())?;
+    Some(text.to_owned())
+}
+
+/// Returns the texts of what a tool call shows: blocks, and the new text of changes to files.
+fn content_texts(content: &Value) -> String {
+    let items = content.as_array().map_or(&[][..], Vec::as_slice);
+    let text = |item: &Value| match item["type"].as_str()? {
+        "diff" => Some(format!(
+            "{}:\n{}",
+            item["path"].as_str()?,
+            item["newText"].as_str()?
+        )),
+        _ => content_text(&item["content"]),
+    };
+    items.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn of(updates: &[Value]) -> Transcript {
+        let mut transcript = Transcript::default();
+        for update in updates {
+            transcript.update(update);
+        }
+        transcript.close();
+        transcript
+    }
+
+    fn says(text: &str) -> Value {
+        json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })
+    }
+
+    fn thinks(text: &str) -> Value {
+        json!({ "sessionUpdate": "agent_thought_chunk", "content": { "type": "text", "text": text } })
+    }
+
+    fn calls(id: &str) -> Value {
+        json!({ "sessionUpdate": "tool_call", "toolCallId": id, "title": "terminal: ls", "kind": "execute",
+            "rawInput": { "command": "ls" } })
+    }
+
+    fn ends(id: &str, status: &str) -> Value {
+        json!({ "sessionUpdate": "tool_call_update", "toolCallId": id, "status": status,
+            "content": [{ "type": "content", "content": { "type": "text", "text": "a.txt" } }] })
+    }
+
+    #[test]
+    fn the_answer_begins_after_the_last_tool_call() {
+        let transcript = of(&[
+            says("Let me "),
+            says("look.\n"),
+            calls("1"),
+            ends("1", "completed"),
+            says("\n\n---\nnote: "),
+            says("good\n---\n"),
+        ]);
+        assert_eq!(transcript.answer(), "---\nnote: good\n---");
+        let contents: Vec<&str> = transcript
+            .turns()
+            .iter()
+            .map(|turn| &*turn.content)
+            .collect();
+        assert_eq!(
+            contents,
+            ["Let me look.\n", "a.txt", "\n\n---\nnote: good\n---\n"]
+        );
+        let call = &transcript.turns()[0].tool_calls.as_ref().unwrap()[0];
+        assert_eq!(
+            (&*call.name, &*call.args),
+            ("terminal: ls", r#"{"command":"ls"}"#)
+        );
+    }
+
+    #[test]
+    fn what_was_said_before_a_last_silent_tool_call_is_the_answer() {
+        let transcript = of(&[says("Done."), calls("1"), calls("2"), ends("1", "failed")]);
+        assert_eq!(transcript.answer(), "Done.");
+        assert_eq!(transcript.turns().len(), 3);
+    }
+
+    #[test]
+    fn thoughts_belong_to_what_is_said_after_them() {
+        let transcript = of(&[
+            thinks("Hm"),
+            thinks("m."),
+            says("A"),
+            thinks("Oh."),
+            says("B"),
+        ]);
+        let turns = transcript.turns();
+        assert_eq!(turns.len(), 2);
+        assert_eq!(turns[0].reasoning.as_deref(), Some("Hmm."));
+        assert_eq!(turns[1].reasoning.as_deref(), Some("Oh."));
+        assert_eq!(transcript.answer(), "AB");
+    }
+
+    #[test]
+    fn plans_and_decisions_do_not_cut_an_answer() {
+        let plan = json!({ "sessionUpdate": "plan", "entries": [
+            { "content": "look", "status": "completed" }, { "content": "write" } ] });
+        let mut transcript = of(&[says("A"), plan, says("B")]);
+        transcript.decision("rejected");
+        assert_eq!(transcript.answer(), "AB");
+        let contents: Vec<&str> = transcript
+            .turns()
+            .iter()
+            .map(|turn| &*turn.content)
+            .collect();
+        assert_eq!(
+            contents,
+            [
+                "Plan:\n- [completed] look\n- [pending] write\n",
+                "AB",
+                "rejected"
+            ]
+        );
+    }
+
+    #[test]
+    fn unknown_and_broken_updates_change_nothing() {
+        let transcript = of(&[
+            json!({ "sessionUpdate": "usage_update", "size": 1 }),
+            json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "image" } }),
+            json!({ "sessionUpdate": "tool_call_update", "status": "in_progress" }),
+            json!({ "sessionUpdate": "plan", "entries": 7 }),
+            json!({ "sessionUpdate": 3 }),
+            json!(null),
+        ]);
+        assert_eq!((transcript.turns().len(), transcript.answer()), (0, ""));
+    }
+
+    #[test]
+    fn turns_are_told_once() {
+        let mut transcript = Transcript::default();
+        transcript.update(&calls("1"));
+        assert_eq!(transcript.news().len(), 1);
+        assert_eq!(transcript.news().len(), 0);
+        assert_eq!(transcript.kind("1"), Some("execute"));
+        assert_eq!(transcript.kind("2"), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! The messages of the protocol: JSON-RPC 2.0, one a line. What they mean is the client's.
+
+use serde_json::{Value, json};
+
+/// What answers a request for something that we do not have.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+
+/// A message from the agent.
+#[derive(Debug, PartialEq)]
+pub(super) enum Incoming {
+    /// The answer to a request of ours.
+    Reply {
+        id: u64,
+        result: Result<Value, RpcError>,
+    },
+    /// Something that the agent wants from us. Its id goes back as it came.
+    Request {
+        id: Value,
+        method: String,
+        params: Value,
+    },
+    /// Something that the agent tells.
+    Notification { method: String, params: Value },
+}
+
+/// Why a request of ours was refused.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RpcError {
+    pub(super) code: i64,
+    /// The message, with its details if there are any.
+    pub(super) message: String,
+}
+
+/// Reads a line; `None` if it is no message, such as something that a library printed.
+pub(super) fn read(line: &str) -> Option<Incoming> {
+    let mut message: Value = serde_json::from_str(line).ok()?;
+    let fields = message.as_object_mut()?;
+    let id = fields.remove("id").filter(|id| !id.is_null());
+    let params = fields.remove("params").unwrap_or_default();
+    let method = fields.get("method").map(|method| method.as_str());
+    match (method, id) {
+        (Some(method), Some(id)) => Some(Incoming::Request {
+            id,
+            method: method?.to_owned(),
+            params,
+        }),
+        (Some(method), None) => Some(Incoming::Notification {
+            method: method?.to_owned(),
+            params,
+        }),
+        (None, id) => {
+            let result = match fields.remove("error").filter(|error| !error.is_null()) {
+                Some(error) => Err(rpc_error(&error)),
+                None => Ok(fields.remove("result")?),
+            };
+            let id = id?.as_u64()?;
+            Some(Incoming::Reply { id, result })
+        }
+    }
+}
+
+fn rpc_error(error: &Value) -> RpcError {
+    let message = error["message"].as_str().unwrap_or("no message");
+    let data = &error["data"];
+    let details = data.as_str().or_else(|| data["details"].as_str());
+    RpcError {
+        code: error["code"].as_i64().unwrap_or_default(),
+        message: match details {
+            Some(details) => format!("{message}: {details}"),
+            None => message.to_owned(),
+        },
+    }
+}
+
+/// Writes a request of ours, without the end of the line.
+pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+/// Writes something that wants no answer.
+pub(super) fn notification(method: &str, params: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
+}
+
+/// Writes the answer to a request of the agent.
+pub(super) fn reply(id: &Value, result: &Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
+}
+
+/// Writes that a request of the agent is for something that we do not have.
+pub(super) fn not_found(id: &Value, method: &str) -> String {
+    let message = format!("this client has no `{method}`");
+    let error = json!({ "code": METHOD_NOT_FOUND, "message": message });
+    json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let reply = Incoming::Reply {
+            id: 3,
+            result: Ok(json!({ "a": 1 })),
+        };
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":3,"result":{"a":1}}"#),
+            Some(reply)
+        );
+        let request = Incoming::Request {
+            id: json!(0),
+            method: "fs/read_text_file".to_owned(),
+            params: json!({ "path": "/x" }),
+        };
+        assert_eq!(
+            read(r#"{"id":0,"method":"fs/read_text_file","params":{"path":"/x"}}"#),
+            Some(request)
+        );
+        let notification = Incoming::Notification {
+            method: "session/update".to_owned(),
+            params: Value::Null,
+        };
+        assert_eq!(read(r#"{"method":"session/update"}"#), Some(notification));
+    }
+
+    #[test]
+    fn an_error_has_its_details() {
+        let line = r#"{"id":2,"error":{"code":-32603,"message":"Internal error","data":{"details":"no model"}}}"#;
+        let error = RpcError {
+            code: -32603,
+            message: "Internal error: no model".to_owned(),
+        };
+        assert_eq!(
+            read(line),
+            Some(Incoming::Reply {
+                id: 2,
+                result: Err(error)
+            })
+        );
+    }
+
+    #[test]
+    fn what_is_no_message_is_nothing() {
+        for line in [
+            "",
+            "hello",
+            "[]",
+            "3",
+            "{}",
+            r#"{"id":1}"#,
+            r#"{"id":"x","result":{}}"#,
+            r#"{"id":1,"method":7}"#,
+            r#"{"id":1,"resu"#,
+        ] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `hermes chat`: one question for each process, and what hermes recorded of it.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use uwf_agent_kit::{AdapterError, Live, Reply, Task};
+use uwf_protocol::agent::MAX_ARGUMENT;
+use uwf_protocol::nodes::{Turn, Usage};
+use uwf_util::size;
+
+use super::options::{Chat, Options};
+use super::record::Record;
+use super::words;
+use crate::program::{self, Ended, Launch, Line};
+
+/// How long hermes may take to export a session.
+const EXPORT_LIMIT: Duration = Duration::from_secs(60);
+
+/// What a chat needs to know beside its task.
+pub(super) struct Asker<'a> {
+    pub(super) options: &'a Options,
+    pub(super) chat: &'a Chat,
+    /// Where hermes keeps its sessions, if that is known.
+    pub(super) home: Option<&'a Path>,
+}
+
+/// What one process left.
+struct Said {
+    ended: Ended,
+    stdout: String,
+    is_too_long: bool,
+}
+
+/// What hermes recorded of one question.
+#[derive(Default)]
+struct Observed {
+    answer: Option<String>,
+    model: Option<String>,
+    turns: Vec<Turn>,
+    usage: Usage,
+}
+
+impl Observed {
+    fn new(after: &Record, before: Option<&Record>) -> Self {
+        Self {
+            answer: after.answer(before),
+            model: after.model.clone(),
+            turns: after.turns(before),
+            usage: after.usage(before),
+        }
+    }
+}
+
+impl Asker<'_> {
+    /// Asks, in a session or in a new one.
+    pub(super) fn ask(
+        &self,
+        task: &Task,
+        session: Option<&str>,
+        prompt: &str,
+    ) -> Result<Reply, AdapterError> {
+        fits(prompt)?;
+        let before = session.and_then(|session| self.record(task, session));
+        let said = self.run(task, &self.arguments(session, prompt))?;
+        let found = words::session(&said.ended.stderr).or_else(|| words::session(&said.stdout));
+        let session_id = found.or(session).map(ToOwned::to_owned);
+        // What is new in a session that goes on can only be told from what it was before.
+        let can_tell = session.is_none() || before.is_some();
+        let after = session_id.as_deref().filter(|_| can_tell);
+        let after = after.and_then(|session| self.record(task, session));
+        let mut observed = after.map_or_else(Observed::default, |after| {
+            Observed::new(&after, before.as_ref())
+        });
+        observed.usage.duration_ms = u64::try_from(said.ended.took.as_millis()).ok();
+        let mut live = Live::of(task);
+        for turn in &observed.turns {
+            live.turn(turn);
+        }
+        if let Some(problem) = self.problem(&said) {
+            return Err(AdapterError {
+                session_id: session_id.filter(|_| !problem.session_gone),
+                turns: observed.turns,
+                usage: Some(Box::new(observed.usage)),
+                ..problem
+            });
+        }
+        let answer = observed.answer;
+        Ok(Reply {
+            text: answer.unwrap_or_else(|| words::without_session(&said.stdout)),
+            session_id,
+            model: observed.model.or_else(|| self.options.model.clone()),
+            turns: observed.turns,
+            usage: Some(observed.usage),
+        })
+    }
+
+    fn arguments(&self, session: Option<&str>, prompt: &str) -> Vec<String> {
+        let turns = self.chat.max_turns.to_string();
+        let mut args = vec!["chat", "-q", prompt];
+        if self.chat.yolo {
+            args.push("--yolo");
+        }
+        args.extend(["--max-turns", &turns, "--quiet"]);
+        if let Some(model) = &self.options.model {
+            args.extend(["--model", model]);
+        }
+        if let Some(session) = session {
+            // Hermes would go back to the folder that the session began in.
+            args.extend(["--resume", session, "--no-restore-cwd"]);
+        }
+        args.into_iter().map(ToOwned::to_owned).collect()
+    }
+
+    fn run(&self, task: &Task, args: &[String]) -> Result<Said, AdapterError> {
+        let mut stdout = String::new();
+        let mut is_too_long = false;
+        let ended = program::stream(&self.launch(task, args), &mut |line| match line {
+            Line::Whole(line) if (stdout.len() + line.len()) as u64 <= self.options.max_output => {
+                stdout.push_str(line);
+                stdout.push('\n');
+            }
+            Line::Whole(_) | Line::TooLong { .. } => is_too_long = true,
+        })?;
+        Ok(Said {
+            ended,
+            stdout,
+            is_too_long,
+        })
+    }
+
+    /// Says why there is no answer, if there is none. Hermes complains on stdout, too.
+    fn problem(&self, said: &Said) -> Option<AdapterError> {
+        let program = &self.options.program;
+        if said.is_too_long {
+            let limit = size::format(self.options.max_output);
+            let message =
+                format!("`{program}` printed more than {limit}, the limit of `--max-output`");
+            return Some(AdapterError::failed(message));
+        }
+        let how = said.ended.ending.what(program)?;
+        let stderr = words::without_session(&said.ended.stderr);
+        let complaint = match stderr.trim() {
+            "" => &words::without_session(&said.stdout),
+            _ => &stderr,
+        };
+        Some(AdapterError {
+            exit_code: said.ended.ending.exit_code(),
+            ..words::failed(&how, program::tail(complaint))
+        })
+    }
+
+    /// Reads what hermes recorded of a session: from its database, which hermes itself is asked to read, or
+    /// from its session file, which only older versions write unasked.
+    fn record(&self, task: &Task, session: &str) -> Option<Record> {
+        let home = self.home?;
+        if home.join("state.db").is_file() {
+            self.exported(task, session)
+        } else {
+            let file = home
+                .join("sessions")
+                .join(format!("session_{session}.json"));
+            Record::read(&fs::read_to_string(file).ok()?)
+        }
+    }
+
+    fn exported(&self, task: &Task, session: &str) -> Option<Record> {
+        let args = ["sessions", "export", "-", "--session-id", session];
+        let args = args.map(ToOwned::to_owned);
+        let launch = Launch {
+            timeout: Some(EXPORT_LIMIT),
+            ..self.launch(task, &args)
+        };
+        let mut record = None;
+        let ended = program::stream(&launch, &mut |line| {
+            if let Line::Whole(line) = line {
+                record = record.take().or_else(|| Record::read(line));
+            }
+        });
+        // The answer is there already: a record that cannot be read costs the turns, not the step.
+        ended.ok().and(record)
+    }
+
+    fn launch<'a>(&'a self, task: &'a Task, args: &'a [String]) -> Launch<'a> {
+        Launch {
+            program: &self.options.program,
+            args,
+            cwd: &task.cwd,
+            variables: &[],
+            stdin: "",
+            install: words::INSTALL,
+            timeout: self.options.timeout,
+        }
+    }
+}
+
+/// Refuses a prompt that no argument can hold.
+fn fits(prompt: &str) -> Result<(), AdapterError> {
+    if prompt.len() < MAX_ARGUMENT && !prompt.contains('\0') {
+        return Ok(());
+    }
+    let message = "the prompt is too long for `hermes chat`, which takes it as an argument only";
+    Err(AdapterError::not_started(message)
+        .hint("give the agent `--mode acp`, which has no such limit"))
+}

@@ -1,0 +1,220 @@
+//! The options of the hermes agent.
+
+use std::time::Duration;
+
+use uwf_util::suggest;
+
+use crate::acp::Policy;
+use crate::options::{self, Known};
+
+const KNOWN: [Known; 10] = [
+    Known::Valued("--mode"),
+    Known::Valued("--program"),
+    Known::Valued("--model"),
+    Known::Valued("--timeout"),
+    Known::Valued("--max-output"),
+    Known::Valued("--max-turns"),
+    Known::Flag("--no-yolo"),
+    Known::Valued("--permissions"),
+    Known::Valued("--session-mode"),
+    Known::Valued("--idle-timeout"),
+];
+
+/// How many rounds of tools hermes may take if nothing else is said.
+const MAX_TURNS: u32 = 90;
+/// How long an answer may be if nothing else is said, in bytes.
+const MAX_OUTPUT: u64 = 256 << 20;
+
+/// How hermes is run.
+#[derive(Debug, PartialEq)]
+pub(super) struct Options {
+    /// The program: a path, or a name that is looked for on PATH.
+    pub(super) program: String,
+    /// The model, in the words of hermes.
+    pub(super) model: Option<String>,
+    /// How long one answer may take.
+    pub(super) timeout: Option<Duration>,
+    /// How much hermes may print for one answer, in bytes.
+    pub(super) max_output: u64,
+    /// How we talk with it.
+    pub(super) mode: Mode,
+}
+
+/// The two ways to talk with hermes.
+#[derive(Debug, PartialEq)]
+pub(super) enum Mode {
+    /// `hermes chat`: one question, one answer.
+    Chat(Chat),
+    /// `hermes acp`: the agent client protocol.
+    Acp(Acp),
+}
+
+/// How `hermes chat` is run.
+#[derive(Debug, PartialEq)]
+pub(super) struct Chat {
+    /// How many rounds of tools it may take.
+    pub(super) max_turns: u32,
+    /// Whether it runs what it thinks dangerous without asking.
+    pub(super) yolo: bool,
+}
+
+/// How `hermes acp` is run.
+#[derive(Debug, PartialEq)]
+pub(super) struct Acp {
+    /// How requests for permission are answered.
+    pub(super) permissions: Policy,
+    /// The mode of the session, in the words of hermes.
+    pub(super) session_mode: Option<String>,
+    /// How long it may be without a message.
+    pub(super) idle: Option<Duration>,
+}
+
+impl Options {
+    /// Reads the arguments before thread and role.
+    pub(super) fn parse(args: &[String]) -> Result<Self, String> {
+        let arguments = options::parse(args, &KNOWN)?;
+        if arguments.rest.is_some() {
+            return Err("nothing stands after the options".to_owned());
+        }
+        let given = arguments.options;
+        let mut options = Self {
+            program: "hermes".to_owned(),
+            model: None,
+            timeout: None,
+            max_output: MAX_OUTPUT,
+            mode: mode(&given)?,
+        };
+        for (name, value) in &given {
+            options.set(name, value.as_deref().unwrap_or_default())?;
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match (name, &mut self.mode) {
+            ("--mode", _) => {}
+            ("--program", _) => value.clone_into(&mut self.program),
+            ("--model", _) => self.model = Some(value.to_owned()),
+            ("--timeout", _) => self.timeout = Some(options::duration(value)?),
+            ("--max-output", _) => self.max_output = options::bytes(value)?,
+            ("--max-turns", Mode::Chat(chat)) => chat.max_turns = max_turns(value)?,
+            ("--no-yolo", Mode::Chat(chat)) => chat.yolo = false,
+            ("--permissions", Mode::Acp(acp)) => acp.permissions = policy(value)?,
+            ("--session-mode", Mode::Acp(acp)) => acp.session_mode = Some(value.to_owned()),
+            ("--idle-timeout", Mode::Acp(acp)) => acp.idle = Some(options::duration(value)?),
+            (name, Mode::Chat(_)) => return Err(format!("`{name}` needs `--mode acp`")),
+            (name, Mode::Acp(_)) => return Err(format!("`{name}` needs `--mode chat`")),
+        }
+        Ok(())
+    }
+}
+
+/// Finds the mode first: it says which of the other options there are.
+fn mode(given: &[(&str, Option<String>)]) -> Result<Mode, String> {
+    let last = given.iter().rev().find(|(name, _)| *name == "--mode");
+    match last.and_then(|(_, value)| value.as_deref()) {
+        None | Some("chat") => Ok(Mode::Chat(Chat {
+            max_turns: MAX_TURNS,
+            yolo: true,
+        })),
+        Some("acp") => Ok(Mode::Acp(Acp {
+            permissions: Policy::default(),
+            session_mode: None,
+            idle: None,
+        })),
+        Some(other) => Err(format!(
+            "`{other}` is not a mode; there are `chat` and `acp`"
+        )),
+    }
+}
+
+fn max_turns(value: &str) -> Result<u32, String> {
+    let turns = value.parse().ok().filter(|turns| *turns > 0);
+    turns.ok_or_else(|| format!("`{value}` is not a number of turns"))
+}
+
+fn policy(value: &str) -> Result<Policy, String> {
+    Policy::parse(value).ok_or_else(|| match suggest::nearest(value, Policy::NAMES) {
+        Some(near) => format!("unknown policy `{value}`; did you mean `{near}`?"),
+        None => {
+            let names = Policy::NAMES.join("`, `");
+            format!("unknown policy `{value}`; there are `{names}`")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Options, String> {
+        Options::parse(&args.iter().map(ToString::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn nothing_said_is_a_chat() {
+        let options = parse(&[]).unwrap();
+        assert_eq!(options.program, "hermes");
+        let Mode::Chat(chat) = options.mode else {
+            panic!()
+        };
+        assert_eq!((chat.max_turns, chat.yolo), (90, true));
+    }
+
+    #[test]
+    fn each_mode_has_its_options() {
+        let options = parse(&[
+            "--max-turns=5",
+            "--no-yolo",
+            "--model",
+            "m",
+            "--timeout",
+            "1m",
+        ])
+        .unwrap();
+        assert_eq!(options.model.as_deref(), Some("m"));
+        assert_eq!(options.timeout, Some(Duration::from_secs(60)));
+        let Mode::Chat(chat) = options.mode else {
+            panic!()
+        };
+        assert_eq!((chat.max_turns, chat.yolo), (5, false));
+        let options = parse(&[
+            "--permissions",
+            "allow-once",
+            "--session-mode=accept_edits",
+            "--idle-timeout",
+            "9s",
+            "--mode",
+            "acp",
+            "--program",
+            "/opt/hermes",
+        ])
+        .unwrap();
+        assert_eq!(options.program, "/opt/hermes");
+        let Mode::Acp(acp) = options.mode else {
+            panic!()
+        };
+        assert_eq!(acp.permissions, Policy::AllowOnce);
+        assert_eq!(acp.session_mode.as_deref(), Some("accept_edits"));
+        assert_eq!(acp.idle, Some(Duration::from_secs(9)));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let refused = |args: &[&str], part: &str| {
+            let error = parse(args).unwrap_err();
+            assert!(error.contains(part), "{args:?}: {error}");
+        };
+        refused(&["--mode", "tui"], "there are `chat` and `acp`");
+        refused(&["--permissions", "deny"], "needs `--mode acp`");
+        refused(&["--mode=acp", "--max-turns", "3"], "needs `--mode chat`");
+        refused(&["--max-turns", "0"], "not a number of turns");
+        refused(
+            &["--mode=acp", "--permissions", "alow-once"],
+            "did you mean `allow-once`",
+        );
+        refused(&["--mode=acp", "--permissions", "x"], "`read-only`");
+        refused(&["--yolo"], "did you mean `--no-yolo`");
+        refused(&["--", "x"], "nothing stands after");
+    }
+}
