@@ -179,13 +179,16 @@ fn agents_are_looked_for_with_their_versions() {
     let here = world.script("bin/here", "echo here 1.2.3");
     let slow = world.script("bin/slow", "sleep 60");
     let endless = world.script("bin/endless", "yes version");
+    std::os::unix::fs::symlink(binary(), world.project().join("uwf-mock")).unwrap();
     let config = format!(
         "agents:\n  here: {{ command: {} }}\n  slow: {{ command: {} }}\n  endless: {{ command: {} }}\n  \
          gone: {{ command: no-such-program }}\n  mock: {{ command: uwf-mock }}\n  \
-         cmd: {{ command: uwf-command, args: [--, no-such-tool] }}\ndefaultAgent: here\n",
+         cmd: {{ command: uwf-command, args: [--, no-such-tool] }}\n  \
+         linked: {{ command: {}/uwf-mock }}\ndefaultAgent: here\n",
         here.display(),
         slow.display(),
-        endless.display()
+        endless.display(),
+        world.project().display(),
     );
     fs::write(world.root().join("config.yaml"), config).unwrap();
     let run = doctor(&world, &["--offline"]).exits(1);
@@ -200,6 +203,7 @@ fn agents_are_looked_for_with_their_versions() {
     check("endless", "ok", "(version)");
     check("gone", "error", "`no-such-program` is not there");
     check("mock", "ok", "built in");
+    check("linked", "ok", "built in");
     check("cmd", "error", "`no-such-tool`");
 }
 

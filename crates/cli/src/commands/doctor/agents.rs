@@ -1,5 +1,7 @@
 //! The agents of the config: whether they could start, and of which version they are.
 
+use std::path::PathBuf;
+
 use uwf_engine::Engine;
 use uwf_protocol::config::{AgentConfig, Config};
 
@@ -27,11 +29,17 @@ pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
 /// Looks at one agent; one without a command is reported with the config.
 fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
     let command = agent.command.as_deref()?;
-    let adapter = command.strip_prefix("uwf-");
+    let file = command.rsplit('/').next().unwrap_or(command);
+    let adapter = file.strip_prefix("uwf-");
+    let adapter = adapter.filter(|name| engine.built_in_agents.contains(name));
     let found = engine.env.find_program(command);
-    let is_built_in = |name: &&str| engine.built_in_agents.contains(name);
-    Some(match (adapter.filter(is_built_in), found) {
-        (Some(adapter), None) => built_in(engine, adapter, agent),
+    // A link to this program under an adapter's name is that adapter.
+    let ours = engine.program.canonicalize().ok();
+    let is_ours = |path: &PathBuf| ours.is_some() && path.canonicalize().ok() == ours;
+    Some(match (adapter, found) {
+        (Some(adapter), found) if found.as_ref().is_none_or(is_ours) => {
+            built_in(engine, adapter, agent)
+        }
         (_, Some(program)) => match version::of(&program) {
             Ok(version) => Check::ok(NAME, format!("{} ({version})", program.display())),
             Err(_) if !program.is_file() => missing(alias, command),
@@ -41,7 +49,7 @@ fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
                 "run it by hand; it may work all the same",
             ),
         },
-        (None, None) => missing(alias, command),
+        (_, None) => missing(alias, command),
     })
 }
 
