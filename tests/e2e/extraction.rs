@@ -316,23 +316,12 @@ fn the_key_may_stand_in_the_env_file() {
     );
 }
 
-#[test]
-fn the_model_may_look_up_a_node_that_the_answer_names() {
+/// A world in which an answer names a node of the store, and its thread.
+fn world_with_a_node(server: &ModelServer) -> (World, String) {
     let world = World::new();
-    world.uwf(&["workflow", "list"]).exits(0);
-    let node = world
-        .uwf(&["cas", "put-text", "the verdict is in here"])
-        .exits(0);
-    let hash = node.stdout.trim().trim_matches('"').to_owned();
-    let hash = node_hash(&hash);
-    let server = ModelServer::start(vec![
-        Scripted::calls(&[("cas_get", json!({ "hash": hash }))]),
-        Scripted::calls(&[(
-            "hand_in",
-            json!({ "$status": "rejected", "reason": "in here" }),
-        )]),
-    ]);
-    world.write("answer.md", &format!("It is rejected, see {hash}."));
+    let node = world.uwf(&["cas", "put-text", "the verdict is in here"]);
+    assert!(node.exits(0).stdout.contains(NODE));
+    world.write("answer.md", &format!("It is rejected, see {NODE}."));
     world.agent("uwf-command", &["--", "cat", "answer.md"]);
     for (key, value) in [
         ("providers.local.baseUrl", server.base_url().as_str()),
@@ -343,19 +332,37 @@ fn the_model_may_look_up_a_node_that_the_answer_names() {
     }
     world.put(VERDICT);
     let thread = world.start("verdict");
-    world.step(&thread).exits(0);
-    let second = server.requests()[1].json();
-    assert_eq!(second["messages"][3]["content"], "the verdict is in here");
-    assert_eq!(server.requests()[0].header("authorization"), None);
+    (world, thread)
 }
 
-/// Returns the hash in what a command printed, whatever the format.
-fn node_hash(printed: &str) -> String {
-    let data: Result<Value, _> = serde_json::from_str(printed);
-    let hash = data
-        .ok()
-        .and_then(|data| data["hash"].as_str().map(str::to_owned));
-    hash.unwrap_or_else(|| printed.to_owned())
+/// The hash of a text node that says "the verdict is in here".
+const NODE: &str = "41FNSFJNSMB3J";
+
+const REJECTED: &str = r#"{"$status":"rejected","reason":"in here"}"#;
+
+#[test]
+fn the_model_may_look_up_a_node_that_the_answer_names() {
+    let look = || Scripted::calls(&[("cas_get", json!({ "hash": NODE }))]);
+    let hand_in = serde_json::from_str(REJECTED).unwrap();
+    let server = ModelServer::start(vec![look(), Scripted::calls(&[("hand_in", hand_in)])]);
+    let (world, thread) = world_with_a_node(&server);
+    world.step(&thread).exits(0);
+    let first = server.requests()[0].json();
+    assert_eq!(first["tools"][0]["function"]["name"], "cas_get");
+    assert_eq!(server.requests()[0].header("authorization"), None);
+    let messages = server.requests()[1].json()["messages"].clone();
+    assert_eq!(messages[3]["content"], "the verdict is in here");
+}
+
+#[test]
+fn an_endpoint_without_tools_reads_the_answer_alone() {
+    let server = ModelServer::start(vec![
+        Scripted::body(400, "tools are not supported"),
+        Scripted::says(REJECTED),
+    ]);
+    let (world, thread) = world_with_a_node(&server);
+    world.step(&thread).exits(0);
+    assert_eq!(server.requests()[1].json().get("tools"), None);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use uwf_util::size;
 use crate::cas_tool::CasTool;
 use crate::extract::{Extracted, RoleSchema, grounding};
 use crate::llm::{
-    CallLimits, Client, Endpoint, Message, ModelError, Purpose, ToolRequest, ToolSpec,
+    CallLimits, Client, Endpoint, LlmError, Message, ModelError, Purpose, ToolRequest, ToolSpec,
 };
 use crate::reactor::{Cause, Finish, Reaction, Reactor, ReactorError, Toolbox};
 
@@ -152,7 +152,7 @@ impl Extractor<'_> {
                 code: error.code(),
                 problem: error.to_string(),
                 hint: error.hint(),
-                usage: (error.rounds > 0).then_some(error.usage),
+                usage: Some(error.usage).filter(|usage| *usage != Usage::default()),
             })),
         }
     }
@@ -201,7 +201,8 @@ impl Extractor<'_> {
         let Some((field, status)) = grounding::status(value) else {
             return Ok(());
         };
-        if !grounding::words_of(self.schema.schema(), field).contains(&status) {
+        let words = grounding::words_of(self.schema.schema(), field);
+        if !words.is_empty() && !words.contains(&status) {
             return Ok(());
         }
         let mut first = first.borrow_mut();
@@ -237,7 +238,8 @@ impl Toolbox for NoTools {
 }
 
 fn refuses_tools(error: &ReactorError) -> bool {
-    error.rounds == 1 && matches!(&error.cause, Cause::Llm(error) if error.code() == "refused")
+    let refuses = |error: &LlmError| matches!(error.code(), "refused" | "not_found");
+    error.rounds == 1 && matches!(&error.cause, Cause::Llm(error) if refuses(error))
 }
 
 /// Returns a schema that says of itself that it is one of objects, as endpoints ask for.

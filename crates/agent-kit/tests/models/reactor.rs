@@ -207,3 +207,25 @@ fn a_model_that_cannot_be_asked_keeps_what_was_said() {
     assert_eq!(error.turns.len(), 2);
     assert_eq!(error.usage.input_tokens, Some(10));
 }
+
+#[test]
+fn arguments_that_are_no_json_are_told_to_the_model() {
+    let broken = json!({ "role": "assistant", "content": null, "tool_calls": [
+        { "id": "a", "type": "function", "function": { "name": "finish", "arguments": "{\"n\":" } },
+    ] });
+    let ran = run(
+        vec![
+            Scripted::message(&broken),
+            Scripted::calls(&[("finish", json!({ "n": 1 }))]),
+        ],
+        true,
+    );
+    assert_eq!(ran.result.unwrap().rounds, 2);
+    let Message::Tool { text, .. } = &ran.messages[2] else {
+        panic!("{:?}", ran.messages);
+    };
+    assert!(
+        text.starts_with("error: the arguments are not JSON"),
+        "{text}"
+    );
+}
