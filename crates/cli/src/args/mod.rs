@@ -122,7 +122,7 @@ pub(crate) enum Command {
     },
     /// Run a built-in agent, as `thread step` does
     Agent {
-        /// The agent: mock, command, claude-code, codex, cursor or gemini
+        /// The agent: mock, command, claude-code, codex, cursor, gemini or hermes
         name: String,
         /// Its own arguments, then the thread and the role
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
