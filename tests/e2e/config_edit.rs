@@ -290,6 +290,18 @@ fn an_editor_that_fails_changes_nothing() {
 }
 
 #[test]
+fn what_cannot_be_written_is_kept() {
+    let world = world_with("");
+    let elsewhere = world.write("elsewhere.yaml", CONFIG);
+    let config = world.root().join("config.yaml");
+    fs::remove_file(&config).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &config).unwrap();
+    let run = edit(&world, "sed -i s/uwf-mock/uwf-other/").exits(1);
+    run.says("symbolic link").says(&copies(&world)[0]);
+    assert_eq!(fs::read_to_string(elsewhere).unwrap(), CONFIG);
+}
+
+#[test]
 fn a_config_that_changed_while_it_was_edited_is_not_written_over() {
     let world = world_with(CONFIG);
     let go_on = world.project().join("go-on");

@@ -10,7 +10,7 @@ use dialoguer::console::Term;
 use signal_hook::consts::SIGINT;
 use uwf_protocol::exit::Exit;
 use uwf_storage::config::{self, Draft};
-use uwf_storage::{Env, Root};
+use uwf_storage::{Env, Root, StorageError};
 
 use crate::args::ConfigCommand;
 use crate::commands::{Context, unanswered};
@@ -81,7 +81,11 @@ fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
         }
         let findings = config::check_text(&text, root, env)?;
         if findings.errors.is_empty() {
-            draft.accept(root, &text)?;
+            let kept = format!("what you wrote is kept in `{}`", draft.path().display());
+            draft.accept(root, &text).map_err(|error| match error {
+                StorageError::ChangedMeanwhile { .. } => Failure::from(error),
+                other => Failure::from(other).cause(&kept),
+            })?;
             return Ok(EditedView {
                 path,
                 changed: true,
