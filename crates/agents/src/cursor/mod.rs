@@ -55,13 +55,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
 }
 
 fn args(options: &Options, session: Option<&str>) -> Vec<String> {
-    let fixed = ["-p", "--output-format", "stream-json"];
-    let resume = session.map(|session| ["--resume", session]);
-    let ours = fixed.into_iter().chain(resume.into_iter().flatten());
-    ours.map(ToOwned::to_owned)
-        .chain(options.passed.iter().cloned())
-        .chain(options.extra.iter().cloned())
-        .collect()
+    options.after(&["-p", "--output-format", "stream-json"], session)
 }
 
 fn read(event: &Value, seen: &mut Transcript) {

@@ -34,13 +34,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 fn args(options: &Options, session: Option<&str>) -> Vec<String> {
-    let fixed = ["--output-format", "stream-json"];
-    let resume = session.map(|session| ["--resume", session]);
-    let ours = fixed.into_iter().chain(resume.into_iter().flatten());
-    ours.map(ToOwned::to_owned)
-        .chain(options.passed.iter().cloned())
-        .chain(options.extra.iter().cloned())
-        .collect()
+    options.after(&["--output-format", "stream-json"], session)
 }
 
 fn read(event: &Value, seen: &mut Transcript) {

@@ -127,13 +127,12 @@ fn watch(mut child: Child, timeout: Option<Duration>, take: &mut Take<'_>) -> io
             }
         }
     }
-    match (timeout.filter(|_| timed_out), exited) {
-        (None, Some(status)) => Ok(Ending::Exited(status)),
-        (limit, _) => {
-            group::signal_others(Signal::KILL);
-            Ok(Ending::TimedOut(limit.unwrap_or_default()))
-        }
+    if let Some(limit) = timeout.filter(|_| timed_out) {
+        group::signal_others(Signal::KILL);
+        return Ok(Ending::TimedOut(limit));
     }
+    let status = exited.expect("nothing else ends the wait");
+    Ok(Ending::Exited(status))
 }
 
 /// Returns what happens next, or nothing when the time is up, however much happens.

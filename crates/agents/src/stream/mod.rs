@@ -11,7 +11,7 @@ mod transcript;
 use std::io::{self, Write as _};
 
 use serde_json::Value;
-use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
 use uwf_protocol::agent::AgentCall;
 use uwf_storage::Env;
 
@@ -66,12 +66,20 @@ pub(crate) fn start(tool: &'static Tool, args: &[String], env: &Env) -> anyhow::
 
 /// Serves one call.
 pub(crate) fn serve(tool: &'static Tool, options: Options, call: &AgentCall, env: &Env) -> i32 {
-    uwf_agent_kit::serve(&mut Agent { tool, options }, call, env)
+    let live = None;
+    let mut agent = Agent {
+        tool,
+        options,
+        live,
+    };
+    uwf_agent_kit::serve(&mut agent, call, env)
 }
 
 struct Agent {
     tool: &'static Tool,
     options: Options,
+    /// One for all calls of a step, so that their turns are counted on.
+    live: Option<Live>,
 }
 
 impl Adapter for Agent {
@@ -106,12 +114,13 @@ impl Adapter for Agent {
 
 impl Agent {
     fn ask(
-        &self,
+        &mut self,
         task: &Task,
         session: Option<&str>,
         message: &str,
     ) -> Result<Reply, AdapterError> {
-        let mut seen = Transcript::new(self.tool.label, task);
+        let live = self.live.take().unwrap_or_else(|| Live::of(task));
+        let mut seen = Transcript::new(self.tool.label, live);
         let launch = Launch {
             program: &self.options.program,
             args: &(self.tool.args)(&self.options, session),
@@ -127,7 +136,10 @@ impl Agent {
         if self.tool.counts == Counts::Sessions {
             totals::since_the_last_call(task, session, &mut seen);
         }
-        outcome::outcome(self.tool, &self.options.program, session, seen, &ended)
+        let program = &self.options.program;
+        let outcome = outcome::outcome(self.tool, program, session, &mut seen, &ended);
+        self.live = Some(seen.into_live());
+        outcome
     }
 }
 

@@ -45,6 +45,16 @@ impl Options {
         Ok(options)
     }
 
+    /// Returns the arguments of a tool whose sessions go on by `--resume`: ours first, then what was given.
+    pub(crate) fn after(&self, fixed: &[&str], session: Option<&str>) -> Vec<String> {
+        let resume = session.map(|session| ["--resume", session]);
+        let ours = fixed.iter().copied().chain(resume.into_iter().flatten());
+        ours.map(ToOwned::to_owned)
+            .chain(self.passed.iter().cloned())
+            .chain(self.extra.iter().cloned())
+            .collect()
+    }
+
     /// Takes out an option with a value that is not the tool's, but decides how it is called.
     pub(crate) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.passed.iter().position(|arg| arg == name)?;

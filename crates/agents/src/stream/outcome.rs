@@ -13,7 +13,7 @@ pub(super) fn outcome(
     tool: &Tool,
     program: &str,
     session: Option<&str>,
-    mut seen: Transcript,
+    seen: &mut Transcript,
     ended: &Ended,
 ) -> Result<Reply, AdapterError> {
     seen.end_of_pieces(Vec::new());
@@ -40,7 +40,7 @@ pub(super) fn outcome(
             session_id: seen.session_id.take().or(session.map(ToOwned::to_owned)),
             model: seen.model.take(),
             usage: Some(seen.usage.clone()),
-            turns: seen.into_turns(),
+            turns: seen.take_turns(),
         }),
         None => Err(failure(tool, program, session, seen, ended)),
     }
@@ -50,7 +50,7 @@ fn failure(
     tool: &Tool,
     program: &str,
     session: Option<&str>,
-    mut seen: Transcript,
+    seen: &mut Transcript,
     ended: &Ended,
 ) -> AdapterError {
     let said = [
@@ -82,7 +82,7 @@ fn failure(
         session_id: session_id.filter(|_| !is_gone),
         usage: Some(Box::new(seen.usage.clone())),
         exit_code: ended.ending.exit_code(),
-        turns: seen.into_turns(),
+        turns: seen.take_turns(),
         ..AdapterError::failed(message)
     }
 }

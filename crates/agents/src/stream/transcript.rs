@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 
-use uwf_agent_kit::{Live, Task};
+use uwf_agent_kit::Live;
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
 use uwf_util::size;
@@ -40,10 +40,10 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    pub(super) fn new(label: &'static str, task: &Task) -> Self {
+    pub(super) fn new(label: &'static str, live: Live) -> Self {
         Self {
             label,
-            live: Live::of(task),
+            live,
             turns: Vec::new(),
             room: ALL,
             not_kept: 0,
@@ -127,19 +127,23 @@ impl Transcript {
         self.noise.trim()
     }
 
-    /// Returns the turns, with a mark where there is no room for more.
-    pub(super) fn into_turns(mut self) -> Vec<Turn> {
+    /// Takes out the turns, with a mark where there was no room for more.
+    pub(super) fn take_turns(&mut self) -> Vec<Turn> {
+        let mut turns = std::mem::take(&mut self.turns);
         if self.not_kept > 0 {
-            let mark = format!("[… {} more turns left out …]", self.not_kept);
-            self.turns.push(Turn {
+            turns.push(Turn {
                 index: 0,
                 role: TurnRole::Tool,
-                content: mark,
+                content: format!("[… {} more turns left out …]", self.not_kept),
                 tool_calls: None,
                 reasoning: None,
             });
         }
-        self.turns
+        turns
+    }
+
+    pub(super) fn into_live(self) -> Live {
+        self.live
     }
 
     fn add(&mut self, mut turn: Turn) {

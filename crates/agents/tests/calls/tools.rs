@@ -62,6 +62,11 @@ fn a_correction_goes_to_the_session_and_usage_is_summed() {
         assert_eq!(fake.args(1), fake.kind.resume);
         assert!(fake.asked(1).starts_with("Your answer was not accepted"));
         assert_eq!(step.detail.extraction.attempts, 2);
+        let live = fs::read_to_string(fake.world.run_dir().live_file()).unwrap();
+        let turns = live.lines().filter(|line| line.contains("\"index\""));
+        for (index, line) in turns.enumerate() {
+            assert!(line.contains(&format!("\"index\":{index},")), "{live}");
+        }
         let usage = step.detail.usage.unwrap();
         let tokens = (usage.input_tokens, usage.output_tokens);
         match fake.kind.agent {

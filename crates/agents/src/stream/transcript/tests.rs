@@ -25,7 +25,7 @@ fn task(run_dir: &Path) -> Task {
 
 /// Returns what is seen of events, given as JSON lines.
 pub(crate) fn seen(read: fn(&Value, &mut Transcript), events: &str) -> Transcript {
-    let mut seen = Transcript::new("uwf-x", &task(Path::new("/nowhere")));
+    let mut seen = Transcript::new("uwf-x", Live::of(&task(Path::new("/nowhere"))));
     for line in events.lines().filter(|line| !line.trim().is_empty()) {
         read(&serde_json::from_str(line).unwrap(), &mut seen);
     }
@@ -33,7 +33,7 @@ pub(crate) fn seen(read: fn(&Value, &mut Transcript), events: &str) -> Transcrip
 }
 
 /// Returns turns in short: who, what, which tools with which arguments, and what was thought.
-pub(crate) fn turns(seen: Transcript) -> Vec<String> {
+pub(crate) fn turns(mut seen: Transcript) -> Vec<String> {
     let short = |turn: Turn| {
         let mut short = format!("{:?}: {}", turn.role, turn.content);
         for call in turn.tool_calls.iter().flatten() {
@@ -44,13 +44,13 @@ pub(crate) fn turns(seen: Transcript) -> Vec<String> {
                 .reasoning
                 .map_or(String::new(), |text| format!(" ({text})"))
     };
-    seen.into_turns().into_iter().map(short).collect()
+    seen.take_turns().into_iter().map(short).collect()
 }
 
 #[test]
 fn turns_are_kept_until_there_is_no_room_and_all_are_told_live() {
     let dir = tempfile::TempDir::new().unwrap();
-    let mut seen = Transcript::new("uwf-x", &task(dir.path()));
+    let mut seen = Transcript::new("uwf-x", Live::of(&task(dir.path())));
     let long = "x".repeat(TURN_TEXT);
     for _ in 0..300 {
         seen.tool(&long);
@@ -74,7 +74,7 @@ fn long_texts_of_a_turn_are_shortened() {
     };
     seen.assistant(&long, vec![call], &long);
     assert_eq!(seen.last_text.as_ref().map(String::len), Some(1 << 20));
-    let [turn] = seen.into_turns().try_into().unwrap();
+    let [turn] = seen.take_turns().try_into().unwrap();
     assert!(weight(&turn) < 4 * TURN_TEXT);
     assert!(turn.content.contains("KiB left out"));
 }
