@@ -325,12 +325,19 @@ fn a_missing_program_is_named_with_what_can_be_done() {
     refused(
         &world,
         &["thread", "step", &thread, "--agent", "defalt"],
-        3,
+        1,
         &[
-            "error: `writer` failed: `defalt` could not be started",
-            "hint: did you mean the agent `default`?",
+            "error: `defalt` is neither an agent of the config nor a program",
+            "hint: did you mean `default`?",
         ],
     );
+    refused(
+        &world,
+        &["thread", "step", &thread, "--agent", "./nowhere -x"],
+        1,
+        &["`./nowhere` is neither", "hint: `--agent` takes an alias"],
+    );
+    assert_eq!(world.show(&thread)["attempts"], json!([]));
     world.agent("no-such-program", &[]);
     refused(
         &world,
@@ -344,7 +351,7 @@ fn a_missing_program_is_named_with_what_can_be_done() {
     );
     let shown = world.show(&thread);
     assert_eq!(shown["status"], json!("failed"));
-    assert_eq!(shown["attempts"][1]["phase"], json!("spawn"));
+    assert_eq!(shown["attempts"][0]["phase"], json!("spawn"));
     world.mock(NOTE);
     goes_on(&world, &thread);
 }

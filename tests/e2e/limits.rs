@@ -408,3 +408,35 @@ fn a_step_that_was_taken_in_later_is_counted_once() {
     world.step(&thread).exits(0);
     world.step(&thread).exits(6).says("300 of 250 tokens");
 }
+
+#[test]
+fn the_document_of_a_thread_ends_with_why_it_does_not_go_on() {
+    let (world, thread) = limited("{ maxSteps: 2 }", FOR_EVER);
+    steps_until_limit(&world, &thread);
+    let document = world.uwf(&["thread", "read", &thread]).stdout;
+    let end = "## Suspended\n\n**writer** is next, but a limit is reached: ";
+    assert!(document.contains(end), "{document}");
+    assert!(document.contains("2 of 2 steps"), "{document}");
+}
+
+#[test]
+fn a_step_sums_only_what_is_new() {
+    let script = FOR_EVER.replacen(
+        "    - output",
+        "    - output: { plan: first }\n      usage: { costUsd: 0.5 }\n    - output",
+        1,
+    );
+    let (world, thread) = limited("{ maxCostUsd: 1.75 }", &script);
+    let report = world.step(&thread).exits(0).json();
+    let step = world
+        .uwf(&["cas", "get", report["step"].as_str().unwrap()])
+        .json();
+    world.step(&thread).exits(0);
+    // What was summed is not looked at again.
+    let detail = step["payload"]["detail"].as_str().unwrap();
+    std::fs::remove_file(world.root().join("cas").join(format!("{detail}.bin"))).unwrap();
+    world.step(&thread).exits(0);
+    assert_eq!(world.show(&thread)["status"], json!("idle"));
+    std::fs::remove_file(world.root().join("runs").join(&thread).join("used.json")).unwrap();
+    world.step(&thread).exits(6).says("do not tell their cost");
+}

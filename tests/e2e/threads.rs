@@ -287,3 +287,27 @@ fn an_ended_thread_is_taken_up_again_where_the_workflow_says_how() {
     let steps = world.uwf(&["thread", "steps", &thread]).json();
     assert_eq!(steps["steps"].as_array().unwrap().len(), 3);
 }
+
+#[test]
+fn a_fork_says_what_is_next_there() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n");
+    let thread = world.start("review");
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    let steps = world.uwf(&["thread", "steps", &thread]).json();
+    let fork = |at: usize| {
+        let hash = steps["steps"][at]["hash"].as_str().unwrap();
+        world
+            .uwf(&["thread", "fork", hash, "--format", "text"])
+            .exits(0)
+            .stdout
+    };
+    assert!(fork(1).contains("next: uwf thread step "), "{}", fork(1));
+    assert!(fork(2).contains("next: uwf thread resume "), "{}", fork(2));
+    let document = world.uwf(&["thread", "read", &thread]).stdout;
+    assert!(
+        document.ends_with("## Suspended\n\n**reviewer** asks: `Need: q`\n"),
+        "{document}"
+    );
+}

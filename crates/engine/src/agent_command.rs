@@ -73,20 +73,24 @@ fn from_words(engine: &Engine, text: &str, config: &Config) -> Result<AgentComma
     let mut words = text.split_whitespace().map(ToOwned::to_owned);
     let command = words.next().ok_or(EngineError::EmptyAgent)?;
     let near = suggest::nearest(&command, config.agents.keys().map(String::as_str));
-    let if_missing = match near {
-        Some(near) => format!("did you mean the agent `{near}`?"),
-        None => "`--agent` takes an alias of the config, or a program on PATH with its arguments"
-            .to_owned(),
-    };
+    let found = located(
+        engine,
+        &command,
+        words.collect(),
+        AgentProtocol::Positional,
+        Limits::default(),
+    );
+    // Nobody was asked to do anything yet: a slip of the finger is no failed attempt.
+    if found.name.is_none() && !found.program.is_file() {
+        return Err(EngineError::NoProgram {
+            near: near.map(ToOwned::to_owned),
+            word: command,
+        });
+    }
     Ok(AgentCommand {
-        if_missing,
-        ..located(
-            engine,
-            &command,
-            words.collect(),
-            AgentProtocol::Positional,
-            Limits::default(),
-        )
+        if_missing: "`--agent` takes an alias of the config, or a program with its arguments"
+            .to_owned(),
+        ..found
     })
 }
 

@@ -111,6 +111,14 @@ pub enum EngineError {
         /// The alias that it may have been meant to be.
         near: Option<String>,
     },
+    /// `--agent` with what is neither an alias nor a program.
+    #[error("`{word}` is neither an agent of the config nor a program")]
+    NoProgram {
+        /// What was asked for.
+        word: String,
+        /// The alias that it may have been meant to be.
+        near: Option<String>,
+    },
     /// `--agent` without an agent.
     #[error("`--agent` is empty")]
     EmptyAgent,
@@ -224,6 +232,7 @@ impl EngineError {
             | Self::UnknownWorkflow(_)
             | Self::WrongType { .. }
             | Self::Raise(_)
+            | Self::NoProgram { .. }
             | Self::StepNotInThread { .. }
             | Self::Io { .. } => Exit::Request,
             Self::Ended { .. } => Exit::Ended,
@@ -276,11 +285,13 @@ impl EngineError {
                 "`uwf config set agents.<alias>.command <program>` and `uwf config set defaultAgent <alias>`, or pass `--agent`"
                     .to_owned()
             }
-            Self::UnknownAgent { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::UnknownAgent { near: Some(near), .. }
+            | Self::NoProgram { near: Some(near), .. } => format!("did you mean `{near}`?"),
             Self::UnknownAgent { alias, near: None } => {
                 format!("`uwf config set agents.{alias}.command <program>` defines it")
             }
             Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
+            Self::NoProgram { near: None, .. } => "`--agent` takes an alias of the config, a path, or a program on PATH with its arguments".to_owned(),
             Self::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
             Self::NoArgument { .. } => {
                 "`uwf config set agents.<alias>.protocol positional` lets the agent read it from the store"

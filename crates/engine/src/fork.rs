@@ -3,16 +3,20 @@
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::State;
 
+use crate::limits::{self, Place};
 use crate::thread::Thread;
+use crate::view::report::Standing;
 use crate::{Engine, EngineError, tags};
 
 /// A thread that begins where another one was.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Forked {
     /// The new thread.
     pub thread: ThreadId,
     /// Its head: a start or a step.
     pub from: CasRef,
+    /// How it stands there.
+    pub standing: Standing,
 }
 
 /// Makes a thread whose head is a start or a step that is in the store.
@@ -22,8 +26,18 @@ pub struct Forked {
 pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let id = engine.new_thread_id();
     let thread = Thread::load(&engine.store, id, from)?;
-    engine.root.run(id).create()?;
+    let run = engine.root.run(id);
+    let route = thread.route();
+    let place = Place::of(&run, &thread);
+    let config = limits::of_config(engine);
+    let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
+    let standing = Standing::of_active(&route).at_limits(id, &reached);
+    run.create()?;
     State::new(&engine.root).insert(id, from)?;
     engine.log(&thread, tags::FORKED, &format!("from={from}"));
-    Ok(Forked { thread: id, from })
+    Ok(Forked {
+        thread: id,
+        from,
+        standing,
+    })
 }

@@ -47,6 +47,8 @@ pub(crate) struct ForkedView {
     thread: ThreadId,
     #[serde(rename = "forkedFrom")]
     forked_from: ForkedFrom,
+    #[serde(skip)]
+    standing: Standing,
 }
 
 /// Where a fork begins.
@@ -60,6 +62,7 @@ impl From<Forked> for ForkedView {
         Self {
             thread: forked.thread,
             forked_from: ForkedFrom { step: forked.from },
+            standing: forked.standing,
         }
     }
 }
@@ -67,10 +70,14 @@ impl From<Forked> for ForkedView {
 impl Show for ForkedView {
     fn text(&self) -> String {
         let thread = self.thread;
-        format!(
-            "{thread}\nforked from {}\nnext: uwf thread step {thread}",
-            self.forked_from.step
-        )
+        let from = self.forked_from.step;
+        match next(thread, &self.standing) {
+            Some(next) => format!("{thread}\nforked from {from}\nnext: {next}"),
+            None => format!(
+                "{thread}\nforked from {from}, and {} there",
+                standing(&self.standing)
+            ),
+        }
     }
 }
 

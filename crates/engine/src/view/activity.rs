@@ -103,11 +103,7 @@ impl Activity {
                 ..Standing::plain(ThreadStatus::Running)
             };
         }
-        let by_graph = match route {
-            // The next step archives it; until then it is a thread like others, with nobody next.
-            Ok(Route::End) => Standing::plain(ThreadStatus::Idle),
-            Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Standing::of_route(route),
-        };
+        let by_graph = Standing::of_active(route);
         if by_graph.status == ThreadStatus::Idle && !self.attempts.is_empty() {
             return Standing {
                 status: ThreadStatus::Failed,

@@ -12,8 +12,11 @@ use uwf_protocol::workflow::Workflow;
 use crate::view::activity::attempts_at;
 use crate::view::document::{newest_that_fit, one_line, tagged};
 use crate::view::history::{History, TimedStep};
+use crate::view::show::show;
 use crate::view::steps::extraction_in;
-use crate::view::thread_document::{Block, Frame, Heading, failures_section, start_section};
+use crate::view::thread_document::{
+    Block, Frame, Heading, failures_section, start_section, stop_section,
+};
 use crate::view::turns;
 use crate::{Engine, EngineError, thread};
 
@@ -87,14 +90,21 @@ fn frame(
         let prompt = &history.start.prompt;
         start_section(id, &workflow.name, history.start.workflow, prompt)
     };
-    let failures = match options.before {
-        Some(_) => None,
-        None => failures_section(&attempts_at(&engine.root.run(id), history.head)),
+    let ends = match options.before {
+        Some(_) => Vec::new(),
+        None => {
+            let failures = failures_section(&attempts_at(&engine.root.run(id), history.head));
+            // What cannot be said here is said by the step.
+            let shown = show(engine, id).ok();
+            let stop =
+                shown.and_then(|view| stop_section(&view.standing, view.blocked_reason.as_deref()));
+            failures.into_iter().chain(stop).collect()
+        }
     };
     Frame {
         thread: id,
         start: begins.then(start),
-        failures,
+        ends,
     }
 }
 

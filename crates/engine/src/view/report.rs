@@ -142,6 +142,15 @@ impl Standing {
         }
     }
 
+    /// Returns what an active thread is whose graph leads here. The next step archives one that leads to `$END`;
+    /// until then it is a thread like others, with nobody next.
+    pub(crate) fn of_active(route: &Result<Route, RouteError>) -> Self {
+        match route {
+            Ok(Route::End) => Self::plain(ThreadStatus::Idle),
+            Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Self::of_route(route),
+        }
+    }
+
     /// Returns what a route means.
     pub(crate) fn of_route(route: &Result<Route, RouteError>) -> Self {
         match route {

@@ -11,6 +11,7 @@ use uwf_util::time;
 
 use crate::view::activity::AttemptView;
 use crate::view::document::{RULE, code, counted, length, one_line, shortened};
+use crate::view::report::Standing;
 
 /// How many characters of a failure's text are shown.
 const ERROR_SHOWN: usize = 300;
@@ -20,8 +21,8 @@ pub(crate) struct Frame {
     pub(crate) thread: ThreadId,
     /// The section with the task, if it is wanted.
     pub(crate) start: Option<String>,
-    /// The section with the failed attempts, if there are any.
-    pub(crate) failures: Option<String>,
+    /// The sections below the steps: the failed attempts, and why the thread does not go on by itself.
+    pub(crate) ends: Vec<String>,
 }
 
 /// One step of the document.
@@ -50,7 +51,7 @@ pub(crate) struct Heading<'a> {
 impl Frame {
     /// Returns what is left of a quota for the steps, each with the rule above it.
     pub(crate) fn room(&self, quota: usize) -> usize {
-        let sections = self.start.iter().chain(&self.failures);
+        let sections = self.start.iter().chain(&self.ends);
         let used: usize = sections.map(|section| length(section) + RULE.len()).sum();
         // The first part of a document has no rule above it; the line end at its end counts.
         (quota + RULE.len()).saturating_sub(used + 1)
@@ -83,7 +84,7 @@ impl Frame {
             .cloned()
             .chain(notice)
             .chain(blocks)
-            .chain(self.failures.clone());
+            .chain(self.ends.clone());
         let mut parts: Vec<String> = parts.collect();
         if parts.is_empty() {
             parts.push("*(no earlier steps)*".to_owned());
@@ -167,6 +168,23 @@ pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
     ))
 }
 
+/// Returns the section that tells why a thread does not go on by itself, if it does not.
+pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option<String> {
+    if let Some(reason) = blocked {
+        let reason = code(&shortened(reason, ERROR_SHOWN));
+        return Some(format!(
+            "## Blocked\n\nThe graph gives no next step: {reason}"
+        ));
+    }
+    let message = standing.suspend_message.as_deref()?;
+    let message = code(&shortened(message, ERROR_SHOWN));
+    let role = standing.suspended_role.as_ref()?;
+    Some(match standing.held_by_limit {
+        true => format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}"),
+        false => format!("## Suspended\n\n**{role}** asks: {message}"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use uwf_protocol::run::Phase;
@@ -208,7 +226,7 @@ mod tests {
         Frame {
             thread: thread(),
             start: Some(start_section(thread(), "demo", hash(0), "say hello")),
-            failures: None,
+            ends: Vec::new(),
         }
     }
 
@@ -318,7 +336,7 @@ mod tests {
         let failures = failures_section(&[attempt.clone(), attempt]);
         let text = document(
             &Frame {
-                failures,
+                ends: failures.into_iter().collect(),
                 ..frame()
             },
             4000,
@@ -336,7 +354,7 @@ mod tests {
         let frame = Frame {
             thread: thread(),
             start: None,
-            failures: None,
+            ends: Vec::new(),
         };
         assert_eq!(frame.render(&[], 0), "*(no earlier steps)*\n");
     }

@@ -65,6 +65,7 @@ fn a_failed_attempt_shows_until_a_step_is_done() {
         "usage",
         "endedAtMs",
         "head",
+        "raw",
     ];
     assert_eq!(keys, expected);
     world.step(thread, "writer", &json!({}), "");
