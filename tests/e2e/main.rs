@@ -11,6 +11,7 @@ mod agents;
 mod answers;
 mod bad_input;
 mod bad_workflow;
+mod builtin;
 mod cas;
 mod cli_agents;
 mod compat;

@@ -4,13 +4,17 @@
 
 mod acp;
 mod answer;
+mod builtin;
 mod call;
+mod chat;
 mod claude_code;
 mod codex;
 mod command;
 mod cursor;
 mod gemini;
 mod hermes;
+mod kept;
+mod llm;
 mod mock;
 mod options;
 mod program;
@@ -32,6 +36,8 @@ pub const BUILT_IN: &[&str] = &[
     "cursor",
     "gemini",
     "hermes",
+    "llm",
+    "builtin",
     "record",
 ];
 
@@ -48,6 +54,8 @@ pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
         "cursor" => (cursor::serve(args, env), cursor::USAGE),
         "gemini" => tool(&gemini::TOOL, gemini::USAGE),
         "hermes" => (hermes::serve(args, env), hermes::USAGE),
+        "llm" => (llm::serve(args, env), llm::USAGE),
+        "builtin" => (builtin::serve(args, env), builtin::USAGE),
         "record" => (record::serve(args, env), record::USAGE),
         _ => return None,
     };

@@ -293,6 +293,26 @@ impl RunDir {
         self.write(SESSIONS, &sessions, Durability::Volatile)
     }
 
+    /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there
+    /// is no such session.
+    #[must_use]
+    pub fn messages(&self, session: &str) -> Option<String> {
+        let content = files::read(&self.messages_file(session)).ok()??;
+        Some(String::from_utf8_lossy(&content).into_owned())
+    }
+
+    /// Adds lines to what was said in a session, durably; a line that a crash cut off is ended first.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn append_messages(&self, session: &str, lines: &str) -> Result<(), StorageError> {
+        files::append_line(&self.messages_file(session), lines)
+    }
+
+    fn messages_file(&self, session: &str) -> PathBuf {
+        self.path.join(format!("messages-{session}.jsonl"))
+    }
+
     /// Returns what the chain amounts to, if somebody counted; the caller compares the head.
     #[must_use]
     pub fn chain_summary(&self) -> Option<ChainSummary> {

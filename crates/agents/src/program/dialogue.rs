@@ -16,8 +16,9 @@ use uwf_agent_kit::AdapterError;
 use super::drive::{CHUNKS, DRAIN, Event, GRACE, in_background, next, read_in_background};
 use super::ending::Ending;
 use super::lines::{Line, Lines};
-use super::stderr::{Kept, pass_on};
+use super::stderr::{KEPT, pass_on};
 use super::{Launch, group, spawn};
+use crate::kept::Kept;
 
 /// A program that runs and can be talked with.
 pub(crate) struct Dialogue {
@@ -61,7 +62,7 @@ impl Dialogue {
         let (sender, events) = mpsc::sync_channel(CHUNKS);
         let stdout = child.stdout.take().expect("stdout is piped");
         read_in_background(stdout, sender.clone(), Arc::new(AtomicBool::new(false)));
-        let stderr = Arc::new(Mutex::new(Kept::default()));
+        let stderr = Arc::new(Mutex::new(Kept::new(KEPT)));
         let keeper = Arc::clone(&stderr);
         let from = child.stderr.take().expect("stderr is piped");
         let passed_on = in_background(move || pass_on(from, &keeper));

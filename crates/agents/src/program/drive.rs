@@ -13,8 +13,9 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uwf_agent_kit::AdapterError;
 
 use super::ending::Ending;
-use super::stderr::{Kept, pass_on};
+use super::stderr::{KEPT, pass_on};
 use super::{Launch, group, spawn};
+use crate::kept::Kept;
 
 /// How long a program has to end after it was asked to.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -60,7 +61,7 @@ pub(super) fn drive(launch: &Launch<'_>, take: &mut Take<'_>) -> Result<Ended, A
     };
     let mut child = spawn(launch, stdin)?;
     feed(&mut child, launch.stdin);
-    let kept = Arc::new(Mutex::new(Kept::default()));
+    let kept = Arc::new(Mutex::new(Kept::new(KEPT)));
     let keeper = Arc::clone(&kept);
     let stderr = child.stderr.take().expect("stderr is piped");
     let passed_on = in_background(move || pass_on(stderr, &keeper));

@@ -147,7 +147,7 @@ pub(crate) fn argument(prompt: &str) -> Result<&str, AdapterError> {
 }
 
 /// Returns the text; what is not UTF-8 shows as replacement characters.
-fn text(bytes: Vec<u8>) -> String {
+pub(crate) fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

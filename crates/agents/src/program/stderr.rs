@@ -1,38 +1,14 @@
 //! What a program says on stderr: passed on while it comes, and its beginning and end kept.
 
-use std::collections::VecDeque;
 use std::io::{self, Read, Write as _};
 use std::sync::{Mutex, PoisonError};
 
-use super::text;
+use crate::kept::Kept;
 
 /// How much is kept, at the beginning and at the end each, in bytes.
-const KEPT: usize = 64 * 1024;
+pub(super) const KEPT: usize = 64 * 1024;
 /// How many characters go into a message.
 const TOLD: usize = 2000;
-
-/// The beginning and the end of a stream.
-#[derive(Default)]
-pub(super) struct Kept {
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
-}
-
-impl Kept {
-    fn push(&mut self, bytes: &[u8]) {
-        let room = KEPT.saturating_sub(self.head.len()).min(bytes.len());
-        let (head, tail) = bytes.split_at(room);
-        self.head.extend(head);
-        self.tail.extend(tail);
-        let surplus = self.tail.len().saturating_sub(KEPT);
-        self.tail.drain(..surplus);
-    }
-
-    pub(super) fn text(&self) -> String {
-        let bytes: Vec<u8> = self.head.iter().chain(&self.tail).copied().collect();
-        text(bytes)
-    }
-}
 
 /// Passes everything on to our own stderr while it comes, and keeps its beginning and its end.
 pub(super) fn pass_on(mut from: impl Read, kept: &Mutex<Kept>) {

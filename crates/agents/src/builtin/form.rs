@@ -1,0 +1,249 @@
+//! The form in which a model hands in its result: the parameters of the finishing tool, out of the role's schema,
+//! and the way back from them to an answer.
+//!
+//! Pure. Whether a result fits is asked of the very extraction that the kit uses, so that what is accepted here is
+//! accepted there.
+
+use serde_json::{Map, Value, json};
+use uwf_agent_kit::extract::{Rejected, RoleSchema};
+use uwf_agent_kit::shape::{self, Field};
+use uwf_cas_fs::schema::SchemaError;
+use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
+use uwf_protocol::ids::Status;
+use uwf_protocol::schemas;
+
+use crate::answer;
+
+/// The longest name of a parameter that endpoints take.
+const LONGEST: usize = 64;
+
+/// The form of one role.
+pub(super) struct Form {
+    schema: RoleSchema,
+    /// Parameter and field, for every field of the schema. Endpoints do not take every name.
+    names: Vec<(String, String)>,
+    /// The parameter with the Markdown.
+    body: String,
+    parameters: Value,
+}
+
+impl Form {
+    /// Makes the form of a role by its schema.
+    pub(super) fn new(schema: &Value) -> Result<Self, SchemaError> {
+        let fields = shape::fields(schema);
+        let mut names: Vec<(String, String)> = Vec::new();
+        for field in &fields {
+            let name = unused(parameter(field.name), &names);
+            names.push((name, field.name.to_owned()));
+        }
+        let is_field = |name: &str| fields.iter().any(|field| field.name == name);
+        for name in [STATUS_FIELD, REASON_FIELD] {
+            if !is_field(name) {
+                let parameter = unused(parameter(name), &names);
+                names.push((parameter, name.to_owned()));
+            }
+        }
+        let body = unused("body".to_owned(), &names);
+        Ok(Self {
+            parameters: parameters(schema, &fields, &names, &body),
+            // The hash is that of the output's type, which nobody asks for here.
+            schema: RoleSchema::new(schemas::OBJECT, schema.clone())?,
+            names,
+            body,
+        })
+    }
+
+    /// Returns the JSON Schema of the finishing tool.
+    pub(super) fn parameters(&self) -> &Value {
+        &self.parameters
+    }
+
+    /// Says in words how the parameters stand for the front matter that the prompt asks for.
+    pub(super) fn explain(&self) -> String {
+        let renamed = self
+            .names
+            .iter()
+            .filter(|(parameter, field)| parameter != field);
+        let renamed: Vec<String> = renamed
+            .map(|(parameter, field)| format!("`{parameter}` stands for `{field}`"))
+            .collect();
+        let renamed = match renamed.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", renamed.join(", ")),
+        };
+        format!(
+            "Its parameters are the fields of the front matter{renamed}; `{}` is the Markdown after it.",
+            self.body
+        )
+    }
+
+    /// Returns the answer that a result amounts to.
+    pub(super) fn answer(&self, value: &Value) -> Result<String, String> {
+        let result = value
+            .as_object()
+            .ok_or("the result must be a JSON object")?;
+        let (data, body) = self.take_apart(result);
+        let text = answer::render(&data, &body);
+        let problem = match self.check(&text) {
+            Ok(()) => return Ok(text),
+            Err(problem) => problem,
+        };
+        // Models fill what they need not fill with nothing.
+        let filled = data.into_iter().filter(|(_, value)| !value.is_null());
+        let text = answer::render(&filled.collect(), &body);
+        self.check(&text).map(|()| text).map_err(|_| problem)
+    }
+
+    /// Checks an answer that was given as text. `None` says that it is none: it has no front matter.
+    pub(super) fn check_text(&self, text: &str) -> Option<Result<(), String>> {
+        match self.schema.extract(text) {
+            Err(Rejected::NoFrontMatter(_)) if !text.trim_start().starts_with("---") => None,
+            result => Some(result.map(|_| ()).map_err(|error| error.to_string())),
+        }
+    }
+
+    fn check(&self, text: &str) -> Result<(), String> {
+        self.schema
+            .extract(text)
+            .map(|_| ())
+            .map_err(|error| match error {
+                Rejected::Unfit(problems) => problems.join("; "),
+                other => other.to_string(),
+            })
+    }
+
+    /// Tells the data from the Markdown, under the names that the schema has for it.
+    fn take_apart(&self, result: &Map<String, Value>) -> (Map<String, Value>, String) {
+        let mut data = Map::new();
+        let mut body = String::new();
+        for (name, value) in result {
+            let known = self.names.iter().find(|(parameter, _)| parameter == name);
+            match (known, value) {
+                (Some((_, field)), value) => {
+                    data.insert(field.clone(), value.clone());
+                }
+                (None, Value::String(text)) if *name == self.body => body.clone_from(text),
+                (None, Value::Null) if *name == self.body => {}
+                (None, value) => {
+                    data.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        if let Some(status) = data.shift_remove(STATUS_FIELD) {
+            data.shift_insert(0, STATUS_FIELD.to_owned(), status);
+        }
+        (data, body)
+    }
+}
+
+/// Returns a name for a field that every endpoint takes.
+fn parameter(field: &str) -> String {
+    let field = field.strip_prefix('$').unwrap_or(field);
+    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let name: String = field
+        .chars()
+        .map(|c| if allowed(c) { c } else { '_' })
+        .take(LONGEST - 2)
+        .collect();
+    match name.is_empty() {
+        true => "field".to_owned(),
+        false => name,
+    }
+}
+
+fn unused(name: String, taken: &[(String, String)]) -> String {
+    let is_taken = |name: &str| taken.iter().any(|(parameter, _)| parameter == name);
+    if !is_taken(&name) {
+        return name;
+    }
+    let mut others = (2..).map(|number| format!("{name}{number}"));
+    others
+        .find(|other| !is_taken(other))
+        .expect("numbers do not end")
+}
+
+fn parameters(
+    schema: &Value,
+    fields: &[Field<'_>],
+    names: &[(String, String)],
+    body: &str,
+) -> Value {
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    for (parameter, name) in names {
+        let field = fields.iter().find(|field| field.name == *name);
+        let described = match (field, name.as_str()) {
+            (Some(field), STATUS_FIELD) => with_suspension(one_of(&field.schemas)),
+            (Some(field), _) => one_of(&field.schemas),
+            (None, STATUS_FIELD) => json!({
+                "enum": [Status::SUSPEND],
+                "description": "Leave it out, unless only a person can say how to go on.",
+            }),
+            (None, _) => json!({
+                "type": "string",
+                "description": format!("What the person is asked, with the status {}.", Status::SUSPEND),
+            }),
+        };
+        properties.insert(parameter.clone(), described);
+        if field.is_some() && is_required_everywhere(schema, name) {
+            required.push(Value::from(parameter.clone()));
+        }
+    }
+    let description = "The report, in Markdown, for people and for the roles that come later.";
+    properties.insert(
+        body.to_owned(),
+        json!({ "type": "string", "description": description }),
+    );
+    required.push(body.into());
+    json!({ "type": "object", "properties": properties, "required": required })
+}
+
+/// Returns one schema for what several parts of a schema say about a field.
+fn one_of(schemas: &[&Value]) -> Value {
+    let mut different: Vec<&Value> = Vec::new();
+    for schema in schemas {
+        if !different.contains(schema) {
+            different.push(schema);
+        }
+    }
+    let values: Option<Vec<&Value>> = different
+        .iter()
+        .map(|one| shape::fixed_value(one))
+        .collect();
+    match (&different[..], values) {
+        ([schema], _) => (*schema).clone(),
+        (_, Some(values)) => json!({ "enum": values }),
+        (_, None) => json!({ "anyOf": different }),
+    }
+}
+
+/// Lets a status that may have certain values only say that the thread must wait, too.
+fn with_suspension(mut schema: Value) -> Value {
+    if let Some(value) = shape::fixed_value(&schema).cloned() {
+        schema = json!({ "enum": [value] });
+    }
+    if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
+        let suspend = Value::from(Status::SUSPEND);
+        if !values.contains(&suspend) {
+            values.push(suspend);
+        }
+    }
+    schema
+}
+
+/// Tells whether a field is required whatever variant is chosen.
+fn is_required_everywhere(schema: &Value, name: &str) -> bool {
+    let own = schema.get("required").and_then(Value::as_array);
+    let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array);
+    let all = |parts: &Vec<Value>| parts.iter().all(|part| is_required_everywhere(part, name));
+    own.is_some_and(|names| names.iter().any(|required| required == name))
+        || ["oneOf", "anyOf"]
+            .into_iter()
+            .filter_map(list)
+            .any(|parts| !parts.is_empty() && all(parts))
+        || list("allOf")
+            .is_some_and(|parts| parts.iter().any(|part| is_required_everywhere(part, name)))
+}
+
+#[cfg(test)]
+mod tests;

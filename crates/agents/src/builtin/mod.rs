@@ -1,0 +1,171 @@
+//! The builtin agent: a model with tools in a loop, confined to the step's working directory.
+//!
+//! `uwf-builtin [options] <thread> <role>`. The loop is the kit's reactor, one round at a time: between rounds the
+//! conversation is kept, and time and turns are looked at.
+
+mod form;
+mod instructions;
+mod keeper;
+mod options;
+mod rounds;
+mod tools;
+
+use std::time::Instant;
+
+use uwf_agent_kit::cas_tool::CasTool;
+use uwf_agent_kit::llm::{CallLimits, Client};
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_cas_fs::Store;
+use uwf_protocol::config::Config;
+use uwf_storage::{Env, Root, load_dotenv};
+
+use crate::call;
+use crate::chat::{self, Session};
+use form::Form;
+use options::Options;
+use rounds::Rounds;
+use tools::environment::Variables;
+use tools::workspace::Workspace;
+use tools::{Commands, Tools};
+
+pub(crate) const USAGE: &str = "uwf-builtin [--model <alias>] [--tools <name>,…] [--allow-shell] \
+    [--allow-outside] [--keep-env <name>]… [--max-turns <number>] [--timeout <duration>] <thread> <role>";
+
+/// How often tools may be called in one step.
+const MAX_CALLS: u32 = 500;
+
+/// Serves one call.
+pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
+    if let [argument, command] = args
+        && argument == keeper::ARGUMENT
+    {
+        return Ok(keeper::keep(command));
+    }
+    let (own, call) = call::split(args)?;
+    let root = Root::resolve(None, env)?;
+    let mut builtin = Builtin {
+        options: Options::parse(own).map_err(anyhow::Error::msg)?,
+        store: Store::open(root.cas_dir(env)),
+        root,
+        env,
+        began: Instant::now(),
+        client: None,
+        calls: MAX_CALLS,
+    };
+    Ok(uwf_agent_kit::serve(&mut builtin, &call, env))
+}
+
+struct Builtin<'a> {
+    options: Options,
+    store: Store,
+    root: Root,
+    env: &'a Env,
+    /// When the step began: corrections do not begin it anew.
+    began: Instant,
+    client: Option<(Client, Config)>,
+    /// How often tools may still be called.
+    calls: u32,
+}
+
+impl Adapter for Builtin<'_> {
+    fn label(&self) -> String {
+        "uwf-builtin".to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        let form = form(task)?;
+        let session = task.session.as_deref();
+        let session = session.and_then(|id| Session::load(task, id));
+        let session = session.unwrap_or_else(|| {
+            let system = instructions::system(&task.cwd, &self.options, &form);
+            Session::begin(task, self.env, Some(system))
+        });
+        self.ask(task, &form, session, &task.prompt)
+    }
+
+    fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
+        let session = Session::load(task, session).ok_or_else(|| chat::gone(session))?;
+        self.ask(task, &form(task)?, session, message)
+    }
+}
+
+fn form(task: &Task) -> Result<Form, AdapterError> {
+    Form::new(&task.schema).map_err(|error| {
+        AdapterError::not_started(format!(
+            "the schema of `{}` cannot be used: {error}",
+            task.role
+        ))
+    })
+}
+
+impl Builtin<'_> {
+    fn ask(
+        &mut self,
+        task: &Task,
+        form: &Form,
+        mut session: Session,
+        message: &str,
+    ) -> Result<Reply, AdapterError> {
+        session.ask(message);
+        session.keep()?;
+        let options = &self.options;
+        let (client, config) = match &mut self.client {
+            Some(made) => made,
+            None => self.client.insert(connect(&self.root, self.env, options)?),
+        };
+        let deadline = options.timeout.map(|timeout| self.began + timeout);
+        let workspace = Workspace::open(&task.cwd, options.reach, self.root.path())
+            .map_err(AdapterError::not_started)?;
+        let variables = Variables {
+            secret: secrets(&self.root, config),
+            keep: options.keep_env.clone(),
+        };
+        let mut tools = Tools {
+            offered: &options.tools,
+            workspace,
+            commands: Commands::of(self.env, &variables),
+            cas: CasTool::new(&self.store),
+            calls_left: self.calls,
+            turns_left: options.max_turns,
+            deadline,
+        };
+        let result = Rounds {
+            task,
+            form,
+            client,
+            tools: &mut tools,
+            max_turns: options.max_turns,
+            deadline,
+        }
+        .run(&mut session);
+        self.calls = tools.calls_left;
+        result
+    }
+}
+
+fn connect(root: &Root, env: &Env, options: &Options) -> Result<(Client, Config), AdapterError> {
+    let config = chat::config(root)?;
+    let mut limits = CallLimits::default();
+    limits.timeout = options
+        .timeout
+        .map_or(limits.timeout, |timeout| limits.timeout.min(timeout));
+    let client = chat::client(&config, env, options.model.as_deref(), limits)?;
+    Ok((client, config))
+}
+
+/// Returns the variables that hold secrets by the user's own word: all of `.env`, and those that the
+/// configuration names for keys.
+fn secrets(root: &Root, config: &Config) -> Vec<String> {
+    let dotenv = load_dotenv(root).unwrap_or_default();
+    let keys = config.providers.values();
+    let keys = keys.filter_map(|provider| provider.api_key_env.clone());
+    dotenv
+        .into_iter()
+        .map(|(name, _)| name)
+        .chain(keys)
+        .collect()
+}

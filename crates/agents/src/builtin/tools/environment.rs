@@ -1,0 +1,151 @@
+//! Which variables of the environment a model's commands get: all but what looks like a secret, what the user's
+//! configuration names as one, and what would let them pass for the agent.
+//!
+//! Pure. It keeps secrets from being printed by accident; it does not keep a command from looking for them.
+
+use std::ffi::OsStr;
+
+/// Parts of names that secrets have.
+const SECRET_PARTS: [&str; 11] = [
+    "KEY",
+    "TOKEN",
+    "SECRET",
+    "PASSWORD",
+    "PASSWD",
+    "PASSPHRASE",
+    "CREDENTIAL",
+    "AUTH",
+    "COOKIE",
+    "PRIVATE",
+    "SIGNATURE",
+];
+/// How names of secrets end.
+const SECRET_ENDS: [&str; 5] = ["_PASS", "_PAT", "_PW", "_PWD", "_DSN"];
+/// What has such a part and is none.
+const NO_SECRET: &str = "AUTHOR";
+/// How values of secrets begin.
+const SECRET_VALUES: [&str; 10] = [
+    "sk-",
+    "sk_",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "glpat-",
+    "xox",
+    "AKIA",
+    "eyJhbGci",
+    "-----BEGIN",
+];
+/// What a command may know about its thread: enough to look things up in it.
+const OF_THE_THREAD: [&str; 4] = [
+    "UWF_STORAGE_ROOT",
+    "UWF_FORMAT",
+    "UWF_THREAD_ID",
+    "UWF_ROLE",
+];
+
+/// What the user said about variables.
+#[derive(Debug, Clone, Default)]
+pub(in crate::builtin) struct Variables {
+    /// Names of secrets: of `.env`, and of keys in the configuration.
+    pub(in crate::builtin) secret: Vec<String>,
+    /// Names that are kept in any case.
+    pub(in crate::builtin) keep: Vec<String>,
+}
+
+impl Variables {
+    /// Tells whether commands get a variable.
+    pub(super) fn pass(&self, name: &OsStr, value: &OsStr) -> bool {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        if self.keep.iter().any(|kept| *kept == name) {
+            return true;
+        }
+        let is_named = self.secret.iter().any(|secret| *secret == name);
+        let is_ours = name.starts_with("UWF_") && !OF_THE_THREAD.contains(&name.as_ref());
+        !is_named && !is_ours && !looks_secret(&name) && !holds_secret(&value)
+    }
+}
+
+fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_uppercase().replace(NO_SECRET, "");
+    let has_part = SECRET_PARTS.iter().any(|part| name.contains(part));
+    has_part || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+fn holds_secret(value: &str) -> bool {
+    let value = value.trim_start();
+    SECRET_VALUES.iter().any(|start| value.starts_with(start)) || has_password(value)
+}
+
+/// Tells whether a value is a URL with a user and a password.
+fn has_password(value: &str) -> bool {
+    let Some((_, after)) = value.split_once("://") else {
+        return false;
+    };
+    let authority = after.split(['/', '?', '#']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    user.is_some_and(|user| user.contains(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passes(name: &str, value: &str) -> bool {
+        let variables = Variables {
+            secret: vec!["HIDDEN".to_owned()],
+            keep: vec!["SSH_AUTH_SOCK".to_owned()],
+        };
+        variables.pass(OsStr::new(name), OsStr::new(value))
+    }
+
+    #[test]
+    fn what_commands_need_is_kept() {
+        for name in [
+            "PATH",
+            "HOME",
+            "LANG",
+            "LC_ALL",
+            "TERM",
+            "USER",
+            "PWD",
+            "TMPDIR",
+            "CARGO_HOME",
+            "GIT_AUTHOR_NAME",
+            "LD_LIBRARY_PATH",
+            "OLDPWD",
+            "OCAS_DIR",
+            "UWF_STORAGE_ROOT",
+            "UWF_THREAD_ID",
+        ] {
+            assert!(passes(name, "/a:/b"), "{name}");
+        }
+        assert!(passes("HTTPS_PROXY", "http://proxy:3128"));
+        assert!(passes("REPO", "ssh://git@host/x"));
+        assert!(passes("SSH_AUTH_SOCK", "/tmp/agent"), "it was asked for");
+    }
+
+    #[test]
+    fn what_may_be_a_secret_is_not() {
+        for name in [
+            "OPENAI_API_KEY",
+            "GITHUB_TOKEN",
+            "aws_secret_access_key",
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "DB_PW",
+            "SENTRY_DSN",
+            "NPM_CONFIG__AUTH",
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "HIDDEN",
+            "UWF_ENGINE",
+            "UWF_HEAD",
+            "UWF_EDGE_PROMPT",
+        ] {
+            assert!(!passes(name, "x"), "{name}");
+        }
+        assert!(!passes("MODEL_ACCESS", "sk-abc"));
+        assert!(!passes("DATABASE_URL", "postgres://me:pw@host/db"));
+        assert!(!passes("HTTPS_PROXY", "http://me:p@w@proxy:3128"));
+    }
+}

@@ -1,0 +1,439 @@
+//! The tools that read and change files. Which files they may open is the workspace's business.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uwf_util::size;
+
+use super::workspace::Workspace;
+
+/// How large a file may be that is read without saying which lines.
+const MAX_READ: u64 = 512 << 10;
+/// How much may be written at once, and how large a file may be that is patched.
+const MAX_WRITE: u64 = 4 << 20;
+/// How many characters a model is shown at once.
+pub(super) const MAX_SHOWN: usize = 32_000;
+/// How many places a message lists.
+const MAX_PLACES: usize = 5;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReadFile {
+    path: String,
+    /// The first line, from 1.
+    offset: Option<u64>,
+    /// How many lines.
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WriteFile {
+    path: String,
+    content: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PatchFile {
+    path: String,
+    search: String,
+    replace: String,
+}
+
+impl ReadFile {
+    pub(super) const DESCRIPTION: &str = "Reads a text file. `offset` is the first line to show (from 1), `limit` \
+        how many lines; both can be left out for files up to 512 KiB.";
+
+    pub(super) fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string" },
+                "offset": { "type": "integer", "minimum": 1 },
+                "limit": { "type": "integer", "minimum": 1 },
+            },
+            "required": ["path"],
+            "additionalProperties": false,
+        })
+    }
+
+    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
+        let file = workspace.read(&self.path)?;
+        let length = file.metadata().map_err(|error| self.broken(&error))?.len();
+        if length > MAX_READ && self.offset.is_none() && self.limit.is_none() {
+            return Err(format!(
+                "`{}` has {}, more than {}; read it in parts, with `offset` and `limit`",
+                self.path,
+                size::format(length),
+                size::format(MAX_READ)
+            ));
+        }
+        let first = self.offset.unwrap_or(1).max(1);
+        let last = first.saturating_add(self.limit.unwrap_or(u64::MAX));
+        self.lines(BufReader::new(file), first, last)
+    }
+
+    /// Returns the lines from `first` up to before `last`, as far as a model is shown them.
+    fn lines(&self, mut file: impl BufRead, first: u64, last: u64) -> Result<String, String> {
+        let mut shown = String::new();
+        let mut room = MAX_SHOWN;
+        let mut number = 1;
+        let mut line = Vec::new();
+        while number < last {
+            line.clear();
+            // A line without an end must not fill the memory.
+            let most = (MAX_SHOWN * 4) as u64;
+            let read = (&mut file).take(most).read_until(b'\n', &mut line);
+            if read.map_err(|error| self.broken(&error))? == 0 {
+                break;
+            }
+            if number >= first {
+                let text = self.text(&line)?;
+                let length = text.chars().count();
+                if length > room {
+                    return Ok(self.cut(shown, text, room, number, first));
+                }
+                room -= length;
+                shown.push_str(text);
+            }
+            number += u64::from(line.ends_with(b"\n"));
+        }
+        if shown.is_empty() && first > 1 {
+            return Err(format!("`{}` ends before line {first}", self.path));
+        }
+        Ok(match shown.as_str() {
+            "" => format!("(`{}` is empty)", self.path),
+            _ => shown,
+        })
+    }
+
+    /// Ends what is shown before the line that does not fit, or within it if it is the first.
+    fn cut(&self, mut shown: String, line: &str, room: usize, number: u64, first: u64) -> String {
+        if number > first {
+            if !shown.ends_with('\n') {
+                shown.push('\n');
+            }
+            return format!("{shown}[cut here; go on with `offset` {number}]");
+        }
+        shown.extend(line.chars().take(room));
+        format!("{shown}\n[line {number} is longer than can be shown; cut here]")
+    }
+
+    fn text<'a>(&self, line: &'a [u8]) -> Result<&'a str, String> {
+        if line.contains(&0) {
+            return Err(format!("`{}` is a binary file", self.path));
+        }
+        match str::from_utf8(line) {
+            Ok(text) => Ok(text),
+            // A line that was too long to be read at once may end within a character.
+            Err(error) if error.error_len().is_none() && !line.ends_with(b"\n") => {
+                Ok(str::from_utf8(&line[..error.valid_up_to()]).expect("it is valid up to there"))
+            }
+            Err(_) => Err(not_utf8(&self.path)),
+        }
+    }
+
+    fn broken(&self, error: &std::io::Error) -> String {
+        format!("could not read `{}`: {error}", self.path)
+    }
+}
+
+impl WriteFile {
+    pub(super) const DESCRIPTION: &str =
+        "Writes a text file: makes it, with the folders above it, or replaces all that it holds.";
+
+    pub(super) fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": { "path": { "type": "string" }, "content": { "type": "string" } },
+            "required": ["path", "content"],
+            "additionalProperties": false,
+        })
+    }
+
+    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
+        replace(workspace, &self.path, &self.content)?;
+        Ok(format!(
+            "wrote {} bytes to `{}`",
+            self.content.len(),
+            self.path
+        ))
+    }
+}
+
+impl PatchFile {
+    pub(super) const DESCRIPTION: &str = "Replaces one part of a text file. `search` must occur exactly once, with \
+        every blank and line end; give enough lines around it to make it unique.";
+
+    pub(super) fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "path": { "type": "string" },
+                "search": { "type": "string" },
+                "replace": { "type": "string" },
+            },
+            "required": ["path", "search", "replace"],
+            "additionalProperties": false,
+        })
+    }
+
+    pub(super) fn run(&self, workspace: &Workspace) -> Result<String, String> {
+        let text = self.whole(workspace.read(&self.path)?)?;
+        let (patched, line) = patch(&text, &self.search, &self.replace)
+            .map_err(|problem| format!("`{}`: {problem}", self.path))?;
+        replace(workspace, &self.path, &patched)?;
+        Ok(format!("replaced it in line {line} of `{}`", self.path))
+    }
+
+    fn whole(&self, file: File) -> Result<String, String> {
+        let mut bytes = Vec::new();
+        file.take(MAX_WRITE + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| format!("could not read `{}`: {error}", self.path))?;
+        if bytes.len() as u64 > MAX_WRITE {
+            let limit = size::format(MAX_WRITE);
+            return Err(format!(
+                "`{}` is larger than {limit} and cannot be patched",
+                self.path
+            ));
+        }
+        String::from_utf8(bytes).map_err(|_| not_utf8(&self.path))
+    }
+}
+
+fn not_utf8(path: &str) -> String {
+    format!("`{path}` is not text in UTF-8")
+}
+
+fn replace(workspace: &Workspace, path: &str, content: &str) -> Result<(), String> {
+    if content.len() as u64 > MAX_WRITE {
+        let limit = size::format(MAX_WRITE);
+        return Err(format!(
+            "the content for `{path}` is larger than {limit}; write less at once"
+        ));
+    }
+    let mut file = workspace.write(path)?;
+    file.set_len(0)
+        .and_then(|()| file.write_all(content.as_bytes()))
+        .map_err(|error| format!("could not write `{path}`: {error}"))
+}
+
+/// Replaces the one occurrence of a part, and returns the text and the line in which the part began.
+fn patch(text: &str, search: &str, replace: &str) -> Result<(String, usize), String> {
+    if search.is_empty() {
+        return Err("`search` is empty; use `write_file` to write a whole file".to_owned());
+    }
+    if search == replace {
+        return Err("`search` and `replace` are the same".to_owned());
+    }
+    let line = |at: usize| 1 + text[..at].matches('\n').count();
+    let places = places(text, search);
+    match places[..] {
+        [at] => Ok((
+            format!("{}{replace}{}", &text[..at], &text[at + search.len()..]),
+            line(at),
+        )),
+        [] => Err(format!("`search` does not occur{}", hint(text, search))),
+        _ => {
+            let lines: Vec<String> = places.iter().map(|at| line(*at).to_string()).collect();
+            Err(format!(
+                "`search` occurs more than once (lines {}); add lines around it",
+                lines.join(", ")
+            ))
+        }
+    }
+}
+
+/// Returns where a part begins, as far as a message lists it. Parts that overlap count: which one would be meant?
+fn places(text: &str, search: &str) -> Vec<usize> {
+    let step = search.chars().next().map_or(1, char::len_utf8);
+    let mut places = Vec::new();
+    let mut from = 0;
+    while places.len() < MAX_PLACES
+        && let Some(at) = text[from..].find(search)
+    {
+        places.push(from + at);
+        from += at + step;
+    }
+    places
+}
+
+/// Says how a part that is not there differs from one that is.
+fn hint(text: &str, search: &str) -> String {
+    if text.contains("\r\n") && text.replace("\r\n", "\n").contains(search) {
+        return "; the lines of the file end with \\r\\n".to_owned();
+    }
+    let lines = |text: &str| -> Vec<String> {
+        text.lines()
+            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect()
+    };
+    let wanted = lines(search.trim());
+    match lines(text)
+        .windows(wanted.len().max(1))
+        .position(|part| part == wanted)
+    {
+        Some(at) => format!(
+            "; from line {} on it does but for its blanks: read the file and copy it exactly",
+            at + 1
+        ),
+        None => "; read the file and copy the part exactly".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::super::workspace::Reach;
+    use super::*;
+
+    fn workspace() -> (TempDir, Workspace) {
+        let dir = TempDir::new().unwrap();
+        let workspace = Workspace::open(dir.path(), Reach::Inside, &dir.path().join("x")).unwrap();
+        (dir, workspace)
+    }
+
+    fn read(
+        workspace: &Workspace,
+        path: &str,
+        offset: Option<u64>,
+        limit: Option<u64>,
+    ) -> Result<String, String> {
+        let path = path.to_owned();
+        ReadFile {
+            path,
+            offset,
+            limit,
+        }
+        .run(workspace)
+    }
+
+    #[test]
+    fn a_file_is_read_whole_or_by_lines() {
+        let (dir, workspace) = workspace();
+        fs::write(dir.path().join("f"), "one\ntwo\r\nthree").unwrap();
+        let part = |offset, limit| read(&workspace, "f", offset, limit).unwrap();
+        assert_eq!(part(None, None), "one\ntwo\r\nthree");
+        assert_eq!(part(Some(2), Some(1)), "two\r\n");
+        assert_eq!(part(Some(3), None), "three");
+        assert_eq!(part(None, Some(2)), "one\ntwo\r\n");
+        let beyond = read(&workspace, "f", Some(4), None).unwrap_err();
+        assert!(beyond.contains("ends before line 4"), "{beyond}");
+        fs::write(dir.path().join("e"), "").unwrap();
+        assert!(
+            read(&workspace, "e", None, None)
+                .unwrap()
+                .contains("is empty")
+        );
+    }
+
+    #[test]
+    fn what_is_too_much_is_cut_and_says_how_to_go_on() {
+        let (dir, workspace) = workspace();
+        fs::write(dir.path().join("long"), "0123456789\n".repeat(5000)).unwrap();
+        let shown = read(&workspace, "long", None, None).unwrap();
+        assert!(shown.chars().count() < MAX_SHOWN + 100);
+        assert!(
+            shown.ends_with("0123456789\n[cut here; go on with `offset` 2910]"),
+            "{}",
+            &shown[31_900..]
+        );
+        let rest = read(&workspace, "long", Some(2910), Some(1)).unwrap();
+        assert_eq!(rest, "0123456789\n");
+
+        fs::write(dir.path().join("line"), "é".repeat(400_000)).unwrap();
+        let refused = read(&workspace, "line", None, None).unwrap_err();
+        assert!(
+            refused.contains("more than 512.0 KiB") && refused.contains("`offset`"),
+            "{refused}"
+        );
+        let shown = read(&workspace, "line", Some(1), None).unwrap();
+        assert!(shown.contains("longer than can be shown"));
+        assert!(shown.chars().count() < MAX_SHOWN + 100);
+    }
+
+    #[test]
+    fn what_is_no_text_is_told() {
+        let (dir, workspace) = workspace();
+        fs::write(dir.path().join("binary"), b"ELF\0\x01").unwrap();
+        fs::write(dir.path().join("latin"), b"caf\xe9 au lait\n").unwrap();
+        let says = |path: &str, part: &str| {
+            let error = read(&workspace, path, None, None).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        };
+        says("binary", "binary");
+        says("latin", "UTF-8");
+    }
+
+    #[test]
+    fn a_file_is_written_whole_and_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let (dir, workspace) = workspace();
+        let write = |content: &str| {
+            let (path, content) = ("a/b".to_owned(), content.to_owned());
+            WriteFile { path, content }.run(&workspace)
+        };
+        assert_eq!(write("größer").unwrap(), "wrote 8 bytes to `a/b`");
+        let path = dir.path().join("a/b");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        write("x").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "x");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755);
+        let large = "x".repeat((MAX_WRITE + 1) as usize);
+        assert!(write(&large).unwrap_err().contains("larger than 4.0 MiB"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "x");
+    }
+
+    #[test]
+    fn a_patch_replaces_what_occurs_once() {
+        let check = |text: &str, search: &str, expected: Result<(&str, usize), &str>| {
+            let patched = patch(text, search, "X");
+            match (&patched, expected) {
+                (Ok((text, line)), Ok(expected)) => assert_eq!((text.as_str(), *line), expected),
+                (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+                _ => panic!("{text} {search}: {patched:?}"),
+            }
+        };
+        check("a\nb\nc\n", "b\n", Ok(("a\nXc\n", 2)));
+        check("äöü", "ö", Ok(("äXü", 1)));
+        check("a b a", "a", Err("more than once (lines 1, 1)"));
+        check("aaa", "aa", Err("more than once"));
+        check("a\r\nb\r\n", "a\nb", Err("\\r\\n"));
+        check("x\n  if a {\n", "if  a {", Err("from line 2 on"));
+        check("x", "y", Err("copy the part exactly"));
+        check("x", "", Err("empty"));
+        check("x", "X", Err("the same"));
+    }
+
+    #[test]
+    fn a_patch_that_does_not_fit_changes_nothing() {
+        let (dir, workspace) = workspace();
+        fs::write(dir.path().join("f"), "one\ntwo\n").unwrap();
+        let patch = |search: &str, replace: &str| {
+            let [path, search, replace] = ["f", search, replace].map(ToOwned::to_owned);
+            PatchFile {
+                path,
+                search,
+                replace,
+            }
+            .run(&workspace)
+        };
+        assert!(patch("three", "x").unwrap_err().starts_with("`f`: "));
+        assert_eq!(
+            fs::read_to_string(dir.path().join("f")).unwrap(),
+            "one\ntwo\n"
+        );
+        assert_eq!(patch("two", "2").unwrap(), "replaced it in line 2 of `f`");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("f")).unwrap(),
+            "one\n2\n"
+        );
+    }
+}

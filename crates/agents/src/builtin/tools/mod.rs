@@ -1,0 +1,184 @@
+//! The tools that a model is offered, and what they may do: paths by [`workspace`], commands by [`shell`].
+//!
+//! Every mistake of a model is a text for it that begins with `error:`; nothing that it calls fails the step.
+
+pub(super) mod environment;
+mod files;
+mod shell;
+pub(super) mod workspace;
+
+use std::time::Instant;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use uwf_agent_kit::cas_tool::{CAS_GET, CasTool};
+use uwf_agent_kit::llm::{ToolRequest, ToolSpec};
+use uwf_agent_kit::reactor::Toolbox;
+use uwf_storage::Env;
+use uwf_util::suggest;
+
+use environment::Variables;
+use files::{PatchFile, ReadFile, WriteFile};
+use shell::{Shell, ShellExec};
+use workspace::Workspace;
+
+/// A tool that can be offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tool {
+    ReadFile,
+    WriteFile,
+    PatchFile,
+    ShellExec,
+    CasGet,
+}
+
+impl Tool {
+    pub(super) const ALL: [Self; 5] = [
+        Self::ReadFile,
+        Self::WriteFile,
+        Self::PatchFile,
+        Self::ShellExec,
+        Self::CasGet,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::ReadFile => "read_file",
+            Self::WriteFile => "write_file",
+            Self::PatchFile => "patch_file",
+            Self::ShellExec => "shell_exec",
+            Self::CasGet => CAS_GET,
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    fn specs(self, cas: &CasTool<'_>) -> Vec<ToolSpec> {
+        let (description, parameters) = match self {
+            Self::ReadFile => (ReadFile::DESCRIPTION, ReadFile::parameters()),
+            Self::WriteFile => (WriteFile::DESCRIPTION, WriteFile::parameters()),
+            Self::PatchFile => (PatchFile::DESCRIPTION, PatchFile::parameters()),
+            Self::ShellExec => (ShellExec::DESCRIPTION, ShellExec::parameters()),
+            Self::CasGet => return cas.specs(),
+        };
+        vec![ToolSpec {
+            name: self.name().to_owned(),
+            description: description.to_owned(),
+            parameters,
+        }]
+    }
+}
+
+/// The tools of one task.
+pub(super) struct Tools<'a> {
+    pub(super) offered: &'a [Tool],
+    pub(super) workspace: Workspace,
+    pub(super) commands: Commands,
+    pub(super) cas: CasTool<'a>,
+    /// How often a tool may still be called.
+    pub(super) calls_left: u32,
+    /// When the step's time is over.
+    pub(super) deadline: Option<Instant>,
+    /// How often the model may still answer after the round that calls.
+    pub(super) turns_left: u32,
+}
+
+/// From how many turns left on a model is told so.
+const FEW_TURNS: u32 = 3;
+
+/// What commands are run with.
+pub(super) struct Commands(Option<Shell>);
+
+impl Commands {
+    /// Lets commands run with this environment, but for what they must not get.
+    pub(super) fn of(env: &Env, variables: &Variables) -> Self {
+        let passed = env
+            .variables()
+            .filter(|(name, value)| variables.pass(name, value));
+        let variables = passed.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Self(env.program().map(|program| Shell {
+            program,
+            variables: variables.collect(),
+        }))
+    }
+}
+
+impl Toolbox for Tools<'_> {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let offered = self.offered.iter();
+        offered.flat_map(|tool| tool.specs(&self.cas)).collect()
+    }
+
+    fn call(&mut self, request: &ToolRequest) -> String {
+        let mut text = match self.try_call(request) {
+            Ok(text) => text,
+            Err(problem) => format!("error: {problem}"),
+        };
+        let left = self.turns_left;
+        if (1..=FEW_TURNS).contains(&left) {
+            text.push_str(&format!(
+                "\n\n[You may answer {left} more time{}: hand in your result with `finish` before that.]",
+                if left == 1 { "" } else { "s" }
+            ));
+        }
+        text
+    }
+}
+
+impl Tools<'_> {
+    fn try_call(&mut self, request: &ToolRequest) -> Result<String, String> {
+        let Some(tool) = Tool::named(&request.name).filter(|tool| self.offered.contains(tool))
+        else {
+            return Err(self.unknown(&request.name));
+        };
+        if self
+            .deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+        {
+            return Err("the time for this step is over; hand in your result".to_owned());
+        }
+        self.calls_left = self
+            .calls_left
+            .checked_sub(1)
+            .ok_or("no tool may be called any more in this step; hand in your result")?;
+        match tool {
+            Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace),
+            Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),
+            Tool::PatchFile => arguments::<PatchFile>(request)?.run(&self.workspace),
+            Tool::ShellExec => self.shell_exec(request),
+            Tool::CasGet => Ok(self.cas.call(request)),
+        }
+    }
+
+    fn shell_exec(&self, request: &ToolRequest) -> Result<String, String> {
+        let shell = self.commands.0.as_ref().ok_or("commands cannot be run")?;
+        let left = self
+            .deadline
+            .map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        arguments::<ShellExec>(request)?.run(shell, &self.workspace, left)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        let names: Vec<&str> = self.offered.iter().map(|tool| tool.name()).collect();
+        let near = suggest::nearest(name, names.iter().copied());
+        let meant = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+        format!(
+            "there is no tool `{name}`{meant}; the tools are `{}` and `finish`",
+            names.join("`, `")
+        )
+    }
+}
+
+/// Reads the arguments of a call.
+fn arguments<T: DeserializeOwned>(request: &ToolRequest) -> Result<T, String> {
+    let text = match request.arguments.trim() {
+        "" => "{}",
+        text => text,
+    };
+    let value: Value = serde_json::from_str(text)
+        .map_err(|error| format!("the arguments are not JSON: {error}"))?;
+    serde_json::from_value(value)
+        .map_err(|error| format!("the arguments of `{}` do not fit: {error}", request.name))
+}

@@ -1,0 +1,176 @@
+//! The tool that runs commands. A command is started through its [keeper](super::super::keeper), which ends all of
+//! it when its time is up, and when we are gone.
+
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::files::MAX_SHOWN;
+use super::workspace::Workspace;
+use crate::builtin::keeper;
+use crate::kept::Kept;
+
+/// How long a command may take if the model says nothing, and at most.
+const TIMEOUT: Duration = Duration::from_secs(120);
+const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+/// How long a keeper has to end a command, and its output to be read to the end.
+const GRACE: Duration = Duration::from_secs(5);
+/// How much of each stream is kept, at its beginning and at its end each, in bytes; at most that many characters.
+const KEPT: usize = MAX_SHOWN / 4;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ShellExec {
+    command: String,
+    cwd: Option<String>,
+    timeout_s: Option<u64>,
+}
+
+/// What commands are run with.
+pub(super) struct Shell {
+    /// This program, which is the keeper, too.
+    pub(super) program: PathBuf,
+    /// All the variables that they get.
+    pub(super) variables: Vec<(OsString, OsString)>,
+}
+
+impl ShellExec {
+    pub(super) const DESCRIPTION: &str = "Runs a command with `sh -c` and returns its exit code and its output. `cwd` \
+        is a folder below the working directory; `timeout_s` is 120 if left out, at most 1800. Standard input is \
+        empty. Whatever the command leaves running is ended with it.";
+
+    pub(super) fn parameters() -> Value {
+        json!({
+            "type": "object",
+            "properties": {
+                "command": { "type": "string" },
+                "cwd": { "type": "string" },
+                "timeout_s": { "type": "integer", "minimum": 1, "maximum": MAX_TIMEOUT.as_secs() },
+            },
+            "required": ["command"],
+            "additionalProperties": false,
+        })
+    }
+
+    /// Runs the command; `left` is how much of the step's time is left.
+    pub(super) fn run(
+        &self,
+        shell: &Shell,
+        workspace: &Workspace,
+        left: Option<Duration>,
+    ) -> Result<String, String> {
+        if self.command.trim().is_empty() || self.command.contains('\0') {
+            return Err("`command` must be a command line".to_owned());
+        }
+        let asked = self.timeout_s.map_or(TIMEOUT, Duration::from_secs);
+        let limit = asked
+            .clamp(Duration::from_secs(1), MAX_TIMEOUT)
+            .min(left.unwrap_or(MAX_TIMEOUT));
+        // Whatever is renamed meanwhile: the command runs in the folder that was looked at.
+        let folder = workspace.folder(self.cwd.as_deref().unwrap_or("."))?;
+        let mut keeper = Command::new(&shell.program)
+            .arg0("uwf-builtin")
+            .args([keeper::ARGUMENT, &self.command])
+            .env_clear()
+            .envs(shell.variables.iter().map(|(name, value)| (name, value)))
+            .current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // It must outlive a signal to our group, to end what has left the group.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("the command could not be started: {error}"))?;
+        let lifeline = keeper.stdin.take().expect("stdin is piped");
+        let stdout = collect(keeper.stdout.take().expect("stdout is piped"));
+        let stderr = collect(keeper.stderr.take().expect("stderr is piped"));
+        let ending = wait(keeper, lifeline, limit);
+        Ok(report(&ending, limit, &text(&stdout), &text(&stderr)))
+    }
+}
+
+/// Waits for a keeper, and lets go of its lifeline when the time is up. Returns `None` then.
+fn wait(mut keeper: Child, lifeline: ChildStdin, limit: Duration) -> Option<ExitStatus> {
+    let (sender, exited) = mpsc::channel();
+    thread::spawn(move || sender.send(keeper.wait()));
+    match exited.recv_timeout(limit) {
+        Ok(status) => status.ok(),
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+            drop(lifeline);
+            let _ = exited.recv_timeout(GRACE);
+            None
+        }
+    }
+}
+
+/// Reads a stream to its end in the background, and keeps its beginning and its end.
+fn collect(mut from: impl Read + Send + 'static) -> Receiver<Kept> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut kept = Kept::new(KEPT);
+        let mut buffer = [0; 8192];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            kept.push(&buffer[..count]);
+        }
+        sender.send(kept)
+    });
+    receiver
+}
+
+fn text(stream: &Receiver<Kept>) -> String {
+    match stream.recv_timeout(GRACE) {
+        Ok(kept) => kept.text_with_gap(),
+        Err(_) => "[the output could not be read to its end]".to_owned(),
+    }
+}
+
+fn report(ending: &Option<ExitStatus>, limit: Duration, stdout: &str, stderr: &str) -> String {
+    let mut report = match ending {
+        None => format!(
+            "error: the command was ended after its time limit of {} s",
+            limit.as_secs()
+        ),
+        Some(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit code: {code}"),
+            (None, signal) => format!("error: ended by signal {}", signal.unwrap_or_default()),
+        },
+    };
+    for (name, said) in [("stdout", stdout), ("stderr", stderr)] {
+        if !said.trim().is_empty() {
+            report.push_str(&format!("\n--- {name} ---\n{}", said.trim_end()));
+        }
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_says_how_a_command_ended_and_what_it_said() {
+        let limit = Duration::from_secs(7);
+        let ended = |raw| Some(ExitStatus::from_raw(raw));
+        assert_eq!(report(&ended(0), limit, "", " \n"), "exit code: 0");
+        assert_eq!(
+            report(&ended(2 << 8), limit, "a\n", "b\n"),
+            "exit code: 2\n--- stdout ---\na\n--- stderr ---\nb"
+        );
+        assert_eq!(report(&ended(9), limit, "", ""), "error: ended by signal 9");
+        let late = report(&None, limit, "so far", "");
+        assert!(
+            late.starts_with("error: the command was ended after its time limit of 7 s"),
+            "{late}"
+        );
+        assert!(late.ends_with("so far"));
+    }
+}

@@ -1,0 +1,290 @@
+//! The folder in which a model's tools may read and write, and the one way from a path that a model wrote to an
+//! open file.
+//!
+//! Confinement is the kernel's: paths are resolved below the folder by `openat2`, so that no link, no `..` and no
+//! race leads out of it. A kernel without it gets the path walked step by step, and no link at all is followed.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, mkdirat, openat, openat2,
+};
+use rustix::io::Errno;
+
+/// How often a path is resolved again while others rename folders in it.
+const TRIES: u32 = 64;
+/// What new files may be used for, before the user's mask.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
+
+/// Which paths a model may name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::builtin) enum Reach {
+    /// Only what lies in the folder.
+    Inside,
+    /// Everything that the user may.
+    Everywhere,
+}
+
+/// The folder.
+pub(in crate::builtin) struct Workspace {
+    folder: OwnedFd,
+    /// Where the folder is, without links.
+    path: PathBuf,
+    /// A place that stays closed wherever it is: the storage root, with its keys and its state.
+    closed: Option<PathBuf>,
+    resolver: Resolver,
+}
+
+/// How paths are resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resolver {
+    /// By the kernel, below the folder.
+    Beneath,
+    /// Step by step, without following links.
+    Steps,
+    /// As any program does.
+    Free,
+}
+
+impl Workspace {
+    /// Opens the folder.
+    pub(in crate::builtin) fn open(
+        path: &Path,
+        reach: Reach,
+        closed: &Path,
+    ) -> Result<Self, String> {
+        let problem = |error: &dyn std::fmt::Display| {
+            format!(
+                "the working directory `{}` cannot be used: {error}",
+                path.display()
+            )
+        };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = openat(CWD, path, flags, Mode::empty()).map_err(|error| problem(&error))?;
+        let resolver = match reach {
+            Reach::Everywhere => Resolver::Free,
+            Reach::Inside => match beneath(&folder, Path::new("."), flags) {
+                Ok(_) => Resolver::Beneath,
+                Err(_) => Resolver::Steps,
+            },
+        };
+        Ok(Self {
+            folder,
+            path: path.canonicalize().map_err(|error| problem(&error))?,
+            closed: closed.canonicalize().ok(),
+            resolver,
+        })
+    }
+
+    /// Opens a regular file for reading. What is none is told apart before it is opened, so that nothing waits
+    /// for a pipe or wakes a device.
+    pub(super) fn read(&self, path: &str) -> Result<File, String> {
+        let relative = self.relative(path)?;
+        let kind = self
+            .resolve(&relative, OFlags::PATH)
+            .and_then(fstat)
+            .map_err(|error| refused("read", path, error))?;
+        must_be_regular(&kind, path)?;
+        self.file(&relative, path, OFlags::RDONLY, "read")
+    }
+
+    /// Opens a regular file for writing, and makes it and the folders above it if they are not there. What it
+    /// holds stays until somebody writes.
+    pub(super) fn write(&self, path: &str) -> Result<File, String> {
+        let relative = self.relative(path)?;
+        match self.resolve(&relative, OFlags::PATH).and_then(fstat) {
+            Ok(stat) => must_be_regular(&stat, path)?,
+            Err(Errno::NOENT) => self.make_folders(&relative, path)?,
+            Err(error) => return Err(refused("write", path, error)),
+        }
+        self.file(&relative, path, OFlags::WRONLY | OFlags::CREATE, "write")
+    }
+
+    /// Returns a path that leads to a folder for as long as the descriptor is open, whatever is renamed.
+    pub(super) fn folder(&self, path: &str) -> Result<OwnedFd, String> {
+        let relative = self.relative(path)?;
+        let folder = self
+            .resolve(&relative, OFlags::PATH | OFlags::DIRECTORY)
+            .map_err(|error| refused("use", path, error))?;
+        self.keep_closed(&folder, path)?;
+        Ok(folder)
+    }
+
+    fn file(
+        &self,
+        relative: &Path,
+        path: &str,
+        flags: OFlags,
+        what: &'static str,
+    ) -> Result<File, String> {
+        if flags.contains(OFlags::CREATE) {
+            // A file that is not made yet has no place that could be looked at.
+            let parent = relative.parent().unwrap_or(Path::new("."));
+            let parent = self
+                .resolve(parent, OFlags::PATH | OFlags::DIRECTORY)
+                .map_err(|error| refused(what, path, error))?;
+            self.keep_closed(&parent, path)?;
+        }
+        let file = self
+            .resolve(relative, flags | OFlags::NONBLOCK | OFlags::NOCTTY)
+            .map_err(|error| refused(what, path, error))?;
+        self.keep_closed(&file, path)?;
+        // It may be another file by now.
+        let stat = fstat(&file).map_err(|error| refused(what, path, error))?;
+        must_be_regular(&stat, path)?;
+        Ok(File::from(file))
+    }
+
+    /// Makes the folders above a path, each below the one before.
+    fn make_folders(&self, relative: &Path, path: &str) -> Result<(), String> {
+        let parent = relative.parent().unwrap_or(Path::new(""));
+        let mut done = PathBuf::new();
+        for component in parent.components() {
+            let next = done.join(component);
+            let flags = OFlags::PATH | OFlags::DIRECTORY;
+            if let Err(Errno::NOENT) = self.resolve(&next, flags) {
+                let above = self.resolve(&done, flags);
+                let above = above.map_err(|error| refused("write", path, error))?;
+                self.keep_closed(&above, path)?;
+                match mkdirat(&above, component.as_os_str(), FOLDER_MODE) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => return Err(refused("write", path, error)),
+                }
+            }
+            done = next;
+        }
+        Ok(())
+    }
+
+    /// Returns a path as one below the folder, unless everything may be named.
+    fn relative(&self, path: &str) -> Result<PathBuf, String> {
+        if path.is_empty() || path.contains('\0') {
+            return Err("`path` must be the path of a file".to_owned());
+        }
+        let asked = Path::new(path);
+        if self.resolver == Resolver::Free {
+            return Ok(asked.to_owned());
+        }
+        let inside = match asked.strip_prefix(&self.path) {
+            Ok(inside) => inside,
+            Err(_) if asked.is_absolute() => return Err(outside(path)),
+            Err(_) => asked,
+        };
+        if inside
+            .components()
+            .any(|component| component == Component::ParentDir)
+        {
+            return Err(format!(
+                "`{path}` has a `..` in it; name files by their place in the working directory"
+            ));
+        }
+        Ok(inside.to_owned())
+    }
+
+    fn resolve(&self, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let path = if path.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            path
+        };
+        let flags = flags | OFlags::CLOEXEC;
+        match self.resolver {
+            Resolver::Beneath => beneath(&self.folder, path, flags),
+            Resolver::Steps => by_steps(&self.folder, path, flags),
+            Resolver::Free => openat(&self.folder, path, flags, mode(flags)),
+        }
+    }
+
+    /// Refuses what lies in the closed place, by where it really is.
+    fn keep_closed(&self, file: &OwnedFd, path: &str) -> Result<(), String> {
+        let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
+        match (place, &self.closed) {
+            (Ok(place), Some(closed)) if place.starts_with(closed) => Err(format!(
+                "`{path}` belongs to the storage of this program, which tools do not touch"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn mode(flags: OFlags) -> Mode {
+    match flags.contains(OFlags::CREATE) {
+        true => FILE_MODE,
+        false => Mode::empty(),
+    }
+}
+
+fn beneath(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    for _ in 0..TRIES {
+        match openat2(folder, path, flags, mode(flags), how) {
+            // Something was renamed while the kernel looked.
+            Err(Errno::AGAIN) => {}
+            opened => return opened,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+fn by_steps(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let step = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut at = openat(folder, ".", step, Mode::empty())?;
+    let mut rest = path.components().peekable();
+    while let Some(component) = rest.next() {
+        let name = match component {
+            Component::Normal(name) => name,
+            Component::CurDir => std::ffi::OsStr::new("."),
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
+                return Err(Errno::XDEV);
+            }
+        };
+        let last = rest.peek().is_none();
+        let flags = if last { flags | OFlags::NOFOLLOW } else { step };
+        at = openat(&at, name, flags, mode(flags))?;
+        if last && flags.contains(OFlags::PATH) && is_link(&fstat(&at)?) {
+            return Err(Errno::LOOP);
+        }
+    }
+    Ok(at)
+}
+
+fn is_link(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+}
+
+fn must_be_regular(stat: &Stat, path: &str) -> Result<(), String> {
+    let what = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Directory => "a folder",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Symlink => "a link that leads nowhere",
+        FileType::Unknown => "no regular file",
+    };
+    Err(format!("`{path}` is {what}, not a file"))
+}
+
+fn outside(path: &str) -> String {
+    format!("`{path}` is outside the working directory, which tools do not leave")
+}
+
+fn refused(what: &str, path: &str, error: Errno) -> String {
+    match error {
+        Errno::NOENT => format!("there is no `{path}`"),
+        Errno::XDEV => outside(path),
+        Errno::LOOP => format!("`{path}` leads through a link that is not followed"),
+        Errno::NOTDIR => format!("a part of `{path}` that should be a folder is a file"),
+        Errno::ISDIR => format!("`{path}` is a folder, not a file"),
+        Errno::NXIO => format!("`{path}` is a pipe or a device, not a file"),
+        Errno::AGAIN => format!("`{path}` is being renamed; try again"),
+        Errno::ACCESS | Errno::PERM => format!("no permission to {what} `{path}`"),
+        error => format!("could not {what} `{path}`: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,259 @@
+//! Attempts to get out of the folder, by every way that resolves paths.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use super::*;
+
+/// A folder `in` beside a folder `out`, which holds a secret, and a storage root inside.
+struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        fs::create_dir_all(dir.path().join("in/sub")).unwrap();
+        fs::create_dir_all(dir.path().join("in/root")).unwrap();
+        fs::create_dir(dir.path().join("out")).unwrap();
+        fs::write(dir.path().join("out/secret"), "outside").unwrap();
+        fs::write(dir.path().join("in/root/.env"), "KEY=1").unwrap();
+        fs::write(dir.path().join("in/file"), "inside").unwrap();
+        Self { dir }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn workspace(&self, resolver: Resolver) -> Workspace {
+        let mut workspace =
+            Workspace::open(&self.path("in"), Reach::Inside, &self.path("in/root")).unwrap();
+        workspace.resolver = resolver;
+        workspace
+    }
+
+    /// Both ways to stay inside: that of the kernel, and that of one which cannot do it.
+    fn confined(&self) -> [Workspace; 2] {
+        [Resolver::Beneath, Resolver::Steps].map(|resolver| self.workspace(resolver))
+    }
+
+    fn outside_is_untouched(&self) {
+        let names: Vec<_> = fs::read_dir(self.path("out"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        assert_eq!(names, ["secret"]);
+        assert_eq!(
+            fs::read_to_string(self.path("out/secret")).unwrap(),
+            "outside"
+        );
+    }
+}
+
+fn text(mut file: File) -> String {
+    let mut text = String::new();
+    file.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn this_kernel_confines_by_itself() {
+    let place = Place::new();
+    let workspace = Workspace::open(&place.path("in"), Reach::Inside, &place.path("x")).unwrap();
+    assert_eq!(workspace.resolver, Resolver::Beneath);
+}
+
+#[test]
+fn files_inside_are_found_by_either_form_of_their_path() {
+    let place = Place::new();
+    let absolute = place.path("in").canonicalize().unwrap().join("file");
+    for workspace in place.confined() {
+        for path in [
+            "file",
+            "./file",
+            "sub/.././../in/file",
+            absolute.to_str().unwrap(),
+        ] {
+            let read = workspace.read(path);
+            if path.contains("..") {
+                assert!(read.unwrap_err().contains("`..`"));
+            } else {
+                assert_eq!(text(read.unwrap()), "inside", "{path}");
+            }
+        }
+        let mut file = workspace.write("new/folders/file").unwrap();
+        file.write_all(b"x").unwrap();
+        assert_eq!(text(workspace.read("new/folders/file").unwrap()), "x");
+        fs::remove_dir_all(place.path("in/new")).unwrap();
+    }
+}
+
+#[test]
+fn nothing_leads_out() {
+    let place = Place::new();
+    let link = |target: &str, name: &str| symlink(target, place.path("in").join(name)).unwrap();
+    link("../out/secret", "link");
+    link(place.path("out/secret").to_str().unwrap(), "absolute");
+    link("../out", "folder");
+    link("../out/new", "dangling");
+    link("/proc/self/cwd", "magic");
+    link("/", "slash");
+    for workspace in place.confined() {
+        for path in [
+            "link",
+            "absolute",
+            "folder/secret",
+            "folder/new",
+            "folder/more/new",
+            "dangling",
+            "magic/file",
+            "slash/etc/passwd",
+            "../out/secret",
+            "sub/../../out/secret",
+            "/etc/passwd",
+            "/proc/self/environ",
+            "/dev/null",
+            place.path("out/secret").to_str().unwrap(),
+        ] {
+            let read = workspace.read(path).unwrap_err();
+            let write = workspace.write(path).unwrap_err();
+            for error in [&read, &write] {
+                let known = ["outside", "`..`", "link", "folder is a file"];
+                assert!(
+                    known.iter().any(|part| error.contains(part)),
+                    "{path}: {error}"
+                );
+            }
+        }
+        assert!(workspace.folder("folder").is_err());
+        assert!(workspace.folder("..").is_err());
+    }
+    place.outside_is_untouched();
+}
+
+#[test]
+fn links_that_stay_inside_are_followed_by_the_kernel_alone() {
+    let place = Place::new();
+    symlink("../file", place.path("in/sub/link")).unwrap();
+    let [kernel, steps] = place.confined();
+    assert_eq!(text(kernel.read("sub/link").unwrap()), "inside");
+    assert!(steps.read("sub/link").unwrap_err().contains("link"));
+}
+
+#[test]
+fn the_storage_root_is_closed_by_whatever_name() {
+    let place = Place::new();
+    symlink("root", place.path("in/alias")).unwrap();
+    symlink("root/.env", place.path("in/env")).unwrap();
+    let mut free = place.workspace(Resolver::Free);
+    free.closed = Some(place.path("in/root").canonicalize().unwrap());
+    for workspace in [place.workspace(Resolver::Beneath), free] {
+        for path in ["root/.env", "alias/.env", "env", "root/new", "root/a/b"] {
+            let written = workspace.write(path);
+            assert!(written.unwrap_err().contains("storage"), "{path}");
+        }
+        assert!(
+            workspace
+                .read("alias/.env")
+                .unwrap_err()
+                .contains("storage")
+        );
+        assert!(workspace.folder("root").is_err());
+    }
+    assert_eq!(
+        fs::read_to_string(place.path("in/root/.env")).unwrap(),
+        "KEY=1"
+    );
+    assert_eq!(fs::read_dir(place.path("in/root")).unwrap().count(), 1);
+}
+
+#[test]
+fn outside_is_open_only_to_who_may_leave() {
+    let place = Place::new();
+    let secret = place.path("out/secret");
+    let free = Workspace::open(&place.path("in"), Reach::Everywhere, &place.path("x")).unwrap();
+    assert_eq!(
+        text(free.read(secret.to_str().unwrap()).unwrap()),
+        "outside"
+    );
+    assert_eq!(text(free.read("../out/secret").unwrap()), "outside");
+    assert_eq!(text(free.read("file").unwrap()), "inside");
+}
+
+#[test]
+fn what_is_no_file_is_neither_opened_nor_waited_for() {
+    let place = Place::new();
+    let pipe = place.path("in/pipe");
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(place.path("in/socket")).unwrap();
+    for workspace in place.confined() {
+        let both = |path: &str, part: &str| {
+            for result in [workspace.read(path), workspace.write(path)] {
+                let error = result.unwrap_err();
+                assert!(error.contains(part), "{path}: {error}");
+            }
+        };
+        both("pipe", "a pipe");
+        both("socket", "a socket");
+        both("sub", "a folder");
+        both(".", "a folder");
+        both("file/x", "should be a folder");
+        assert_eq!(
+            workspace.read("nothing").unwrap_err(),
+            "there is no `nothing`"
+        );
+        assert!(workspace.read("").is_err());
+        assert!(workspace.read("a\0b").is_err());
+    }
+    let free = place.workspace(Resolver::Free);
+    assert!(free.read("/dev/null").unwrap_err().contains("a device"));
+}
+
+#[test]
+fn a_folder_that_becomes_a_link_while_tools_write_leads_nobody_out() {
+    let place = Place::new();
+    let mut leaked = Vec::new();
+    let (folder, aside) = (place.path("in/sub"), place.path("in/aside"));
+    for workspace in place.confined() {
+        let (stop, swaps) = (AtomicBool::new(false), AtomicU32::new(0));
+        let mut written = 0;
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                // The tools make the folder again when it is away, so that each of these may fail.
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = fs::remove_dir_all(&aside);
+                    let _ = fs::rename(&folder, &aside);
+                    if symlink("../out", &folder).is_ok() {
+                        swaps.fetch_add(1, Ordering::Relaxed);
+                        let _ = fs::remove_file(&folder);
+                    }
+                    let _ = fs::rename(&aside, &folder);
+                }
+            });
+            // Who gets how much of a busy machine is not for us to say.
+            let is_enough = |written| written > 100 && swaps.load(Ordering::Relaxed) > 100;
+            while !is_enough(written) && begun.elapsed() < Duration::from_secs(20) {
+                if let Ok(mut file) = workspace.write("sub/new") {
+                    let _ = file.write_all(b"in");
+                    written += 1;
+                }
+                let _ = workspace
+                    .read("sub/secret")
+                    .map(|file| leaked.push(text(file)));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        let swaps = swaps.load(Ordering::Relaxed);
+        assert!(written > 10 && swaps > 10, "{written} {swaps}");
+    }
+    assert_eq!(leaked, Vec::<String>::new());
+    place.outside_is_untouched();
+}

@@ -1,0 +1,45 @@
+//! What the adapters share that speak with a model themselves: the client of the configured model, and sessions.
+
+mod session;
+
+use uwf_agent_kit::AdapterError;
+use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve};
+use uwf_protocol::config::Config;
+use uwf_storage::{Env, Root, config};
+
+pub(crate) use session::Session;
+
+/// Reads the configuration; without a file it is empty.
+pub(crate) fn config(root: &Root) -> Result<Config, AdapterError> {
+    let config = config::load(root).map_err(|error| {
+        AdapterError::not_started(error.to_string())
+            .hint("`uwf config validate` shows what is wrong")
+    })?;
+    Ok(config.unwrap_or_default())
+}
+
+/// Returns a client of a model: of the alias, else of the one that agents use.
+pub(crate) fn client(
+    config: &Config,
+    env: &Env,
+    alias: Option<&str>,
+    limits: CallLimits,
+) -> Result<Client, AdapterError> {
+    let purpose = alias.map_or(Purpose::Agent, Purpose::Alias);
+    let endpoint = resolve(config, env, purpose)
+        .map_err(|error| AdapterError::not_started(error.to_string()).hint(error.hint()))?;
+    Ok(Client::new(endpoint, limits, env))
+}
+
+/// Returns a call of a model that failed as the failure of an agent.
+pub(crate) fn failed(error: &LlmError) -> AdapterError {
+    AdapterError::failed(error.to_string()).hint(error.hint())
+}
+
+/// Returns the failure of a session that is not there any more.
+pub(crate) fn gone(session: &str) -> AdapterError {
+    AdapterError {
+        session_gone: true,
+        ..AdapterError::failed(format!("the session `{session}` is gone"))
+    }
+}

@@ -1,0 +1,221 @@
+//! A conversation with a model that can go on in a later process: its messages, one JSON object a line.
+
+use uwf_agent_kit::llm::{Message, ToolRequest};
+use uwf_agent_kit::{AdapterError, Task};
+use uwf_storage::{Env, RunDir, StorageError};
+use uwf_util::ulid;
+
+/// What a tool call is answered with whose result never came.
+const NOT_RUN: &str = "error: this call was not carried out, or its result was lost";
+
+/// A conversation.
+pub(crate) struct Session {
+    run: RunDir,
+    /// Its name, a ULID.
+    pub(crate) id: String,
+    /// All that was said.
+    pub(crate) messages: Vec<Message>,
+    /// How many of the messages are on the disk.
+    kept: usize,
+}
+
+impl Session {
+    /// Begins one.
+    pub(crate) fn begin(task: &Task, env: &Env, system: Option<String>) -> Self {
+        let time_ms = u64::try_from(env.now_ms()).unwrap_or_default();
+        Self {
+            run: RunDir::at(task.run_dir.clone()),
+            id: ulid::encode(time_ms, env.random()),
+            messages: system.map(Message::System).into_iter().collect(),
+            kept: 0,
+        }
+    }
+
+    /// Returns one that was kept, ready for another message; `None` if it is not there any more. What a crash
+    /// cut off is left out.
+    pub(crate) fn load(task: &Task, id: &str) -> Option<Self> {
+        let run = RunDir::at(task.run_dir.clone());
+        let is_ulid =
+            id.len() == ulid::DIGITS && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let text = is_ulid.then(|| run.messages(id)).flatten()?;
+        let lines = text.lines();
+        let messages: Vec<Message> = lines
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect();
+        let has_task = messages
+            .iter()
+            .any(|message| matches!(message, Message::User(_)));
+        has_task.then(|| Self {
+            run,
+            id: id.to_owned(),
+            kept: messages.len(),
+            messages,
+        })
+    }
+
+    /// Adds a message of ours. Calls of tools that have no result get one first: endpoints insist on that.
+    pub(crate) fn ask(&mut self, text: &str) {
+        for request in unanswered(&self.messages) {
+            self.messages.push(Message::Tool {
+                call_id: request.id,
+                text: NOT_RUN.to_owned(),
+            });
+        }
+        self.messages.push(Message::User(text.to_owned()));
+    }
+
+    /// Puts what is new on the disk.
+    pub(crate) fn keep(&mut self) -> Result<(), AdapterError> {
+        self.try_keep().map_err(|error| {
+            AdapterError::failed(format!("the session could not be kept: {error}"))
+        })
+    }
+
+    fn try_keep(&mut self) -> Result<(), StorageError> {
+        let lines: Vec<String> = self.messages[self.kept..]
+            .iter()
+            .map(|message| serde_json::to_string(message).expect("a message is plain data"))
+            .collect();
+        if !lines.is_empty() {
+            self.run.append_messages(&self.id, &lines.join("\n"))?;
+            self.kept = self.messages.len();
+        }
+        Ok(())
+    }
+}
+
+/// Returns the calls of the last answer that have no result.
+fn unanswered(messages: &[Message]) -> Vec<ToolRequest> {
+    let last = messages
+        .iter()
+        .rposition(|message| matches!(message, Message::Assistant { .. }));
+    let Some(at) = last else { return Vec::new() };
+    let Message::Assistant { tool_calls, .. } = &messages[at] else {
+        return Vec::new();
+    };
+    let is_answered = |request: &&ToolRequest| {
+        messages[at..].iter().any(
+            |message| matches!(message, Message::Tool { call_id, .. } if *call_id == request.id),
+        )
+    };
+    let open = tool_calls.iter().filter(|request| !is_answered(request));
+    open.cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn task(dir: &tempfile::TempDir) -> Task {
+        Task {
+            thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+            role: "a".parse().unwrap(),
+            prompt: String::new(),
+            edge_prompt: String::new(),
+            cwd: "/".into(),
+            run_dir: dir.path().to_owned(),
+            visit: 1,
+            step: 1,
+            session: None,
+            schema: serde_json::Value::Null,
+        }
+    }
+
+    fn begun(dir: &tempfile::TempDir) -> Session {
+        let env = Env::from_parts(&[], "/", 1, 2);
+        Session::begin(&task(dir), &env, Some("be brief".to_owned()))
+    }
+
+    fn says(text: &str, calls: &[&str]) -> Message {
+        let request = |id: &&str| ToolRequest {
+            id: (*id).to_owned(),
+            ..ToolRequest::default()
+        };
+        Message::Assistant {
+            text: text.to_owned(),
+            tool_calls: calls.iter().map(request).collect(),
+        }
+    }
+
+    #[test]
+    fn a_session_goes_on_as_it_was_and_is_private() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = begun(&dir);
+        session.ask("one\ntwo");
+        session.keep().unwrap();
+        session.messages.push(says("three", &[]));
+        session.keep().unwrap();
+        session.keep().unwrap();
+        let mut again = Session::load(&task(&dir), &session.id).unwrap();
+        assert_eq!(again.messages, session.messages);
+        again.ask("four");
+        again.keep().unwrap();
+        let file = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap();
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(file.path()).unwrap();
+        assert_eq!(text.lines().count(), 4);
+    }
+
+    #[test]
+    fn a_torn_line_costs_that_line_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = begun(&dir);
+        session.ask("one");
+        session.keep().unwrap();
+        let path = fs::read_dir(dir.path())
+            .unwrap()
+            .next()
+            .unwrap()
+            .unwrap()
+            .path();
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(br#"{"role":"assistant","con"#).unwrap();
+        let mut again = Session::load(&task(&dir), &session.id).unwrap();
+        assert_eq!(again.messages, session.messages);
+        again.ask("two");
+        again.keep().unwrap();
+        let last = Session::load(&task(&dir), &session.id).unwrap();
+        assert_eq!(last.messages, again.messages);
+    }
+
+    #[test]
+    fn what_is_no_session_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("messages-x.jsonl"), "{}").unwrap();
+        for id in [
+            "x",
+            "",
+            "../../../../../etc/passwd0",
+            "01J7K9Z0000000000000000004",
+        ] {
+            assert!(Session::load(&task(&dir), id).is_none(), "{id}");
+        }
+    }
+
+    #[test]
+    fn every_call_of_a_tool_has_a_result_before_we_speak() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut session = begun(&dir);
+        session.messages.push(says("", &["1", "2"]));
+        session.messages.push(Message::Tool {
+            call_id: "1".to_owned(),
+            text: "ok".to_owned(),
+        });
+        session.ask("go on");
+        let results: Vec<&str> = session
+            .messages
+            .iter()
+            .filter_map(|message| match message {
+                Message::Tool { call_id, .. } => Some(call_id.as_str()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(results, ["1", "2"]);
+        session.ask("and on");
+        assert_eq!(session.messages.len(), 6);
+    }
+}

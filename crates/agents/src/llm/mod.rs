@@ -1,0 +1,177 @@
+//! The agent that is a model and nothing else: one completion, streamed to the step's live file.
+//!
+//! `uwf-llm [options] <thread> <role>`. The prompt is the kit's; corrections and later visits go on with the
+//! same conversation.
+
+use std::time::Duration;
+
+use uwf_agent_kit::llm::{Answer, CallLimits, ChatReply, ChatRequest, Client, Message};
+use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
+use uwf_protocol::nodes::{Turn, TurnRole};
+use uwf_storage::{Env, Root};
+
+use crate::call;
+use crate::chat::{self, Session};
+use crate::options::{self, Known};
+
+pub(crate) const USAGE: &str = "uwf-llm [--model <alias>] [--system <text>] [--max-tokens <number>] \
+    [--timeout <duration>] <thread> <role>";
+
+const KNOWN: [Known; 4] = [
+    Known::Valued("--model"),
+    Known::Valued("--system"),
+    Known::Valued("--max-tokens"),
+    Known::Valued("--timeout"),
+];
+
+/// Serves one call.
+pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
+    let (own, call) = call::split(args)?;
+    let mut llm = Llm {
+        options: Options::parse(own).map_err(anyhow::Error::msg)?,
+        root: Root::resolve(None, env)?,
+        env,
+        client: None,
+    };
+    Ok(uwf_agent_kit::serve(&mut llm, &call, env))
+}
+
+#[derive(Default)]
+struct Options {
+    model: Option<String>,
+    system: Option<String>,
+    max_tokens: Option<u64>,
+    timeout: Option<Duration>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, String> {
+        let arguments = options::parse(args, &KNOWN)?;
+        if arguments.rest.is_some() {
+            return Err("nothing may stand after `--`".to_owned());
+        }
+        let mut options = Self::default();
+        for (name, value) in arguments.options {
+            let value = value.unwrap_or_default();
+            match name {
+                "--model" => options.model = Some(value),
+                "--system" => options.system = Some(value),
+                "--max-tokens" => {
+                    let number = value.parse().ok().filter(|number| *number > 0);
+                    let number = number.ok_or_else(|| format!("`{value}` is no number of tokens"));
+                    options.max_tokens = Some(number?);
+                }
+                _ => options.timeout = Some(options::duration(&value)?),
+            }
+        }
+        Ok(options)
+    }
+}
+
+struct Llm<'a> {
+    options: Options,
+    root: Root,
+    env: &'a Env,
+    client: Option<Client>,
+}
+
+impl Adapter for Llm<'_> {
+    fn label(&self) -> String {
+        "uwf-llm".to_owned()
+    }
+
+    fn can_resume(&self) -> bool {
+        true
+    }
+
+    fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        let session = task.session.as_deref();
+        let session = session.and_then(|id| Session::load(task, id));
+        let session =
+            session.unwrap_or_else(|| Session::begin(task, self.env, self.options.system.clone()));
+        self.ask(task, session, &task.prompt)
+    }
+
+    fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
+        let session = Session::load(task, session).ok_or_else(|| chat::gone(session))?;
+        self.ask(task, session, message)
+    }
+}
+
+impl Llm<'_> {
+    fn ask(
+        &mut self,
+        task: &Task,
+        mut session: Session,
+        message: &str,
+    ) -> Result<Reply, AdapterError> {
+        session.ask(message);
+        session.keep()?;
+        let mut live = Live::of(task);
+        let request = ChatRequest {
+            messages: &session.messages,
+            tools: &[],
+            answer: Answer::Text,
+            stream: true,
+            max_tokens: self.options.max_tokens,
+        };
+        let asked = self
+            .client()?
+            .chat(&request, &mut |piece| live.delta(piece));
+        let reply = asked.map_err(|error| AdapterError {
+            session_id: Some(session.id.clone()),
+            ..chat::failed(&error)
+        })?;
+        session.messages.push(Message::Assistant {
+            text: reply.text.clone(),
+            tool_calls: Vec::new(),
+        });
+        session.keep()?;
+        live.turn(&turn(&reply));
+        answer(reply, session.id)
+    }
+
+    fn client(&mut self) -> Result<&mut Client, AdapterError> {
+        if self.client.is_none() {
+            let config = chat::config(&self.root)?;
+            let mut limits = CallLimits::default();
+            limits.timeout = self.options.timeout.unwrap_or(limits.timeout);
+            let alias = self.options.model.as_deref();
+            self.client = Some(chat::client(&config, self.env, alias, limits)?);
+        }
+        Ok(self.client.as_mut().expect("it was just made"))
+    }
+}
+
+fn turn(reply: &ChatReply) -> Turn {
+    Turn {
+        index: 0,
+        role: TurnRole::Assistant,
+        content: reply.text.clone(),
+        tool_calls: None,
+        reasoning: reply.reasoning.clone(),
+    }
+}
+
+/// Returns the answer, if it is whole.
+fn answer(reply: ChatReply, session_id: String) -> Result<Reply, AdapterError> {
+    let turns = vec![turn(&reply)];
+    if reply.finish.as_deref() == Some("length") {
+        return Err(AdapterError {
+            session_id: Some(session_id),
+            usage: Some(Box::new(reply.usage)),
+            turns,
+            ..AdapterError::failed(
+                "the answer was cut off: it has as many tokens as the model may write",
+            )
+            .hint("raise `--max-tokens`, or ask for less")
+        });
+    }
+    Ok(Reply {
+        text: reply.text,
+        session_id: Some(session_id),
+        model: reply.model,
+        turns,
+        usage: Some(reply.usage),
+    })
+}
