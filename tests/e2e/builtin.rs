@@ -144,8 +144,11 @@ fn a_thread_of_two_roles_works_with_tools_and_is_gone_on_with_after_a_kill() {
 
     let ended = world.step(&thread).exits(0).json();
     assert_eq!(ended["done"], true, "{ended}");
+    let again = server.requests()[4].json();
+    let said = again["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    assert!(said.as_str().unwrap().contains("last attempt"), "{said}");
     let reviewer = detail(&world, &thread);
-    assert_eq!(reviewer["turns"].as_array().unwrap().len(), 3);
+    assert_eq!(reviewer["turns"].as_array().unwrap().len(), 4);
     assert!(
         results(&server)[0].contains("summary"),
         "{:?}",

@@ -181,3 +181,62 @@ cat result"#;
     let peak: u64 = peak.split_whitespace().nth(1).unwrap().parse().unwrap();
     assert!(peak < 80 * 1024, "{peak} KiB");
 }
+
+/// Works on and on, until its session is to go on: then it answers.
+const NEVER_DONE: &str = r#"case "$*" in
+*"--resume s1"*) mv asked continued; cat init; echo; cat result ;;
+*) cat init; echo; cat look; echo; exec sleep 60 ;;
+esac"#;
+
+/// Asserts that the next step goes on with the session, and is not given the task again.
+#[track_caller]
+fn goes_on(world: &World, thread: &str, told: &str) {
+    run(world, thread).exits(0);
+    let continued = fs::read_to_string(world.project().join("continued")).unwrap();
+    assert!(continued.contains(told), "{continued}");
+    assert!(!continued.contains("the task"), "{continued}");
+}
+
+#[test]
+fn the_session_of_an_agent_that_was_out_of_time_goes_on() {
+    let (world, thread) = world("uwf-claude-code", "claude", NEVER_DONE);
+    let limit = ["config", "set", "agents.default.timeout", "2s"];
+    world.uwf(&limit).exits(0);
+    run(&world, &thread).exits(3).says("time limit");
+    assert_eq!(world.show(&thread)["attempts"][0]["sessionId"], json!("s1"));
+    goes_on(&world, &thread, "time limit");
+}
+
+#[test]
+fn the_session_of_an_agent_that_was_killed_with_its_engine_goes_on() {
+    let (world, thread) = world("uwf-claude-code", "claude", NEVER_DONE);
+    let mut engine = step(&world, &thread).spawn().unwrap();
+    let live = format!("runs/{thread}/live.jsonl");
+    wait_until("the turn is there", || {
+        world.state(&live).contains("I look.")
+    });
+    let holder: Value =
+        serde_json::from_str(&world.state(&format!("runs/{thread}/holder.json"))).unwrap();
+    engine.kill().unwrap();
+    engine.wait().unwrap();
+    let group = format!("-{}", holder["agent"]["pid"]);
+    let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+    assert!(killed.unwrap().success());
+    wait_until("the thread is free", || {
+        world.show(&thread)["status"] != json!("running")
+    });
+    goes_on(&world, &thread, "interrupted");
+}
+
+#[test]
+fn a_session_in_which_nothing_was_done_is_not_gone_on_with() {
+    // It may not even hold the task.
+    let script = r#"if [ -e once ]; then cat init; echo; cat result; else touch once; cat init; echo; exec sleep 60; fi"#;
+    let (world, thread) = world("uwf-claude-code", "claude", script);
+    let limit = ["config", "set", "agents.default.timeout", "2s"];
+    world.uwf(&limit).exits(0);
+    run(&world, &thread).exits(3).says("time limit");
+    run(&world, &thread).exits(0);
+    let asked = fs::read_to_string(world.project().join("asked")).unwrap();
+    assert!(asked.contains("the task"), "{asked}");
+}

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::run::Phase;
 
@@ -37,6 +37,10 @@ pub struct Task {
     pub thread: ThreadId,
     /// The role to play.
     pub role: RoleName,
+    /// The head of the thread, which the step will follow.
+    pub head: CasRef,
+    /// The label of the agent.
+    pub agent: String,
     /// The whole prompt.
     pub prompt: String,
     /// The instruction of the moderator alone; it is the last part of the prompt.

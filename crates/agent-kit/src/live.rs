@@ -5,6 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 use uwf_protocol::nodes::Turn;
+use uwf_protocol::run::Begun;
 use uwf_storage::RunDir;
 
 use crate::adapter::Task;
@@ -14,6 +15,9 @@ use crate::adapter::Task;
 #[derive(Debug)]
 pub struct Live {
     run: RunDir,
+    task: Begun,
+    /// Whether the session of `task` is known and not yet on record.
+    is_news: bool,
     file: Option<File>,
     turns: u32,
 }
@@ -24,8 +28,24 @@ impl Live {
     pub fn of(task: &Task) -> Self {
         Self {
             run: RunDir::at(task.run_dir.clone()),
+            task: Begun {
+                head: task.head,
+                role: task.role.clone(),
+                agent: task.agent.clone(),
+                session_id: String::new(),
+            },
+            is_news: false,
             file: None,
             turns: 0,
+        }
+    }
+
+    /// Says in which session the agent works. It goes on record with the next sign of its work: a session that
+    /// nothing was done in may not even hold the task.
+    pub fn session(&mut self, session: &str) {
+        if self.task.session_id != session {
+            session.clone_into(&mut self.task.session_id);
+            self.is_news = true;
         }
     }
 
@@ -43,6 +63,17 @@ impl Live {
     }
 
     fn write(&mut self, line: &Value) {
+        if self.is_news {
+            self.is_news = false;
+            let Begun {
+                role,
+                agent,
+                session_id,
+                ..
+            } = &self.task;
+            let _ = self.run.remember_session(role, agent, session_id);
+            let _ = self.run.write_begun(&self.task);
+        }
         if self.file.is_none() {
             self.file = self.run.open_live().ok();
         }

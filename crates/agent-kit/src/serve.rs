@@ -24,6 +24,9 @@ use crate::prompt::{self, Inputs};
 /// After how many failures in a row a session is given up for a new one: it may be what fails.
 const ATTEMPTS_PER_SESSION: usize = 3;
 
+/// What the agent is told of an attempt that ended without a word.
+const ENDED: &str = "you were interrupted before you answered";
+
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -127,7 +130,12 @@ fn play(
     } else {
         Vec::new()
     };
-    let opening = opening(&failures);
+    let begun = if adapter.can_resume() {
+        begun_and_ended(run, call, &context, &agent)
+    } else {
+        None
+    };
+    let opening = opening(&failures, begun);
     let mut task = task(call, env, store, run, &context, &agent)?;
     if failures.len() >= ATTEMPTS_PER_SESSION {
         task.session = None;
@@ -208,6 +216,8 @@ fn task(
     Ok(Task {
         thread: call.thread,
         role: call.role.clone(),
+        head: context.head,
+        agent: agent.to_owned(),
         prompt,
         edge_prompt,
         cwd: env.cwd().to_owned(),
@@ -236,9 +246,32 @@ fn failures_in_session(
     attempts.split_off(others)
 }
 
-/// Goes on with the session in which the last attempt failed, unless that has been tried too often.
-fn opening(failures: &[Attempt]) -> Opening {
+/// Returns the session of an attempt at this very step that was ended, together with its engine, before anybody
+/// could put it on record.
+fn begun_and_ended(
+    run: &RunDir,
+    call: &AgentCall,
+    context: &Context,
+    agent: &str,
+) -> Option<String> {
+    let begun = run.begun()?;
+    let here = begun.head == context.head && begun.role == call.role && begun.agent == agent;
+    let session = Some(begun.session_id).filter(|_| here)?;
+    let is_known = |attempt: &Attempt| attempt.session_id.as_ref() == Some(&session);
+    (!run.attempts().iter().any(is_known)).then_some(session)
+}
+
+/// Goes on with the session in which the last attempt failed, unless that has been tried too often, or in which
+/// it was ended.
+fn opening(failures: &[Attempt], begun: Option<String>) -> Opening {
     match failures {
+        [] => match begun {
+            Some(session) => Opening::Continue {
+                session,
+                error: ENDED.to_owned(),
+            },
+            None => Opening::Prompt,
+        },
         [.., last] if failures.len() < ATTEMPTS_PER_SESSION => Opening::Continue {
             session: last.session_id.clone().unwrap_or_default(),
             error: last.feedback.as_ref().unwrap_or(&last.error).clone(),

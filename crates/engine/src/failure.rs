@@ -83,6 +83,13 @@ impl Problem {
     }
 }
 
+/// Returns the session in which an attempt was begun that could not tell of it any more.
+fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
+    let begun = run.begun()?;
+    let here = begun.head == attempted.head && begun.role == attempted.role;
+    here.then_some(begun.session_id)
+}
+
 /// Puts the attempt on record, with what the kit told about it, and returns the error to report.
 pub(crate) fn record(
     engine: &Engine,
@@ -101,12 +108,16 @@ pub(crate) fn record(
     let attempt = Attempt {
         head: attempted.head,
         role: attempted.role.clone(),
-        agent: attempted.agent,
+        agent: attempted.agent.clone(),
         phase,
         error: error.clone(),
         feedback: told.as_ref().and_then(|told| told.feedback.clone()),
         stderr_tail: stderr_tail.clone(),
-        session_id: told.as_ref().and_then(|told| told.session_id.clone()),
+        session_id: match (&told, problem) {
+            (Some(told), _) => told.session_id.clone(),
+            (None, Problem::Spawn { .. }) => None,
+            (None, Problem::Ended(_) | Problem::Refused(_)) => begun(run, &attempted),
+        },
         usage: told.as_ref().and_then(|told| told.usage.clone()),
         raw: told.as_ref().and_then(|told| told.raw),
         turns: told.map(|told| told.turns).unwrap_or_default(),

@@ -47,6 +47,21 @@ pub struct Holder {
     pub waiting: bool,
 }
 
+/// The agent's own session in which a step is being done, on record as soon as the agent has begun to work: when
+/// the attempt is ended from outside, the next one goes on with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Begun {
+    /// The head that the step would follow.
+    pub head: CasRef,
+    /// Who does it.
+    pub role: RoleName,
+    /// The label of the agent.
+    pub agent: String,
+    /// The session.
+    pub session_id: String,
+}
+
 /// How far a failed attempt got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Setting, Used};
-use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending};
+use uwf_protocol::run::{Attempt, Begun, Holder, KitFailure, Pending};
 
 use crate::StorageError;
 use crate::files::{self, Durability};
@@ -23,6 +23,7 @@ const ATTEMPTS: &str = "attempts.jsonl";
 const SESSIONS: &str = "sessions.json";
 const CHAIN: &str = "chain.json";
 const LIVE: &str = "live.jsonl";
+const BEGUN: &str = "begun.json";
 const USED: &str = "used.json";
 const RAISES: &str = "raises.json";
 
@@ -291,6 +292,20 @@ impl RunDir {
         }
         agents.insert(agent.to_owned(), session.to_owned());
         self.write(SESSIONS, &sessions, Durability::Volatile)
+    }
+
+    /// Returns the session in which a step was begun last; the caller compares head and role.
+    #[must_use]
+    pub fn begun(&self) -> Option<Begun> {
+        self.read(BEGUN)
+    }
+
+    /// Puts the session of a step on record, as soon as it has begun.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_begun(&self, begun: &Begun) -> Result<(), StorageError> {
+        self.write(BEGUN, begun, Durability::Volatile)
     }
 
     /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there

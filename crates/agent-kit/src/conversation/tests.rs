@@ -77,6 +77,8 @@ fn hold_with(
         thread: "01J7K9Z0000000000000000004".parse().unwrap(),
         role: "writer".parse().unwrap(),
         prompt: "the task".to_owned(),
+        head: schemas::TEXT,
+        agent: String::new(),
         edge_prompt: String::new(),
         cwd: "/".into(),
         run_dir: "/".into(),

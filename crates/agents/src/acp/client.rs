@@ -197,6 +197,11 @@ impl Client {
         }
     }
 
+    /// Returns the session, once it is open.
+    pub(super) fn session(&self) -> Option<&str> {
+        self.session_id.as_deref()
+    }
+
     /// Opens a session once the agent has said what it can.
     fn open(&mut self, initialized: &Value) -> Result<Vec<Action>, AcpError> {
         let version = &initialized["protocolVersion"];

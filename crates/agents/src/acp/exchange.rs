@@ -142,7 +142,11 @@ fn hold(
                 if size > limits.max_output {
                     return Err(Problem::Broken(too_much(limits.max_output)));
                 }
-                for action in client.hear(&line).map_err(Problem::Told)? {
+                let actions = client.hear(&line).map_err(Problem::Told)?;
+                if let Some(session) = client.session() {
+                    live.session(session);
+                }
+                for action in actions {
                     act(action, dialogue, live);
                 }
             }

@@ -55,6 +55,7 @@ impl Rounds<'_, '_> {
     pub(super) fn run(mut self, session: &mut Session) -> Result<Reply, AdapterError> {
         let mut record = Record::default();
         let mut live = Live::of(self.task);
+        live.session(&session.id);
         let result = self.until_done(session, &mut record, &mut live);
         let session_id = Some(session.id.clone());
         match result {

@@ -115,6 +115,8 @@ mod tests {
             thread: "01J7K9Z0000000000000000004".parse().unwrap(),
             role: "a".parse().unwrap(),
             prompt: String::new(),
+            head: uwf_protocol::schemas::TEXT,
+            agent: String::new(),
             edge_prompt: String::new(),
             cwd: "/".into(),
             run_dir: dir.path().to_owned(),

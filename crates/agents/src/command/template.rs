@@ -79,6 +79,8 @@ mod tests {
             thread: "01J7K9Z0000000000000000004".parse().unwrap(),
             role: "writer".parse().unwrap(),
             prompt: String::new(),
+            head: uwf_protocol::schemas::TEXT,
+            agent: String::new(),
             edge_prompt: String::new(),
             cwd: "/work dir".into(),
             run_dir: "/".into(),

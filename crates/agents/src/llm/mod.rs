@@ -108,6 +108,7 @@ impl Llm<'_> {
         session.ask(message);
         session.keep()?;
         let mut live = Live::of(task);
+        live.session(&session.id);
         let request = ChatRequest {
             messages: &session.messages,
             tools: &[],

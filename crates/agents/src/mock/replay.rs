@@ -105,6 +105,8 @@ mod tests {
         let task = Task {
             role: role.parse().unwrap(),
             visit,
+            head: uwf_protocol::schemas::TEXT,
+            agent: String::new(),
             edge_prompt: instruction.to_owned(),
             ..super::super::script::test_task()
         };

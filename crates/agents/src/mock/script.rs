@@ -209,6 +209,8 @@ pub(super) fn test_task() -> Task {
         thread: "01J7K9Z0000000000000000004".parse().unwrap(),
         role: "a".parse().unwrap(),
         prompt: String::new(),
+        head: uwf_protocol::schemas::TEXT,
+        agent: String::new(),
         edge_prompt: String::new(),
         cwd: "/".into(),
         run_dir: "/".into(),

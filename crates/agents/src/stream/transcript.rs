@@ -88,6 +88,7 @@ impl Transcript {
 
     /// Adds a piece of what the model says.
     pub(crate) fn piece(&mut self, text: &str) {
+        self.tell_session();
         self.live.delta(text);
         self.begun.push_str(text);
     }
@@ -146,11 +147,18 @@ impl Transcript {
         self.live
     }
 
+    fn tell_session(&mut self) {
+        if let Some(session) = &self.session_id {
+            self.live.session(session);
+        }
+    }
+
     fn add(&mut self, mut turn: Turn) {
         for call in turn.tool_calls.iter_mut().flatten() {
             call.args = shorten(&call.args, TURN_TEXT);
         }
         self.tell(&summary(&turn));
+        self.tell_session();
         self.live.turn(&turn);
         match self.room.checked_sub(weight(&turn)) {
             Some(room) if self.not_kept == 0 => {

@@ -13,6 +13,8 @@ fn task(run_dir: &Path) -> Task {
         thread: "01J7K9Z0000000000000000004".parse().unwrap(),
         role: "writer".parse().unwrap(),
         prompt: String::new(),
+        head: uwf_protocol::schemas::TEXT,
+        agent: String::new(),
         edge_prompt: String::new(),
         cwd: "/".into(),
         run_dir: run_dir.to_owned(),
