@@ -39,6 +39,7 @@ mod recordings;
 mod release_notes;
 mod resolution;
 mod resumes;
+mod sessions;
 mod setup;
 mod slots;
 mod threads;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
-use uwf_protocol::run::Phase;
+use uwf_protocol::run::{Begun, Phase};
 
 /// Puts prompts to one kind of agent.
 pub trait Adapter {
@@ -57,6 +57,19 @@ pub struct Task {
     pub session: Option<String>,
     /// The JSON Schema of the answer's data. The prompt shows it in words already.
     pub schema: Value,
+}
+
+impl Task {
+    /// Returns the record which says that the agent has this task in a session.
+    pub(crate) fn begun_in(&self, session_id: String) -> Begun {
+        Begun {
+            head: self.head,
+            role: self.role.clone(),
+            agent: self.agent.clone(),
+            session_id,
+            instruction: self.edge_prompt.clone(),
+        }
+    }
 }
 
 /// What an agent answered.

@@ -22,6 +22,8 @@ pub enum Opening {
         session: String,
         /// How the attempt failed.
         error: String,
+        /// The instruction, if it is another than the session knows: a person may have said something since.
+        instruction: Option<String>,
     },
 }
 
@@ -164,8 +166,12 @@ impl Conversation {
                 let reply = adapter.run(task);
                 self.take(None, reply)
             }
-            Opening::Continue { session, error } => {
-                let message = prompt::continuation(error, schema.schema());
+            Opening::Continue {
+                session,
+                error,
+                instruction,
+            } => {
+                let message = prompt::continuation(error, instruction.as_deref(), schema.schema());
                 self.session_id = Some(session.clone());
                 match adapter.resume(task, session, &message) {
                     Err(error) if error.session_gone => {

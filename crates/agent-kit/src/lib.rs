@@ -20,6 +20,7 @@ pub mod serve;
 pub mod shape;
 
 mod error;
+mod session;
 
 pub use adapter::{Adapter, AdapterError, Reply, Task};
 pub use error::KitError;

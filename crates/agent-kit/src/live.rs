@@ -28,12 +28,7 @@ impl Live {
     pub fn of(task: &Task) -> Self {
         Self {
             run: RunDir::at(task.run_dir.clone()),
-            task: Begun {
-                head: task.head,
-                role: task.role.clone(),
-                agent: task.agent.clone(),
-                session_id: String::new(),
-            },
+            task: task.begun_in(String::new()),
             is_news: false,
             file: None,
             turns: 0,

@@ -9,7 +9,7 @@ use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::run::{Attempt, KitFailure, Phase};
+use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, ThreadLock};
 
@@ -20,12 +20,7 @@ use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extractor::Extractor;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt::{self, Inputs};
-
-/// After how many failures in a row a session is given up for a new one: it may be what fails.
-const ATTEMPTS_PER_SESSION: usize = 3;
-
-/// What the agent is told of an attempt that ended without a word.
-const ENDED: &str = "you were interrupted before you answered";
+use crate::session;
 
 /// Why a call failed.
 #[derive(Debug, thiserror::Error)]
@@ -125,21 +120,11 @@ fn play(
     run.create().map_err(KitError::from)?;
     run.clear_live().map_err(KitError::from)?;
     let agent = adapter.label();
-    let failures = if adapter.can_resume() {
-        failures_in_session(run, call, &context, &agent)
-    } else {
-        Vec::new()
-    };
-    let begun = if adapter.can_resume() {
-        begun_and_ended(run, call, &context, &agent)
-    } else {
-        None
-    };
-    let opening = opening(&failures, begun);
     let mut task = task(call, env, store, run, &context, &agent)?;
-    if failures.len() >= ATTEMPTS_PER_SESSION {
-        task.session = None;
-    }
+    let opening = match adapter.can_resume() {
+        true => session::opening(run, &mut task),
+        false => Opening::Prompt,
+    };
     let started_at_ms = env.now_ms();
     let mut conversation = Conversation::default();
     let extractor = Extractor {
@@ -181,7 +166,7 @@ fn play(
             )?)
         }
         Err(source) => {
-            let raw = keep_failure(store, run, &conversation, &source, env.now_ms());
+            let raw = keep_failure(store, run, &task, &conversation, &source, env.now_ms());
             Err(Failure::Unfinished {
                 agent,
                 role: call.role.clone(),
@@ -229,62 +214,12 @@ fn task(
     })
 }
 
-/// Returns the last attempts at this very step, as far as they failed in the session that is remembered.
-fn failures_in_session(
-    run: &RunDir,
-    call: &AgentCall,
-    context: &Context,
-    agent: &str,
-) -> Vec<Attempt> {
-    let remembered = run.session(&call.role, agent);
-    let mut attempts = run.attempts();
-    let is_other = |attempt: &Attempt| {
-        let here = attempt.head == context.head && attempt.role == call.role;
-        !here || attempt.session_id.is_none() || attempt.session_id != remembered
-    };
-    let others = attempts.iter().rposition(is_other).map_or(0, |at| at + 1);
-    attempts.split_off(others)
-}
-
-/// Returns the session of an attempt at this very step that was ended, together with its engine, before anybody
-/// could put it on record.
-fn begun_and_ended(
-    run: &RunDir,
-    call: &AgentCall,
-    context: &Context,
-    agent: &str,
-) -> Option<String> {
-    let begun = run.begun()?;
-    let here = begun.head == context.head && begun.role == call.role && begun.agent == agent;
-    let session = Some(begun.session_id).filter(|_| here)?;
-    let is_known = |attempt: &Attempt| attempt.session_id.as_ref() == Some(&session);
-    (!run.attempts().iter().any(is_known)).then_some(session)
-}
-
-/// Goes on with the session in which the last attempt failed, unless that has been tried too often, or in which
-/// it was ended.
-fn opening(failures: &[Attempt], begun: Option<String>) -> Opening {
-    match failures {
-        [] => match begun {
-            Some(session) => Opening::Continue {
-                session,
-                error: ENDED.to_owned(),
-            },
-            None => Opening::Prompt,
-        },
-        [.., last] if failures.len() < ATTEMPTS_PER_SESSION => Opening::Continue {
-            session: last.session_id.clone().unwrap_or_default(),
-            error: last.feedback.as_ref().unwrap_or(&last.error).clone(),
-        },
-        _ => Opening::Prompt,
-    }
-}
-
 /// Keeps the last answer and leaves word for the engine. Both are best effort: the exit code says already
 /// that the call failed.
 fn keep_failure(
     store: &Store,
     run: &RunDir,
+    task: &Task,
     conversation: &Conversation,
     source: &Unfinished,
     now_ms: i64,
@@ -300,6 +235,9 @@ fn keep_failure(
         .iter()
         .filter_map(|turn| persist::put_turn(store, turn, now_ms).ok())
         .collect();
+    if let Some(session) = &conversation.session_id {
+        let _ = run.write_begun(&task.begun_in(session.clone()));
+    }
     let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
     let _ = run.write_failure(&KitFailure {
         phase: source.phase(),

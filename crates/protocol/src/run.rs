@@ -60,6 +60,9 @@ pub struct Begun {
     pub agent: String,
     /// The session.
     pub session_id: String,
+    /// The instruction that it was given.
+    #[serde(default)]
+    pub instruction: String,
 }
 
 /// How far a failed attempt got.

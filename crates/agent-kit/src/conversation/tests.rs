@@ -148,6 +148,7 @@ fn a_continued_session_is_not_given_the_task_again() {
     let opening = Opening::Continue {
         session: "s0".to_owned(),
         error: "timed out".to_owned(),
+        instruction: None,
     };
     let (conversation, adapter, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
     assert!(result.is_ok());
@@ -176,6 +177,7 @@ fn a_session_that_is_gone_is_replaced_by_a_new_one_with_the_whole_task() {
     let opening = Opening::Continue {
         session: "s0".to_owned(),
         error: "timed out".to_owned(),
+        instruction: None,
     };
     let (conversation, adapter, result) = hold(vec![Err(gone), reply(GOOD, "s1", 1)], &opening);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);

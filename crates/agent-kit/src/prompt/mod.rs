@@ -66,12 +66,19 @@ pub fn correction(problem: &str, schema: &Value) -> String {
     )
 }
 
-/// Returns what an agent is told when an earlier attempt at the same step failed and its session goes on.
+/// Returns what an agent is told when an earlier attempt at the same step failed and its session goes on,
+/// with the instruction if it has changed since.
 #[must_use]
-pub fn continuation(error: &str, schema: &Value) -> String {
+pub fn continuation(error: &str, instruction: Option<&str>, schema: &Value) -> String {
+    let said = instruction.map_or(String::new(), |instruction| {
+        format!(
+            "The instruction is another one now; it counts instead of the one before:\n\n{}\n\n",
+            instruction.trim_end()
+        )
+    });
     format!(
         "Your last attempt at this step failed: {}\n\n\
-         Your work is not lost. See how far you got, finish what is missing, and give your answer.\n\n{}",
+         Your work is not lost. See how far you got, finish what is missing, and give your answer.\n\n{said}{}",
         error.trim_end(),
         deliverable(schema),
     )

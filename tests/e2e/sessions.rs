@@ -1,0 +1,98 @@
+//! The session of an agent whose run ended without a word: the next attempt goes on there, and is told what is new.
+
+use std::process::{Child, Command};
+
+use crate::world::{ONE_STEP, Run, World, wait_until};
+
+/// A tool that works and then hangs, but not if there is a file `go`. Each call leaves its prompt and arguments.
+const HANGS: &str = r#"n=$(ls asked-* 2>/dev/null | wc -l); cat > asked-$n; echo "$@" > args-$n
+echo '{"type":"system","subtype":"init","session_id":"s1"}'
+echo '{"type":"assistant","message":{"content":[{"type":"text","text":"I look."}]},"session_id":"s1"}'
+[ -e go ] || exec sleep 1000
+cat result"#;
+
+const RESULT: &str =
+    r#"{"type":"result","subtype":"success","is_error":false,"result":"ANSWER","session_id":"s1"}"#;
+
+fn world() -> (World, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    answers(&world, r"---\nnote: n\n---\n");
+    world.script("bin/claude", HANGS);
+    world.agent("uwf-claude-code", &[]);
+    let thread = world.start("one");
+    (world, thread)
+}
+
+fn answers(world: &World, answer: &str) {
+    world.write("result", &RESULT.replace("ANSWER", answer));
+}
+
+fn uwf(world: &World, args: &[&str]) -> Command {
+    let mut command = world.command(args);
+    let path = std::env::var("PATH").unwrap_or_default();
+    let bin = world.project().join("bin");
+    command.env("PATH", format!("{}:{path}", bin.display()));
+    command
+}
+
+fn step(world: &World, thread: &str) -> Run {
+    let mut command = uwf(world, &["thread", "step", thread]);
+    command.output().unwrap().into()
+}
+
+fn read(world: &World, name: &str) -> String {
+    std::fs::read_to_string(world.project().join(name)).unwrap()
+}
+
+/// Starts a step and waits until its tool has begun to work.
+fn at_work(world: &World, thread: &str) -> Child {
+    let engine = uwf(world, &["thread", "step", thread]).spawn().unwrap();
+    let open = format!("runs/{thread}/begun.json");
+    wait_until("the session is noted", || world.state(&open).contains("s1"));
+    engine
+}
+
+#[test]
+fn a_step_that_was_interrupted_goes_on_in_its_session() {
+    let (world, thread) = world();
+    let mut engine = at_work(&world, &thread);
+    let pid = engine.id().to_string();
+    let sent = Command::new("kill").arg(pid).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(engine.wait().unwrap().code(), Some(143));
+    world.write("go", "");
+    step(&world, &thread).exits(0);
+    assert!(!read(&world, "args-0").contains("--resume"));
+    assert!(read(&world, "args-1").contains("--resume s1"));
+    let asked = read(&world, "asked-1");
+    assert!(asked.starts_with("Your last attempt at this step failed: you were interrupted"));
+    assert!(!asked.contains("Write a note."), "{asked}");
+}
+
+#[test]
+fn another_answer_of_a_person_reaches_a_session_that_goes_on() {
+    let (world, thread) = world();
+    world.write("go", "");
+    answers(&world, r"---\n$status: $SUSPEND\nreason: which one?\n---\n");
+    step(&world, &thread).exits(0);
+    let resume = |answer: &str| -> Run {
+        let mut command = uwf(&world, &["thread", "resume", &thread, "-p", answer]);
+        command.output().unwrap().into()
+    };
+    world.write("result", "");
+    world.script("bin/claude", &HANGS.replace("cat result", "exit 1"));
+    resume("The red one.").exits(3);
+    assert!(read(&world, "asked-1").contains("The red one."));
+    resume("The red one.").exits(3);
+    assert!(!read(&world, "asked-2").contains("red one"), "it is known");
+    world.script("bin/claude", HANGS);
+    answers(&world, r"---\nnote: n\n---\n");
+    resume("No, the blue one.").exits(0);
+    let asked = read(&world, "asked-3");
+    assert!(asked.starts_with("Your last attempt"), "{asked}");
+    assert!(
+        asked.contains("The answer:\n\nNo, the blue one."),
+        "{asked}"
+    );
+}
