@@ -63,7 +63,7 @@ fn mask_list(items: &mut [Value]) {
             *text = MASK.to_owned();
             after_option = false;
         } else {
-            after_option = is_option && (is_secret_name(text) || normal(text) == "key");
+            after_option = is_option && is_secret_name(text);
             *text = masked_text(text);
         }
     }
@@ -107,8 +107,12 @@ fn masked_address(text: &str) -> Option<String> {
 /// Tells whether a key, an option or a variable of this name holds a secret. One that names the variable that
 /// holds it, such as `apiKeyEnv`, does not.
 fn is_secret_name(name: &str) -> bool {
+    let is_key = name
+        .rsplit(|c: char| !c.is_ascii_alphanumeric())
+        .next()
+        .is_some_and(|word| word.eq_ignore_ascii_case("key"));
     let name = normal(name);
-    SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
+    is_key || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns the letters and digits of a name in lower case.
@@ -150,6 +154,13 @@ mod tests {
                 json!(["--api-key", MASK, "x"]),
             ),
             (json!(["--key", "k"]), json!(["--key", MASK])),
+            (json!(["--key=k"]), json!([format!("--key={MASK}")])),
+            (json!(["--my-key", "k"]), json!(["--my-key", MASK])),
+            (
+                json!(["OPENAI_KEY=k"]),
+                json!([format!("OPENAI_KEY={MASK}")]),
+            ),
+            (json!(["--monkey=k"]), json!(["--monkey=k"])),
             (json!(["--api-key=k"]), json!([format!("--api-key={MASK}")])),
             (
                 json!(["--token", "--verbose"]),
