@@ -176,18 +176,23 @@ fn what_others_can_read_is_told() {
 #[test]
 fn agents_are_looked_for_with_their_versions() {
     let world = sound();
-    let here = world.script("bin/here", "echo here 1.2.3");
-    let slow = world.script("bin/slow", "sleep 60");
-    let endless = world.script("bin/endless", "yes version");
+    let here = world.script("bin/uwf-here", "echo here 1.2.3");
+    let slow = world.script("bin/uwf-slow", "sleep 60");
+    let endless = world.script("bin/uwf-endless", "yes version");
+    let mine = world.script("bin/mine", "echo worked > worked");
     std::os::unix::fs::symlink(binary(), world.project().join("uwf-mock")).unwrap();
     let config = format!(
         "agents:\n  here: {{ command: {} }}\n  slow: {{ command: {} }}\n  endless: {{ command: {} }}\n  \
          gone: {{ command: no-such-program }}\n  mock: {{ command: uwf-mock }}\n  \
          cmd: {{ command: uwf-command, args: [--, no-such-tool] }}\n  \
+         mine: {{ command: {} }}\n  \
+         claude: {{ command: uwf-claude-code, args: [--program, {}] }}\n  \
          linked: {{ command: {}/uwf-mock }}\ndefaultAgent: here\n",
         here.display(),
         slow.display(),
         endless.display(),
+        mine.display(),
+        here.display(),
         world.project().display(),
     );
     fs::write(world.root().join("config.yaml"), config).unwrap();
@@ -201,6 +206,9 @@ fn agents_are_looked_for_with_their_versions() {
     check("here", "ok", "here 1.2.3");
     check("slow", "warning", "--version");
     check("endless", "ok", "(version)");
+    check("mine", "ok", "bin/mine");
+    assert!(!world.project().join("worked").exists(), "it was run");
+    check("claude", "ok", "here 1.2.3");
     check("gone", "error", "`no-such-program` is not there");
     check("mock", "ok", "built in");
     check("linked", "ok", "built in");

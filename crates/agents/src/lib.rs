@@ -11,6 +11,7 @@ mod claude_code;
 mod codex;
 mod command;
 mod cursor;
+mod drives;
 mod gemini;
 mod hermes;
 mod kept;
@@ -26,6 +27,8 @@ mod stream;
 use std::io::{self, Write as _};
 
 use uwf_storage::Env;
+
+pub use drives::{Drives, drives};
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
 pub const BUILT_IN: &[&str] = &[

@@ -43,6 +43,14 @@ const AGENT: Tool = Tool {
     counts: Counts::Calls,
 };
 
+/// Returns the usual program of a form.
+pub(crate) fn program(form: Option<&str>) -> &'static str {
+    match form {
+        Some("cursor") => print::PROGRAM,
+        _ => AGENT.program,
+    }
+}
+
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let (own, call) = call::split(args)?;

@@ -9,12 +9,15 @@ use crate::stream::Options;
 
 use super::{AGENT, INSTALL, LOGGED_OUT, LOGIN};
 
+/// The program, as it is looked for on PATH.
+pub(super) const PROGRAM: &str = "cursor";
+
 /// How long an answer may be, in bytes.
 const MAX_OUTPUT: u64 = 256 << 20;
 
 pub(super) fn serve(mut options: Options, call: &AgentCall, env: &Env) -> i32 {
     if options.program == AGENT.program {
-        options.program = "cursor".to_owned();
+        options.program = PROGRAM.to_owned();
     }
     uwf_agent_kit::serve(&mut Print { options }, call, env)
 }

@@ -19,6 +19,9 @@ use crate::program::Launch;
 use chat::Asker;
 use options::{Acp, Mode, Options};
 
+/// The program, as it is looked for on PATH.
+pub(crate) const PROGRAM: &str = "hermes";
+
 pub(crate) const USAGE: &str = "uwf-hermes [--program <path>] [--model <model>] [--timeout <duration>] [--max-output <size>] \
     ([--mode chat] [--max-turns <n>] [--no-yolo] | --mode acp \
     [--permissions deny|read-only|allow-once|allow-always] [--session-mode <mode>] \

@@ -78,7 +78,7 @@ impl Options {
         }
         let given = arguments.options;
         let mut options = Self {
-            program: "hermes".to_owned(),
+            program: super::PROGRAM.to_owned(),
             model: None,
             timeout: None,
             max_output: MAX_OUTPUT,

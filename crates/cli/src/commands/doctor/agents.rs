@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use uwf_agents::{Drives, drives};
 use uwf_engine::Engine;
 use uwf_protocol::config::{AgentConfig, Config};
 
 use super::version;
-use crate::commands::setup::agents::{Drives, drives};
 use crate::text::Check;
 
 const NAME: &str = "agent";
@@ -40,9 +40,13 @@ fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
         (Some(adapter), found) if found.as_ref().is_none_or(is_ours) => {
             built_in(engine, adapter, agent)
         }
+        (_, Some(program)) if !program.is_file() => missing(alias, command),
+        // A script may do its work whatever its arguments are.
+        (_, Some(program)) if !file.starts_with("uwf-") => {
+            Check::ok(NAME, program.display().to_string())
+        }
         (_, Some(program)) => match version::of(&program) {
             Ok(version) => Check::ok(NAME, format!("{} ({version})", program.display())),
-            Err(_) if !program.is_file() => missing(alias, command),
             Err(problem) => Check::warning(
                 NAME,
                 format!("{}: {problem}", program.display()),
@@ -63,15 +67,12 @@ fn missing(alias: &str, command: &str) -> Check {
 
 fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
     let ours = format!("built in (uwf {})", env!("CARGO_PKG_VERSION"));
-    let tool = match drives(adapter) {
-        Drives::Tool(tool) => tool,
-        Drives::Arguments if adapter == "command" => match program_of(&agent.args) {
-            Some(program) => program,
-            None => return Check::ok(NAME, ours),
-        },
-        Drives::Arguments | Drives::Model => return Check::ok(NAME, ours),
+    let (tool, is_known) = match drives(adapter, &agent.args) {
+        Drives::Tool(tool) => (tool, true),
+        Drives::Program(program) => (program, false),
+        Drives::Model | Drives::Nothing => return Check::ok(NAME, ours),
     };
-    let found = engine.env.find_program(tool).filter(|path| path.is_file());
+    let found = engine.env.find_program(&tool).filter(|path| path.is_file());
     let Some(path) = found else {
         return Check::error(
             NAME,
@@ -79,8 +80,8 @@ fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
             format!("install `{tool}`, or choose another agent with `uwf setup --agent <name>`"),
         );
     };
-    // What the command adapter drives may be anything, and is not run only to be looked at.
-    if adapter == "command" {
+    // What may be anything is not run only to be looked at.
+    if !is_known {
         return Check::ok(NAME, format!("{ours}, drives {}", path.display()));
     }
     match version::of(&path) {
@@ -94,10 +95,4 @@ fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
             format!("run `{tool} --version` by hand"),
         ),
     }
-}
-
-/// Returns the program that follows `--`.
-fn program_of(args: &[String]) -> Option<&str> {
-    let at = args.iter().position(|arg| arg == "--")?;
-    args.get(at + 1).map(String::as_str)
 }

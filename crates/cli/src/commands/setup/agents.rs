@@ -4,30 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use uwf_agents::{Drives, drives};
 use uwf_storage::Env;
-
-/// What an adapter drives.
-pub(crate) enum Drives {
-    /// A program of this name.
-    Tool(&'static str),
-    /// A model of the config.
-    Model,
-    /// Nothing: it needs arguments of its own to be of use.
-    Arguments,
-}
-
-/// Returns what the built-in adapter of a name drives.
-pub(crate) fn drives(adapter: &str) -> Drives {
-    match adapter {
-        "claude-code" => Drives::Tool("claude"),
-        "codex" => Drives::Tool("codex"),
-        "gemini" => Drives::Tool("gemini"),
-        "cursor" => Drives::Tool("cursor-agent"),
-        "hermes" => Drives::Tool("hermes"),
-        "builtin" | "llm" => Drives::Model,
-        _ => Drives::Arguments,
-    }
-}
 
 /// An agent that can be chosen.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,7 +21,7 @@ pub(super) struct Found {
 pub(super) fn discover(env: &Env, built_in: &[&str]) -> Vec<Found> {
     let mut found = Vec::new();
     for name in built_in {
-        if matches!(drives(name), Drives::Model) {
+        if drives(name, &[]) == Drives::Model {
             found.push(Found {
                 name: (*name).to_owned(),
                 origin: "built in, uses the model".to_owned(),
@@ -51,8 +29,8 @@ pub(super) fn discover(env: &Env, built_in: &[&str]) -> Vec<Found> {
         }
     }
     for name in built_in {
-        if let Drives::Tool(tool) = drives(name)
-            && let Some(path) = env.find_program(tool)
+        if let Drives::Tool(tool) = drives(name, &[])
+            && let Some(path) = env.find_program(&tool)
         {
             found.push(Found {
                 name: (*name).to_owned(),
