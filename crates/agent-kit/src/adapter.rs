@@ -12,6 +12,12 @@ pub trait Adapter {
     /// Returns the label that goes into steps, such as `uwf-mock`.
     fn label(&self) -> String;
 
+    /// Returns whose sessions the agent's are. Agents with the same label may drive different programs, which do not
+    /// know each other's sessions.
+    fn sessions_of(&self) -> String {
+        self.label()
+    }
+
     /// Tells whether a session of this agent can be given another message.
     fn can_resume(&self) -> bool;
 
@@ -39,7 +45,7 @@ pub struct Task {
     pub role: RoleName,
     /// The head of the thread, which the step will follow.
     pub head: CasRef,
-    /// The label of the agent.
+    /// Whose sessions the agent's are; see [`Adapter::sessions_of`].
     pub agent: String,
     /// The whole prompt.
     pub prompt: String,

@@ -120,7 +120,7 @@ fn play(
     run.create().map_err(KitError::from)?;
     run.clear_live().map_err(KitError::from)?;
     let agent = adapter.label();
-    let mut task = task(call, env, store, run, &context, &agent)?;
+    let mut task = task(call, env, store, run, &context, adapter.sessions_of())?;
     let opening = match adapter.can_resume() {
         true => session::opening(run, &mut task),
         false => Opening::Prompt,
@@ -141,7 +141,7 @@ fn play(
         && task.session.as_ref() != Some(session)
     {
         // Not remembering costs the next visit its memory; failing here would cost this step.
-        let _ = run.remember_session(&call.role, &agent, session);
+        let _ = run.remember_session(&call.role, &task.agent, session);
     }
     match result {
         Ok((extracted, extraction)) => {
@@ -183,7 +183,7 @@ fn task(
     store: &Store,
     run: &RunDir,
     context: &Context,
-    agent: &str,
+    agent: String,
 ) -> Result<Task, KitError> {
     let edge_prompt = context::instruction(call, env, store)?;
     let prompt = prompt::assemble(&Inputs {
@@ -197,12 +197,14 @@ fn task(
         history: &context.history,
         instruction: &edge_prompt,
     });
-    let session = run.session(&call.role, agent).filter(|_| context.visit > 1);
+    let session = run
+        .session(&call.role, &agent)
+        .filter(|_| context.visit > 1);
     Ok(Task {
         thread: call.thread,
         role: call.role.clone(),
         head: context.head,
-        agent: agent.to_owned(),
+        agent,
         prompt,
         edge_prompt,
         cwd: env.cwd().to_owned(),

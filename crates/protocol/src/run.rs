@@ -56,7 +56,7 @@ pub struct Begun {
     pub head: CasRef,
     /// Who does it.
     pub role: RoleName,
-    /// The label of the agent.
+    /// Whose session it is.
     pub agent: String,
     /// The session.
     pub session_id: String,

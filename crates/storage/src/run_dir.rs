@@ -268,7 +268,7 @@ impl RunDir {
         records
     }
 
-    /// Returns the session that an agent had in a role.
+    /// Returns the session that an agent had in a role, under the name by which it was remembered.
     #[must_use]
     pub fn session(&self, role: &RoleName, agent: &str) -> Option<String> {
         let sessions: Sessions = self.read(SESSIONS)?;

@@ -40,6 +40,10 @@ impl Adapter for Command {
         "uwf-command".to_owned()
     }
 
+    fn sessions_of(&self) -> String {
+        format!("{} {}", self.label(), self.options.program)
+    }
+
     fn can_resume(&self) -> bool {
         self.options.session_regex.is_some() && !self.options.resume_args.is_empty()
     }

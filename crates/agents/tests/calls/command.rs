@@ -97,6 +97,28 @@ fn a_correction_goes_to_the_session_that_was_named() {
 }
 
 #[test]
+fn another_program_does_not_go_on_with_the_session_of_the_first() {
+    let mut world = World::new();
+    let program = |name: &str, answer: &str| {
+        let body = format!(
+            "cat > asked-{name}; echo \"$@\" > args-{name}; echo session={name} >&2; {answer}"
+        );
+        world.script(name, &body)
+    };
+    let (first, second) = (program("first", "exit 1"), program("second", ANSWER));
+    let own = |program| {
+        let sessions = ["--session-regex", "session=(\\w+)", "--resume-arg", program];
+        [&sessions[..], &["--resume-arg", "{session}", "--", program]].concat()
+    };
+    let failure = world.fail("command", &own(&first), "writer");
+    assert_eq!(failure.session_id.as_deref(), Some("first"));
+    let step = world.step("command", &own(&second), "writer");
+    assert_eq!(step.node.agent, "uwf-command");
+    assert_eq!(world.read("args-second"), "\n");
+    assert!(world.read("asked-second").contains("## Task"));
+}
+
+#[test]
 fn after_a_failed_attempt_the_session_gets_only_a_correction() {
     let world = World::new();
     // Each answer is garbage until `good` exists; everything that is asked is kept.
