@@ -1,7 +1,7 @@
 //! The turns of a step while it runs: one JSON object a line in a file that people can follow.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
 use uwf_protocol::nodes::Turn;
@@ -9,6 +9,9 @@ use uwf_protocol::run::Begun;
 use uwf_storage::RunDir;
 
 use crate::adapter::Task;
+
+/// How the line of a turn begins.
+const TURN: &str = "{\"index\":";
 
 /// Where an adapter tells what its agent does, while it does it. Nobody depends on it: what cannot be written is
 /// left out.
@@ -46,6 +49,7 @@ impl Live {
 
     /// Adds a turn that is complete.
     pub fn turn(&mut self, turn: &Turn) {
+        self.open();
         let mut line = serde_json::to_value(turn).expect("a turn is plain data");
         line["index"] = self.turns.into();
         self.turns += 1;
@@ -55,6 +59,22 @@ impl Live {
     /// Adds a piece of an answer that is still being written.
     pub fn delta(&mut self, text: &str) {
         self.write(&json!({ "delta": text }));
+    }
+
+    /// Opens the file. The turns of earlier calls of the step, such as those before a correction, are counted on.
+    fn open(&mut self) {
+        if self.file.is_some() {
+            return;
+        }
+        self.file = self.run.open_live().ok();
+        let lines = self
+            .file
+            .iter()
+            .flat_map(|file| BufReader::new(file).lines());
+        let turns = lines
+            .map_while(Result::ok)
+            .filter(|line| line.starts_with(TURN));
+        self.turns = turns.fold(0, |turns, _| turns + 1);
     }
 
     fn write(&mut self, line: &Value) {
@@ -69,12 +89,46 @@ impl Live {
             let _ = self.run.remember_session(role, agent, session_id);
             let _ = self.run.write_begun(&self.task);
         }
-        if self.file.is_none() {
-            self.file = self.run.open_live().ok();
-        }
+        self.open();
         if let Some(file) = &mut self.file {
             // One write for the whole line, so that a reader never sees half of one.
             let _ = file.write_all(format!("{line}\n").as_bytes());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_protocol::nodes::TurnRole;
+    use uwf_protocol::schemas;
+
+    use super::*;
+
+    #[test]
+    fn turns_are_counted_on_from_call_to_call() {
+        let dir = tempfile::tempdir().unwrap();
+        let task = Task {
+            thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+            role: "writer".parse().unwrap(),
+            head: schemas::TEXT,
+            agent: "uwf-x".to_owned(),
+            prompt: String::new(),
+            edge_prompt: String::new(),
+            cwd: "/".into(),
+            run_dir: dir.path().to_owned(),
+            visit: 1,
+            step: 1,
+            session: None,
+            schema: Value::Null,
+        };
+        for text in ["one", "two"] {
+            let mut live = Live::of(&task);
+            live.delta(text);
+            live.turn(&Turn::spoken(TurnRole::Assistant, text));
+        }
+        let file = std::fs::read_to_string(dir.path().join("live.jsonl")).unwrap();
+        let lines = file.lines().map(|line| serde_json::from_str(line).unwrap());
+        let indices: Vec<Value> = lines.map(|line: Value| line["index"].clone()).collect();
+        assert_eq!(indices, [json!(null), json!(0), json!(null), json!(1)]);
     }
 }

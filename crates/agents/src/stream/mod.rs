@@ -66,20 +66,13 @@ pub(crate) fn start(tool: &'static Tool, args: &[String], env: &Env) -> anyhow::
 
 /// Serves one call.
 pub(crate) fn serve(tool: &'static Tool, options: Options, call: &AgentCall, env: &Env) -> i32 {
-    let live = None;
-    let mut agent = Agent {
-        tool,
-        options,
-        live,
-    };
+    let mut agent = Agent { tool, options };
     uwf_agent_kit::serve(&mut agent, call, env)
 }
 
 struct Agent {
     tool: &'static Tool,
     options: Options,
-    /// One for all calls of a step, so that their turns are counted on.
-    live: Option<Live>,
 }
 
 impl Adapter for Agent {
@@ -114,13 +107,12 @@ impl Adapter for Agent {
 
 impl Agent {
     fn ask(
-        &mut self,
+        &self,
         task: &Task,
         session: Option<&str>,
         message: &str,
     ) -> Result<Reply, AdapterError> {
-        let live = self.live.take().unwrap_or_else(|| Live::of(task));
-        let mut seen = Transcript::new(self.tool.label, live);
+        let mut seen = Transcript::new(self.tool.label, Live::of(task));
         let launch = Launch {
             program: &self.options.program,
             args: &(self.tool.args)(&self.options, session),
@@ -137,9 +129,7 @@ impl Agent {
             totals::since_the_last_call(task, session, &mut seen);
         }
         let program = &self.options.program;
-        let outcome = outcome::outcome(self.tool, program, session, &mut seen, &ended);
-        self.live = Some(seen.into_live());
-        outcome
+        outcome::outcome(self.tool, program, session, &mut seen, &ended)
     }
 }
 

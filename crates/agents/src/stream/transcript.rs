@@ -143,10 +143,6 @@ impl Transcript {
         turns
     }
 
-    pub(super) fn into_live(self) -> Live {
-        self.live
-    }
-
     fn tell_session(&mut self) {
         if let Some(session) = &self.session_id {
             self.live.session(session);
