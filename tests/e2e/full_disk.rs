@@ -6,7 +6,8 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::world::{REVIEW, Run, World, binary};
+use crate::model_server::{ModelServer, Scripted};
+use crate::world::{ONE_STEP, REVIEW, Run, World, binary};
 
 const SCRIPT: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: rejected, reason: r }\n";
 
@@ -101,4 +102,35 @@ fn nothing_is_registered_or_started_without_room() {
     assert_eq!(world.put(REVIEW), hash);
     world.start("review");
     world.uwf(&["cas", "verify"]).exits(0);
+}
+
+#[test]
+fn a_file_that_cannot_be_replaced_keeps_what_it_held() {
+    let more = "y".repeat(8 * 1024);
+    let patch = json!({ "path": "kept", "search": "MARK", "replace": more });
+    let server = ModelServer::start(vec![
+        Scripted::calls(&[("patch_file", patch)]),
+        Scripted::calls(&[("finish", json!({ "note": "no room", "body": "" }))]),
+    ]);
+    let world = World::new();
+    world.put(ONE_STEP);
+    let url = server.base_url();
+    for (key, value) in [
+        ("providers.local.baseUrl", url.as_str()),
+        ("models.m.provider", "local"),
+        ("models.m.name", "m"),
+        ("defaultModel", "m"),
+    ] {
+        world.uwf(&["config", "set", key, value]).exits(0);
+    }
+    world.agent("uwf-builtin", &[]);
+    let held = "x".repeat(99 * 1024) + "MARK";
+    world.write("kept", &held);
+    let thread = world.start("one");
+    step_with_room_for(&world, &thread, 200).exits(0);
+    let told = server.requests()[1].json()["messages"].clone();
+    let told = told.as_array().unwrap().last().unwrap()["content"].to_string();
+    assert!(told.contains("could not write `kept`"), "{told}");
+    let kept = std::fs::read_to_string(world.project().join("kept")).unwrap();
+    assert!(kept == held, "{} bytes are left", kept.len());
 }

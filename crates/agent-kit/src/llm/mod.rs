@@ -1,6 +1,6 @@
 //! Calling a model over an OpenAI-compatible endpoint.
 //!
-//! What goes over the wire is in [`wire`] and [`sse`], which are pure; which endpoint an alias stands for is
+//! What goes over the wire is in `wire` and `sse`, which are pure; which endpoint an alias stands for is
 //! in [`resolve()`]; the one thing that acts is [`Client`]. What is done with a model's answers is no
 //! business of this module.
 

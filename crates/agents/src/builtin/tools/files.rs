@@ -1,8 +1,10 @@
 //! The tools that read and change files. Which files they may open is the workspace's business.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uwf_util::size;
@@ -136,7 +138,7 @@ impl ReadFile {
         }
     }
 
-    fn broken(&self, error: &std::io::Error) -> String {
+    fn broken(&self, error: &io::Error) -> String {
         format!("could not read `{}`: {error}", self.path)
     }
 }
@@ -217,9 +219,35 @@ fn replace(workspace: &Workspace, path: &str, content: &str) -> Result<(), Strin
         ));
     }
     let mut file = workspace.write(path)?;
-    file.set_len(0)
-        .and_then(|()| file.write_all(content.as_bytes()))
+    overwrite(&mut file, content.as_bytes())
         .map_err(|error| format!("could not write `{path}`: {error}"))
+}
+
+/// Replaces what is in a file. The room is taken before anything of it goes: a full disk does not cost it.
+fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
+    let old_size = file.metadata()?.len();
+    let size = content.len() as u64;
+    match reserve(file, size) {
+        Err(error) => {
+            file.set_len(old_size)?;
+            Err(error)
+        }
+        Ok(()) => {
+            file.write_all(content)?;
+            file.set_len(size)
+        }
+    }
+}
+
+/// Takes room on the disk, where the filesystem can say so in advance.
+fn reserve(file: &File, size: u64) -> io::Result<()> {
+    if size == 0 {
+        return Ok(());
+    }
+    match fallocate(file, FallocateFlags::empty(), 0, size) {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Replaces the one occurrence of a part, and returns the text and the line in which the part began.

@@ -1,4 +1,4 @@
-//! The tool that runs commands. A command is started through its [keeper](super::super::keeper), which ends all of
+//! The tool that runs commands. A command is started through its [`keeper`], which ends all of
 //! it when its time is up, and when we are gone.
 
 use std::ffi::OsString;
