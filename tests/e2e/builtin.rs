@@ -225,9 +225,24 @@ fn a_result_is_corrected_until_it_fits_and_text_with_front_matter_is_one() {
     ] {
         assert!(messages.contains(part), "{part}: {messages}");
     }
-    assert_eq!(
-        detail(&world, &thread)["extraction"]["method"],
-        "frontmatter"
+    let detail = detail(&world, &thread);
+    assert_eq!(detail["extraction"]["method"], "frontmatter");
+    // What was never said to the model is not on record: the accepted text is the last that was said.
+    let read = |hash: &Value| {
+        let node = world.uwf(&["cas", "get", hash.as_str().unwrap()]);
+        node.exits(0).json()["payload"].clone()
+    };
+    let turns = detail["turns"].as_array().unwrap();
+    let last = read(turns.last().unwrap());
+    assert_eq!(last["role"], "assistant", "{last}");
+    assert!(last["content"].as_str().unwrap().contains("in words"));
+    let before = read(&turns[turns.len() - 2]);
+    assert!(
+        before["content"]
+            .as_str()
+            .unwrap()
+            .contains("not valid YAML"),
+        "{before}"
     );
 }
 

@@ -184,6 +184,7 @@ impl Extractor<'_> {
                 description: "Hands in the data that the answer states.",
                 parameters: object(self.schema.schema()),
                 accept: &accept,
+                accept_text: None,
             },
             max_rounds,
             corrections: CORRECTIONS,

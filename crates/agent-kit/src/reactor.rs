@@ -32,6 +32,20 @@ pub struct Finish<'a> {
     pub parameters: Value,
     /// Says what is wrong with a result; the model is told.
     pub accept: &'a dyn Fn(&Value) -> Result<(), String>,
+    /// Judges an answer in words before anything else is made of it.
+    pub accept_text: Option<&'a JudgeText<'a>>,
+}
+
+/// Says what is wrong with a result in words. `None` says that the text is no result at all.
+pub type JudgeText<'a> = dyn Fn(&str) -> Option<Result<(), String>> + 'a;
+
+/// A result, in the form in which the model handed it in.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Handed {
+    /// As data.
+    Data(Value),
+    /// In words.
+    Text(String),
 }
 
 /// One run of the loop.
@@ -66,7 +80,7 @@ pub enum Observed<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reaction {
     /// The result.
-    pub value: Value,
+    pub handed: Handed,
     /// All turns.
     pub turns: Vec<Turn>,
     /// The sum over all answers.
@@ -154,8 +168,8 @@ impl Reactor<'_> {
     pub fn run(&mut self, messages: &mut Vec<Message>) -> Result<Reaction, Box<ReactorError>> {
         let mut record = Record::default();
         match self.loop_until_done(messages, &mut record) {
-            Ok(value) => Ok(Reaction {
-                value,
+            Ok(handed) => Ok(Reaction {
+                handed,
                 turns: record.turns,
                 usage: record.usage,
                 rounds: record.rounds,
@@ -175,7 +189,7 @@ impl Reactor<'_> {
         &mut self,
         messages: &mut Vec<Message>,
         record: &mut Record,
-    ) -> Result<Value, Cause> {
+    ) -> Result<Handed, Cause> {
         let tools = self.offered();
         let mut corrections = 0;
         while record.rounds < self.max_rounds {
@@ -187,7 +201,7 @@ impl Reactor<'_> {
             self.observe(record, assistant(&reply));
             let problem = if reply.tool_calls.is_empty() {
                 match self.plain(&reply.text, !tools.is_empty()) {
-                    Ok(value) => return Ok(value),
+                    Ok(handed) => return Ok(handed),
                     Err(refusal) => {
                         self.observe(record, Turn::spoken(TurnRole::User, &refusal.told));
                         messages.push(Message::User(refusal.told));
@@ -196,7 +210,7 @@ impl Reactor<'_> {
                 }
             } else {
                 match self.dispatch(&reply.tool_calls, messages, record) {
-                    Ok(value) => return Ok(value),
+                    Ok(value) => return Ok(Handed::Data(value)),
                     Err(problem) => problem,
                 }
             };
@@ -250,18 +264,19 @@ impl Reactor<'_> {
     }
 
     /// Looks for a result in an answer without calls.
-    fn plain(&self, text: &str, has_tools: bool) -> Result<Value, Refusal> {
+    fn plain(&self, text: &str, has_tools: bool) -> Result<Handed, Refusal> {
+        if let Some(judged) = self.finish.accept_text.and_then(|judge| judge(text)) {
+            return match judged {
+                Ok(()) => Ok(Handed::Text(text.to_owned())),
+                Err(problem) => Err(refused(problem)),
+            };
+        }
         let Some(value) = json_in(text) else {
             return Err(self.prose(text, has_tools));
         };
         match (self.finish.accept)(&value) {
-            Ok(()) => Ok(value),
-            Err(problem) => Err(Refusal {
-                told: format!(
-                    "That result was not accepted: {problem}. Correct it and hand it in again."
-                ),
-                problem,
-            }),
+            Ok(()) => Ok(Handed::Data(value)),
+            Err(problem) => Err(refused(problem)),
         }
     }
 
@@ -325,6 +340,13 @@ impl Reactor<'_> {
         turn.index = u32::try_from(record.turns.len()).unwrap_or(u32::MAX);
         (self.observe)(Observed::Turn(&turn));
         record.turns.push(turn);
+    }
+}
+
+fn refused(problem: String) -> Refusal {
+    Refusal {
+        told: format!("That result was not accepted: {problem}. Correct it and hand it in again."),
+        problem,
     }
 }
 

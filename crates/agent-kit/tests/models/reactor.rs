@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Message, ToolRequest, ToolSpec};
-use uwf_agent_kit::reactor::{Finish, Observed, Reaction, Reactor, ReactorError, Toolbox};
+use uwf_agent_kit::reactor::{
+    Finish, Handed, JudgeText, Observed, Reaction, Reactor, ReactorError, Toolbox,
+};
 use uwf_protocol::nodes::TurnRole;
 use uwf_storage::Env;
 
@@ -65,6 +67,13 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
         true => Ok(()),
         false => Err(format!("`n` must be 1 in {value}")),
     };
+    let accept_text = |text: &str| {
+        let words = text.strip_prefix("result: ")?;
+        Some(match words {
+            "one" => Ok(()),
+            _ => Err(format!("`{words}` is not one")),
+        })
+    };
     let result = Reactor {
         client: &mut client,
         tools: &mut tools,
@@ -73,6 +82,7 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
             description: "Hands in the result",
             parameters: json!({ "type": "object" }),
             accept: &accept,
+            accept_text: has_tool.then_some(&accept_text as &JudgeText<'_>),
         },
         max_rounds: 5,
         corrections: 2,
@@ -103,7 +113,7 @@ fn tools_are_called_in_order_until_the_result_is_handed_in() {
         true,
     );
     let reaction = ran.result.unwrap();
-    assert_eq!(reaction.value, json!({ "n": 1 }));
+    assert_eq!(reaction.handed, Handed::Data(json!({ "n": 1 })));
     assert_eq!(reaction.rounds, 2);
     assert_eq!(reaction.usage.input_tokens, Some(20));
     assert_eq!(reaction.usage.cost_usd, Some(0.5));
@@ -133,7 +143,7 @@ fn a_result_that_is_refused_is_corrected() {
         ],
         true,
     );
-    assert_eq!(ran.result.unwrap().value, json!({ "n": 1 }));
+    assert_eq!(ran.result.unwrap().handed, Handed::Data(json!({ "n": 1 })));
     assert_eq!(
         ran.messages[2],
         Message::Tool {
@@ -145,6 +155,25 @@ fn a_result_that_is_refused_is_corrected() {
         panic!("{:?}", ran.messages);
     };
     assert!(correction.contains(r#"`n` must be 1 in {"n":3}"#));
+}
+
+#[test]
+fn a_result_in_words_ends_it_without_another_word() {
+    let ran = run(
+        vec![Scripted::says("result: two"), Scripted::says("result: one")],
+        true,
+    );
+    assert_eq!(
+        ran.result.unwrap().handed,
+        Handed::Text("result: one".to_owned())
+    );
+    use TurnRole::{Assistant, User};
+    assert_eq!(ran.observed, [Assistant, User, Assistant]);
+    assert_eq!(ran.messages.len(), 4);
+    let Message::User(correction) = &ran.messages[2] else {
+        panic!("{:?}", ran.messages);
+    };
+    assert!(correction.contains("`two` is not one"), "{correction}");
 }
 
 #[test]

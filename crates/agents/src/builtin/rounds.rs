@@ -4,8 +4,8 @@
 use std::io::{self, Write as _};
 use std::time::Instant;
 
-use uwf_agent_kit::llm::{Client, Message};
-use uwf_agent_kit::reactor::{Cause, Finish, Observed, Reactor, ReactorError};
+use uwf_agent_kit::llm::Client;
+use uwf_agent_kit::reactor::{Cause, Finish, Handed, Observed, Reactor, ReactorError};
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
 use uwf_protocol::nodes::{Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
@@ -134,6 +134,7 @@ impl Rounds<'_, '_> {
                 description: &description,
                 parameters: form.parameters().clone(),
                 accept: &accept,
+                accept_text: Some(&|text| form.check_text(text)),
             },
             max_rounds: 1,
             corrections: 0,
@@ -150,8 +151,11 @@ impl Rounds<'_, '_> {
         match ended {
             Ok(reaction) => {
                 record.add(reaction.turns, &reaction.usage, reaction.model);
-                let text = form.answer(&reaction.value);
-                Ok(Round::Done(text.map_err(AdapterError::failed)?))
+                let text = match reaction.handed {
+                    Handed::Data(value) => form.answer(&value).map_err(AdapterError::failed)?,
+                    Handed::Text(text) => text,
+                };
+                Ok(Round::Done(text))
             }
             Err(error) => {
                 let ReactorError {
@@ -163,36 +167,9 @@ impl Rounds<'_, '_> {
                 record.add(turns, &usage, model);
                 match &error.cause {
                     Cause::MaxRounds(_) => Ok(Round::GoOn),
-                    Cause::NoResult(problem) => Ok(self.refused(session, problem)),
+                    Cause::NoResult(problem) => Ok(Round::Refused(problem.clone())),
                     Cause::Llm(llm) => Err(crate::chat::failed(llm)),
                 }
-            }
-        }
-    }
-
-    /// Looks whether an answer that was no result is one after all: text with front matter.
-    fn refused(&self, session: &mut Session, problem: &str) -> Round {
-        let [
-            ..,
-            Message::Assistant { text, tool_calls },
-            Message::User(told),
-        ] = &mut session.messages[..]
-        else {
-            return Round::Refused(problem.to_owned());
-        };
-        match self.form.check_text(text).filter(|_| tool_calls.is_empty()) {
-            None => Round::Refused(problem.to_owned()),
-            Some(Ok(())) => {
-                let text = text.clone();
-                // What the model was told about it is not true.
-                session.messages.pop();
-                Round::Done(text)
-            }
-            Some(Err(problem)) => {
-                *told = format!(
-                    "That answer was not accepted: {problem}. Correct it and call `{FINISH}`."
-                );
-                Round::Refused(problem)
             }
         }
     }
