@@ -354,3 +354,104 @@ fn on_a_terminal_a_wrong_config_can_be_edited_again() {
         assert_eq!(world.state("config.yaml"), CONFIG);
     }
 }
+
+const PASSWORD: &str = "hunter2-of-nobody";
+
+/// Asserts that no command shows a text that stands in the config.
+#[track_caller]
+fn check_never_shown(world: &World, secret: &str, step: &[&str]) {
+    for args in [
+        &["config", "validate"][..],
+        &["config", "validate", "--format", "text"],
+        &["config", "list"],
+        &["doctor"],
+        step,
+    ] {
+        let run = world.uwf(args);
+        let shown = format!("{}{}", run.stdout, run.stderr);
+        assert!(!shown.contains(secret), "{args:?}: {shown}");
+    }
+}
+
+#[test]
+fn an_address_that_no_call_would_take_is_refused_and_its_password_never_shown() {
+    for (address, why) in [
+        ("https://me:hunter2-of-nobody@127.0.0.1:9/v1", "a password"),
+        ("https://hunter2-of-nobody@127.0.0.1:9/v1", "a user name"),
+        ("hunter2-of-nobody:x@127.0.0.1:9/v1", "`http://`"),
+        ("ftp://127.0.0.1/hunter2-of-nobody", "`http://`"),
+        ("http://127.0.0.1:hunter2-of-nobody/v1", "port"),
+        ("http://127.0.0.1:9/v1?key=hunter2-of-nobody", "its path"),
+    ] {
+        let world = World::new();
+        let set = config(&world, &["set", "providers.p.baseUrl", address]).exits(1);
+        let set = set.says(why);
+        assert!(!set.stderr.contains(PASSWORD), "{}", set.stderr);
+        let text = format!(
+            "providers: {{ p: {{ baseUrl: '{address}', apiKey: k }} }}\n\
+             models: {{ m: {{ provider: p, name: n }} }}\n\
+             agents: {{ a: {{ command: uwf-llm }} }}\ndefaultAgent: a\ndefaultModel: m\n"
+        );
+        let world = world_with(&text);
+        let checked = config(&world, &["validate"]).exits(1).json();
+        let problem = checked["errors"][0]["problem"].as_str().unwrap();
+        assert!(problem.contains(why), "{problem}");
+        world.put(ONE_STEP);
+        let thread = world.start("one");
+        check_never_shown(&world, PASSWORD, &["thread", "step", &thread]);
+    }
+}
+
+#[test]
+fn a_key_in_the_place_of_a_variable_is_refused_and_never_shown() {
+    for key in [
+        "sk-proj-0123456789abcdef",
+        "ghp_0123456789abcdef",
+        "a b.c",
+        "9xyzzy",
+    ] {
+        let world = World::new();
+        let set = config(&world, &["set", "providers.p.apiKeyEnv", key]).exits(1);
+        let set = set.says("the name of a variable");
+        assert!(!set.stderr.contains(key), "{}", set.stderr);
+        let args = [
+            "setup",
+            "--provider",
+            "openai",
+            "--model",
+            "m",
+            "--api-key-env",
+            key,
+        ];
+        let setup = world.uwf(&args).exits(1).says("the name of a variable");
+        assert!(!setup.stderr.contains(key), "{}", setup.stderr);
+
+        let text = format!(
+            "providers: {{ p: {{ baseUrl: 'http://127.0.0.1:9/v1', apiKeyEnv: '{key}' }} }}\n\
+             models: {{ m: {{ provider: p, name: n }} }}\n\
+             agents: {{ a: {{ command: uwf-llm }} }}\ndefaultAgent: a\ndefaultModel: m\n"
+        );
+        let world = world_with(&text);
+        let checked = config(&world, &["validate"]).exits(1).json();
+        assert_eq!(checked["errors"][0]["key"], json!("providers.p.apiKeyEnv"));
+        assert_eq!(checked["warnings"], json!([]));
+        world.put(ONE_STEP);
+        let thread = world.start("one");
+        let step = world.step(&thread).says("the name of a variable");
+        assert_ne!(step.code, 0);
+        check_never_shown(&world, key, &["thread", "step", &thread]);
+    }
+}
+
+#[test]
+fn a_model_has_no_other_purposes_than_those_there_are() {
+    let world = world_with("models: { m: { provider: p, name: n } }\n");
+    config(&world, &["set", "modelOverrides.extrct", "m"])
+        .exits(1)
+        .says("did you mean `extract`?");
+    config(&world, &["set", "modelOverrides.extract", "m"]).exits(0);
+    let world = world_with("modelOverrides: { agnt: m }\n");
+    let checked = config(&world, &["validate"]).exits(1).json();
+    let problem = checked["errors"][0]["problem"].as_str().unwrap();
+    assert!(problem.contains("did you mean `agent`?"), "{problem}");
+}

@@ -48,6 +48,17 @@ pub struct Config {
     pub model_overrides: IndexMap<String, String>,
 }
 
+impl Config {
+    /// Reading answers, as a purpose in `modelOverrides`.
+    pub const EXTRACT: &str = "extract";
+
+    /// Being an agent, as a purpose in `modelOverrides`.
+    pub const AGENT: &str = "agent";
+
+    /// The purposes that `modelOverrides` may name.
+    pub const PURPOSES: &[&str] = &[Self::EXTRACT, Self::AGENT];
+}
+
 /// How many agents may work at once.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]

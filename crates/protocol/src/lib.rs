@@ -7,6 +7,7 @@ pub mod agent;
 pub mod answer;
 pub mod chain;
 pub mod config;
+pub mod endpoint;
 pub mod exit;
 pub mod ids;
 pub mod limits;

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use serde::Serialize;
+use uwf_protocol::endpoint;
 use uwf_protocol::limits::Limits;
 use uwf_util::suggest;
 
@@ -131,7 +132,10 @@ impl<'a> Check<'a> {
                 }
                 Shape::Section(fields) => self.fields(fields, key, value),
                 Shape::Limits => self.limits(key, value),
-                Shape::Map => self.texts(key, value),
+                Shape::Purposes(known) => {
+                    self.purposes(known, key, value);
+                    self.texts(key, value);
+                }
                 Shape::MapOfMaps => {
                     for (name, _, inner) in self.entries_of(value, key) {
                         let key = format!("{key}.{name}");
@@ -171,6 +175,15 @@ impl<'a> Check<'a> {
                     }
                 }
                 _ => self.value(Kind::Limit, &key, value),
+            }
+        }
+    }
+
+    fn purposes(&mut self, known: &'static [&'static str], key: &str, node: &'a Node) {
+        for (purpose, place, _) in node.entries().unwrap_or_default() {
+            if !known.contains(&purpose.as_str()) {
+                let problem = config_key::unknown(purpose, known.iter().copied());
+                self.useless(*place, &format!("{key}.{purpose}"), problem);
             }
         }
     }
@@ -268,7 +281,9 @@ impl<'a> Check<'a> {
             let Some(node) = provider.get("apiKeyEnv") else {
                 continue;
             };
-            let Some(variable) = node.text().filter(|variable| !is_set(variable)) else {
+            // What is no name is an error, and may be a key.
+            let is_missing = |variable: &&str| endpoint::is_variable(variable) && !is_set(variable);
+            let Some(variable) = node.text().filter(is_missing) else {
                 continue;
             };
             let problem =

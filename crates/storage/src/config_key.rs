@@ -1,6 +1,8 @@
 //! The keys of `config.yaml`, and what their values must be. Everything that knows the keys reads this table.
 
 use serde_json::{Map, Value};
+use uwf_protocol::config::Config;
+use uwf_protocol::endpoint;
 use uwf_protocol::limits::{self, Limits};
 use uwf_util::{suggest, time};
 
@@ -12,6 +14,8 @@ pub(crate) enum Kind {
     Text,
     /// The address of an endpoint.
     Url,
+    /// The name of an environment variable.
+    Variable,
     Duration,
     TextList,
     /// A whole number from 1.
@@ -34,8 +38,8 @@ pub(crate) enum Shape {
     Limits,
     /// `<name>.<field>`.
     Entries(Fields),
-    /// `<purpose>`.
-    Map,
+    /// `<purpose>`, one of these.
+    Purposes(&'static [&'static str]),
     /// `<workflow>.<role>`.
     MapOfMaps,
 }
@@ -43,7 +47,7 @@ pub(crate) enum Shape {
 const PROVIDER: Fields = &[
     ("baseUrl", Kind::Url),
     ("apiKey", Kind::Text),
-    ("apiKeyEnv", Kind::Text),
+    ("apiKeyEnv", Kind::Variable),
 ];
 const MODEL: Fields = &[
     ("provider", Kind::Text),
@@ -67,7 +71,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("models", Shape::Entries(MODEL)),
     ("agents", Shape::Entries(AGENT)),
     ("agentOverrides", Shape::MapOfMaps),
-    ("modelOverrides", Shape::Map),
+    ("modelOverrides", Shape::Purposes(Config::PURPOSES)),
     ("defaultAgent", Shape::Value(Kind::Text)),
     ("defaultModel", Shape::Value(Kind::Text)),
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
@@ -86,7 +90,9 @@ pub fn keys() -> Vec<String> {
                 keys.extend(fields.iter().map(|(field, _)| format!("{top}.{field}")));
             }
             Shape::Limits => keys.extend(Limits::KEYS.map(|limit| format!("{top}.{limit}"))),
-            Shape::Map => keys.push(format!("{top}.<purpose>")),
+            Shape::Purposes(known) => {
+                keys.extend(known.iter().map(|purpose| format!("{top}.{purpose}")));
+            }
             Shape::MapOfMaps => keys.push(format!("{top}.<workflow>.<role>")),
             Shape::Entries(fields) => {
                 keys.extend(
@@ -188,7 +194,7 @@ impl Kind {
                 .map_err(|error| {
                     format!("not a JSON array of texts, such as `[\"-v\"]`: {error}")
                 })?,
-            Self::Text | Self::Url | Self::Duration | Self::Word(_) => text.into(),
+            Self::Text | Self::Url | Self::Variable | Self::Duration | Self::Word(_) => text.into(),
         };
         match self.problem_with(key, &value) {
             Some(problem) => Err(problem),
@@ -209,14 +215,10 @@ impl Kind {
                 let is_count = count.is_some_and(|count| count > 0);
                 (!is_count).then(|| format!("`{}` is not a whole number from 1", plain(value)))
             }
-            (Self::Url, value) => {
-                let text = value.as_str().unwrap_or_default();
-                let rest = text
-                    .strip_prefix("https://")
-                    .or(text.strip_prefix("http://"));
-                let is_url = rest.is_some_and(|rest| !rest.is_empty() && !text.contains(' '));
-                (!is_url)
-                    .then(|| "not an address that begins with `http://` or `https://`".to_owned())
+            (Self::Url, value) => endpoint::base_url(value.as_str().unwrap_or_default()).err(),
+            (Self::Variable, value) => {
+                let is_variable = value.as_str().is_some_and(endpoint::is_variable);
+                (!is_variable).then(|| endpoint::NO_VARIABLE.to_owned())
             }
             (Self::Duration, value) => {
                 let text = value.as_str().unwrap_or_default();
@@ -271,8 +273,18 @@ fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
     let (path, kind) = match (shape, rest) {
         (Shape::Value(kind), None) => (vec![top], *kind),
         (Shape::Value(_), Some(_)) => return Err(format!("`{top}` is a text and has no keys")),
-        (Shape::Map, Some(purpose)) => (vec![top, purpose], Kind::Text),
-        (Shape::Map, None) => return Err(format!("incomplete: `{top}.<purpose>`")),
+        (Shape::Purposes(known), Some(purpose)) if known.contains(&purpose) => {
+            (vec![top, purpose], Kind::Text)
+        }
+        (Shape::Purposes(known), Some(purpose)) => {
+            return Err(unknown(purpose, known.iter().copied()));
+        }
+        (Shape::Purposes(known), None) => {
+            let known = listed(known.iter().copied());
+            return Err(format!(
+                "incomplete: `{top}.<purpose>`, where the purpose is one of {known}"
+            ));
+        }
         (Shape::Section(fields), Some(field)) => (vec![top, field], kind_of(field, fields)?),
         (Shape::Section(fields), None) => {
             let fields = listed(fields.iter().map(|(field, _)| *field));
@@ -376,7 +388,8 @@ mod tests {
     fn keys_of_every_shape_are_understood() {
         let check_text = |key: &str, path: &[&str]| check(key, "10m", path, &"10m".into());
         check_text("defaultAgent", &["defaultAgent"]);
-        check_text("providers.p.apiKeyEnv", &["providers", "p", "apiKeyEnv"]);
+        let variable = ["providers", "p", "apiKeyEnv"];
+        check("providers.p.apiKeyEnv", "P_KEY", &variable, &"P_KEY".into());
         check_text("models.gpt-4.1.name", &["models", "gpt-4.1", "name"]);
         check_text("agents.a.idleTimeout", &["agents", "a", "idleTimeout"]);
         check_text("agentOverrides.w.r.x", &["agentOverrides", "w", "r.x"]);
@@ -418,7 +431,11 @@ mod tests {
             "",
             &["`agentOverrides.<workflow>.<role>`"],
         );
-        check_error("modelOverrides", "", &["`modelOverrides.<purpose>`"]);
+        check_error(
+            "modelOverrides",
+            "",
+            &["`modelOverrides.<purpose>`", "`extract`"],
+        );
         check_error("defaultAgent.x", "", &["has no keys"]);
         check_error("models..name", "", &["empty"]);
         check_error("", "", &["is not known"]);

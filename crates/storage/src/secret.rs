@@ -2,6 +2,7 @@
 //! arguments, addresses and keys of their own. Nothing is read or written here.
 
 use serde_json::Value;
+use uwf_protocol::endpoint;
 
 /// What is shown in place of a secret.
 pub const MASK: &str = "***MASKED***";
@@ -19,9 +20,6 @@ const SECRET_ENDINGS: &[&str] = &[
     "authorization",
     "credentials",
 ];
-
-/// How keys of well-known services begin.
-const SECRET_BEGINNINGS: &[&str] = &["sk-", "xai-", "ghp_", "github_pat_", "gsk_", "AIza"];
 
 /// The sections whose values are names of other entries, whatever their keys are called.
 const NAMES_ONLY: &[&str] = &["agentOverrides", "modelOverrides"];
@@ -45,7 +43,19 @@ fn mask_under(key: &str, value: &mut Value) {
         Value::Array(items) => mask_list(items),
         Value::Number(_) | Value::String(_) if is_secret_name(key) => *value = MASK.into(),
         Value::Number(_) => {}
-        Value::String(text) => *text = masked_text(text),
+        // A key in the place of the variable that shall hold it.
+        Value::String(text) if key == "apiKeyEnv" && !endpoint::is_variable(text) => {
+            *value = MASK.into();
+        }
+        Value::String(text) => {
+            let masked = masked_text(text);
+            // Nobody knows which part of an address that is none is a password.
+            let is_refused = key == "baseUrl" && endpoint::base_url(text).is_err();
+            *text = match is_refused && masked == *text {
+                true => MASK.to_owned(),
+                false => masked,
+            };
+        }
     }
 }
 
@@ -72,11 +82,7 @@ fn mask_list(items: &mut [Value]) {
 /// Returns the text without the secret in it: `name=value`, `Header: value`, a password in an address, or a text
 /// that looks like a key.
 fn masked_text(text: &str) -> String {
-    if SECRET_BEGINNINGS
-        .iter()
-        .any(|begin| text.starts_with(begin))
-        && text.len() >= 16
-    {
+    if endpoint::looks_like_key(text) {
         return MASK.to_owned();
     }
     if text.starts_with("Bearer ") {
@@ -191,6 +197,7 @@ mod tests {
         let address = |text: &str| json!({ "providers": { "p": { "baseUrl": text } } });
         let masked = format!("https://{MASK}@host/v1");
         check(address("https://me:pass@host/v1"), &address(&masked));
+        check(address("me:pass@host/v1"), &address(MASK));
         check(address("https://host/v1@2"), &address("https://host/v1@2"));
     }
 

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 use uwf_protocol::config::{Config, Model, Provider};
+use uwf_protocol::endpoint;
 use uwf_storage::Env;
 use uwf_util::suggest;
 
@@ -53,12 +54,21 @@ pub enum ModelError {
         key: String,
     },
     /// A base URL that is none.
-    #[error("`providers.{provider}.baseUrl` is not an http or https URL: {problem}")]
+    #[error("`providers.{provider}.baseUrl` cannot be called: {problem}")]
     BadUrl {
         /// The provider.
         provider: String,
         /// What is wrong with it.
         problem: String,
+    },
+    /// What shall name the variable with the key is no name; it may be the key, and is not repeated.
+    #[error(
+        "`providers.{provider}.apiKeyEnv` names no variable: {}",
+        endpoint::NO_VARIABLE
+    )]
+    BadVariable {
+        /// The provider.
+        provider: String,
     },
     /// The provider has no key.
     #[error("the provider `{provider}` has no key{}", unset(variable.as_deref()))]
@@ -80,6 +90,7 @@ impl ModelError {
             Self::UnknownProvider { .. } => "unknown_provider",
             Self::Incomplete { .. } => "incomplete_config",
             Self::BadUrl { .. } => "bad_url",
+            Self::BadVariable { .. } => "bad_variable",
             Self::NoKey { .. } => "no_key",
         }
     }
@@ -102,6 +113,9 @@ impl ModelError {
             Self::Incomplete { key } => format!("`uwf config set {key} <value>`"),
             Self::BadUrl { provider, .. } => format!(
                 "`uwf config set providers.{provider}.baseUrl https://…`, usually with `/v1` at its end"
+            ),
+            Self::BadVariable { provider } => format!(
+                "`uwf config set providers.{provider}.apiKeyEnv <NAME>`, with the key in that variable; a key itself belongs in `providers.{provider}.apiKey`"
             ),
             Self::NoKey {
                 variable: Some(variable),
@@ -141,13 +155,13 @@ pub fn resolve(config: &Config, env: &Env, purpose: Purpose<'_>) -> Result<Endpo
 
 fn alias<'a>(config: &'a Config, purpose: Purpose<'a>) -> Option<&'a str> {
     let overriding = |purpose: &str| config.model_overrides.get(purpose).map(String::as_str);
-    let literal = || config.models.get_key_value("extract");
+    let literal = || config.models.get_key_value(Config::EXTRACT);
     let default = config.default_model.as_deref();
     match purpose {
-        Purpose::Extract => overriding("extract")
+        Purpose::Extract => overriding(Config::EXTRACT)
             .or_else(|| literal().map(|(name, _)| name.as_str()))
             .or(default),
-        Purpose::Agent => overriding("agent").or(default),
+        Purpose::Agent => overriding(Config::AGENT).or(default),
         Purpose::Alias(alias) => Some(alias),
     }
 }
@@ -192,23 +206,11 @@ fn base_url(name: &str, provider: &Provider) -> Result<String, ModelError> {
         .ok_or_else(|| ModelError::Incomplete {
             key: format!("providers.{name}.baseUrl"),
         })?;
-    let bad = |problem: String| ModelError::BadUrl {
+    let url = endpoint::base_url(url).map_err(|problem| ModelError::BadUrl {
         provider: name.to_owned(),
         problem,
-    };
-    let parsed = Url::parse(url).map_err(|error| bad(error.to_string()))?;
-    if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(bad(format!("its scheme is `{}`", parsed.scheme())));
-    }
-    if !parsed.username().is_empty() || parsed.password().is_some() {
-        return Err(bad(
-            "a user name or a password does not belong in it".to_owned()
-        ));
-    }
-    if parsed.query().is_some() || parsed.fragment().is_some() {
-        return Err(bad("nothing may follow its path".to_owned()));
-    }
-    Ok(url.trim_end_matches('/').to_owned())
+    })?;
+    Ok(url.to_owned())
 }
 
 /// Returns the key: the config's own, else the variable that it names. Only who is on this machine may do
@@ -223,6 +225,11 @@ fn key(
         return Ok(Some(Secret::new(key)));
     }
     let variable = provider.api_key_env.as_deref();
+    if variable.is_some_and(|variable| !endpoint::is_variable(variable)) {
+        return Err(ModelError::BadVariable {
+            provider: name.to_owned(),
+        });
+    }
     match variable.map(|variable| env.var(variable)) {
         Some(Some(key)) => Ok(Some(Secret::new(key.trim()))),
         None if is_loopback(base_url) => Ok(None),
@@ -358,7 +365,7 @@ mod tests {
         check_error(
             |value| value["providers"]["far"]["baseUrl"] = "ftp://example.com".into(),
             "bad_url",
-            &["`ftp`"],
+            &["`http://`"],
         );
         check_error(
             |value| value["providers"]["far"]["baseUrl"] = "https://h/v1?key=k".into(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, Secret};
 use uwf_engine::Engine;
 use uwf_protocol::config::{Config, Provider};
+use uwf_protocol::endpoint;
 use uwf_storage::load_dotenv;
 
 use crate::text::Check;
@@ -29,13 +30,19 @@ pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
     looked.collect()
 }
 
-/// Returns where to call; `None` for a provider without an address, which is reported with the config.
+/// Returns where to call; `None` for a provider whose address is missing or
+/// refused, or whose variable is no name: that is reported with the config.
 fn endpoint(
     name: &str,
     provider: &Provider,
     config: &Config,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Option<Endpoint> {
+    let base_url = endpoint::base_url(provider.base_url.as_deref()?).ok()?;
+    let names = provider.api_key_env.as_deref();
+    if names.is_some_and(|name| !endpoint::is_variable(name)) {
+        return None;
+    }
     let of_env = || variable(provider.api_key_env.as_deref()?);
     let key = provider.api_key.clone().filter(|key| !key.is_empty());
     let models = &config.models;
@@ -45,12 +52,7 @@ fn endpoint(
     Some(Endpoint {
         alias: aliases.next().map_or(name, |(alias, _)| alias).to_owned(),
         model: String::new(),
-        base_url: provider
-            .base_url
-            .as_deref()?
-            .trim()
-            .trim_end_matches('/')
-            .to_owned(),
+        base_url: base_url.to_owned(),
         key: key.or_else(of_env).map(Secret::new),
         format: None,
     })

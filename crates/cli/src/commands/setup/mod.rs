@@ -11,6 +11,7 @@ use std::io::IsTerminal;
 
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret};
 use uwf_protocol::config::Config;
+use uwf_protocol::endpoint;
 use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root, config, load_dotenv};
 
@@ -212,14 +213,14 @@ fn secret_of(text: &str) -> Result<Secret, Failure> {
 }
 
 fn check_variable(name: &str) -> Result<(), Failure> {
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-        && name.starts_with(|c: char| !c.is_ascii_digit());
-    if is_name {
+    if endpoint::is_variable(name) {
         return Ok(());
     }
-    Err(Failure::request(format!(
-        "`{name}` is no name for a variable"
-    )))
+    // It may be the key.
+    Err(
+        Failure::request(format!("`--api-key-env`: {}", endpoint::NO_VARIABLE))
+            .hint("a key itself goes to `--api-key -`, on standard input"),
+    )
 }
 
 fn named(what: &str, text: &str) -> Result<String, Failure> {
