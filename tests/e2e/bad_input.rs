@@ -357,6 +357,56 @@ fn a_missing_program_is_named_with_what_can_be_done() {
 }
 
 #[test]
+fn an_agent_that_is_called_in_the_wrong_way_is_told_the_right_one() {
+    let (world, thread) = world_with_thread();
+    let prose = world.script("prose.sh", "echo Done, and well done.");
+    let prose = prose.to_str().unwrap();
+    let check = |agent: &str, code: i32, hint: &str| {
+        let args = ["thread", "step", &thread, "--agent", agent];
+        refused(&world, &args, code, &[hint]);
+    };
+    check("claude-code", 1, "hint: did you mean `uwf-claude-code`?");
+    check("uwf-claudecode", 1, "hint: did you mean `uwf-claude-code`?");
+    check(
+        &format!("{prose} -x"),
+        3,
+        &format!("`--agent \"uwf-command -- {prose} -x\"`"),
+    );
+    check(
+        "uwf-command sh",
+        3,
+        "hint: code 2 usually means wrong options of the agent itself: correct what stands after `--agent`",
+    );
+
+    let configured = |command: &str, args: &[&str], hint: &str| {
+        world.agent(command, args);
+        refused(&world, &["thread", "step", &thread], 3, &[hint]);
+    };
+    configured(
+        "uwf-command -- ./greeter.sh",
+        &[],
+        "hint: arguments belong in `args`: `uwf config set agents.default.command uwf-command` and `uwf config set agents.default.args '[\"--\",\"./greeter.sh\"]'`",
+    );
+    configured(
+        "claudecode",
+        &[],
+        "`uwf config set agents.default.command uwf-claude-code`",
+    );
+    configured(
+        prose,
+        &[],
+        &format!("`uwf config set agents.default.args '[\"--\",\"{prose}\"]'`"),
+    );
+    configured(
+        "uwf-codex",
+        &["--modle", "x"],
+        "correct `agents.default.args`, which `uwf config get agents.default` shows",
+    );
+    world.mock(NOTE);
+    goes_on(&world, &thread);
+}
+
+#[test]
 fn an_empty_prompt_is_refused() {
     let (world, thread) = world_with_thread();
     let threads = world.state("threads.yaml");

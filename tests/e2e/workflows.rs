@@ -165,7 +165,9 @@ fn a_location_that_is_not_there_stops_before_an_agent_starts() {
     world.put(&yaml);
     world.mock("roles:\n  writer: [{ output: { note: n } }]\n");
     let thread = world.start("one");
-    world.step(&thread).exits(1).says("/no/such/place");
+    let run = world.step(&thread).exits(1);
+    let run = run.says("the `location` of `writer`, `/no/such/place`");
+    assert!(!run.stderr.contains("--cwd"), "{}", run.stderr);
     assert_eq!(world.show(&thread)["steps"], json!(0));
 }
 

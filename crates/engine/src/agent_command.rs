@@ -9,7 +9,7 @@ use uwf_protocol::ids::RoleName;
 use uwf_util::{suggest, time};
 
 use crate::process::Limits;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, agent_hints};
 
 /// A program that can be started as an agent.
 pub(crate) struct AgentCommand {
@@ -25,10 +25,10 @@ pub(crate) struct AgentCommand {
     pub(crate) protocol: AgentProtocol,
     /// How long it may take.
     pub(crate) limits: Limits,
-    /// The alias and how many of it may work at once, if that is limited.
-    pub(crate) slots: Option<(String, NonZeroU32)>,
-    /// What to do if the program cannot be started.
-    pub(crate) if_missing: String,
+    /// Its alias in the config, if it has one.
+    pub(crate) alias: Option<String>,
+    /// How many of the alias may work at once, if that is limited.
+    pub(crate) max_running: Option<NonZeroU32>,
 }
 
 /// Finds the agent for a role. `choice` is an alias of the config or a command line split at blanks.
@@ -72,7 +72,6 @@ fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<
 fn from_words(engine: &Engine, text: &str, config: &Config) -> Result<AgentCommand, EngineError> {
     let mut words = text.split_whitespace().map(ToOwned::to_owned);
     let command = words.next().ok_or(EngineError::EmptyAgent)?;
-    let near = suggest::nearest(&command, config.agents.keys().map(String::as_str));
     let found = located(
         engine,
         &command,
@@ -83,15 +82,11 @@ fn from_words(engine: &Engine, text: &str, config: &Config) -> Result<AgentComma
     // Nobody was asked to do anything yet: a slip of the finger is no failed attempt.
     if found.name.is_none() && !found.program.is_file() {
         return Err(EngineError::NoProgram {
-            near: near.map(ToOwned::to_owned),
+            near: agent_hints::meant(engine, &command, config.agents.keys().map(String::as_str)),
             word: command,
         });
     }
-    Ok(AgentCommand {
-        if_missing: "`--agent` takes an alias of the config, or a program with its arguments"
-            .to_owned(),
-        ..found
-    })
+    Ok(found)
 }
 
 fn from_config(
@@ -112,8 +107,8 @@ fn from_config(
     };
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
     Ok(AgentCommand {
-        slots: agent.max_running.map(|max| (alias.to_owned(), max)),
-        if_missing: format!("install it, or mend `agents.{alias}.command` with `uwf config set`"),
+        alias: Some(alias.to_owned()),
+        max_running: agent.max_running,
         ..located(engine, command, agent.args.clone(), protocol, limits)
     })
 }
@@ -154,7 +149,7 @@ fn located(
         args,
         protocol,
         limits,
-        slots: None,
-        if_missing: String::new(),
+        alias: None,
+        max_running: None,
     }
 }

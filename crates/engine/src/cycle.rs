@@ -186,12 +186,12 @@ fn perform(
                 program: agent.program.display().to_string(),
                 cwd: cwd.display().to_string(),
                 source,
-                hint: agent.if_missing.clone(),
+                hint: agent.if_missing(engine),
             }));
         }
         Err(LaunchError::Engine(error)) => return Err(error),
     };
-    let hash = match finished_step(run, thread, &ending)? {
+    let hash = match finished_step(run, thread, agent, &ending)? {
         Ok(hash) => hash,
         Err(problem) => return Ok(Err(problem)),
     };
@@ -200,7 +200,7 @@ fn perform(
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
             run.clear_pending()?;
-            Ok(Err(Problem::Refused(why)))
+            Ok(Err(Problem::Refused { why, hint: None }))
         }
     }
 }
@@ -210,6 +210,7 @@ fn perform(
 fn finished_step(
     run: &RunDir,
     thread: &Thread,
+    agent: &AgentCommand,
     ending: &Ending,
 ) -> Result<Result<CasRef, Problem>, EngineError> {
     let pending = run
@@ -219,9 +220,9 @@ fn finished_step(
         (Some(pending), _) => Ok(pending.step),
         (None, Ending::Exited(status)) if status.success() => {
             let printed = process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
-            parse_answer(&printed).map_err(|error| Problem::Refused(error.to_string()))
+            parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
-        (None, ending) => Err(Problem::of_ending(ending)),
+        (None, ending) => Err(agent.ended(ending)),
     })
 }
 
@@ -380,7 +381,14 @@ fn working_directory(
         .map_or(engine.env.cwd(), Path::new);
     let directory = base.join(given);
     if !directory.is_dir() {
-        return Err(EngineError::NoDirectory(directory.display().to_string()));
+        let path = directory.display().to_string();
+        return Err(match Some(given) == thread.start.cwd.as_ref() {
+            true => EngineError::NoDirectory(path),
+            false => EngineError::NoLocation {
+                role: assignment.role.clone(),
+                path,
+            },
+        });
     }
     Ok(directory)
 }

@@ -116,7 +116,7 @@ pub enum EngineError {
     NoProgram {
         /// What was asked for.
         word: String,
-        /// The alias that it may have been meant to be.
+        /// The alias or the built-in agent that it may have been meant to be.
         near: Option<String>,
     },
     /// `--agent` without an agent.
@@ -141,6 +141,14 @@ pub enum EngineError {
     /// The working directory of a thread or step is not there.
     #[error("working directory `{0}` does not exist or is not a directory")]
     NoDirectory(String),
+    /// The directory is not there to which the graph sends a role.
+    #[error("the `location` of `{role}`, `{path}`, does not exist or is not a directory")]
+    NoLocation {
+        /// The role.
+        role: RoleName,
+        /// The directory.
+        path: String,
+    },
     /// The prompt has no text.
     #[error("the prompt is empty")]
     EmptyPrompt,
@@ -225,6 +233,7 @@ impl EngineError {
             | Self::UnknownAgent { .. }
             | Self::Config { .. }
             | Self::NoDirectory(_)
+            | Self::NoLocation { .. }
             | Self::EmptyPrompt
             | Self::EmptyAgent
             | Self::NoArgument { .. }
@@ -291,6 +300,7 @@ impl EngineError {
                 format!("`uwf config set agents.{alias}.command <program>` defines it")
             }
             Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
+            Self::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
             Self::NoProgram { near: None, .. } => "`--agent` takes an alias of the config, a path, or a program on PATH with its arguments".to_owned(),
             Self::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
             Self::NoArgument { .. } => {

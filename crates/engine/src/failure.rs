@@ -1,5 +1,7 @@
 //! Failed attempts: what went wrong, put on record so that people see it and the next attempt can go on.
 
+use std::fmt;
+
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::RunDir;
@@ -32,39 +34,43 @@ pub(crate) enum Problem {
         hint: String,
     },
     /// The agent ended without a step.
-    Ended(String),
+    Ended { how: String, hint: Option<String> },
     /// What the agent answered cannot be taken.
-    Refused(String),
+    Refused { why: String, hint: Option<String> },
+}
+
+/// Says how a run ended.
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => match status.code() {
+                Some(code) => write!(f, "the agent exited with code {code}"),
+                None => write!(f, "the agent was ended from outside ({status})"),
+            },
+            Self::TimedOut(limit) => {
+                write!(f, "the agent was ended after its time limit of {limit:?}")
+            }
+            Self::Idle(limit) => {
+                write!(f, "the agent was ended: it printed nothing for {limit:?}")
+            }
+            Self::Interrupted(signal) => write!(f, "interrupted by signal {signal}"),
+        }
+    }
 }
 
 impl Problem {
-    /// Says how a run without a step ended.
-    pub(crate) fn of_ending(ending: &Ending) -> Self {
-        Self::Ended(match ending {
-            Ending::Exited(status) => match status.code() {
-                Some(code) => format!("the agent exited with code {code}"),
-                None => format!("the agent was ended from outside ({status})"),
-            },
-            Ending::TimedOut(limit) => {
-                format!("the agent was ended after its time limit of {limit:?}")
-            }
-            Ending::Idle(limit) => format!("the agent was ended: it printed nothing for {limit:?}"),
-            Ending::Interrupted(signal) => format!("interrupted by signal {signal}"),
-        })
-    }
-
     fn phase(&self) -> Phase {
         match self {
             Self::Spawn { .. } => Phase::Spawn,
-            Self::Ended(_) => Phase::Agent,
-            Self::Refused(_) => Phase::Answer,
+            Self::Ended { .. } => Phase::Agent,
+            Self::Refused { .. } => Phase::Answer,
         }
     }
 
     fn hint(&self) -> Option<String> {
         match self {
             Self::Spawn { hint, .. } => Some(hint.clone()),
-            Self::Ended(_) | Self::Refused(_) => None,
+            Self::Ended { hint, .. } | Self::Refused { hint, .. } => hint.clone(),
         }
     }
 
@@ -78,7 +84,7 @@ impl Problem {
             } => {
                 format!("`{program}` could not be started in `{cwd}`: {source}")
             }
-            Self::Ended(text) | Self::Refused(text) => text.clone(),
+            Self::Ended { how: text, .. } | Self::Refused { why: text, .. } => text.clone(),
         }
     }
 }
@@ -100,10 +106,9 @@ pub(crate) fn record(
 ) -> EngineError {
     let told = run.read_failure();
     let stderr_tail = process::tail(&run.stderr_file(), STDERR_TAIL);
-    let hint = told.as_ref().and_then(|told| told.hint.clone());
-    let (phase, error) = match &told {
-        Some(told) => (told.phase, told.error.clone()),
-        None => (problem.phase(), problem.text()),
+    let (phase, error, hint) = match &told {
+        Some(told) => (told.phase, told.error.clone(), told.hint.clone()),
+        None => (problem.phase(), problem.text(), problem.hint()),
     };
     let attempt = Attempt {
         head: attempted.head,
@@ -116,7 +121,7 @@ pub(crate) fn record(
         session_id: match (&told, problem) {
             (Some(told), _) => told.session_id.clone(),
             (None, Problem::Spawn { .. }) => None,
-            (None, Problem::Ended(_) | Problem::Refused(_)) => begun(run, &attempted),
+            (None, Problem::Ended { .. } | Problem::Refused { .. }) => begun(run, &attempted),
         },
         usage: told.as_ref().and_then(|told| told.usage.clone()),
         raw: told.as_ref().and_then(|told| told.raw),
@@ -140,6 +145,6 @@ pub(crate) fn record(
         problem: error,
         stderr_tail,
         stderr_file: run.stderr_file().display().to_string(),
-        hint: hint.or_else(|| problem.hint()),
+        hint,
     }))
 }

@@ -7,6 +7,7 @@
 
 mod adopt;
 mod agent_command;
+mod agent_hints;
 mod answer;
 mod chain;
 mod commit;

@@ -43,8 +43,9 @@ pub(crate) fn take(
     config: &Config,
     choice: NoSlot,
 ) -> Result<Vec<Slot>, EngineError> {
-    let of_agent = agent.slots.as_ref().map(|(alias, max)| {
-        let pool = Pool::of_agent(&engine.root, alias, *max);
+    let of_agent = agent.alias.as_ref().zip(agent.max_running);
+    let of_agent = of_agent.map(|(alias, max)| {
+        let pool = Pool::of_agent(&engine.root, alias, max);
         (pool, format!("of agent `{alias}`"))
     });
     let of_root = config.concurrency.max_running.map(|max| {

@@ -1,0 +1,111 @@
+//! What to type when an agent cannot be used as it is configured. Asked only after it went wrong.
+
+use std::path::Path;
+
+use uwf_protocol::agent::AnswerError;
+use uwf_util::suggest;
+
+use crate::Engine;
+use crate::agent_command::AgentCommand;
+use crate::failure::Problem;
+use crate::process::Ending;
+
+/// The exit code by which programs say that they were called with wrong options.
+const MISUSED: i32 = 2;
+
+/// Returns the alias or the built-in agent that a word was most likely meant to be.
+pub(crate) fn meant<'a>(
+    engine: &Engine,
+    word: &str,
+    aliases: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    if engine.built_in_agents.contains(&word) {
+        return Some(format!("uwf-{word}"));
+    }
+    let alias = suggest::nearest(word, aliases).map(ToOwned::to_owned);
+    alias.or_else(|| built_in(engine, word))
+}
+
+/// Returns the built-in agent whose name is near. The prefix is left out, since it would make all names alike.
+fn built_in(engine: &Engine, word: &str) -> Option<String> {
+    let name = word.strip_prefix("uwf-").unwrap_or(word);
+    let near = suggest::nearest(name, engine.built_in_agents.iter().copied())?;
+    Some(format!("uwf-{near}"))
+}
+
+impl AgentCommand {
+    /// Returns what to do if the program could not be started.
+    pub(crate) fn if_missing(&self, engine: &Engine) -> String {
+        let Some(alias) = &self.alias else {
+            return "`--agent` takes an alias of the config, or a program with its arguments"
+                .to_owned();
+        };
+        let mut words = self.label.split_whitespace();
+        let program = words.next().unwrap_or_default();
+        let args: Vec<&str> = words.collect();
+        if !args.is_empty() && !self.program.exists() {
+            let args = serde_json::Value::from(args);
+            return format!(
+                "arguments belong in `args`: `uwf config set agents.{alias}.command {program}` and `uwf config set agents.{alias}.args '{args}'`"
+            );
+        }
+        match built_in(engine, &self.label).filter(|_| !Path::new(&self.label).is_absolute()) {
+            Some(near) => format!(
+                "did you mean `{near}`? `uwf config set agents.{alias}.command {near}` sets it"
+            ),
+            None => {
+                format!("install it, or mend `agents.{alias}.command` with `uwf config set`")
+            }
+        }
+    }
+
+    /// Returns the problem of an answer that names no step.
+    pub(crate) fn unanswered(&self, error: &AnswerError) -> Problem {
+        let in_words = matches!(error, AnswerError::Malformed(_)) && self.name.is_none();
+        Problem::Refused {
+            why: error.to_string(),
+            hint: in_words.then(|| self.if_prose()),
+        }
+    }
+
+    /// Returns the problem of a run that ended without a step.
+    pub(crate) fn ended(&self, ending: &Ending) -> Problem {
+        let misused = matches!(ending, Ending::Exited(status) if status.code() == Some(MISUSED));
+        Problem::Ended {
+            how: ending.to_string(),
+            hint: misused.then(|| self.if_misused()),
+        }
+    }
+
+    /// A program that answers in words needs an adapter that makes a step of them.
+    fn if_prose(&self) -> String {
+        let whole = || [&self.label].into_iter().chain(&self.args);
+        match &self.alias {
+            None => {
+                let words: Vec<&str> = whole().map(String::as_str).collect();
+                format!(
+                    "a program that answers in words is run by `uwf-command`: `--agent \"uwf-command -- {}\"`",
+                    words.join(" ")
+                )
+            }
+            Some(alias) => {
+                let mut args = vec!["--"];
+                args.extend(whole().map(String::as_str));
+                let args = serde_json::Value::from(args);
+                format!(
+                    "a program that answers in words is run by `uwf-command`: `uwf config set agents.{alias}.command uwf-command` and `uwf config set agents.{alias}.args '{args}'`"
+                )
+            }
+        }
+    }
+
+    fn if_misused(&self) -> String {
+        let place = match &self.alias {
+            Some(alias) => format!(
+                "correct `agents.{alias}.args`, which `uwf config get agents.{alias}` shows"
+            ),
+            None => "correct what stands after `--agent`".to_owned(),
+        };
+        format!("code 2 usually means wrong options of the agent itself: {place}")
+    }
+}
