@@ -257,7 +257,7 @@ fn limits_end_a_step_and_the_next_attempt_goes_on_with_the_conversation() {
     world
         .step(&thread)
         .exits(3)
-        .says("within 2 turns")
+        .says("within 2 turns (max_rounds_exceeded)")
         .says("--max-turns");
     let second = server.requests()[1].json()["messages"].to_string();
     assert!(second.contains("You may answer 1 more time"), "{second}");
@@ -305,10 +305,13 @@ fn what_is_wrong_with_the_model_is_said_with_what_to_do() {
         }
     };
     let refused = format!("{{\"error\":{{\"message\":\"bad key {KEY}\"}}}}");
-    check(Scripted::body(401, &refused), &["401", "apiKey"]);
+    check(
+        Scripted::body(401, &refused),
+        &["401", "apiKey", " (unauthorized)\n"],
+    );
     check(
         Scripted::body(404, "no such model"),
-        &["404", "models.<alias>.name"],
+        &["404", "models.<alias>.name", " (not_found)\n"],
     );
     check(Scripted::Hang, &["hint:"]);
     check(Scripted::Stall(vec![delta("half an ans")]), &["hint:"]);
@@ -320,7 +323,7 @@ fn what_is_wrong_with_the_model_is_said_with_what_to_do() {
     world
         .step(&thread)
         .exits(3)
-        .says("no model is configured")
+        .says("no model is configured (no_model)")
         .says("defaultModel");
     world.agent("uwf-builtin", &["--allow-everything"]);
     world.step(&thread).exits(3).says("unknown option");

@@ -234,6 +234,7 @@ fn providers_are_called_unless_that_is_not_wanted() {
     let run = doctor(&world, &[]).exits(1);
     finds(&run, "provider", "ok", "1 models");
     finds(&run, "provider", "error", "refused the key");
+    finds(&run, "provider", "error", " (unauthorized)");
     let request = &good.requests()[0];
     assert_eq!(
         (request.method.as_str(), request.target.as_str()),

@@ -149,6 +149,11 @@ fn a_model_that_does_not_answer_is_told_and_the_config_kept() {
         assert_eq!(config_of(&world)["defaultModel"], json!("default"));
         let text = setup(&world, &[&args[..], &["--format", "text"]].concat()).exits(0);
         assert!(text.stdout.contains("test call: FAILED"), "{}", text.stdout);
+        assert!(
+            text.stdout.contains(&format!(" ({code})\n")),
+            "{}",
+            text.stdout
+        );
     }
 }
 

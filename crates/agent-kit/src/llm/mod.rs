@@ -29,6 +29,12 @@ pub use message::{Message, ToolRequest};
 pub use resolve::{ModelError, Purpose, resolve};
 pub use secret::Secret;
 
+/// Puts the stable word for the kind of a problem behind its message.
+#[must_use]
+pub fn with_code(problem: &str, code: &str) -> String {
+    format!("{problem} ({code})")
+}
+
 /// Where a model is served, and what it is called there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {

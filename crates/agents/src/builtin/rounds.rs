@@ -4,7 +4,7 @@
 use std::io::{self, Write as _};
 use std::time::Instant;
 
-use uwf_agent_kit::llm::Client;
+use uwf_agent_kit::llm::{Client, with_code};
 use uwf_agent_kit::reactor::{Cause, Finish, Handed, Observed, Reactor, ReactorError};
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
 use uwf_protocol::nodes::{Turn, TurnRole, Usage};
@@ -100,7 +100,7 @@ impl Rounds<'_, '_> {
                     refused += 1;
                     if refused > CORRECTIONS {
                         let message = format!("the model handed in no result: {problem}");
-                        return Err(AdapterError::failed(message));
+                        return Err(AdapterError::failed(with_code(&message, "no_result")));
                     }
                 }
             }
@@ -109,6 +109,7 @@ impl Rounds<'_, '_> {
             "the model handed in no result within {} turns",
             self.max_turns
         );
+        let message = with_code(&message, "max_rounds_exceeded");
         Err(AdapterError::failed(message)
             .hint("raise `--max-turns`, or give the role less to do; the next attempt goes on"))
     }

@@ -3,7 +3,7 @@
 mod session;
 
 use uwf_agent_kit::AdapterError;
-use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve};
+use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve, with_code};
 use uwf_protocol::config::Config;
 use uwf_storage::{Env, Root, config};
 
@@ -12,7 +12,7 @@ pub(crate) use session::Session;
 /// Reads the configuration; without a file it is empty.
 pub(crate) fn config(root: &Root) -> Result<Config, AdapterError> {
     let config = config::load(root).map_err(|error| {
-        AdapterError::not_started(error.to_string())
+        AdapterError::not_started(with_code(&error.to_string(), "bad_config"))
             .hint("`uwf config validate` shows what is wrong")
     })?;
     Ok(config.unwrap_or_default())
@@ -26,14 +26,15 @@ pub(crate) fn client(
     limits: CallLimits,
 ) -> Result<Client, AdapterError> {
     let purpose = alias.map_or(Purpose::Agent, Purpose::Alias);
-    let endpoint = resolve(config, env, purpose)
-        .map_err(|error| AdapterError::not_started(error.to_string()).hint(error.hint()))?;
+    let endpoint = resolve(config, env, purpose).map_err(|error| {
+        AdapterError::not_started(with_code(&error.to_string(), error.code())).hint(error.hint())
+    })?;
     Ok(Client::new(endpoint, limits, env))
 }
 
 /// Returns a call of a model that failed as the failure of an agent.
 pub(crate) fn failed(error: &LlmError) -> AdapterError {
-    AdapterError::failed(error.to_string()).hint(error.hint())
+    AdapterError::failed(with_code(&error.to_string(), error.code())).hint(error.hint())
 }
 
 /// Returns the failure of a session that is not there any more.

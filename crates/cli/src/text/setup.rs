@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use uwf_agent_kit::llm::LlmError;
+use uwf_agent_kit::llm::{LlmError, with_code};
 
 use crate::output::Show;
 
@@ -41,7 +41,7 @@ impl Validation {
         let error = probe.as_ref().err();
         Self {
             ok: error.is_none(),
-            error: error.map(ToString::to_string),
+            error: error.map(|error| with_code(&error.to_string(), error.code())),
             code: error.map(LlmError::code),
             hint: error.map(LlmError::hint),
         }

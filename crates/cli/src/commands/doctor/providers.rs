@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, Secret};
+use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, Secret, with_code};
 use uwf_engine::Engine;
 use uwf_protocol::config::{Config, Provider};
 use uwf_protocol::endpoint;
@@ -72,6 +72,10 @@ fn one(engine: &Engine, endpoint: Endpoint) -> Check {
         Err(LlmError::NotFound { .. }) => {
             Check::ok(NAME, format!("{url} answers, without a list of models"))
         }
-        Err(error) => Check::error(NAME, error.to_string(), error.hint()),
+        Err(error) => Check::error(
+            NAME,
+            with_code(&error.to_string(), error.code()),
+            error.hint(),
+        ),
     }
 }

@@ -9,7 +9,7 @@ mod wizard;
 
 use std::io::IsTerminal;
 
-use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret};
+use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret, with_code};
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
 use uwf_protocol::exit::Exit;
@@ -85,6 +85,7 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
     if let Some(Err(error)) = &validation
         && context.format != Format::Text
     {
+        let error = with_code(&error.to_string(), error.code());
         warn(&format!("the test call failed: {error}"));
     }
     print(
