@@ -360,7 +360,8 @@ fn an_interrupt_at_a_question_leaves_nothing() {
 #[test]
 fn an_interrupt_at_the_secret_leaves_nothing() {
     check_interrupt(|terminal, server| {
-        terminal.shows("Provider").types("mine");
+        terminal.shows("Provider").types("another");
+        terminal.shows("A name for it").types("mine");
         terminal.shows("address").types(&server.base_url());
         terminal.shows("Key for mine").hides();
     });
@@ -376,13 +377,64 @@ fn an_interrupt_during_a_call_leaves_nothing() {
 }
 
 #[test]
-fn a_wrong_answer_writes_nothing() {
+fn a_wrong_answer_is_asked_for_again_with_the_reason() {
     let world = World::new();
+    let server = ModelServer::start(vec![Scripted::body(404, "no list"), Scripted::says("ok")]);
     let mut terminal = Terminal::start(&world, &["setup"], &[]);
-    terminal.shows("Provider").types("99");
+    terminal.shows("Provider (").types("99");
+    terminal.shows("`99` is no number of the list");
+    terminal.shows("Provider (").types("openia");
+    terminal.shows("did you mean `openai`?").shows("`another`");
+    terminal.shows("Provider (").types("another");
+    terminal.shows("A name for it").types("mine");
+    let address = server.base_url();
     terminal
-        .end()
-        .exits(1)
-        .says("`99` is no number of the list");
+        .shows("address")
+        .types(&address.replace("http://", ""));
+    terminal
+        .shows("error: ")
+        .shows("hint: put `https://` before it");
+    terminal.shows("address").types(&address);
+    terminal.shows("Key for mine").types_hidden(SECRET);
+    terminal.shows("Place").types("here");
+    terminal.shows("`here` is not in the list");
+    terminal.shows("Place").types("1");
+    terminal.shows("Model (name)").types("m-1");
+    terminal.shows("Agent (").types("bultin");
+    terminal.shows("did you mean `builtin`?");
+    terminal.shows("Agent (").types("builtin");
+    let run = terminal.end().exits(0);
+    assert!(!run.stderr.contains(SECRET), "{}", run.stderr);
+    assert_eq!(run.json()["validation"]["ok"], json!(true));
+    assert_eq!(
+        config_of(&world)["providers"]["mine"]["baseUrl"],
+        json!(address)
+    );
+}
+
+#[test]
+fn presets_are_named_where_one_is_wanted() {
+    let world = World::new();
+    let run = setup(&world, &["--provider", "openia", "--model", "m"]).exits(2);
+    run.says("did you mean `openai`?")
+        .says("venice")
+        .says("--base-url");
+    let help = setup(&world, &["--help"]).exits(0).stdout;
+    for preset in ["openai", "siliconflow", "ollama"] {
+        assert!(help.contains(preset), "{help}");
+    }
+    let args = [&flags("127.0.0.1:9/v1")[..], &["--api-key-env", "K"]].concat();
+    let run = setup(&world, &args).exits(1);
+    run.says("`--base-url`: not an address")
+        .says("put `https://` before it");
     assert!(!world.root().exists());
+}
+
+#[test]
+fn the_help_names_every_built_in_agent() {
+    let help = World::new().uwf(&["agent", "--help"]).exits(0).stdout;
+    let words: Vec<&str> = help.split([' ', ',', '\n']).collect();
+    for agent in uwf_agents::BUILT_IN {
+        assert!(words.contains(agent), "{agent}: {help}");
+    }
 }

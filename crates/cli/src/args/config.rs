@@ -2,6 +2,8 @@
 
 use clap::{Args, Subcommand};
 
+use crate::commands::presets;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the whole config, with keys masked
@@ -58,8 +60,7 @@ pub(crate) enum LogCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct SetupArgs {
-    /// The provider's name: one of the presets, or a name of your own with --base-url
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help = provider_help())]
     pub(crate) provider: Option<String>,
     /// The address of its OpenAI-compatible API, usually ending in /v1
     #[arg(long, value_name = "URL")]
@@ -79,6 +80,13 @@ pub(crate) struct SetupArgs {
     /// The default agent: a name with or without uwf-, or a path
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+}
+
+fn provider_help() -> String {
+    format!(
+        "The provider's name: one of the presets ({}), or a name of your own with --base-url",
+        presets::names()
+    )
 }
 
 #[derive(Debug, Args)]

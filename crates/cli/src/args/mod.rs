@@ -122,7 +122,7 @@ pub(crate) enum Command {
     },
     /// Run a built-in agent, as `thread step` does
     Agent {
-        /// The agent: mock, command, claude-code, codex, cursor, gemini or hermes
+        #[arg(help = format!("The agent: {}", uwf_agents::BUILT_IN.join(", ")))]
         name: String,
         /// Its own arguments, then the thread and the role
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

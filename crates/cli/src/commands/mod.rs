@@ -11,6 +11,8 @@ mod step;
 mod thread;
 mod workflow;
 
+pub(crate) use setup::presets;
+
 use std::io::Read;
 
 use signal_hook::consts::SIGINT;

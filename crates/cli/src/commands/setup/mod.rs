@@ -3,7 +3,7 @@
 
 pub(crate) mod agents;
 mod plan;
-mod presets;
+pub(crate) mod presets;
 mod terminal;
 mod wizard;
 
@@ -109,12 +109,16 @@ fn is_only_agent(args: &SetupArgs) -> bool {
 /// Names what is missing where nobody can be asked.
 fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
     let mut missing = Vec::new();
+    let mut hint =
+        "`uwf setup --help` tells what they mean; on a terminal it asks for them".to_owned();
     if args.provider.is_none() {
         missing.push("`--provider`");
     }
-    let base_url = base_url(args);
-    if base_url.is_none() && args.provider.is_some() {
+    let base_url = base_url(args)?;
+    if let (None, Some(provider)) = (&base_url, &args.provider) {
         missing.push("`--base-url` (the provider is no preset)");
+        let why = presets::no_preset(provider);
+        hint = format!("{why} (presets: {})", presets::names());
     }
     if args.model.is_none() {
         missing.push("`--model`");
@@ -132,13 +136,30 @@ fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
         "without a terminal, `uwf setup` needs {}",
         missing.join(", ")
     ))
-    .hint("`uwf setup --help` tells what they mean; on a terminal it asks for them"))
+    .hint(hint))
 }
 
-fn base_url(args: &SetupArgs) -> Option<String> {
-    let preset = || presets::base_url_of(args.provider.as_deref()?);
-    let url = args.base_url.as_deref().or_else(preset)?;
-    Some(url.trim().trim_end_matches('/').to_owned())
+/// Returns the address that the flags name, themselves or by a preset.
+fn base_url(args: &SetupArgs) -> Result<Option<String>, Failure> {
+    if let Some(url) = &args.base_url {
+        return Ok(Some(address("`--base-url`", url)?));
+    }
+    let preset = args.provider.as_deref().and_then(presets::base_url_of);
+    Ok(preset.map(ToOwned::to_owned))
+}
+
+/// Returns an address as it is called; `what` names it, for it may have a password in it.
+fn address(what: &str, text: &str) -> Result<String, Failure> {
+    let failure = |problem| {
+        let failure = Failure::request(format!("{what}: {problem}"));
+        match text.contains("://") {
+            true => failure.hint("it is like `https://host/v1`"),
+            false => failure
+                .hint("put `https://` before it, or `http://` if the server is on this machine"),
+        }
+    };
+    let url = endpoint::base_url(text).map_err(failure)?;
+    Ok(url.to_owned())
 }
 
 /// Tells whether an address leads to this machine, where a server often wants no key.
@@ -160,7 +181,7 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
         ));
     }
     let (Some(provider), Some(base_url), Some(model)) =
-        (&args.provider, base_url(args), &args.model)
+        (&args.provider, base_url(args)?, &args.model)
     else {
         return Ok(Answers { model: None, agent });
     };

@@ -1,5 +1,7 @@
 //! What is known about providers and adapters before anything is configured. Nothing is asked here.
 
+use uwf_util::suggest;
+
 /// A provider that needs no more than a key.
 pub(super) struct Preset {
     pub(super) name: &'static str,
@@ -34,6 +36,19 @@ const fn preset(name: &'static str, base_url: &'static str) -> Preset {
 pub(super) fn base_url_of(provider: &str) -> Option<&'static str> {
     let preset = PRESETS.iter().find(|preset| preset.name == provider)?;
     Some(preset.base_url)
+}
+
+/// Returns the names of all presets, one after the other.
+pub(crate) fn names() -> String {
+    let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
+    names.join(", ")
+}
+
+/// Says that a name is no preset, and which one may have been meant.
+pub(super) fn no_preset(name: &str) -> String {
+    let near = suggest::nearest(name, PRESETS.iter().map(|preset| preset.name));
+    let meant = near.map(|near| format!(", did you mean `{near}`?"));
+    format!("`{name}` is no preset{}", meant.unwrap_or_default())
 }
 
 /// Parts of the names of models that do not chat.

@@ -6,17 +6,24 @@ use std::time::Duration;
 use dialoguer::{Input, Password};
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Secret};
 use uwf_util::printable::printable;
+use uwf_util::suggest;
 
 use super::plan::{Answers, Key, MODEL_ALIAS, ModelAnswer};
-use super::presets::{PRESETS, base_url_of, chat_models, key_variable};
+use super::presets::{
+    PRESETS, base_url_of, chat_models, key_variable, names as preset_names, no_preset,
+};
 use super::{
-    Setting, agent_named, agents, default_agent, is_local, key_of_flags, named, secret_of,
+    Setting, address, agent_named, agents, base_url, default_agent, is_known_agent, is_local,
+    key_of_flags, named, secret_of,
 };
 use crate::args::SetupArgs;
 use crate::failure::Failure;
 
 /// How long the list of models may take.
 const MODELS_LIMIT: Duration = Duration::from_secs(10);
+
+/// What stands in the menu for a provider that is no preset.
+const ANOTHER: &str = "another";
 
 /// How wide a list of names may be.
 const WIDTH: usize = 100;
@@ -47,24 +54,43 @@ pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failur
 }
 
 fn ask_provider(args: &SetupArgs) -> Result<(String, String), Failure> {
+    let of_flags = base_url(args)?;
     let name = match &args.provider {
         Some(name) => named("provider", name)?,
-        None => {
-            let mut names: Vec<String> = PRESETS.iter().map(|one| one.name.to_owned()).collect();
-            names.push("another".to_owned());
-            say("Where is your model served?");
-            say(&menu(&names));
-            match choose("Provider (number or name)", &names, None)?.as_str() {
-                "another" => named("provider", &line("A name for it", None)?)?,
-                name => named("provider", name)?,
-            }
+        None => ask_provider_name()?,
+    };
+    let preset = || base_url_of(&name).map(ToOwned::to_owned);
+    if let Some(url) = of_flags.or_else(preset) {
+        return Ok((name, url));
+    }
+    if args.provider.is_some() {
+        say(&format!(
+            "{} (presets: {})",
+            no_preset(&name),
+            preset_names()
+        ));
+    }
+    let prompt = "The address of its OpenAI-compatible API";
+    let url = until_right(prompt, None, |text| address("the address", &text))?;
+    Ok((name, url))
+}
+
+fn ask_provider_name() -> Result<String, Failure> {
+    let mut names: Vec<String> = PRESETS.iter().map(|one| one.name.to_owned()).collect();
+    names.push(ANOTHER.to_owned());
+    say("Where is your model served?");
+    say(&menu(&names));
+    let chosen = choose("Provider (number or name)", &names, None, |name| {
+        if names.contains(&name) {
+            return Ok(name);
         }
-    };
-    let base_url = match args.base_url.as_deref().or(base_url_of(&name)) {
-        Some(url) => url.to_owned(),
-        None => line("The address of its OpenAI-compatible API", None)?,
-    };
-    Ok((name, base_url.trim().trim_end_matches('/').to_owned()))
+        let failure = Failure::request(no_preset(&name));
+        Err(failure.hint(format!("`{ANOTHER}` is for one of your own")))
+    })?;
+    match chosen == ANOTHER {
+        true => until_right("A name for it", None, |name| named("provider", &name)),
+        false => Ok(chosen),
+    }
 }
 
 fn ask_key(
@@ -84,12 +110,8 @@ fn ask_key(
         (None, true) => ", empty if it wants none".to_owned(),
         (None, false) => String::new(),
     };
-    let typed = Password::new()
-        .with_prompt(format!("Key for {provider} (not shown{without})"))
-        .allow_empty_password(may_be_empty)
-        .interact()
-        .map_err(unasked)?;
-    if typed.trim().is_empty() {
+    let prompt = format!("Key for {provider} (not shown{without})");
+    let Some(secret) = ask_secret(&prompt, may_be_empty)? else {
         return Ok(match known {
             Some(secret) => Key::Variable {
                 name,
@@ -97,19 +119,41 @@ fn ask_key(
             },
             None => Key::None,
         });
-    }
-    let secret = secret_of(&typed)?;
+    };
     if args.key_in_config {
         return Ok(Key::Config { secret });
     }
     let places = [format!(".env, as {name}"), "config.yaml".to_owned()];
     say("Where shall the key be kept?");
     say(&menu(&places));
-    let place = choose("Place (number)", &places, Some("1"))?;
+    let place = choose("Place (number)", &places, Some("1"), |place| {
+        match places.contains(&place) {
+            true => Ok(place),
+            false => Err(Failure::request(format!("`{place}` is not in the list"))),
+        }
+    })?;
     if place == places[1] {
         return Ok(Key::Config { secret });
     }
     Ok(Key::Env { name, secret })
+}
+
+/// Asks for a key until it can be one; `None` for an empty one, if it may be empty.
+fn ask_secret(prompt: &str, may_be_empty: bool) -> Result<Option<Secret>, Failure> {
+    loop {
+        let typed = Password::new()
+            .with_prompt(prompt)
+            .allow_empty_password(may_be_empty)
+            .interact()
+            .map_err(unasked)?;
+        if may_be_empty && typed.trim().is_empty() {
+            return Ok(None);
+        }
+        match secret_of(&typed) {
+            Ok(secret) => return Ok(Some(secret)),
+            Err(failure) => failure.print(),
+        }
+    }
 }
 
 fn ask_model(endpoint: &Endpoint, setting: &Setting) -> Result<String, Failure> {
@@ -133,9 +177,9 @@ fn ask_model(endpoint: &Endpoint, setting: &Setting) -> Result<String, Failure> 
         true => "Model (name)",
         false => "Model (number or name)",
     };
-    let model = choose(prompt, &models, None)?;
+    let model = choose(prompt, &models, None, |model| named("model", &model))?;
     say(&format!("It becomes the model `{MODEL_ALIAS}`."));
-    named("model", &model)
+    Ok(model)
 }
 
 fn ask_agent(setting: &Setting) -> Result<String, Failure> {
@@ -148,25 +192,50 @@ fn ask_agent(setting: &Setting) -> Result<String, Failure> {
         say("Who shall do the work?");
         say(&rows(&origins.collect::<Vec<_>>()));
     }
-    let agent = choose(
-        "Agent (number or name)",
-        &names,
-        Some(&default_agent(setting)),
-    )?;
-    agent_named(&agent)
+    let default = default_agent(setting);
+    choose("Agent (number or name)", &names, Some(&default), |agent| {
+        let agent = agent_named(&agent)?;
+        if is_known_agent(&agent, setting) {
+            return Ok(agent);
+        }
+        let near = suggest::nearest(&agent, names.iter().map(String::as_str));
+        let meant = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+        let failure = Failure::request(format!("there is no agent `{agent}`{meant}"));
+        Err(failure.hint("a name in the list, a path, or a program `uwf-<name>` on PATH"))
+    })
 }
 
-/// Asks for a number of a list, or a name that need not be in it.
-fn choose(prompt: &str, names: &[String], default: Option<&str>) -> Result<String, Failure> {
-    let answer = line(prompt, default)?;
-    match answer.parse::<usize>() {
-        Ok(number) => match number.checked_sub(1).and_then(|at| names.get(at)) {
-            Some(name) => Ok(name.clone()),
-            None => Err(Failure::request(format!(
-                "`{answer}` is no number of the list"
-            ))),
-        },
-        Err(_) => Ok(answer),
+/// Asks for a number of a list, or a name, until `read` takes it.
+fn choose<T>(
+    prompt: &str,
+    names: &[String],
+    default: Option<&str>,
+    read: impl Fn(String) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    until_right(prompt, default, |answer| read(chosen(answer, names)?))
+}
+
+/// Returns the name that a number of the list stands for, or else what was typed.
+fn chosen(answer: String, names: &[String]) -> Result<String, Failure> {
+    let Ok(number) = answer.parse::<usize>() else {
+        return Ok(answer);
+    };
+    let name = number.checked_sub(1).and_then(|at| names.get(at));
+    name.cloned()
+        .ok_or_else(|| Failure::request(format!("`{answer}` is no number of the list")))
+}
+
+/// Asks until `read` takes the answer, and says what was wrong with the others.
+fn until_right<T>(
+    prompt: &str,
+    default: Option<&str>,
+    read: impl Fn(String) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    loop {
+        match read(line(prompt, default)?) {
+            Ok(answer) => return Ok(answer),
+            Err(failure) => failure.print(),
+        }
     }
 }
 
