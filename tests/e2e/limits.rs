@@ -141,11 +141,18 @@ fn a_raise_lets_the_thread_go_on_where_it_would_have_gone() {
     let prompt = world.uwf(&["step", "read", step, "--prompt"]).stdout;
     assert!(prompt.trim_end().ends_with("shorter"), "{prompt}");
     world.step(&thread).exits(0);
-    world.step(&thread).exits(6).says("4 of 4 steps");
+    world
+        .step(&thread)
+        .exits(6)
+        .says("4 of 4 steps (set by a raise)");
+    assert_eq!(world.show(&thread)["limit"]["setBy"], json!("raise"));
     // Without the record of the raise the limit holds again.
     let record = world.root().join("runs").join(&thread).join("raises.json");
     std::fs::remove_file(record).unwrap();
-    world.step(&thread).exits(6).says("4 of 2 steps");
+    world
+        .step(&thread)
+        .exits(6)
+        .says("4 of 2 steps (set by the workflow)");
 }
 
 #[test]
@@ -238,7 +245,10 @@ fn who_does_not_tell_counts_as_reaching_the_limit() {
         .says("1 of 1 runs do not tell their cost")
         .says("--raise unknownUsage=ignore");
     assert_eq!(world.show(&thread)["limit"]["unknown"], json!(1));
-    resume(&world, &thread, &["--raise", "maxCostUsd=5"]).exits(6);
+    resume(&world, &thread, &["--raise", "maxCostUsd=5"])
+        .exits(6)
+        .says("note: the thread keeps what was raised: maxCostUsd=5")
+        .says("limit $5.00, set by a raise");
     resume(&world, &thread, &["--raise", "unknownUsage=ignore"]).exits(0);
     world.step(&thread).exits(0);
 

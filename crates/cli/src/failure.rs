@@ -135,7 +135,7 @@ pub(crate) fn warn(text: &str) {
     say("warning", text);
 }
 
-/// Says on stderr what a command is waiting for.
+/// Says on stderr what a command is waiting for, or what it did although it failed.
 pub(crate) fn note(text: &str) {
     say("note", text);
 }

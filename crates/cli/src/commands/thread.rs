@@ -1,8 +1,8 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, ListFilter, NoSlot, ReadOptions, ResumeOptions, Standing, StartOptions, StepOptions,
-    StepReport, ThreadStatus,
+    Engine, EngineError, ListFilter, NoSlot, ReadOptions, ResumeOptions, Standing, StartOptions,
+    StepOptions, StepReport, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -10,7 +10,7 @@ use uwf_util::{suggest, time};
 
 use crate::args::{ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
 use crate::commands::{Context, step, text_or_stdin};
-use crate::failure::{Failure, warn};
+use crate::failure::{Failure, note, warn};
 use crate::output::{print, write_document};
 use crate::text::{KilledView, StartedView, ThreadsView};
 
@@ -171,7 +171,16 @@ fn resume(context: &Context, args: ResumeArgs) -> Result<Exit, Failure> {
             no_slot: no_slot(args.no_wait),
         },
     };
-    let report = uwf_engine::resume(&context.engine, args.thread.parse()?, &options)?;
-    print_report(context, &report)?;
+    let resumed = uwf_engine::resume(&context.engine, args.thread.parse()?, &options);
+    if let Err(EngineError::Limit { .. }) = &resumed
+        && !options.raises.is_empty()
+    {
+        let kept: Vec<String> = options.raises.iter().map(ToString::to_string).collect();
+        note(&format!(
+            "the thread keeps what was raised: {}",
+            kept.join(", ")
+        ));
+    }
+    print_report(context, &resumed?)?;
     Ok(Exit::Done)
 }

@@ -63,6 +63,16 @@ pub enum SetBy {
     Workflow,
     /// The config.
     Config,
+    /// A person, beyond what the workflow or the config says.
+    Raise,
+}
+
+/// One limit of a thread, as far as it was raised.
+struct Limit<'a> {
+    /// Where it stands.
+    limits: &'a Limits,
+    set_by: SetBy,
+    max: Amount,
 }
 
 /// What is limited.
@@ -129,7 +139,7 @@ pub enum RaiseError {
     Stricter(Setting),
 }
 
-impl Rules<'_> {
+impl<'a> Rules<'a> {
     /// Tells whether nothing is limited.
     #[must_use]
     pub fn are_empty(&self) -> bool {
@@ -159,31 +169,31 @@ impl Rules<'_> {
             let (amount, unknown) = spent.of(key);
             let strictest = limits
                 .iter()
-                .min_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()));
-            let new = |set_by, max, unknown, raise| Reached {
+                .min_by(|a, b| a.max.value().total_cmp(&b.max.value()));
+            let new = |limit: &Limit<'_>, unknown, raise| Reached {
                 key,
                 role: spent.role.clone(),
-                max,
+                max: limit.max,
                 spent: amount,
                 unknown,
                 runs: spent.used.runs,
-                set_by,
+                set_by: limit.set_by,
                 raise,
             };
-            if let Some((set_by, max)) = strictest
-                && amount.value() >= max.value()
+            if let Some(limit) = strictest
+                && amount.value() >= limit.max.value()
             {
-                let raise = key.setting(spent.role, max.doubled_beyond(amount));
-                reached.push(new(*set_by, *max, None, raise));
+                let raise = key.setting(spent.role, limit.max.doubled_beyond(amount));
+                reached.push(new(limit, None, raise));
             }
             let mut strict = limits
                 .iter()
-                .filter(|(set_by, _)| !self.ignores_unknown(*set_by));
-            if let Some((set_by, max)) = strict.next()
+                .filter(|limit| !self.ignores_unknown(limit.limits));
+            if let Some(limit) = strict.next()
                 && unknown > 0
             {
                 let raise = Setting::UnknownUsage(UnknownUsage::Ignore);
-                reached.push(new(*set_by, *max, Some(unknown), raise));
+                reached.push(new(limit, Some(unknown), raise));
             }
         }
         reached
@@ -206,7 +216,7 @@ impl Rules<'_> {
             .filter(|role| amount_for(raise, key, role).is_some());
         let current = concerned.flat_map(|role| self.on(key, role).into_iter());
         let lowest = current
-            .map(|(_, max)| max)
+            .map(|limit| limit.max)
             .min_by(|a, b| a.value().total_cmp(&b.value()))
             .ok_or_else(|| RaiseError::NotLimited(raise.clone()))?;
         let lowers = roles
@@ -220,30 +230,34 @@ impl Rules<'_> {
     }
 
     /// Returns what limits this for a role, each with who set it, as far as it was raised.
-    fn on(&self, key: Key, role: &RoleName) -> Vec<(SetBy, Amount)> {
+    fn on(&self, key: Key, role: &RoleName) -> Vec<Limit<'a>> {
         let raises = self
             .raises
             .iter()
             .filter_map(|raise| amount_for(raise, key, role));
         let raised = raises.max_by(|a, b| a.value().total_cmp(&b.value()));
-        let of = |set_by, limits: &Limits| {
+        let both = [
+            (SetBy::Workflow, self.workflow),
+            (SetBy::Config, self.config),
+        ];
+        let of = |(set_by, limits): (SetBy, &'a Limits)| {
             let max = key.of_limits(limits, role)?;
             let raised = raised.filter(|raised| raised.value() > max.value());
-            Some((set_by, raised.unwrap_or(max)))
+            let (set_by, max) = match raised {
+                Some(raised) => (SetBy::Raise, raised),
+                None => (set_by, max),
+            };
+            Some(Limit {
+                limits,
+                set_by,
+                max,
+            })
         };
-        let workflow = of(SetBy::Workflow, self.workflow);
-        workflow
-            .into_iter()
-            .chain(of(SetBy::Config, self.config))
-            .collect()
+        both.into_iter().filter_map(of).collect()
     }
 
-    fn ignores_unknown(&self, set_by: SetBy) -> bool {
+    fn ignores_unknown(&self, limits: &Limits) -> bool {
         let ignore = Setting::UnknownUsage(UnknownUsage::Ignore);
-        let limits = match set_by {
-            SetBy::Workflow => self.workflow,
-            SetBy::Config => self.config,
-        };
         limits.unknown_usage == Some(UnknownUsage::Ignore) || self.raises.contains(&ignore)
     }
 }
@@ -424,6 +438,7 @@ impl fmt::Display for Reached {
         let set_by = match self.set_by {
             SetBy::Workflow => "the workflow",
             SetBy::Config => "the config",
+            SetBy::Raise => "a raise",
         };
         let (max, spent) = (self.max, self.spent);
         let of = match self.key {
