@@ -12,7 +12,7 @@ use crate::world::{ONE_STEP, REVIEW, World, is_running, wait_until};
 const KEY: &str = "sk-very-secret-1";
 
 /// A world with a workflow whose model answers from a script.
-fn world(yaml: &str, server: &ModelServer) -> World {
+pub(crate) fn world(yaml: &str, server: &ModelServer) -> World {
     let world = World::new();
     world.put(yaml);
     let url = server.base_url();
@@ -33,7 +33,7 @@ fn world(yaml: &str, server: &ModelServer) -> World {
     world
 }
 
-fn finish(result: Value) -> Scripted {
+pub(crate) fn finish(result: Value) -> Scripted {
     Scripted::calls(&[("finish", result)])
 }
 

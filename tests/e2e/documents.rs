@@ -1,9 +1,11 @@
 //! `thread read` and `step read`: what a person or an agent reads, whole and in part.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::builtin;
 use crate::golden::Transcript;
-use crate::world::{World, fixture};
+use crate::model_server::{ModelServer, Scripted};
+use crate::world::{REVIEW, World, fixture};
 
 const SCRIPT: &str = r#"
 roles:
@@ -162,4 +164,31 @@ fn a_role_is_told_about_once_and_the_words_of_the_task_are_kept() {
         "thread", "read", &thread, "--quota", "100000", "--format", "yaml",
     ]);
     assert_eq!(yaml.exits(0).stdout, whole);
+}
+
+#[test]
+fn what_was_said_on_the_way_is_not_the_answer_for_people_and_later_roles() {
+    let server = ModelServer::start(vec![
+        Scripted::message(&json!({
+            "role": "assistant",
+            "content": "Let me see.",
+            "tool_calls": [{ "id": "c", "type": "function", "function": {
+                "name": "read_file", "arguments": r#"{"path":"notes.md"}"#,
+            }}],
+        })),
+        builtin::finish(json!({ "plan": "p", "body": "The report." })),
+        builtin::finish(json!({ "status": "approved", "summary": "s", "body": "" })),
+    ]);
+    let world = builtin::world(REVIEW, &server);
+    world.write("notes.md", "remember\n");
+    world.agent("uwf-builtin", &[]);
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    world.step(&thread).exits(0);
+    let read = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
+    assert!(read.contains("The report."), "{read}");
+    assert!(!read.contains("Let me see."), "{read}");
+    let asked = server.requests()[2].json()["messages"][1]["content"].to_string();
+    assert!(asked.contains("The report."), "{asked}");
+    assert!(!asked.contains("Let me see."), "{asked}");
 }

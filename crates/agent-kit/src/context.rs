@@ -258,13 +258,19 @@ fn output(store: &Store, step: &StepNode) -> Result<Value, KitError> {
     ))
 }
 
-/// Returns what the agent said: its last turn that is not blank, else the text of its answer. Details of
-/// other programs have turns, too.
+/// Returns the agent's answer. Details of other programs may not have it: there it is the last turn that is not
+/// blank.
 fn content(store: &Store, detail: CasRef) -> Result<Option<String>, KitError> {
     let Some(detail) = store.find(detail)? else {
         return Ok(None);
     };
     let reference = |value: &Value| value.as_str()?.parse::<CasRef>().ok();
+    let raw = detail.payload.get("raw").and_then(reference);
+    let raw = raw.map(|raw| store.find(raw)).transpose()?.flatten();
+    let raw = raw.and_then(|raw| Some(raw.payload.as_str()?.to_owned()));
+    if let Some(raw) = raw.filter(|raw| !raw.trim().is_empty()) {
+        return Ok(Some(raw));
+    }
     let turns = detail.payload.get("turns").and_then(Value::as_array);
     for turn in turns.into_iter().flatten().rev().filter_map(reference) {
         let text = store
@@ -274,11 +280,7 @@ fn content(store: &Store, detail: CasRef) -> Result<Option<String>, KitError> {
             return Ok(text);
         }
     }
-    let raw = detail.payload.get("raw").and_then(reference);
-    let Some(raw) = raw.map(|raw| store.find(raw)).transpose()?.flatten() else {
-        return Ok(None);
-    };
-    Ok(raw.payload.as_str().map(ToOwned::to_owned))
+    Ok(None)
 }
 
 fn assistant_text(turn: &Value) -> Option<String> {

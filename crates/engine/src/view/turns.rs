@@ -79,8 +79,12 @@ pub(crate) fn read_all(store: &Store, detail: &Value) -> Result<Vec<Turn>, Store
     Ok(turns)
 }
 
-/// Returns what the agent said last: its newest turn with text in it, else the answer that was kept.
+/// Returns the agent's answer: the one that was kept beside the turns. Details of other programs keep none; there
+/// it is what the agent said last.
 pub(crate) fn answer(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
+    if let Some(raw) = raw(store, detail)? {
+        return Ok(Some(raw));
+    }
     for (place, entry) in entries(detail).iter().enumerate().rev() {
         let turn = read(store, entry, place)?;
         let says = |turn: &Turn| turn.role == ASSISTANT && !turn.content.trim().is_empty();
@@ -88,7 +92,7 @@ pub(crate) fn answer(store: &Store, detail: &Value) -> Result<Option<String>, St
             return Ok(Some(turn.content));
         }
     }
-    raw(store, detail)
+    Ok(None)
 }
 
 /// Returns the answer that the detail keeps beside the turns.

@@ -98,26 +98,44 @@ fn only_a_step_of_the_thread_can_be_read_before() {
     assert!(matches!(error, EngineError::StepNotInThread { step, .. } if step == start));
 }
 
-#[test]
-fn the_newest_turn_of_the_agent_with_text_is_what_it_said() {
-    let world = World::new();
-    let thread = world.start(10, "Say hello.");
+/// Puts turns of which the last one with a text of the agent is `said on the way`.
+fn turns(world: &World) -> Vec<CasRef> {
     let turn = |role: &str, content: &str| {
         world.put(
             schemas::OBJECT,
             &json!({ "role": role, "content": content }),
         )
     };
-    let turns = vec![
-        turn("assistant", "said"),
+    vec![
+        turn("assistant", "said on the way"),
         turn("assistant", " \n"),
         turn("tool", "shell"),
-    ];
-    let detail = world.detail("raw", ExtractionMethod::Llm, turns);
+    ]
+}
+
+#[test]
+fn the_answer_that_was_kept_is_what_the_agent_said() {
+    let world = World::new();
+    let thread = world.start(10, "Say hello.");
+    let detail = world.detail("the answer", ExtractionMethod::Llm, turns(&world));
     world.step_with_detail(thread, "writer", &json!({}), detail);
     let text = read(&world, thread, &options(4000));
-    assert!(text.contains("<output>\nsaid\n</output>"));
+    assert!(text.contains("<output>\nthe answer\n</output>"), "{text}");
     assert!(text.contains("| **Extraction:** llm"));
+}
+
+#[test]
+fn without_a_kept_answer_it_is_the_newest_turn_of_the_agent_with_text() {
+    let world = World::new();
+    let thread = world.start(10, "Say hello.");
+    let foreign = json!({ "turns": turns(&world) });
+    let detail = world.put(schemas::OBJECT, &foreign);
+    world.step_with_detail(thread, "writer", &json!({}), detail);
+    let text = read(&world, thread, &options(4000));
+    assert!(
+        text.contains("<output>\nsaid on the way\n</output>"),
+        "{text}"
+    );
 }
 
 #[test]
