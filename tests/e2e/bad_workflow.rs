@@ -78,15 +78,24 @@ fn all_mistakes_are_told_at_once() {
         .replace("capabilities", "capabilitys")
         .replace("role: writer", "role: writr")
         .replace("{{note}}", "{{nota}}");
-    let first = &["7:5: unknown key `capabilitys` in role `writer` (did you mean `capabilities`?)"];
-    refused("one", &yaml, first);
     refused(
         "one",
-        &yaml.replace("capabilitys", "capabilities"),
+        &yaml,
         &[
+            "7:5: unknown key `capabilitys` in role `writer` (did you mean `capabilities`?)",
             "12:24: the edge leads to `writr`, which is not a role; did you mean `writer`?",
             "13:3: the role `writer` cannot be reached",
             "13:38: `{{nota}}`",
+        ],
+    );
+    // What is missing makes the rest seem wrong: it is told alone.
+    let headless = yaml.replace("    goal: You write.\n", "");
+    refused(
+        "one",
+        &headless,
+        &[
+            "4:3: role `writer` has no `goal`",
+            "6:5: unknown key `capabilitys`",
         ],
     );
 }

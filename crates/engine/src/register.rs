@@ -9,7 +9,6 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow::{Problem, Role, Workflow};
 use uwf_protocol::workflow_stored;
-use uwf_protocol::workflow_yaml::{LoadedWorkflow, locate};
 use uwf_storage::{State, project};
 
 use crate::{Engine, EngineError};
@@ -41,19 +40,12 @@ pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineEr
 /// When the file cannot be read, or with everything that is wrong with it.
 pub fn check_file(engine: &Engine, file: &Path) -> Result<Workflow<Value>, EngineError> {
     let path = engine.env.cwd().join(file);
-    let LoadedWorkflow {
-        workflow,
-        positions,
-    } = project::read_workflow_file(&path, file)?;
-    let mut problems = name_problem(&path, &workflow.name)
-        .into_iter()
-        .collect::<Vec<_>>();
-    problems.extend(schema_problems(&workflow));
-    problems.extend(validate(&workflow));
-    if problems.is_empty() {
-        return Ok(workflow);
-    }
-    Err(EngineError::Workflow(locate(problems, &positions)))
+    let check = |workflow: &Workflow<Value>| {
+        let name = name_problem(&path, &workflow.name).into_iter();
+        let schemas = schema_problems(workflow).into_iter();
+        name.chain(schemas).chain(validate(workflow)).collect()
+    };
+    Ok(project::read_workflow_file(&path, file, &check)?.workflow)
 }
 
 /// Writes the role schemas and the workflow node in one batch.

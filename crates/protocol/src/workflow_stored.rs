@@ -266,7 +266,8 @@ mod tests {
             name: "w.yaml",
             text,
         };
-        let loaded = load(source, &|_, _| Err("nothing is included here".to_owned())).unwrap();
+        let include = |_: &str, _: &str| Err("nothing is included here".to_owned());
+        let loaded = load(source, &include, &|_| Vec::new()).unwrap();
         let workflow = loaded.workflow;
         let schema = SCHEMA.parse::<CasRef>().unwrap();
         let roles = workflow.roles.into_iter().map(|(name, role)| {

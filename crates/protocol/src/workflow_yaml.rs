@@ -2,8 +2,8 @@
 //!
 //! Reading has two stages. `document` turns texts into one tree in which every key and value knows its
 //! place, with aliases and includes resolved; `shape` walks the tree and builds the [`Workflow`]. Both go
-//! on after a mistake, so that all mistakes are told at once. Whether the graph makes sense is not asked
-//! here, and files are opened by the caller: includes come in through a function.
+//! on after a mistake, so that all mistakes are told at once. Whether the graph makes sense is not known
+//! here, and files are opened by the caller: both come in as functions.
 
 mod build;
 mod diagnostic;
@@ -47,6 +47,9 @@ pub struct Included {
 /// The error says what is wrong with the path.
 pub type Resolve<'a> = dyn Fn(&str, &str) -> Result<Included, String> + 'a;
 
+/// Says what is wrong with the meaning of a workflow.
+pub type Check<'a> = dyn Fn(&Workflow<Value>) -> Vec<Problem> + 'a;
+
 /// A workflow with the places where its parts were written.
 #[derive(Debug, Clone)]
 pub struct LoadedWorkflow {
@@ -63,26 +66,32 @@ pub struct LoadedWorkflow {
 /// program demands, gives the same workflow here and there. `version` and keys that start with `x-` are
 /// accepted and dropped, every other unknown key is an error.
 ///
+/// What was read is given to `check`, which says what is wrong with its meaning; not if a part of it is missing or
+/// could not be read, since then most of what it said would only follow from that.
+///
 /// # Errors
 /// Everything that is wrong, in the order of the files and lines; of more than a hundred mistakes, the first
 /// hundred and how many more there are.
-pub fn load(source: Source<'_>, include: &Resolve<'_>) -> Result<LoadedWorkflow, Vec<Diagnostic>> {
+pub fn load(
+    source: Source<'_>,
+    include: &Resolve<'_>,
+    check: &Check<'_>,
+) -> Result<LoadedWorkflow, Vec<Diagnostic>> {
     let mut documents = document::Documents::new(include);
     let root = documents.read(source);
     let (files, mut findings) = documents.finish();
     let workflow = shape::workflow(&root, &mut findings);
-    match workflow {
-        Some(workflow) if findings.is_empty() => Ok(LoadedWorkflow {
-            workflow,
-            positions: Positions::new(files, root),
-        }),
-        _ => Err(diagnostic::sorted(&files, findings)),
+    let positions = Positions::new(files, root);
+    let is_whole = findings.iter().all(|finding| finding.is_surplus);
+    if let Some(workflow) = workflow.filter(|_| is_whole) {
+        let problems = check(&workflow).into_iter();
+        findings.extend(problems.map(|problem| positions.finding(problem)));
+        if findings.is_empty() {
+            return Ok(LoadedWorkflow {
+                workflow,
+                positions,
+            });
+        }
     }
-}
-
-/// Gives problems their places in the files. They come in the order of the files and lines; of more than a
-/// hundred, the first hundred and how many more there are.
-#[must_use]
-pub fn locate(problems: Vec<Problem>, positions: &Positions) -> Vec<Diagnostic> {
-    positions.locate(problems)
+    Err(diagnostic::sorted(positions.files(), findings))
 }

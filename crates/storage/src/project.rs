@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use uwf_protocol::workflow_yaml::{
-    self, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
+    self, Check, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
 };
 
 use crate::StorageError;
@@ -32,11 +32,15 @@ pub enum ReadError {
 }
 
 /// Reads a workflow file with what it includes. Messages show the file as `shown`, for example as the user
-/// typed it, and included files relative to that.
+/// typed it, and included files relative to that. `check` says what is wrong with what the file means.
 ///
 /// # Errors
 /// [`ReadError`]: the file cannot be read, or everything that is wrong with it.
-pub fn read_workflow_file(path: &Path, shown: &Path) -> Result<LoadedWorkflow, ReadError> {
+pub fn read_workflow_file(
+    path: &Path,
+    shown: &Path,
+    check: &Check<'_>,
+) -> Result<LoadedWorkflow, ReadError> {
     let content = read_limited(path).map_err(StorageError::io("read", shown))?;
     let name = shown.to_string_lossy();
     let text = text(content).map_err(|(line, message)| {
@@ -56,8 +60,8 @@ pub fn read_workflow_file(path: &Path, shown: &Path) -> Result<LoadedWorkflow, R
         name: &name,
         text: &text,
     };
-    workflow_yaml::load(source, &|from, path| includes.read(from, path))
-        .map_err(ReadError::Workflow)
+    let include = |from: &str, path: &str| includes.read(from, path);
+    workflow_yaml::load(source, &include, check).map_err(ReadError::Workflow)
 }
 
 /// Tells whether a reference to a workflow means a file rather than a name: it has a slash, or the

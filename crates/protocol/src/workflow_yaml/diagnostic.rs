@@ -47,6 +47,8 @@ pub(super) struct Finding {
     pub(super) at: At,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    /// Whether it is only too much: what the file says besides is whole without it.
+    pub(super) is_surplus: bool,
 }
 
 impl Finding {
@@ -55,11 +57,17 @@ impl Finding {
             at,
             message: message.into(),
             hint: None,
+            is_surplus: false,
         }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    pub(super) fn surplus(mut self) -> Self {
+        self.is_surplus = true;
         self
     }
 }
@@ -111,10 +119,14 @@ impl Positions {
         Self { files, root }
     }
 
-    /// Gives problems their places, in the order of the files and lines.
-    pub(super) fn locate(&self, problems: Vec<Problem>) -> Vec<Diagnostic> {
-        let finding = |problem: Problem| Finding::new(self.at(&problem.path), problem.message);
-        sorted(&self.files, problems.into_iter().map(finding).collect())
+    /// Gives a problem its place.
+    pub(super) fn finding(&self, problem: Problem) -> Finding {
+        Finding::new(self.at(&problem.path), problem.message)
+    }
+
+    /// Returns the names of the files, by their numbers.
+    pub(super) fn files(&self) -> &[String] {
+        &self.files
     }
 
     /// Returns where the part that these keys lead to was written, or the nearest part around it.

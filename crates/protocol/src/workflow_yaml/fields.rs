@@ -120,5 +120,6 @@ fn unknown_key(key: &Key, what: &str, known: &[&str]) -> Finding {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => format!("the keys are `{}`", known.join("`, `")),
     };
-    Finding::new(key.at, format!("unknown key `{}` in {what}", key.text)).hint(hint)
+    let message = format!("unknown key `{}` in {what}", key.text);
+    Finding::new(key.at, message).hint(hint).surplus()
 }

@@ -56,6 +56,7 @@ impl NameProblem {
             at,
             message: self.message,
             hint: self.hint,
+            is_surplus: false,
         }
     }
 }

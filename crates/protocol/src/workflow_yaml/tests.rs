@@ -16,14 +16,26 @@ fn load_with(text: &str, files: &[(&str, &str)]) -> Result<LoadedWorkflow, Vec<D
         name: "w.yaml",
         text,
     };
-    load(source, &|from, path| {
+    let include = |from: &str, path: &str| {
         let folder = from.rsplit_once('/').map(|(folder, _)| folder);
         let name = folder.map_or(path.to_owned(), |folder| format!("{folder}/{path}"));
         let file = files.iter().find(|(file, _)| *file == name);
         let (_, text) = file.ok_or("there is no such file")?;
         let text = (*text).to_owned();
         Ok(Included { name, text })
-    })
+    };
+    load(source, &include, &|_| Vec::new())
+}
+
+/// Returns what is said about a text whose meaning has these problems.
+fn told(text: &str, problems: &[Problem]) -> Vec<String> {
+    let source = Source {
+        name: "w.yaml",
+        text,
+    };
+    let include = |_: &str, _: &str| Err("there are no files".to_owned());
+    let told = load(source, &include, &|_| problems.to_vec()).unwrap_err();
+    told.iter().map(ToString::to_string).collect()
 }
 
 fn loaded(text: &str) -> LoadedWorkflow {
@@ -214,29 +226,44 @@ fn every_part_knows_its_place_and_unknown_parts_have_that_of_the_part_around_the
     );
 }
 
+const SOLVE_ISSUE: &str = include_str!("../../../../tests/fixtures/workflows/solve-issue.yaml");
+
 #[test]
 fn problems_get_the_places_of_their_paths() {
-    let loaded = loaded(include_str!(
-        "../../../../tests/fixtures/workflows/solve-issue.yaml"
-    ));
     let problem = Problem::new(
         &["graph", "reviewer", "0", "condition"],
         "unknown condition",
     );
-    let located = locate(vec![problem], &loaded.positions);
-    assert_eq!(located[0].to_string(), "w.yaml:61:18: unknown condition");
+    let told = told(SOLVE_ISSUE, &[problem]);
+    assert_eq!(told, ["w.yaml:61:18: unknown condition"]);
 }
 
 #[test]
 fn problems_come_in_the_order_of_the_lines() {
-    let loaded = loaded(include_str!(
-        "../../../../tests/fixtures/workflows/solve-issue.yaml"
-    ));
     let problem = |key: &str| Problem::new(&[key], key);
-    let problems = ["graph", "name", "roles"].map(problem).to_vec();
-    let located = locate(problems, &loaded.positions);
-    let messages: Vec<&str> = located.iter().map(|one| one.message.as_str()).collect();
-    assert_eq!(messages, ["name", "roles", "graph"]);
+    let problems = ["graph", "name", "roles"].map(problem);
+    let told = told(SOLVE_ISSUE, &problems);
+    let keys: Vec<&str> = told
+        .iter()
+        .filter_map(|line| line.rsplit(' ').next())
+        .collect();
+    assert_eq!(keys, ["name", "roles", "graph"]);
+}
+
+#[test]
+fn an_unknown_key_hides_nothing_that_is_wrong_with_the_rest() {
+    let text = SOLVE_ISSUE.replacen("name:", "nmae: x\nname:", 1);
+    let told = told(&text, &[Problem::new(&["graph"], "makes no sense")]);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("unknown key `nmae`"), "{told:?}");
+    assert!(told[1].ends_with("makes no sense"), "{told:?}");
+}
+
+#[test]
+fn where_a_part_is_missing_the_meaning_is_not_asked_for() {
+    let text = SOLVE_ISSUE.replacen("name:", "x-name:", 1);
+    let told = told(&text, &[Problem::new(&["graph"], "makes no sense")]);
+    assert_eq!(told.len(), 1, "{told:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+use uwf_protocol::workflow_yaml::LoadedWorkflow;
 
 use super::{ReadError, discover, expected_name, list_local, looks_like_path, read_workflow_file};
 use crate::StorageError;
@@ -26,9 +27,14 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
+/// Reads a workflow file whose meaning nobody asks about.
+fn read(path: &Path, shown: &Path) -> Result<LoadedWorkflow, ReadError> {
+    read_workflow_file(path, shown, &|_| Vec::new())
+}
+
 /// Reads `w.yaml` of a directory, shown as `flows/w.yaml`, and returns what is said about it.
 fn messages(dir: &TempDir) -> Vec<String> {
-    match read_workflow_file(&dir.path().join("w.yaml"), Path::new("flows/w.yaml")) {
+    match read(&dir.path().join("w.yaml"), Path::new("flows/w.yaml")) {
         Ok(_) => Vec::new(),
         Err(ReadError::Workflow(diagnostics)) => {
             diagnostics.iter().map(ToString::to_string).collect()
@@ -60,7 +66,7 @@ fn a_workflow_is_read_with_the_files_around_it() {
         ("goals/b.md", "Work.\n"),
     ]);
     let path = dir.path().join("w.yaml");
-    let loaded = read_workflow_file(&path, Path::new("flows/w.yaml")).unwrap();
+    let loaded = read(&path, Path::new("flows/w.yaml")).unwrap();
     assert_eq!(loaded.workflow.roles[1].goal, "Work.\n");
     let of = |path: &[&str]| {
         let path: Vec<String> = path.iter().map(|key| (*key).to_owned()).collect();
@@ -78,7 +84,7 @@ fn a_workflow_is_read_with_the_files_around_it() {
 fn files_that_cannot_be_read_are_named_as_they_were_given() {
     let dir = tree(&[("w.yaml/", "")]);
     assert_eq!(messages(&dir), ["cannot read `flows/w.yaml`"]);
-    let missing = read_workflow_file(&dir.path().join("x.yaml"), Path::new("x.yaml"));
+    let missing = read(&dir.path().join("x.yaml"), Path::new("x.yaml"));
     let Err(ReadError::File(StorageError::Io { source, .. })) = missing else {
         panic!("a missing file is an error of the system");
     };
@@ -108,7 +114,7 @@ fn includes_stay_in_the_folder_of_the_workflow() {
     let check = |path: &str, problem: &str| {
         let text = format!("name: w\ndescription: !include {path}\nroles: {{}}\ngraph: {{}}\n");
         fs::write(dir.join("w.yaml"), text).unwrap();
-        let read = read_workflow_file(&dir.join("w.yaml"), Path::new("w.yaml"));
+        let read = read(&dir.join("w.yaml"), Path::new("w.yaml"));
         let expected = format!("w.yaml:2:23: cannot include `{path}`: {problem}");
         let description = match read {
             Ok(loaded) => loaded.workflow.description,
