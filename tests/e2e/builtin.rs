@@ -247,6 +247,19 @@ fn a_result_is_corrected_until_it_fits_and_text_with_front_matter_is_one() {
 }
 
 #[test]
+fn the_first_answer_after_an_attempt_without_one_is_no_correction() {
+    let refused = || Scripted::body(400, "too much");
+    let server = ModelServer::start(vec![refused(), note("n")]);
+    let world = world(ONE_STEP, &server);
+    world.agent("uwf-builtin", &[]);
+    let thread = world.start("one");
+    world.step(&thread).exits(3).says("(refused)");
+    world.step(&thread).exits(0);
+    let extraction = &detail(&world, &thread)["extraction"];
+    assert_eq!(extraction["method"], "frontmatter", "{extraction}");
+}
+
+#[test]
 fn limits_end_a_step_and_the_next_attempt_goes_on_with_the_conversation() {
     let read = || Scripted::calls(&[("read_file", json!({ "path": "notes.md" }))]);
     let server = ModelServer::start(vec![read(), read(), note("late")]);

@@ -22,6 +22,8 @@ pub enum Opening {
         session: String,
         /// How the attempt failed.
         error: String,
+        /// Whether an answer of it is on record.
+        answered: bool,
         /// The instruction, if it is another than the session knows: a person may have said something since.
         instruction: Option<String>,
     },
@@ -31,6 +33,8 @@ pub enum Opening {
 #[derive(Debug, Default)]
 pub struct Conversation {
     exchanges: Vec<Exchange>,
+    /// Whether the session that goes on has given an answer before.
+    answered_before: bool,
     /// What was observed of answers that never came.
     unfinished: Vec<Turn>,
     /// The newest session.
@@ -169,6 +173,7 @@ impl Conversation {
             Opening::Continue {
                 session,
                 error,
+                answered,
                 instruction,
             } => {
                 let message = prompt::continuation(error, instruction.as_deref(), schema.schema());
@@ -178,7 +183,10 @@ impl Conversation {
                         self.session_id = None;
                         self.open(adapter, task, schema, &Opening::Prompt)
                     }
-                    reply => self.take(Some(message), reply),
+                    reply => {
+                        self.answered_before = *answered;
+                        self.take(Some(message), reply)
+                    }
                 }
             }
         }
@@ -241,7 +249,7 @@ impl Conversation {
     }
 
     fn extraction(&self) -> Extraction {
-        let is_first = self.exchanges.len() == 1 && self.exchanges[0].message.is_none();
+        let is_first = self.exchanges.len() == 1 && !self.answered_before;
         Extraction {
             method: if is_first {
                 ExtractionMethod::Frontmatter

@@ -41,6 +41,7 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     Opening::Continue {
         session,
         error,
+        answered: failures.iter().any(|attempt| attempt.raw.is_some()),
         instruction: (!is_known).then(|| task.edge_prompt.clone()),
     }
 }

@@ -148,12 +148,25 @@ fn a_continued_session_is_not_given_the_task_again() {
     let opening = Opening::Continue {
         session: "s0".to_owned(),
         error: "timed out".to_owned(),
+        answered: false,
         instruction: None,
     };
     let (conversation, adapter, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
-    assert!(result.is_ok());
+    assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
     assert_eq!(adapter.asked, ["s0"]);
     assert!(conversation.turns()[0].content.contains("timed out"));
+}
+
+#[test]
+fn the_first_answer_after_a_refused_one_is_a_correction() {
+    let opening = Opening::Continue {
+        session: "s0".to_owned(),
+        error: "no front matter".to_owned(),
+        answered: true,
+        instruction: None,
+    };
+    let (_, _, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
+    assert_eq!(result.unwrap().1.method, ExtractionMethod::Correction);
 }
 
 #[test]
@@ -177,6 +190,7 @@ fn a_session_that_is_gone_is_replaced_by_a_new_one_with_the_whole_task() {
     let opening = Opening::Continue {
         session: "s0".to_owned(),
         error: "timed out".to_owned(),
+        answered: false,
         instruction: None,
     };
     let (conversation, adapter, result) = hold(vec![Err(gone), reply(GOOD, "s1", 1)], &opening);
