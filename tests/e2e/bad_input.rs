@@ -402,6 +402,11 @@ fn an_agent_that_is_called_in_the_wrong_way_is_told_the_right_one() {
         &["--modle", "x"],
         "correct `agents.default.args`, which `uwf config get agents.default` shows",
     );
+    configured(
+        "uwf-mock",
+        &["--strickt", "script.yaml"],
+        "unknown option `--strickt`; did you mean `--strict`?",
+    );
     world.mock(NOTE);
     goes_on(&world, &thread);
 }

@@ -17,6 +17,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_storage::{Env, RunDir};
 
 use crate::call;
+use crate::options::{self, Known};
 use script::{Entry, Script};
 
 pub(crate) const USAGE: &str = "uwf-mock [--strict] <script.yaml> <thread> <role>";
@@ -24,10 +25,12 @@ pub(crate) const USAGE: &str = "uwf-mock [--strict] <script.yaml> <thread> <role
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let (own, call) = call::split(args)?;
-    let (path, strict) = match own {
-        [path] => (path, false),
-        [option, path] if option == "--strict" => (path, true),
-        _ => anyhow::bail!("the path of one script is expected"),
+    let (own, paths): (Vec<String>, Vec<String>) =
+        own.iter().cloned().partition(|arg| arg.starts_with('-'));
+    let own = options::parse(&own, &[Known::Flag("--strict")]).map_err(anyhow::Error::msg)?;
+    let strict = !own.options.is_empty();
+    let [path] = paths.as_slice() else {
+        anyhow::bail!("the path of one script is expected");
     };
     let mut mock = Mock::load(&env.cwd().join(path));
     if let Ok(script) = &mut mock.script {
