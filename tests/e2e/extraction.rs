@@ -112,6 +112,40 @@ fn prose_is_read_by_the_model_and_every_view_says_so() {
 }
 
 #[test]
+fn a_recording_of_what_a_model_read_is_played_without_a_model() {
+    let server = ModelServer::start(vec![approved()]);
+    let said = format!("---\nverdict: good\n---\n\n{PROSE}\n\n---\n\nBye.\n");
+    let (world, thread) = world(&server, &said);
+    let recorder = [
+        "--to",
+        "rec.yaml",
+        "--",
+        "uwf-command",
+        "--",
+        "cat",
+        "answer.md",
+    ];
+    world.agent("uwf-record", &recorder);
+    world.step(&thread).exits(0);
+    assert_eq!(server.requests().len(), 1);
+
+    world.agent("uwf-mock", &["--strict", "rec.yaml"]);
+    let again = world.start("verdict");
+    world.step(&again).exits(0);
+    assert_eq!(server.requests().len(), 1);
+    let output = |thread: &str| {
+        let hash = the_step(&world, thread)["hash"].clone();
+        let step = world.uwf(&["cas", "get", hash.as_str().unwrap()]);
+        step.exits(0).json()["payload"]["output"].clone()
+    };
+    assert_eq!(output(&again), output(&thread));
+    let text = world.uwf(&["thread", "read", &again]).exits(0).stdout;
+    assert!(text.contains(PROSE) && text.contains("Bye."), "{text}");
+    let recording = std::fs::read_to_string(world.project().join("rec.yaml")).unwrap();
+    assert!(recording.contains("readBy: served-model"), "{recording}");
+}
+
+#[test]
 fn an_answer_that_fits_asks_no_model() {
     let server = ModelServer::start(vec![approved()]);
     let answer = "---\n$status: rejected\nreason: no tests\n---\n";

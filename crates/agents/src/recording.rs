@@ -52,6 +52,9 @@ pub(crate) struct Recorded {
     /// The exit code of an attempt that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exit: Option<u8>,
+    /// The model that read the data out of the answer, which is its front matter here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) read_by: Option<String>,
     /// The whole answer, with its front matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) answer: Option<String>,
@@ -132,6 +135,7 @@ mod tests {
             duration_ms: Some(3),
             usage: None,
             exit: None,
+            read_by: None,
             answer: Some(answer.to_owned()),
         }
     }

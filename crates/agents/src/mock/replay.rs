@@ -92,6 +92,7 @@ mod tests {
             duration_ms: None,
             usage: None,
             exit: answer.is_none().then_some(3),
+            read_by: None,
             answer: answer.map(ToOwned::to_owned),
         }
     }

@@ -9,16 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
+use serde_json::{Map, Value};
 use uwf_agent_kit::context::{self, Context};
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, parse_answer};
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::{Detail, StepNode};
+use uwf_protocol::nodes::{Detail, ExtractionMethod, StepNode};
 use uwf_storage::{Env, Root, RunDir};
 
 use crate::options::{self, Known};
 use crate::recording::{self, Recorded};
-use crate::{BUILT_IN, call};
+use crate::{BUILT_IN, answer, call};
 
 pub(crate) const USAGE: &str = "uwf-record --to <file> -- <agent> <args…> <thread> <role>";
 
@@ -131,6 +132,7 @@ impl Asked {
             duration_ms: Some(duration_ms),
             usage: None,
             exit: Some(u8::try_from(code).unwrap_or(1)),
+            read_by: None,
             answer: None,
         }
     }
@@ -141,7 +143,15 @@ impl Asked {
             return Err("the agent left another step than it was asked for".to_owned());
         }
         let detail: Detail = self.node(step.detail)?;
-        let answer: String = self.node(detail.raw)?;
+        let said: String = self.node(detail.raw)?;
+        // Whoever plays it should not need the model that read it.
+        let (answer, read_by) = match detail.extraction.method {
+            ExtractionMethod::Llm => {
+                let data: Map<String, Value> = self.node(step.output)?;
+                (answer::render(&data, &said), detail.extraction.model)
+            }
+            ExtractionMethod::Frontmatter | ExtractionMethod::Correction => (said, None),
+        };
         Ok(Recorded {
             role: self.call.role,
             visit: self.context.visit,
@@ -151,6 +161,7 @@ impl Asked {
             prompt: step.assembled_prompt,
             usage: detail.usage,
             exit: None,
+            read_by,
             answer: Some(answer),
         })
     }
