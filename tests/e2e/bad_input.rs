@@ -227,7 +227,7 @@ fn a_missing_config_says_how_to_make_one() {
         1,
         &[
             "no agent is configured for role `writer` of workflow `one`",
-            "hint: `uwf config set agents.",
+            "hint: `uwf setup --agent <name>`",
         ],
     );
     refused(

@@ -337,7 +337,7 @@ fn what_is_wrong_with_the_model_is_said_with_what_to_do() {
         .step(&thread)
         .exits(3)
         .says("no model is configured (no_model)")
-        .says("defaultModel");
+        .says("hint: `uwf setup` makes one");
     world.agent("uwf-builtin", &["--allow-everything"]);
     world.step(&thread).exits(3).says("unknown option");
 }

@@ -301,3 +301,57 @@ fn a_broken_config_is_told_in_full() {
     assert_eq!(found(&run, "config").len(), 3);
     finds(&run, "config", "error", "did you mean `command`?");
 }
+
+#[test]
+fn a_script_that_cannot_be_run_is_an_error() {
+    let world = sound();
+    let script = world.write("x.sh", "#!/bin/sh\n");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).unwrap();
+    let config = "agents:\n  plain: { command: ./x.sh }\n  \
+        driven: { command: uwf-command, args: [--, ./x.sh] }\n  \
+        gone: { command: uwf-command, args: [--, ./y.sh] }\ndefaultAgent: plain\n";
+    fs::write(world.root().join("config.yaml"), config).unwrap();
+    let run = doctor(&world, &["--offline"]).exits(1);
+    let agents = found(&run, "agent");
+    for (alias, says) in [
+        ("plain", "`./x.sh` is not executable"),
+        ("driven", "`./x.sh`, which it drives, is not executable"),
+        ("gone", "`./y.sh`, which it drives, is not there"),
+    ] {
+        let one = agents.iter().find(|one| one[0] == alias).unwrap();
+        assert!(one[1] == "error" && one[2].contains(says), "{one:?}");
+    }
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let agents = found(&doctor(&world, &["--offline"]), "agent");
+    let errors = agents.iter().filter(|one| one[1] == "error").count();
+    assert_eq!(errors, 1, "{agents:?}");
+}
+
+#[test]
+fn a_model_that_is_not_served_and_a_key_that_is_not_there_are_told() {
+    let world = sound();
+    let models = json!({ "data": [{ "id": "large" }, { "id": "vendor/small" }] }).to_string();
+    let server = ModelServer::start(vec![Scripted::body(200, &models)]);
+    let config = |key: &str| {
+        format!(
+            "providers: {{ p: {{ baseUrl: '{}'{key} }} }}\n\
+             models: {{ a: {{ provider: p, name: larg }}, b: {{ provider: p, name: small }} }}\n",
+            server.base_url()
+        )
+    };
+    let path = world.root().join("config.yaml");
+    fs::write(&path, config(", apiKeyEnv: NOT_SET_HERE")).unwrap();
+    let run = doctor(&world, &[]).exits(1);
+    finds(&run, "provider", "error", "`NOT_SET_HERE` is not set");
+    assert!(server.requests().is_empty());
+    fs::write(&path, config("")).unwrap();
+    let run = doctor(&world, &[]).exits(0);
+    finds(&run, "provider", "ok", "2 models");
+    finds(
+        &run,
+        "provider",
+        "warning",
+        "no `larg`, the model `a`, did you mean `large`?",
+    );
+    assert_eq!(found(&run, "provider").len(), 2);
+}

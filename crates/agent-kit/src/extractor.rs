@@ -122,7 +122,7 @@ impl Extractor<'_> {
         let env = self.env.clone().with_defaults(load_dotenv(self.root)?);
         match crate::llm::resolve(&config, &env, Purpose::Extract) {
             Ok(endpoint) => Ok(Some((endpoint, env))),
-            Err(ModelError::None) => Ok(None),
+            Err(ModelError::None { .. }) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

@@ -291,7 +291,7 @@ impl EngineError {
                 )
             }),
             Self::NoAgent { .. } => {
-                "`uwf config set agents.<alias>.command <program>` and `uwf config set defaultAgent <alias>`, or pass `--agent`"
+                "`uwf setup --agent <name>` chooses one, `uwf setup` asks for everything; or pass `--agent`"
                     .to_owned()
             }
             Self::UnknownAgent { near: Some(near), .. }

@@ -26,7 +26,7 @@ use uwf_protocol::nodes::Usage;
 pub use client::Client;
 pub use error::LlmError;
 pub use message::{Message, ToolRequest};
-pub use resolve::{ModelError, Purpose, resolve};
+pub use resolve::{ModelError, Purpose, reach, resolve};
 pub use secret::Secret;
 
 /// Puts the stable word for the kind of a problem behind its message.

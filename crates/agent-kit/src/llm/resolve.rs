@@ -26,7 +26,10 @@ pub enum Purpose<'a> {
 pub enum ModelError {
     /// The config names no model for the purpose.
     #[error("no model is configured")]
-    None,
+    None {
+        /// The aliases that there are.
+        known: Vec<String>,
+    },
     /// An alias that is not in `models`.
     #[error("the model `{alias}` is not in the config{}", meant(near.as_deref()))]
     UnknownModel {
@@ -85,7 +88,7 @@ impl ModelError {
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
-            Self::None => "no_model",
+            Self::None { .. } => "no_model",
             Self::UnknownModel { .. } => "unknown_model",
             Self::UnknownProvider { .. } => "unknown_provider",
             Self::Incomplete { .. } => "incomplete_config",
@@ -99,14 +102,14 @@ impl ModelError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::None => {
-                "`uwf config set defaultModel <alias>` chooses one of `models`".to_owned()
+            Self::None { known } if !known.is_empty() => format!(
+                "`uwf config set defaultModel <alias>` chooses one of {}",
+                known.join(", ")
+            ),
+            Self::UnknownModel { known, .. } if !known.is_empty() => {
+                format!("the models are {}", known.join(", "))
             }
-            Self::UnknownModel { known, .. } if known.is_empty() => {
-                "`uwf config set models.<alias>.provider <provider>` and `models.<alias>.name` make one"
-                    .to_owned()
-            }
-            Self::UnknownModel { known, .. } => format!("the models are {}", known.join(", ")),
+            Self::None { .. } | Self::UnknownModel { .. } => "`uwf setup` makes one".to_owned(),
             Self::UnknownProvider { provider, .. } => {
                 format!("`uwf config set providers.{provider}.baseUrl <url>` makes it")
             }
@@ -136,21 +139,37 @@ impl ModelError {
 /// # Errors
 /// When none is configured, or what is configured is not complete.
 pub fn resolve(config: &Config, env: &Env, purpose: Purpose<'_>) -> Result<Endpoint, ModelError> {
-    let alias = alias(config, purpose).ok_or(ModelError::None)?;
+    let alias = alias(config, purpose).ok_or_else(|| ModelError::None {
+        known: config.models.keys().cloned().collect(),
+    })?;
     let model = model(config, alias)?;
     let name = model.name.clone().filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| ModelError::Incomplete {
         key: format!("models.{alias}.name"),
     })?;
     let (provider_name, provider) = provider(config, alias, model)?;
-    let base_url = base_url(provider_name, provider)?;
+    let (base_url, key) = reach(provider_name, provider, env)?;
     Ok(Endpoint {
         alias: alias.to_owned(),
         model: name,
-        key: key(provider_name, provider, &base_url, env)?,
         base_url,
+        key,
         format: model.response_format,
     })
+}
+
+/// Returns the address of a provider, without slashes at its end, and its key, if it wants one.
+///
+/// # Errors
+/// When its entry in the config is not complete, or the key is not where it says.
+pub fn reach(
+    name: &str,
+    provider: &Provider,
+    env: &Env,
+) -> Result<(String, Option<Secret>), ModelError> {
+    let base_url = base_url(name, provider)?;
+    let key = key(name, provider, &base_url, env)?;
+    Ok((base_url, key))
 }
 
 fn alias<'a>(config: &'a Config, purpose: Purpose<'a>) -> Option<&'a str> {
@@ -335,7 +354,12 @@ mod tests {
         check_error(
             |value| value["defaultModel"] = serde_json::Value::Null,
             "no_model",
-            &["defaultModel"],
+            &["defaultModel", "big, small"],
+        );
+        check_error(
+            |value| *value = json!({}),
+            "no_model",
+            &["`uwf setup` makes one"],
         );
         check_error(
             |value| value["defaultModel"] = "bigg".into(),

@@ -7,6 +7,7 @@ use uwf_engine::Engine;
 use uwf_protocol::config::{AgentConfig, Config};
 
 use super::version;
+use crate::commands::setup::agents::is_program;
 use crate::text::Check;
 
 const NAME: &str = "agent";
@@ -41,6 +42,11 @@ fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
             built_in(engine, adapter, agent)
         }
         (_, Some(program)) if !program.is_file() => missing(alias, command),
+        (_, Some(program)) if !is_program(&program) => Check::error(
+            NAME,
+            format!("the program `{command}` is not executable"),
+            format!("chmod +x {}", program.display()),
+        ),
         // A script may do its work whatever its arguments are.
         (_, Some(program)) if !file.starts_with("uwf-") => {
             Check::ok(NAME, program.display().to_string())
@@ -80,6 +86,10 @@ fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
             format!("install `{tool}`, or choose another agent with `uwf setup --agent <name>`"),
         );
     };
+    if !is_program(&path) {
+        let problem = format!("{ours}, but `{tool}`, which it drives, is not executable");
+        return Check::error(NAME, problem, format!("chmod +x {}", path.display()));
+    }
     // What may be anything is not run only to be looked at.
     if !is_known {
         return Check::ok(NAME, format!("{ours}, drives {}", path.display()));

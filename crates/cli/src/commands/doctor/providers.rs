@@ -1,12 +1,12 @@
-//! The providers of the config: whether they answer, and take the key.
+//! The providers of the config: whether they answer, take the key, and serve the models of the config.
 
 use std::time::Duration;
 
-use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, Secret, with_code};
+use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, ModelError, reach, with_code};
 use uwf_engine::Engine;
-use uwf_protocol::config::{Config, Provider};
-use uwf_protocol::endpoint;
-use uwf_storage::load_dotenv;
+use uwf_protocol::config::Config;
+use uwf_storage::{Env, load_dotenv};
+use uwf_util::suggest;
 
 use crate::text::Check;
 
@@ -17,48 +17,43 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
     let dotenv = load_dotenv(&engine.root).unwrap_or_default();
-    let variable = |name: &str| {
-        let in_file = || dotenv.iter().find(|(known, _)| known == name);
-        let value = engine.env.var(name).map(ToOwned::to_owned);
-        value.or_else(|| in_file().map(|(_, value)| value.clone()))
-    };
-    let providers = config.providers.iter();
-    let looked = providers.filter_map(|(name, provider)| {
-        let endpoint = endpoint(name, provider, config, &variable)?;
-        Some(one(engine, endpoint).of(name))
+    let env = engine.env.clone().with_defaults(dotenv);
+    let names = config.providers.keys();
+    let checks = names.flat_map(|name| {
+        let found = one(name, config, &env).into_iter();
+        found.map(move |check| check.of(name))
     });
-    looked.collect()
+    checks.collect()
 }
 
-/// Returns where to call; `None` for a provider whose address is missing or
-/// refused, or whose variable is no name: that is reported with the config.
-fn endpoint(
-    name: &str,
-    provider: &Provider,
-    config: &Config,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Option<Endpoint> {
-    let base_url = endpoint::base_url(provider.base_url.as_deref()?).ok()?;
-    let names = provider.api_key_env.as_deref();
-    if names.is_some_and(|name| !endpoint::is_variable(name)) {
-        return None;
+/// Looks at one provider. One whose entry cannot be used is reported with the config.
+fn one(name: &str, config: &Config, env: &Env) -> Vec<Check> {
+    let Some(provider) = config.providers.get(name) else {
+        return Vec::new();
+    };
+    let mut served = config.models.iter();
+    let alias = served.find(|(_, model)| model.provider.as_deref() == Some(name));
+    match reach(name, provider, env) {
+        Ok((base_url, key)) => {
+            let endpoint = Endpoint {
+                alias: alias.map_or(name, |(alias, _)| alias).to_owned(),
+                model: String::new(),
+                base_url,
+                key,
+                format: None,
+            };
+            call(name, endpoint, config, env)
+        }
+        Err(error @ ModelError::NoKey { .. }) => vec![Check::error(
+            NAME,
+            with_code(&error.to_string(), error.code()),
+            error.hint(),
+        )],
+        Err(_) => Vec::new(),
     }
-    let of_env = || variable(provider.api_key_env.as_deref()?);
-    let key = provider.api_key.clone().filter(|key| !key.is_empty());
-    let models = &config.models;
-    let mut aliases = models
-        .iter()
-        .filter(|(_, model)| model.provider.as_deref() == Some(name));
-    Some(Endpoint {
-        alias: aliases.next().map_or(name, |(alias, _)| alias).to_owned(),
-        model: String::new(),
-        base_url: base_url.to_owned(),
-        key: key.or_else(of_env).map(Secret::new),
-        format: None,
-    })
 }
 
-fn one(engine: &Engine, endpoint: Endpoint) -> Check {
+fn call(name: &str, endpoint: Endpoint, config: &Config, env: &Env) -> Vec<Check> {
     let limits = CallLimits {
         connect: LIMIT,
         timeout: LIMIT,
@@ -66,16 +61,49 @@ fn one(engine: &Engine, endpoint: Endpoint) -> Check {
         ..CallLimits::default()
     };
     let url = endpoint.base_url.clone();
-    match Client::new(endpoint, limits, &engine.env).models() {
-        Ok(models) => Check::ok(NAME, format!("{url} answers, {} models", models.len())),
+    match Client::new(endpoint, limits, env).models() {
+        Ok(listed) => {
+            let answers = format!("{url} answers, {} models", listed.len());
+            let mut checks = vec![Check::ok(NAME, answers)];
+            checks.extend(unlisted(name, config, &listed));
+            checks
+        }
         // Many servers have no list of models, and serve one all the same.
         Err(LlmError::NotFound { .. }) => {
-            Check::ok(NAME, format!("{url} answers, without a list of models"))
+            let answers = format!("{url} answers, without a list of models");
+            vec![Check::ok(NAME, answers)]
         }
-        Err(error) => Check::error(
+        Err(error) => vec![Check::error(
             NAME,
             with_code(&error.to_string(), error.code()),
             error.hint(),
-        ),
+        )],
     }
+}
+
+/// Warns of the models of the config that are not in the provider's list.
+fn unlisted(provider: &str, config: &Config, listed: &[String]) -> Vec<Check> {
+    let models = config.models.iter();
+    let of_provider = models.filter(|(_, model)| model.provider.as_deref() == Some(provider));
+    let named = of_provider.filter_map(|(alias, model)| Some((alias, model.name.as_deref()?)));
+    let unlisted = named.filter(|(_, name)| !listed.iter().any(|one| is_called(one, name)));
+    unlisted
+        .map(|(alias, name)| {
+            let near = suggest::nearest(name, listed.iter().map(String::as_str));
+            let meant = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+            Check::warning(
+                NAME,
+                format!("its list has no `{name}`, the model `{alias}`{meant}"),
+                format!("`uwf config set models.{alias}.name <name>`; some servers serve more than they list"),
+            )
+        })
+        .collect()
+}
+
+/// Tells whether a model of a list is the one of a name: lists may put a folder before it, or a version behind it,
+/// that calls leave out.
+fn is_called(listed: &str, name: &str) -> bool {
+    let last = listed.rsplit('/').next().unwrap_or(listed);
+    let bare = listed.strip_suffix(":latest");
+    listed == name || last == name || bare == Some(name)
 }

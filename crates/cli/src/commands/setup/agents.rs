@@ -68,7 +68,8 @@ fn programs_on_path(env: &Env) -> BTreeMap<String, PathBuf> {
     programs
 }
 
-fn is_program(path: &Path) -> bool {
+/// Tells whether a file can be run.
+pub(crate) fn is_program(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
