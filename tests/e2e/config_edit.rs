@@ -455,3 +455,19 @@ fn a_model_has_no_other_purposes_than_those_there_are() {
     let problem = checked["errors"][0]["problem"].as_str().unwrap();
     assert!(problem.contains("did you mean `agent`?"), "{problem}");
 }
+
+#[test]
+fn a_name_that_refers_to_nothing_is_a_warning() {
+    let world = world_with(CONFIG);
+    let set = config(&world, &["set", "defaultAgent", "othr"]).exits(0);
+    let set = set.says("warning: defaultAgent: `othr` is not in `agents`, did you mean `other`?");
+    assert_eq!(set.json()["value"], json!("othr"));
+    config(&world, &["set", "defaultModel", "x"])
+        .exits(0)
+        .says("warning: defaultModel: `x` is not in `models`");
+    let set = config(&world, &["set", "defaultAgent", "other"]).exits(0);
+    assert_eq!(set.stderr, "", "only what is new is told");
+    config(&world, &["unset", "agents.other"])
+        .exits(0)
+        .says("warning: defaultAgent: `other` is not in `agents`");
+}

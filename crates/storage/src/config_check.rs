@@ -35,6 +35,9 @@ pub struct Finding {
     /// Whether the file cannot even be read because of this.
     #[serde(skip)]
     pub(crate) unreadable: bool,
+    /// Whether it is a name that refers to nothing.
+    #[serde(skip)]
+    pub dangling: bool,
 }
 
 impl Findings {
@@ -46,6 +49,7 @@ impl Findings {
             key: String::new(),
             problem,
             unreadable: true,
+            dangling: false,
         };
         Self {
             errors: vec![finding],
@@ -261,7 +265,11 @@ impl<'a> Check<'a> {
             .map(|near| format!(", did you mean `{near}`?"))
             .unwrap_or_default();
         let problem = format!("`{name}` is not in `{section}`{near}");
-        self.useless(node.place, key, problem);
+        let found = finding(node.place, key, problem, false);
+        self.findings.errors.push(Finding {
+            dangling: true,
+            ..found
+        });
     }
 
     fn needs(&mut self, key: &str, place: Place, entry: &Node, fields: &[&str]) {
@@ -296,6 +304,7 @@ impl<'a> Check<'a> {
 fn finding(place: Place, key: &str, problem: String, unreadable: bool) -> Finding {
     Finding {
         unreadable,
+        dangling: false,
         line: place.line,
         column: place.column,
         key: key.to_owned(),

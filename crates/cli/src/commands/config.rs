@@ -9,12 +9,12 @@ use dialoguer::Confirm;
 use dialoguer::console::Term;
 use signal_hook::consts::SIGINT;
 use uwf_protocol::exit::Exit;
-use uwf_storage::config::{self, Draft};
+use uwf_storage::config::{self, Draft, Finding};
 use uwf_storage::{Env, Root, StorageError};
 
 use crate::args::ConfigCommand;
 use crate::commands::{Context, unanswered};
-use crate::failure::{Failure, say};
+use crate::failure::{Failure, say, warn};
 use crate::output::print;
 use crate::text::{CheckView, ConfigView, EditedView, PathView, SetView, UnsetView, ValueView};
 
@@ -30,11 +30,15 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
         }
         ConfigCommand::Set { key, value } => {
             root.create()?;
+            let before = dangling(context);
             let value = config::set(root, &key, &value)?;
+            warn_of_dangling(context, &before, &key);
             print(&SetView { key, value }, format)?;
         }
         ConfigCommand::Unset { key } => {
+            let before = dangling(context);
             config::unset(root, &key)?;
+            warn_of_dangling(context, &before, &key);
             print(&UnsetView { key }, format)?;
         }
         ConfigCommand::Edit => print(&edit(root, &context.engine.env)?, format)?,
@@ -45,6 +49,26 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
         }
     }
     Ok(Exit::Done)
+}
+
+/// Returns the names in the config that refer to nothing. A config that cannot be checked has none: what keeps it
+/// from being changed is told by the change.
+fn dangling(context: &Context) -> Vec<Finding> {
+    let found = config::check(&context.engine.root, &context.engine.env);
+    let mut errors = found.map_or_else(|_| Vec::new(), |found| found.errors);
+    errors.retain(|one| one.dangling);
+    errors
+}
+
+/// Warns of names that refer to nothing since a change, and of the one that was set. They may be meant so: entries
+/// are set one by one.
+fn warn_of_dangling(context: &Context, before: &[Finding], key: &str) {
+    for one in dangling(context) {
+        let is_known = |old: &Finding| old.key == one.key && old.problem == one.problem;
+        if one.key == key || !before.iter().any(is_known) {
+            warn(&format!("{}: {}", one.key, one.problem));
+        }
+    }
 }
 
 fn validate(context: &Context) -> Result<Exit, Failure> {
