@@ -315,18 +315,6 @@ fn what_is_wrong_with_the_model_is_said_with_what_to_do() {
     );
     check(Scripted::Hang, &["hint:"]);
     check(Scripted::Stall(vec![delta("half an ans")]), &["hint:"]);
-
-    let world = World::new();
-    world.put(ONE_STEP);
-    world.agent("uwf-llm", &[]);
-    let thread = world.start("one");
-    world
-        .step(&thread)
-        .exits(3)
-        .says("no model is configured (no_model)")
-        .says("hint: `uwf setup` makes one");
-    world.agent("uwf-builtin", &["--allow-everything"]);
-    world.step(&thread).exits(3).says("unknown option");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model_server::{ModelServer, Scripted};
 use crate::pty::Terminal;
-use crate::world::{Run, World, wait_until};
+use crate::world::{ONE_STEP, Run, World, wait_until};
 
 const SECRET: &str = "sk-0123456789-secret";
 
@@ -437,4 +437,19 @@ fn the_help_names_every_built_in_agent() {
     for agent in uwf_agents::BUILT_IN {
         assert!(words.contains(agent), "{agent}: {help}");
     }
+}
+
+#[test]
+fn an_agent_without_its_model_or_with_unknown_options_says_so() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.agent("uwf-llm", &[]);
+    let thread = world.start("one");
+    world
+        .step(&thread)
+        .exits(3)
+        .says("no model is configured (no_model)")
+        .says("hint: `uwf setup` makes one");
+    world.agent("uwf-builtin", &["--allow-everything"]);
+    world.step(&thread).exits(3).says("unknown option");
 }
