@@ -93,7 +93,8 @@ fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     record["agent"]["pid"] = json!(stranger.id());
     fs::write(&holder, record.to_string()).unwrap();
     assert_eq!(kill(&world, &thread), json!(false));
-    assert!(is_running(&stranger.id().to_string()));
+    let ended = stranger.try_wait().unwrap();
+    assert_eq!(ended, None, "somebody ended the stranger");
     stranger.kill().unwrap();
     stranger.wait().unwrap();
     end(child_of(&world));
