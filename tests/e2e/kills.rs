@@ -85,6 +85,8 @@ fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     let agent = agent_of(&world, &thread);
     end_engine(engine);
     end(agent);
+    // The kernel tells starts to 10 ms. A number that is used again has come round all others, and starts later.
+    std::thread::sleep(Duration::from_millis(20));
     let mut stranger = Command::new("sleep");
     let mut stranger = stranger.arg("1000").process_group(0).spawn().unwrap();
     let holder = world.root().join(format!("runs/{thread}/holder.json"));

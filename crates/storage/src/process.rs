@@ -1,4 +1,5 @@
-//! Telling processes apart: numbers are used again, a number with its start does not repeat.
+//! Telling processes apart: numbers are used again, a number with its start does not repeat. The start is told in
+//! ticks of some 10 ms, and a number is not used again before all the others were.
 
 use std::fs::File;
 use std::io::Read;
