@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, Run, World, binary, is_running, wait_until};
+use crate::processes::{is_running, signal};
+use crate::world::{ONE_STEP, Run, World, binary, wait_until};
 
 /// The schema of steps, and the one of texts.
 const STEP: &str = "108DB063KRQWW";
@@ -25,8 +26,7 @@ fn become_agent(world: &World, body: &str) {
         "note.yaml",
         "roles:\n  writer:\n    - output: { $status: more, note: n }\n",
     );
-    let agent = world.script("agent.sh", &with_names(world, body));
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&with_names(world, body));
 }
 
 fn with_names(world: &World, body: &str) -> String {
@@ -392,8 +392,7 @@ fn a_background_process_that_is_left_behind_does_not_hold_the_thread() {
     assert_eq!(world.show(&thread)["status"], json!("idle"));
     become_agent(&world, WORK);
     world.step(&thread).exits(0);
-    let ended = std::process::Command::new("kill").arg(left.trim()).status();
-    assert!(ended.unwrap().success());
+    signal("TERM", left.trim());
 }
 
 #[test]

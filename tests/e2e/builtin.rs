@@ -2,12 +2,12 @@
 //! what their tools do, what they must not do, and what becomes of them when something is killed.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::model_server::{ModelServer, Scripted, delta};
-use crate::world::{ONE_STEP, REVIEW, World, is_running, wait_until};
+use crate::processes::{is_running, signal};
+use crate::world::{ONE_STEP, REVIEW, World, wait_until};
 
 const KEY: &str = "sk-very-secret-1";
 
@@ -138,9 +138,7 @@ fn a_thread_of_two_roles_works_with_tools_and_is_gone_on_with_after_a_kill() {
     wait_until("the model writes", || {
         world.state(&live).contains("thinking")
     });
-    let holder: Value =
-        serde_json::from_str(&world.state(&format!("runs/{thread}/holder.json"))).unwrap();
-    kill("KILL", &holder["agent"]["pid"].to_string());
+    signal("KILL", world.agent_at_work(&thread));
     assert_eq!(step.wait().unwrap().code(), Some(3));
 
     let ended = world.step(&thread).exits(0).json();
@@ -155,13 +153,6 @@ fn a_thread_of_two_roles_works_with_tools_and_is_gone_on_with_after_a_kill() {
         "{:?}",
         results(&server)
     );
-}
-
-fn kill(signal: &str, pid: &str) {
-    let killed = Command::new("kill")
-        .args([&format!("-{signal}"), pid])
-        .status();
-    assert!(killed.unwrap().success());
 }
 
 #[test]
@@ -409,24 +400,20 @@ fn a_command_does_not_outlive_its_agent() {
         wait_until("the command runs", || {
             !pid("daemon").is_empty() && !pid("shell").is_empty()
         });
-        let holder = world.state(&format!("runs/{thread}/holder.json"));
-        let holder: Value = serde_json::from_str(&holder).unwrap();
-        let agent = holder["agent"]["pid"].to_string();
+        let agent = world.agent_at_work(&thread);
         match how {
             "thread kill" => {
                 world.uwf(&["thread", "kill", &thread]).exits(0);
             }
-            "agent" => kill("KILL", &agent),
+            "agent" => signal("KILL", agent),
             _ => {
                 step.kill().unwrap();
-                kill("KILL", &agent);
+                signal("KILL", agent);
             }
         }
         step.wait().unwrap();
         for name in ["daemon", "shell"] {
-            wait_until(&format!("{name} is gone: {how}"), || {
-                !is_running(&pid(name))
-            });
+            wait_until(&format!("{name} is gone: {how}"), || !is_running(pid(name)));
         }
         if how != "thread kill" {
             wait_until("the thread is free", || world.step(&thread).code == 0);

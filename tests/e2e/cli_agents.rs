@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::processes::{kill, kill_group};
 use crate::world::{ONE_STEP, Run, World, wait_until};
 
 const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s1","model":"some-model"}"#;
@@ -210,21 +211,15 @@ fn the_session_of_an_agent_that_was_out_of_time_goes_on() {
 #[test]
 fn the_session_of_an_agent_that_was_killed_with_its_engine_goes_on() {
     let (world, thread) = world("uwf-claude-code", "claude", NEVER_DONE);
-    let mut engine = step(&world, &thread).spawn().unwrap();
+    let engine = step(&world, &thread).spawn().unwrap();
     let live = format!("runs/{thread}/live.jsonl");
     wait_until("the turn is there", || {
         world.state(&live).contains("I look.")
     });
-    let holder: Value =
-        serde_json::from_str(&world.state(&format!("runs/{thread}/holder.json"))).unwrap();
-    engine.kill().unwrap();
-    engine.wait().unwrap();
-    let group = format!("-{}", holder["agent"]["pid"]);
-    let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
-    assert!(killed.unwrap().success());
-    wait_until("the thread is free", || {
-        world.show(&thread)["status"] != json!("running")
-    });
+    let agent = world.agent_at_work(&thread);
+    kill(engine);
+    kill_group(agent);
+    world.wait_until_free(&thread);
     goes_on(&world, &thread, "interrupted");
 }
 

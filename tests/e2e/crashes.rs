@@ -1,10 +1,9 @@
 //! Whatever dies, whenever: a finished step is never lost and never paid for twice.
 
-use std::process::Command;
-
 use serde_json::json;
 
-use crate::world::{ONE_STEP, World, is_running, wait_until};
+use crate::processes::{is_running, kill, signal};
+use crate::world::{ONE_STEP, World, wait_until};
 
 /// An agent that waits for a file, then does its work through the mock, and counts its runs.
 fn gated_agent(world: &World) {
@@ -17,8 +16,7 @@ fn gated_agent(world: &World) {
         project = world.project().display(),
         uwf = crate::world::binary().display(),
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
 }
 
 fn runs(world: &World) -> usize {
@@ -28,24 +26,15 @@ fn runs(world: &World) -> usize {
         .count()
 }
 
-fn kill_hard(pid: u32) {
-    let killed = Command::new("kill")
-        .args(["-9", &pid.to_string()])
-        .status()
-        .unwrap();
-    assert!(killed.success());
-}
-
 #[test]
 fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
     let world = World::new();
     world.put(ONE_STEP);
     gated_agent(&world);
     let thread = world.start("one");
-    let mut engine = world.spawn(&["thread", "step", &thread]);
+    let engine = world.spawn(&["thread", "step", &thread]);
     wait_until("the agent runs", || runs(&world) == 1);
-    kill_hard(engine.id());
-    engine.wait().unwrap();
+    kill(engine);
 
     // The agent goes on without its engine, and the thread is busy for as long as it does.
     world.step(&thread).exits(5).says("busy");
@@ -53,9 +42,7 @@ fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
     world.write("gate", "");
     let pending = world.root().join("runs").join(&thread).join("pending.json");
     wait_until("the agent has finished", || pending.exists());
-    wait_until("the thread is free", || {
-        world.show(&thread)["status"] != json!("running")
-    });
+    world.wait_until_free(&thread);
 
     let hint = world.show(&thread)["hint"].clone();
     assert!(
@@ -79,11 +66,7 @@ fn a_step_whose_agent_was_killed_runs_again() {
     gated_agent(&world);
     let thread = world.start("one");
     let engine = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent runs", || {
-        world.show(&thread)["running"]["agentPid"].is_u64()
-    });
-    let agent = world.show(&thread)["running"]["agentPid"].as_u64().unwrap();
-    kill_hard(u32::try_from(agent).unwrap());
+    signal("KILL", world.agent_at_work(&thread));
     assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(3));
     let shown = world.show(&thread);
     assert_eq!(shown["status"], json!("failed"));
@@ -95,26 +78,21 @@ fn a_step_whose_agent_was_killed_runs_again() {
 
 #[test]
 fn an_interrupt_ends_the_agent_and_its_children_and_keeps_the_thread() {
-    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+    for (name, code) in [("INT", 130), ("TERM", 143)] {
         let world = World::new();
         world.put(ONE_STEP);
         let body = format!(
             "sleep 1000 & echo $! > {0}/child\nwait",
             world.project().display()
         );
-        let agent = world.script("agent.sh", &body);
-        world.agent(agent.to_str().unwrap(), &[]);
+        world.scripted_agent(&body);
         let thread = world.start("one");
         let engine = world.spawn(&["thread", "step", &thread]);
         let child = world.project().join("child");
         wait_until("the agent has a child", || {
             std::fs::read_to_string(&child).is_ok_and(|text| text.ends_with('\n'))
         });
-        let sent = Command::new("kill")
-            .arg(format!("-{signal}"))
-            .arg(engine.id().to_string())
-            .status();
-        assert!(sent.unwrap().success());
+        signal(name, engine.id());
         assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(code));
         let pid = std::fs::read_to_string(&child).unwrap();
         wait_until("the agent's child is gone", || !is_running(pid.trim()));
@@ -154,9 +132,7 @@ fn a_killed_step_leaves_no_half_written_state_behind() {
         // It may have ended already; then there is nothing to kill.
         let _ = engine.kill();
         engine.wait().unwrap();
-        wait_until("the thread is free", || {
-            world.show(&thread)["status"] != json!("running")
-        });
+        world.wait_until_free(&thread);
     }
     world.step(&thread).exits(0);
     let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();

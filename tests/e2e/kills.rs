@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, World, is_running, wait_until};
+use crate::processes::{self, is_running, signal};
+use crate::world::{ONE_STEP, World, wait_until};
 
 /// A world whose agent starts a child with these words, writes both numbers down and waits for it; its step runs.
 fn at_work(child: &str) -> (World, String, Child) {
@@ -17,34 +18,19 @@ fn at_work(child: &str) -> (World, String, Child) {
         "cd {}\n({child}) &\necho $! > child.new\nmv child.new child\nwait",
         world.project().display()
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
     let thread = world.start("one");
     let engine = world.spawn(&["thread", "step", &thread]);
     wait_until("the agent's child runs", || {
         world.project().join("child").exists()
-            && world.show(&thread)["running"]["agentPid"].is_u64()
     });
+    world.agent_at_work(&thread);
     (world, thread, engine)
-}
-
-fn agent_of(world: &World, thread: &str) -> u64 {
-    world.show(thread)["running"]["agentPid"].as_u64().unwrap()
 }
 
 fn child_of(world: &World) -> u64 {
     let pid = fs::read_to_string(world.project().join("child")).unwrap();
     pid.trim().parse().unwrap()
-}
-
-fn end(pid: u64) {
-    let ended = Command::new("kill").arg("-9").arg(pid.to_string()).status();
-    assert!(ended.unwrap().success());
-}
-
-fn end_engine(mut engine: Child) {
-    engine.kill().unwrap();
-    engine.wait().unwrap();
 }
 
 fn kill(world: &World, thread: &str) -> Value {
@@ -58,33 +44,33 @@ const STUBBORN: &str = "trap '' TERM; while :; do sleep 0.05; done";
 #[test]
 fn a_child_that_ignores_term_does_not_outlive_its_agent() {
     let (world, thread, engine) = at_work(STUBBORN);
-    let agent = agent_of(&world, &thread);
-    end_engine(engine);
+    let agent = world.agent_at_work(&thread);
+    processes::kill(engine);
     assert_eq!(kill(&world, &thread), json!(true));
-    assert!(!is_running(&agent.to_string()));
-    assert!(!is_running(&child_of(&world).to_string()));
+    assert!(!is_running(agent));
+    assert!(!is_running(child_of(&world)));
 }
 
 #[test]
 fn a_child_whose_engine_and_agent_died_is_ended() {
     let (world, thread, engine) = at_work("exec sleep 1000");
-    let agent = agent_of(&world, &thread);
-    end_engine(engine);
-    end(agent);
-    wait_until("the agent is gone", || !is_running(&agent.to_string()));
+    let agent = world.agent_at_work(&thread);
+    processes::kill(engine);
+    signal("KILL", agent);
+    wait_until("the agent is gone", || !is_running(agent));
     assert_eq!(world.step(&thread).code, 5, "the child holds the thread");
     let begun = Instant::now();
     assert_eq!(kill(&world, &thread), json!(true));
     assert!(begun.elapsed() < Duration::from_secs(4), "TERM is enough");
-    assert!(!is_running(&child_of(&world).to_string()));
+    assert!(!is_running(child_of(&world)));
 }
 
 #[test]
 fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     let (world, thread, engine) = at_work("exec sleep 1000");
-    let agent = agent_of(&world, &thread);
-    end_engine(engine);
-    end(agent);
+    let agent = world.agent_at_work(&thread);
+    processes::kill(engine);
+    signal("KILL", agent);
     // The kernel tells starts to 10 ms. A number that is used again has come round all others, and starts later.
     std::thread::sleep(Duration::from_millis(20));
     let mut stranger = Command::new("sleep");
@@ -97,7 +83,6 @@ fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     assert_eq!(kill(&world, &thread), json!(false));
     let ended = stranger.try_wait().unwrap();
     assert_eq!(ended, None, "somebody ended the stranger");
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
-    end(child_of(&world));
+    processes::kill(stranger);
+    signal("KILL", child_of(&world));
 }

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, REVIEW, Run, World, binary, wait_until};
+use crate::processes::{kill, kill_group, signal};
+use crate::world::{ONE_STEP, REVIEW, Run, World, binary};
 
 /// A writer whose work is always rejected.
 const FOR_EVER: &str = "roles:
@@ -354,14 +355,9 @@ fn a_config_whose_limits_cannot_be_is_refused_where_it_is_used() {
 fn a_run_that_was_ended_before_it_could_tell_may_have_cost_something() {
     let slow = "roles:\n  writer:\n    - output: { plan: p }\n      sleepMs: 20000\n";
     let (world, thread) = limited("{ maxTokens: 1000 }", slow);
-    let at_work = || world.show(&thread)["running"]["agentPid"].as_u64();
-    let signal = |name: &str, target: &str| {
-        let sent = Command::new("kill").args([name, "--", target]).status();
-        assert!(sent.unwrap().success());
-    };
     let step = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent works", || at_work().is_some());
-    signal("-TERM", &step.id().to_string());
+    world.agent_at_work(&thread);
+    signal("TERM", step.id());
     assert_eq!(step.wait_with_output().unwrap().status.code(), Some(143));
     world
         .step(&thread)
@@ -371,16 +367,11 @@ fn a_run_that_was_ended_before_it_could_tell_may_have_cost_something() {
 
     // Of an agent that dies with its engine, only the record of who held the thread is left.
     let (world, thread) = limited("{ maxTokens: 1000 }", slow);
-    let mut step = world.spawn(&["thread", "step", &thread]);
-    let at_work = || world.show(&thread)["running"]["agentPid"].as_u64();
-    wait_until("the agent works", || at_work().is_some());
-    let agent = at_work().unwrap();
-    step.kill().unwrap();
-    step.wait().unwrap();
-    signal("-KILL", &format!("-{agent}"));
-    wait_until("the thread is free", || {
-        world.show(&thread)["status"] != json!("running")
-    });
+    let step = world.spawn(&["thread", "step", &thread]);
+    let agent = world.agent_at_work(&thread);
+    kill(step);
+    kill_group(agent);
+    world.wait_until_free(&thread);
     world
         .step(&thread)
         .exits(6)
@@ -401,20 +392,14 @@ fn a_step_that_was_taken_in_later_is_counted_once() {
         project = world.project().display(),
         uwf = binary().display(),
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
     world.write("wait", "");
     let thread = world.start("review");
-    let mut step = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent works", || {
-        !world.show(&thread)["running"]["agentPid"].is_null()
-    });
-    step.kill().unwrap();
-    step.wait().unwrap();
+    let step = world.spawn(&["thread", "step", &thread]);
+    world.agent_at_work(&thread);
+    kill(step);
     std::fs::remove_file(world.project().join("wait")).unwrap();
-    wait_until("the thread is free", || {
-        world.show(&thread)["status"] != json!("running")
-    });
+    world.wait_until_free(&thread);
     assert_eq!(world.step(&thread).exits(0).json()["adopted"], json!(true));
     world.step(&thread).exits(0);
     world.step(&thread).exits(6).says("300 of 250 tokens");

@@ -110,13 +110,10 @@ fn a_thread_killed_during_a_step_stays_killed() {
         "echo $$ > {0}/pid\nexec sleep 1000",
         world.project().display()
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
     let thread = world.start("one");
     let step = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent runs", || {
-        world.show(&thread)["running"]["agentPid"].is_u64()
-    });
+    world.agent_at_work(&thread);
     let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
     assert_eq!(killed["agentEnded"], json!(true));
     assert_ne!(step.wait_with_output().unwrap().status.code(), Some(0));
@@ -139,16 +136,13 @@ fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
         project = world.project().display(),
         uwf = crate::world::binary().display(),
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
     let thread = world.start("one");
     let step = world.spawn(&["thread", "step", &thread]);
     wait_until("the agent ignores TERM", || {
         world.project().join("ready").exists()
     });
-    wait_until("the agent is on record", || {
-        world.show(&thread)["running"]["agentPid"].is_u64()
-    });
+    world.agent_at_work(&thread);
     world.uwf(&["thread", "kill", &thread]).exits(0);
     assert_eq!(step.wait_with_output().unwrap().status.code(), Some(5));
     assert_eq!(world.state("threads.yaml").trim(), "");

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::processes::kill;
 use crate::world::{Run, World, binary, wait_until};
 
 const ROLES: [&str; 6] = [
@@ -216,10 +217,9 @@ fn an_interrupted_run_goes_on_where_it_stood() {
                 .count()
         };
 
-        let mut run = repository.script().stdout(Stdio::null()).spawn().unwrap();
+        let run = repository.script().stdout(Stdio::null()).spawn().unwrap();
         wait_until("the step is held up", || count() == interrupted_at);
-        run.kill().unwrap();
-        run.wait().unwrap();
+        kill(run);
         std::fs::write(&gate, "").unwrap();
         wait_until("the step that was under way has ended", || {
             repository.steps(&repository.threads()[0]).len() == interrupted_at

@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::json;
 
+use crate::processes::kill;
 use crate::world::{ONE_STEP, REVIEW, World, binary, wait_until};
 
 /// Makes an agent that answers through the mock, counts its runs, and waits while there is a file `wait`.
@@ -14,8 +15,7 @@ fn counting_agent(world: &World, script: &str) {
         project = world.project().display(),
         uwf = binary().display(),
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
 }
 
 fn runs(world: &World) -> usize {
@@ -27,16 +27,13 @@ fn runs(world: &World) -> usize {
 fn kill_while_the_agent_works(world: &World, thread: &str, args: &[&str]) {
     let before = runs(world);
     world.write("wait", "");
-    let mut engine = world.spawn(args);
+    let engine = world.spawn(args);
     wait_until("the agent runs", || runs(world) == before + 1);
-    engine.kill().unwrap();
-    engine.wait().unwrap();
+    kill(engine);
     std::fs::remove_file(world.project().join("wait")).unwrap();
     let pending = world.root().join("runs").join(thread).join("pending.json");
     wait_until("the agent has finished", || pending.exists());
-    wait_until("the thread is free", || {
-        world.show(thread)["status"] != json!("running")
-    });
+    world.wait_until_free(thread);
 }
 
 fn suspended_thread(world: &World) -> String {
@@ -149,8 +146,7 @@ fn an_agent_that_starts_while_its_thread_is_killed_is_ended() {
         "echo started >> {0}/runs\nsleep 2\necho ended >> {0}/runs",
         world.project().display()
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
     let thread = world.start("one");
     // Reading the secrets waits for a writer: that holds the step just before its agent starts.
     let secrets = world.root().join(".env");

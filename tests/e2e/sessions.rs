@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command};
 
+use crate::processes::signal;
 use crate::world::{ONE_STEP, Run, World, wait_until};
 
 /// A tool that works and then hangs, but not if there is a file `go`. Each call leaves its prompt and arguments.
@@ -57,9 +58,7 @@ fn at_work(world: &World, thread: &str) -> Child {
 fn a_step_that_was_interrupted_goes_on_in_its_session() {
     let (world, thread) = world();
     let mut engine = at_work(&world, &thread);
-    let pid = engine.id().to_string();
-    let sent = Command::new("kill").arg(pid).status().unwrap();
-    assert!(sent.success());
+    signal("TERM", engine.id());
     assert_eq!(engine.wait().unwrap().code(), Some(143));
     world.write("go", "");
     step(&world, &thread).exits(0);

@@ -4,10 +4,12 @@ use std::process::Child;
 
 use serde_json::json;
 
-use crate::world::{ONE_STEP, Run, World, binary, is_running, wait_until};
+use crate::processes::{is_running, kill, kill_group, signal};
+use crate::world::{ONE_STEP, Run, World, binary, wait_until};
 
-/// An agent that writes down when it begins and ends, works while there is a file `wait`, and then answers.
-fn slow_agent(world: &World) {
+/// A world whose agent writes down when it begins and ends, works while there is a file `wait`, and then answers.
+fn world() -> World {
+    let world = World::new();
     world.write(
         "answers.yaml",
         "roles:\n  writer:\n    - output: { note: n }\n",
@@ -19,8 +21,8 @@ fn slow_agent(world: &World) {
         project = world.project().display(),
         uwf = binary().display(),
     );
-    let agent = world.script("agent.sh", &body);
-    world.agent(agent.to_str().unwrap(), &[]);
+    world.scripted_agent(&body);
+    world
 }
 
 fn set(world: &World, key: &str, value: &str) {
@@ -62,8 +64,18 @@ fn finish(child: Child) -> Run {
     child.wait_with_output().unwrap().into()
 }
 
-fn hold_agents(world: &World) {
+/// Has no agent end its work from now on, and starts the first.
+fn step_that_works(world: &World, thread: &str) -> Child {
     world.write("wait", "");
+    let worker = step(world, thread);
+    wait_until("the first works", || begun(world) == 1);
+    worker
+}
+
+fn step_that_waits(world: &World, thread: &str) -> Child {
+    let waiter = step(world, thread);
+    wait_until("the next waits", || is_waiting(world, thread));
+    waiter
 }
 
 fn let_agents_go(world: &World) {
@@ -74,19 +86,9 @@ fn is_waiting(world: &World, thread: &str) -> bool {
     world.show(thread)["running"]["waiting"] == json!(true)
 }
 
-#[cfg(target_os = "linux")]
-fn signal(child: &Child, name: &str) {
-    let pid = child.id().to_string();
-    let sent = std::process::Command::new("kill")
-        .args(["-s", name, &pid])
-        .status();
-    assert!(sent.unwrap().success());
-}
-
 #[test]
 fn six_shells_with_two_slots_all_finish_and_never_more_than_two_work() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "concurrency.maxRunning", "2");
     let threads: Vec<String> = (0..6).map(|_| world.start("one")).collect();
     let shells: Vec<Child> = threads.iter().map(|thread| step(&world, thread)).collect();
@@ -104,15 +106,11 @@ fn six_shells_with_two_slots_all_finish_and_never_more_than_two_work() {
 
 #[test]
 fn who_waits_says_for_whom_and_is_shown_as_waiting() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "concurrency.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
-    hold_agents(&world);
-    let worker = step(&world, &first);
-    wait_until("the first works", || begun(&world) == 1);
-    let waiter = step(&world, &second);
-    wait_until("the second waits", || is_waiting(&world, &second));
+    let worker = step_that_works(&world, &first);
+    let waiter = step_that_waits(&world, &second);
     let listed = world.uwf(&["thread", "list"]).json();
     let display = |thread: &str| {
         let items = listed.as_array().unwrap();
@@ -142,20 +140,15 @@ fn who_waits_says_for_whom_and_is_shown_as_waiting() {
 
 #[test]
 fn an_agent_whose_engine_was_killed_keeps_its_slot_until_it_ends() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "concurrency.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
-    hold_agents(&world);
-    let mut engine = step(&world, &first);
-    wait_until("the first works", || begun(&world) == 1);
-    engine.kill().unwrap();
-    engine.wait().unwrap();
+    let engine = step_that_works(&world, &first);
+    kill(engine);
     world
         .uwf(&["thread", "step", &second, "--no-wait"])
         .exits(5);
-    let waiter = step(&world, &second);
-    wait_until("the second waits", || is_waiting(&world, &second));
+    let waiter = step_that_waits(&world, &second);
     let_agents_go(&world);
     assert_eq!(finish(waiter).code, 0);
     assert_eq!(most_at_once(&world), 1);
@@ -165,25 +158,16 @@ fn an_agent_whose_engine_was_killed_keeps_its_slot_until_it_ends() {
 
 #[test]
 fn killing_the_agent_and_its_engine_frees_the_slot() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "concurrency.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
-    hold_agents(&world);
-    let mut engine = step(&world, &first);
-    wait_until("the first works", || begun(&world) == 1);
-    let waiter = step(&world, &second);
-    wait_until("the second waits", || is_waiting(&world, &second));
-    engine.kill().unwrap();
-    engine.wait().unwrap();
+    let engine = step_that_works(&world, &first);
+    let waiter = step_that_waits(&world, &second);
+    kill(engine);
     // The agent leads a process group of its own: all of it is killed.
     let agent = times(&world)[0].split(' ').nth(1).unwrap().to_owned();
     assert!(is_running(&agent));
-    let group = format!("-{agent}");
-    let killed = std::process::Command::new("kill")
-        .args(["-9", "--", &group])
-        .status();
-    assert!(killed.unwrap().success());
+    kill_group(agent);
     wait_until("the second works", || begun(&world) == 2);
     let_agents_go(&world);
     assert_eq!(finish(waiter).code, 0);
@@ -191,19 +175,13 @@ fn killing_the_agent_and_its_engine_frees_the_slot() {
 
 #[test]
 fn a_killed_waiter_is_in_nobodys_way() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "concurrency.maxRunning", "1");
     let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
-    hold_agents(&world);
-    let worker = step(&world, &threads[0]);
-    wait_until("the first works", || begun(&world) == 1);
-    let mut killed = step(&world, &threads[1]);
-    wait_until("the second waits", || is_waiting(&world, &threads[1]));
-    let waiter = step(&world, &threads[2]);
-    wait_until("the third waits", || is_waiting(&world, &threads[2]));
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    let worker = step_that_works(&world, &threads[0]);
+    let killed = step_that_waits(&world, &threads[1]);
+    let waiter = step_that_waits(&world, &threads[2]);
+    kill(killed);
     assert_eq!(world.show(&threads[1])["status"], json!("idle"));
     let_agents_go(&world);
     assert_eq!(finish(worker).code, 0);
@@ -213,24 +191,19 @@ fn a_killed_waiter_is_in_nobodys_way() {
 
 #[test]
 fn a_waiter_that_is_interrupted_ends_at_once_and_starts_nothing() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "agents.default.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
-    hold_agents(&world);
-    let worker = step(&world, &first);
-    wait_until("the first works", || begun(&world) == 1);
+    let worker = step_that_works(&world, &first);
     for (name, code) in [("INT", 130), ("TERM", 143)] {
-        let waiter = step(&world, &second);
-        wait_until("the second waits", || is_waiting(&world, &second));
+        let waiter = step_that_waits(&world, &second);
         let sent = std::time::Instant::now();
-        signal(&waiter, name);
+        signal(name, waiter.id());
         finish(waiter).exits(code).says("no agent was started");
         assert!(sent.elapsed().as_secs() < 2);
         assert_eq!(world.show(&second)["status"], json!("idle"));
     }
-    let waiter = step(&world, &second);
-    wait_until("the second waits", || is_waiting(&world, &second));
+    let waiter = step_that_waits(&world, &second);
     world.uwf(&["thread", "kill", &second]).exits(0);
     finish(waiter).exits(7);
     let_agents_go(&world);
@@ -240,8 +213,7 @@ fn a_waiter_that_is_interrupted_ends_at_once_and_starts_nothing() {
 
 #[test]
 fn an_agent_has_slots_of_its_own() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     set(&world, "agents.default.maxRunning", "1");
     set(&world, "concurrency.maxRunning", "2");
     let answers = world.project().join("answers.yaml");
@@ -249,11 +221,8 @@ fn an_agent_has_slots_of_its_own() {
     let args = format!("[{:?}]", answers.to_str().unwrap());
     set(&world, "agents.other.args", &args);
     let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
-    hold_agents(&world);
-    let worker = step(&world, &threads[0]);
-    wait_until("the first works", || begun(&world) == 1);
-    let waiter = step(&world, &threads[1]);
-    wait_until("the second waits", || is_waiting(&world, &threads[1]));
+    let worker = step_that_works(&world, &threads[0]);
+    let waiter = step_that_waits(&world, &threads[1]);
     // Who waits for a slot of its agent takes none of the root's.
     let other = [
         "thread",
@@ -272,8 +241,7 @@ fn an_agent_has_slots_of_its_own() {
 
 #[test]
 fn without_the_config_there_are_no_slots() {
-    let world = World::new();
-    slow_agent(&world);
+    let world = world();
     let thread = world.start("one");
     world.step(&thread).exits(0);
     assert!(!world.root().join("locks/slots").exists());

@@ -205,6 +205,13 @@ impl World {
             .exits(0);
     }
 
+    /// Makes a shell script the default agent.
+    #[track_caller]
+    pub(crate) fn scripted_agent(&self, body: &str) {
+        let script = self.script("agent.sh", body);
+        self.agent(script.to_str().unwrap(), &[]);
+    }
+
     /// Starts a thread and returns its id.
     #[track_caller]
     pub(crate) fn start(&self, workflow: &str) -> String {
@@ -222,6 +229,22 @@ impl World {
     #[track_caller]
     pub(crate) fn show(&self, thread: &str) -> Value {
         self.uwf(&["thread", "show", thread]).exits(0).json()
+    }
+
+    /// Waits until an agent works on the thread, and returns the number of its process.
+    #[track_caller]
+    pub(crate) fn agent_at_work(&self, thread: &str) -> u64 {
+        let agent = || self.show(thread)["running"]["agentPid"].as_u64();
+        wait_until("an agent works on the thread", || agent().is_some());
+        agent().unwrap()
+    }
+
+    /// Waits until nobody works on the thread any more.
+    #[track_caller]
+    pub(crate) fn wait_until_free(&self, thread: &str) {
+        wait_until("the thread is free", || {
+            self.show(thread)["status"] != "running"
+        });
     }
 
     /// Returns the text of a file under the storage root, empty if there is none.
@@ -250,17 +273,4 @@ pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// Tells whether a process with this number runs; one that ended and was not waited for does not.
-pub(crate) fn is_running(pid: &str) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .chars()
-        .next();
-    state.is_some_and(|state| state != 'Z' && state != 'X')
 }
