@@ -52,9 +52,7 @@ fn thread_and_role_follow_the_agents_own_arguments() {
 #[test]
 fn the_named_form_passes_flags_and_is_answered_with_json() {
     let world = world(ONE_STEP, NOTE_ARGS);
-    world
-        .uwf(&["config", "set", "agents.default.protocol", "named"])
-        .exits(0);
+    world.configure("agents.default.protocol", "named");
     let thread = world.start("one");
     world.step(&thread).exits(0);
     let expected = format!("--thread\n{thread}\n--role\nwriter\n--prompt\nWrite a note.\n");
@@ -205,7 +203,7 @@ fn an_instruction_that_no_argument_can_hold_is_refused_in_words() {
     let world = world(PLACES, "");
     let protocol = |name: &str| {
         let key = "agents.default.protocol";
-        world.uwf(&["config", "set", key, name]).exits(0);
+        world.configure(key, name);
     };
     let long = "long ".repeat(40_000);
     for (words, problem) in [(long.as_str(), "too long"), ("a\0b", "a zero byte")] {
@@ -264,9 +262,7 @@ fn the_call_then_the_override_then_the_default_choose_the_agent() {
     let alias = agent(&world, "alias.sh", "echo alias > \"$dir/who\"");
     let words = agent(&world, "words.sh", "echo \"$1 $2\" > \"$dir/who\"; shift 2");
     agent(&world, "agent.sh", "echo default > \"$dir/who\"");
-    world
-        .uwf(&["config", "set", "agents.other.command", &alias])
-        .exits(0);
+    world.configure("agents.other.command", &alias);
     let step = |args: &[&str]| {
         let thread = world.start("one");
         world
@@ -277,14 +273,10 @@ fn the_call_then_the_override_then_the_default_choose_the_agent() {
     assert_eq!(step(&[]), "default");
     assert_eq!(step(&["--agent", "other"]), "alias");
     assert_eq!(step(&["--agent", &format!("{words} one  two")]), "one two");
-    world
-        .uwf(&["config", "set", "agentOverrides.one.writer", "other"])
-        .exits(0);
+    world.configure("agentOverrides.one.writer", "other");
     assert_eq!(step(&[]), "alias");
     assert_eq!(step(&["--agent", "default"]), "default");
-    world
-        .uwf(&["config", "set", "agentOverrides.one.writer", "nobody"])
-        .exits(0);
+    world.configure("agentOverrides.one.writer", "nobody");
     let thread = world.start("one");
     world
         .step(&thread)

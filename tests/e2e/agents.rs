@@ -297,9 +297,7 @@ fn limits_end_the_agent_and_all_that_it_started() {
         let body = "(trap '' TERM; echo $$ >/dev/null; sh -c 'echo $$ >> \"$0/pids\"; trap \"\" TERM; while :; do sleep 0.05; done' \"$dir\") &
             sh -c 'echo $$ >> \"$0/pids\"; sleep 1000' \"$dir\" & wait";
         let (world, thread) = world(body);
-        world
-            .uwf(&["config", "set", &format!("agents.default.{key}"), "400ms"])
-            .exits(0);
+        world.configure(&format!("agents.default.{key}"), "400ms");
         let run = world.step(&thread);
         let pids = fs::read_to_string(world.project().join("pids")).unwrap();
         assert_eq!(pids.lines().count(), 2);
@@ -314,9 +312,7 @@ fn limits_end_the_agent_and_all_that_it_started() {
 fn an_agent_that_ignores_term_is_killed() {
     let (world, thread) =
         world("trap '' TERM; echo $$ > \"$dir/pids\"; while :; do sleep 0.05; done");
-    world
-        .uwf(&["config", "set", "agents.default.timeout", "200ms"])
-        .exits(0);
+    world.configure("agents.default.timeout", "200ms");
     let run = world.step(&thread);
     let pid = fs::read_to_string(world.project().join("pids")).unwrap();
     assert!(!is_running(pid.trim()));
@@ -328,9 +324,7 @@ fn an_agent_that_prints_now_and_then_is_not_idle() {
     let (world, thread) = world(&format!(
         "for i in 1 2 3 4 5 6; do sleep 0.2; echo $i >&2; done; {WORK}"
     ));
-    world
-        .uwf(&["config", "set", "agents.default.idleTimeout", "700ms"])
-        .exits(0);
+    world.configure("agents.default.idleTimeout", "700ms");
     world.step(&thread).exits(0);
 }
 

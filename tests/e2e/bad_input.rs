@@ -44,9 +44,7 @@ fn an_entry_of_the_config_that_is_only_begun_harms_nothing_but_itself() {
     let world = World::new();
     world.put(ONE_STEP);
     world.mock("roles:\n  writer:\n    - output: { note: n }\n");
-    world
-        .uwf(&["config", "set", "providers.p.apiKeyEnv", "KEY"])
-        .exits(0);
+    world.configure("providers.p.apiKeyEnv", "KEY");
     world
         .uwf(&["config", "set", "agents.half.args", "[]"])
         .exits(0);
@@ -295,9 +293,7 @@ fn a_broken_config_is_named_with_its_place_and_left_as_it_is() {
 #[test]
 fn an_unknown_agent_alias_is_refused_with_the_one_that_was_meant() {
     let (world, thread) = world_with_thread();
-    world
-        .uwf(&["config", "set", "defaultAgent", "defalt"])
-        .exits(0);
+    world.configure("defaultAgent", "defalt");
     refused(
         &world,
         &["thread", "step", &thread],
@@ -313,9 +309,7 @@ fn an_unknown_agent_alias_is_refused_with_the_one_that_was_meant() {
         1,
         &["`--agent`", "hint: `--agent` takes an alias"],
     );
-    world
-        .uwf(&["config", "set", "defaultAgent", "default"])
-        .exits(0);
+    world.configure("defaultAgent", "default");
     goes_on(&world, &thread);
 }
 

@@ -15,16 +15,9 @@ const KEY: &str = "sk-very-secret-1";
 pub(crate) fn world(yaml: &str, server: &ModelServer) -> World {
     let world = World::new();
     world.put(yaml);
-    let url = server.base_url();
-    for (key, value) in [
-        ("providers.local.baseUrl", url.as_str()),
-        ("providers.local.apiKeyEnv", "MODEL_ACCESS"),
-        ("models.m.provider", "local"),
-        ("models.m.name", "vendor/m"),
-        ("defaultModel", "m"),
-    ] {
-        world.uwf(&["config", "set", key, value]).exits(0);
-    }
+    world.model("m", &server.base_url());
+    world.configure("providers.local.apiKeyEnv", "MODEL_ACCESS");
+    world.configure("defaultModel", "m");
     fs::write(
         world.root().join(".env"),
         format!("MODEL_ACCESS={KEY}\nHARMLESS_NAME=of-dotenv\n"),

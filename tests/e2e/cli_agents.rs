@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::processes::{kill, kill_group};
-use crate::world::{ONE_STEP, Run, World, wait_until};
+use crate::world::{ONE_STEP, Run, World, path_with, wait_until};
 
 const INIT: &str = r#"{"type":"system","subtype":"init","session_id":"s1","model":"some-model"}"#;
 const LOOK: &str = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"I look."}]},"session_id":"s1"}"#;
@@ -29,9 +29,7 @@ fn world(agent: &str, tool: &str, script: &str) -> (World, String) {
 /// Returns the command that does a step, with the tool on PATH.
 fn step(world: &World, thread: &str) -> Command {
     let mut command = world.command(&["thread", "step", thread]);
-    let path = std::env::var("PATH").unwrap_or_default();
-    let bin = world.project().join("bin");
-    command.env("PATH", format!("{}:{path}", bin.display()));
+    command.env("PATH", path_with(&world.project().join("bin")));
     command
 }
 
@@ -147,9 +145,7 @@ fn a_tool_that_tells_what_it_does_is_not_idle() {
     let script =
         "cat init; echo; for i in 1 2 3 4 5; do cat look; echo; sleep 0.5; done; cat result";
     let (world, thread) = world("uwf-claude-code", "claude", script);
-    world
-        .uwf(&["config", "set", "agents.default.idleTimeout", "2s"])
-        .exits(0);
+    world.configure("agents.default.idleTimeout", "2s");
     run(&world, &thread).exits(0);
 }
 
@@ -201,8 +197,7 @@ fn goes_on(world: &World, thread: &str, told: &str) {
 #[test]
 fn the_session_of_an_agent_that_was_out_of_time_goes_on() {
     let (world, thread) = world("uwf-claude-code", "claude", NEVER_DONE);
-    let limit = ["config", "set", "agents.default.timeout", "2s"];
-    world.uwf(&limit).exits(0);
+    world.configure("agents.default.timeout", "2s");
     run(&world, &thread).exits(3).says("time limit");
     assert_eq!(world.show(&thread)["attempts"][0]["sessionId"], json!("s1"));
     goes_on(&world, &thread, "time limit");
@@ -228,8 +223,7 @@ fn a_session_in_which_nothing_was_done_is_not_gone_on_with() {
     // It may not even hold the task.
     let script = r#"if [ -e once ]; then cat init; echo; cat result; else touch once; cat init; echo; exec sleep 60; fi"#;
     let (world, thread) = world("uwf-claude-code", "claude", script);
-    let limit = ["config", "set", "agents.default.timeout", "2s"];
-    world.uwf(&limit).exits(0);
+    world.configure("agents.default.timeout", "2s");
     run(&world, &thread).exits(3).says("time limit");
     run(&world, &thread).exits(0);
     let asked = fs::read_to_string(world.project().join("asked")).unwrap();

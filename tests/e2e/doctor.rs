@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::model_server::{ModelServer, Scripted};
-use crate::world::{ONE_STEP, Run, World, binary, wait_until};
+use crate::world::{ONE_STEP, Run, World, binary, path_with, wait_until};
 
 /// Runs the doctor with the binary as `uwf` on PATH.
 fn doctor(world: &World, args: &[&str]) -> Run {
     let mut command = world.command(&[&["doctor"], args].concat());
-    let bin = binary().parent().unwrap().display().to_string();
-    let path = format!("{bin}:{}", std::env::var("PATH").unwrap());
-    command.env("PATH", path).output().unwrap().into()
+    command.env("PATH", path_with(binary().parent().unwrap()));
+    command.output().unwrap().into()
 }
 
 /// Returns the checks of one kind: subject, status, message, hint.
@@ -223,11 +222,9 @@ fn providers_are_called_unless_that_is_not_wanted() {
     let bad = ModelServer::start(vec![Scripted::body(401, "wrong key")]);
     for (name, server) in [("good", &good), ("bad", &bad)] {
         let key = format!("providers.{name}.baseUrl");
-        world
-            .uwf(&["config", "set", &key, &server.base_url()])
-            .exits(0);
+        world.configure(&key, &server.base_url());
         let key = format!("providers.{name}.apiKeyEnv");
-        world.uwf(&["config", "set", &key, "THE_KEY"]).exits(0);
+        world.configure(&key, "THE_KEY");
     }
     fs::write(world.root().join(".env"), "THE_KEY=sk-of-env\n").unwrap();
     fs::set_permissions(world.root().join(".env"), fs::Permissions::from_mode(0o600)).unwrap();

@@ -36,15 +36,9 @@ fn world(server: &ModelServer, answer: &str) -> (World, String) {
     let world = World::new();
     world.write("answer.md", answer);
     world.agent("uwf-command", &["--", "cat", "answer.md"]);
-    for (key, value) in [
-        ("providers.local.baseUrl", server.base_url().as_str()),
-        ("providers.local.apiKey", KEY),
-        ("models.small.provider", "local"),
-        ("models.small.name", "vendor/small"),
-        ("defaultModel", "small"),
-    ] {
-        world.uwf(&["config", "set", key, value]).exits(0);
-    }
+    world.model("small", &server.base_url());
+    world.configure("providers.local.apiKey", KEY);
+    world.configure("defaultModel", "small");
     world.put(VERDICT);
     let thread = world.start("verdict");
     (world, thread)
@@ -172,12 +166,12 @@ fn check_strict(world: &World, server: &ModelServer, thread: &str) -> Value {
 fn strict_extraction_asks_no_model() {
     let server = ModelServer::start(vec![approved()]);
     let (world, thread) = world(&server, PROSE);
-    world.uwf(&["config", "set", "extract", "strict"]).exits(0);
+    world.configure("extract", "strict");
     let attempt = check_strict(&world, &server, &thread);
     let raw = attempt["raw"].as_str().unwrap();
     let raw = world.uwf(&["cas", "get", raw]).exits(0);
     assert!(raw.stdout.contains(PROSE));
-    world.uwf(&["config", "set", "extract", "llm"]).exits(0);
+    world.configure("extract", "llm");
     world.step(&thread).exits(0);
 }
 
@@ -193,7 +187,7 @@ fn a_roles_word_beats_the_configs() {
     let thread = world.start("strictly");
     check_strict(&world, &server, &thread);
     world.put(&with("loosely", "llm"));
-    world.uwf(&["config", "set", "extract", "strict"]).exits(0);
+    world.configure("extract", "strict");
     let thread = world.start("loosely");
     world.step(&thread).exits(0);
 }
@@ -320,9 +314,7 @@ fn a_model_that_cannot_be_asked_loses_nothing() {
 fn a_config_that_cannot_be_used_is_named_and_the_answer_kept() {
     let server = ModelServer::start(vec![approved()]);
     let (world, thread) = world(&server, PROSE);
-    world
-        .uwf(&["config", "set", "modelOverrides.extract", "smal"])
-        .exits(0);
+    world.configure("modelOverrides.extract", "smal");
     world
         .step(&thread)
         .exits(3)
@@ -335,12 +327,8 @@ fn a_config_that_cannot_be_used_is_named_and_the_answer_kept() {
 fn the_key_may_stand_in_the_env_file() {
     let server = ModelServer::start(vec![approved()]);
     let (world, thread) = world(&server, PROSE);
-    for (key, value) in [
-        ("providers.local.apiKey", ""),
-        ("providers.local.apiKeyEnv", "LOCAL_KEY"),
-    ] {
-        world.uwf(&["config", "set", key, value]).exits(0);
-    }
+    world.configure("providers.local.apiKey", "");
+    world.configure("providers.local.apiKeyEnv", "LOCAL_KEY");
     world.step(&thread).exits(3).says("`LOCAL_KEY` is not set");
     std::fs::write(world.root().join(".env"), "LOCAL_KEY=sk-env\n").unwrap();
     world.step(&thread).exits(0);
@@ -357,13 +345,7 @@ fn world_with_a_node(server: &ModelServer) -> (World, String) {
     assert!(node.exits(0).stdout.contains(NODE));
     world.write("answer.md", &format!("It is rejected, see {NODE}."));
     world.agent("uwf-command", &["--", "cat", "answer.md"]);
-    for (key, value) in [
-        ("providers.local.baseUrl", server.base_url().as_str()),
-        ("models.extract.provider", "local"),
-        ("models.extract.name", "x"),
-    ] {
-        world.uwf(&["config", "set", key, value]).exits(0);
-    }
+    world.model("extract", &server.base_url());
     world.put(VERDICT);
     let thread = world.start("verdict");
     (world, thread)

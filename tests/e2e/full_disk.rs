@@ -11,21 +11,17 @@ use crate::world::{ONE_STEP, REVIEW, Run, World, binary};
 
 const SCRIPT: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: rejected, reason: r }\n";
 
-/// Runs a step while no file can become larger than so many blocks of 512 bytes.
-fn step_with_room_for(world: &World, thread: &str, blocks: u32) -> Run {
-    let step = world.command(&["thread", "step", thread]);
+/// Runs a command while no file can become larger than so many blocks of 512 bytes.
+fn uwf_with_room_for(blocks: u32, world: &World, args: &[&str]) -> Run {
     // The shell ignores the signal that comes with the failed write, and so does what it becomes.
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
     Command::new("sh")
         .args(["-c", &limited])
         .arg(binary())
-        .args(step.get_args())
+        .args(args)
         .current_dir(world.project())
         .env_clear()
-        .envs(
-            step.get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
+        .envs(world.environment())
         .output()
         .unwrap()
         .into()
@@ -41,7 +37,7 @@ fn a_step_without_room_changes_nothing_and_runs_when_there_is_some() {
     let mut done = 0;
     for blocks in 0..24 {
         let before = world.show(&thread)["head"].clone();
-        let run = step_with_room_for(&world, &thread, blocks);
+        let run = uwf_with_room_for(blocks, &world, &["thread", "step", &thread]);
         let after = world.show(&thread)["head"].clone();
         if run.code == 0 {
             done += 1;
@@ -81,23 +77,10 @@ fn nothing_is_registered_or_started_without_room() {
     let world = World::new();
     let hash = world.put(REVIEW);
     let heads = world.state("threads.yaml");
-    let start = format!(
-        "trap '' XFSZ; ulimit -f 0; exec {} thread start review -p task",
-        binary().display()
-    );
-    let command = world.command(&[]);
-    let output = Command::new("sh")
-        .args(["-c", &start])
-        .current_dir(world.project())
-        .env_clear()
-        .envs(
-            command
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
-        .output()
-        .unwrap();
-    Run::from(output).exits(1).says("error: ");
+    let start = ["thread", "start", "review", "-p", "task"];
+    uwf_with_room_for(0, &world, &start)
+        .exits(1)
+        .says("error: ");
     assert_eq!(world.state("threads.yaml"), heads);
     assert_eq!(world.put(REVIEW), hash);
     world.start("review");
@@ -114,20 +97,13 @@ fn a_file_that_cannot_be_replaced_keeps_what_it_held() {
     ]);
     let world = World::new();
     world.put(ONE_STEP);
-    let url = server.base_url();
-    for (key, value) in [
-        ("providers.local.baseUrl", url.as_str()),
-        ("models.m.provider", "local"),
-        ("models.m.name", "m"),
-        ("defaultModel", "m"),
-    ] {
-        world.uwf(&["config", "set", key, value]).exits(0);
-    }
+    world.model("m", &server.base_url());
+    world.configure("defaultModel", "m");
     world.agent("uwf-builtin", &[]);
     let held = "x".repeat(99 * 1024) + "MARK";
     world.write("kept", &held);
     let thread = world.start("one");
-    step_with_room_for(&world, &thread, 200).exits(0);
+    uwf_with_room_for(200, &world, &["thread", "step", &thread]).exits(0);
     let told = server.requests()[1].json()["messages"].clone();
     let told = told.as_array().unwrap().last().unwrap()["content"].to_string();
     assert!(told.contains("could not write `kept`"), "{told}");

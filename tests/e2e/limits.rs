@@ -188,14 +188,10 @@ fn a_resume_whose_agent_failed_can_be_made_again_as_it_was() {
 #[test]
 fn the_stricter_of_workflow_and_config_counts() {
     let (world, thread) = limited("{ maxSteps: 3 }", FOR_EVER);
-    world
-        .uwf(&["config", "set", "limits.maxSteps", "1"])
-        .exits(0);
+    world.configure("limits.maxSteps", "1");
     assert_eq!(steps_until_limit(&world, &thread), 1);
     assert_eq!(world.show(&thread)["limit"]["setBy"], json!("config"));
-    world
-        .uwf(&["config", "set", "limits.maxSteps", "9"])
-        .exits(0);
+    world.configure("limits.maxSteps", "9");
     assert_eq!(steps_until_limit(&world, &thread), 2);
     assert_eq!(world.show(&thread)["limit"]["setBy"], json!("workflow"));
 }
@@ -256,9 +252,7 @@ fn who_does_not_tell_counts_as_reaching_the_limit() {
     let (world, thread) = limited("{ maxCostUsd: 1, unknownUsage: ignore }", SECRETIVE);
     world.uwf(&["thread", "step", &thread, "-c", "3"]).exits(0);
     // A workflow cannot make the user's own limit lax.
-    world
-        .uwf(&["config", "set", "limits.maxTokens", "1000"])
-        .exits(0);
+    world.configure("limits.maxTokens", "1000");
     world.step(&thread).exits(6).says("set by the config");
 }
 

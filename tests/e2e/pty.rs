@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, tcgetattr};
 
-use crate::world::{Run, World, wait_until};
+use crate::world::{Run, World, binary, wait_until};
 
 /// A program on a terminal of its own. Its stdout is no part of the terminal.
 pub(crate) struct Terminal {
@@ -35,18 +35,14 @@ impl Terminal {
         let mut options = std::fs::OpenOptions::new();
         let side = options.read(true).write(true).open(name.to_str().unwrap());
         let side = side.unwrap();
-        let ours = world.command(args);
         let mut command = Command::new("setsid");
         command
             .arg("-c")
-            .arg(ours.get_program())
-            .args(ours.get_args())
+            .arg(binary())
+            .args(args)
             .current_dir(world.project())
             .env_clear()
-            .envs(
-                ours.get_envs()
-                    .filter_map(|(name, value)| Some((name, value?))),
-            )
+            .envs(world.environment())
             .envs(variables.iter().copied())
             .stdin(side.try_clone().unwrap())
             .stderr(side.try_clone().unwrap())

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use regex::Regex;
 
-use crate::world::{World, binary};
+use crate::world::{World, binary, path_with};
 
 /// A code block of the README.
 struct Block {
@@ -114,25 +114,12 @@ fn run_in_one_shell(world: &World, commands: &[&str]) -> Vec<String> {
         .iter()
         .map(|command| format!("{command}\nprintf '\\001'\n"))
         .collect();
-    let shell = world.command(&[]);
-    let path = shell
-        .get_envs()
-        .find(|(name, _)| *name == "PATH")
-        .unwrap()
-        .1
-        .unwrap()
-        .to_owned();
-    let path = format!("{}:{}", bin.display(), path.to_string_lossy());
     let output = Command::new("sh")
         .args(["-c", &format!("exec 2>&1\n{script}")])
         .current_dir(world.project())
         .env_clear()
-        .envs(
-            shell
-                .get_envs()
-                .filter_map(|(name, value)| Some((name, value?))),
-        )
-        .env("PATH", path)
+        .envs(world.environment())
+        .env("PATH", path_with(&bin))
         .env("UWF_FORMAT", "text")
         .output()
         .unwrap();

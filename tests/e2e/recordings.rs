@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, REVIEW, Run, World, binary};
+use crate::world::{ONE_STEP, REVIEW, Run, World, binary, path_with};
 
 /// Makes the recorder of an agent the default agent.
 fn record(world: &World, agent: &[&str]) {
@@ -104,11 +104,11 @@ fn the_example_of_the_documents_records_once_and_plays_again() {
     let block = world.script("example.sh", block.split_once("```").unwrap().0);
     std::fs::create_dir(world.dir().join("bin")).unwrap();
     symlink(binary(), world.dir().join("bin/uwf")).unwrap();
-    let path = std::env::var("PATH").unwrap();
     let run = Command::new(block)
         .current_dir(world.project())
-        .env("PATH", format!("{}/bin:{path}", world.dir().display()))
-        .env("UWF_STORAGE_ROOT", world.root())
+        .env_clear()
+        .envs(world.environment())
+        .env("PATH", path_with(&world.dir().join("bin")))
         .output()
         .unwrap();
     let run = Run::from(run).exits(0);

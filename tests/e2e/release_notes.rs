@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::processes::kill;
-use crate::world::{Run, World, binary, wait_until};
+use crate::world::{Run, World, binary, path_with, wait_until};
 
 const ROLES: [&str; 6] = [
     "collector",
@@ -72,12 +72,11 @@ impl Repository {
 
     /// Returns a command that runs in the repository, with a PATH, a home and a name for commits.
     fn command(&self, program: impl AsRef<Path>) -> Command {
-        let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new(program.as_ref());
         command
             .current_dir(self.world.project())
             .env_clear()
-            .env("PATH", format!("{}:{path}", self.bin().display()))
+            .env("PATH", path_with(&self.bin()))
             .env("HOME", self.world.dir())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .stdin(Stdio::null());

@@ -3,7 +3,7 @@
 use std::process::{Child, Command};
 
 use crate::processes::signal;
-use crate::world::{ONE_STEP, Run, World, wait_until};
+use crate::world::{ONE_STEP, Run, World, path_with, wait_until};
 
 /// A tool that works and then hangs, but not if there is a file `go`. Each call leaves its prompt and arguments.
 const HANGS: &str = r#"n=$(ls asked-* 2>/dev/null | wc -l); cat > asked-$n; echo "$@" > args-$n
@@ -31,9 +31,7 @@ fn answers(world: &World, answer: &str) {
 
 fn uwf(world: &World, args: &[&str]) -> Command {
     let mut command = world.command(args);
-    let path = std::env::var("PATH").unwrap_or_default();
-    let bin = world.project().join("bin");
-    command.env("PATH", format!("{}:{path}", bin.display()));
+    command.env("PATH", path_with(&world.project().join("bin")));
     command
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::model_server::{ModelServer, Scripted};
 use crate::pty::Terminal;
-use crate::world::{ONE_STEP, Run, World, wait_until};
+use crate::world::{ONE_STEP, Run, World, path_with, wait_until};
 
 const SECRET: &str = "sk-0123456789-secret";
 
@@ -271,8 +271,7 @@ fn the_wizard_asks_for_everything() {
         Scripted::body(200, &models.to_string()),
         Scripted::says("ok"),
     ]);
-    let path = agent.parent().unwrap().to_str().unwrap();
-    let path = format!("{path}:{}", std::env::var("PATH").unwrap());
+    let path = path_with(agent.parent().unwrap());
     let mut terminal = Terminal::start(&world, &["setup"], &[("PATH", &path)]);
     answer_until_key(&mut terminal, &server.base_url());
     terminal

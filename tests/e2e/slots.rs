@@ -25,10 +25,6 @@ fn world() -> World {
     world
 }
 
-fn set(world: &World, key: &str, value: &str) {
-    world.uwf(&["config", "set", key, value]).exits(0);
-}
-
 /// What the agents wrote down: `+ <pid> <thread>` or `- <pid> <thread>`.
 fn times(world: &World) -> Vec<String> {
     let times = std::fs::read_to_string(world.project().join("times"));
@@ -89,7 +85,7 @@ fn is_waiting(world: &World, thread: &str) -> bool {
 #[test]
 fn six_shells_with_two_slots_all_finish_and_never_more_than_two_work() {
     let world = world();
-    set(&world, "concurrency.maxRunning", "2");
+    world.configure("concurrency.maxRunning", "2");
     let threads: Vec<String> = (0..6).map(|_| world.start("one")).collect();
     let shells: Vec<Child> = threads.iter().map(|thread| step(&world, thread)).collect();
     let runs: Vec<Run> = shells.into_iter().map(finish).collect();
@@ -107,7 +103,7 @@ fn six_shells_with_two_slots_all_finish_and_never_more_than_two_work() {
 #[test]
 fn who_waits_says_for_whom_and_is_shown_as_waiting() {
     let world = world();
-    set(&world, "concurrency.maxRunning", "1");
+    world.configure("concurrency.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
     let worker = step_that_works(&world, &first);
     let waiter = step_that_waits(&world, &second);
@@ -141,7 +137,7 @@ fn who_waits_says_for_whom_and_is_shown_as_waiting() {
 #[test]
 fn an_agent_whose_engine_was_killed_keeps_its_slot_until_it_ends() {
     let world = world();
-    set(&world, "concurrency.maxRunning", "1");
+    world.configure("concurrency.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
     let engine = step_that_works(&world, &first);
     kill(engine);
@@ -159,7 +155,7 @@ fn an_agent_whose_engine_was_killed_keeps_its_slot_until_it_ends() {
 #[test]
 fn killing_the_agent_and_its_engine_frees_the_slot() {
     let world = world();
-    set(&world, "concurrency.maxRunning", "1");
+    world.configure("concurrency.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
     let engine = step_that_works(&world, &first);
     let waiter = step_that_waits(&world, &second);
@@ -176,7 +172,7 @@ fn killing_the_agent_and_its_engine_frees_the_slot() {
 #[test]
 fn a_killed_waiter_is_in_nobodys_way() {
     let world = world();
-    set(&world, "concurrency.maxRunning", "1");
+    world.configure("concurrency.maxRunning", "1");
     let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
     let worker = step_that_works(&world, &threads[0]);
     let killed = step_that_waits(&world, &threads[1]);
@@ -192,7 +188,7 @@ fn a_killed_waiter_is_in_nobodys_way() {
 #[test]
 fn a_waiter_that_is_interrupted_ends_at_once_and_starts_nothing() {
     let world = world();
-    set(&world, "agents.default.maxRunning", "1");
+    world.configure("agents.default.maxRunning", "1");
     let (first, second) = (world.start("one"), world.start("one"));
     let worker = step_that_works(&world, &first);
     for (name, code) in [("INT", 130), ("TERM", 143)] {
@@ -214,12 +210,12 @@ fn a_waiter_that_is_interrupted_ends_at_once_and_starts_nothing() {
 #[test]
 fn an_agent_has_slots_of_its_own() {
     let world = world();
-    set(&world, "agents.default.maxRunning", "1");
-    set(&world, "concurrency.maxRunning", "2");
+    world.configure("agents.default.maxRunning", "1");
+    world.configure("concurrency.maxRunning", "2");
     let answers = world.project().join("answers.yaml");
-    set(&world, "agents.other.command", "uwf-mock");
+    world.configure("agents.other.command", "uwf-mock");
     let args = format!("[{:?}]", answers.to_str().unwrap());
-    set(&world, "agents.other.args", &args);
+    world.configure("agents.other.args", &args);
     let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
     let worker = step_that_works(&world, &threads[0]);
     let waiter = step_that_waits(&world, &threads[1]);

@@ -99,13 +99,7 @@ fn step_with(base_url: &str, prepare: impl Fn(&World, &mut Command)) -> Run {
     let world = World::new();
     world.write("answer.md", "The note is: hello");
     world.agent("uwf-command", &["--", "cat", "answer.md"]);
-    for (key, value) in [
-        ("providers.near.baseUrl", base_url),
-        ("models.extract.provider", "near"),
-        ("models.extract.name", "x"),
-    ] {
-        world.uwf(&["config", "set", key, value]).exits(0);
-    }
+    world.model("extract", base_url);
     world.put(ONE_STEP);
     let thread = world.start("one");
     let mut command = world.command(&["thread", "step", &thread]);

@@ -1,5 +1,6 @@
 //! A world of its own for each test: a storage root, a project folder and the real binary.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -144,18 +145,25 @@ impl World {
         path
     }
 
-    /// Returns the command with nothing of the outside in its environment but PATH.
+    /// Returns the command, to be run in the project.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(binary());
         command
             .args(args)
             .current_dir(self.project())
             .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", self.dir.path())
-            .env("UWF_STORAGE_ROOT", self.root())
+            .envs(self.environment())
             .stdin(Stdio::null());
         command
+    }
+
+    /// Returns the environment of commands: nothing of the outside but PATH.
+    pub(crate) fn environment(&self) -> [(&'static str, OsString); 3] {
+        [
+            ("PATH", std::env::var_os("PATH").unwrap_or_default()),
+            ("HOME", self.dir.path().into()),
+            ("UWF_STORAGE_ROOT", self.root().into()),
+        ]
     }
 
     /// Runs a command to its end.
@@ -197,12 +205,23 @@ impl World {
     #[track_caller]
     pub(crate) fn agent(&self, command: &str, args: &[&str]) {
         let args = serde_json::to_string(args).unwrap();
-        self.uwf(&["config", "set", "agents.default.command", command])
-            .exits(0);
-        self.uwf(&["config", "set", "agents.default.args", &args])
-            .exits(0);
-        self.uwf(&["config", "set", "defaultAgent", "default"])
-            .exits(0);
+        self.configure("agents.default.command", command);
+        self.configure("agents.default.args", &args);
+        self.configure("defaultAgent", "default");
+    }
+
+    /// Sets a key of the config.
+    #[track_caller]
+    pub(crate) fn configure(&self, key: &str, value: &str) {
+        self.uwf(&["config", "set", key, value]).exits(0);
+    }
+
+    /// Adds a model that is served at an address, by a provider `local` without a key.
+    #[track_caller]
+    pub(crate) fn model(&self, alias: &str, base_url: &str) {
+        self.configure("providers.local.baseUrl", base_url);
+        self.configure(&format!("models.{alias}.provider"), "local");
+        self.configure(&format!("models.{alias}.name"), &format!("vendor/{alias}"));
     }
 
     /// Makes a shell script the default agent.
@@ -263,6 +282,12 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
 /// Returns the path of the binary under test.
 pub(crate) fn binary() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_uwf"))
+}
+
+/// Returns PATH with a folder before all others.
+pub(crate) fn path_with(bin: &Path) -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", bin.display())
 }
 
 /// Waits until something holds, for at most ten seconds.
