@@ -116,9 +116,7 @@ impl Usage {
             duration_ms: add(self.duration_ms, other.duration_ms),
         }
     }
-}
 
-impl Usage {
     /// Returns what the payload of a detail node tells, ours or one of another program that has `usage` and
     /// `totalCostUsd`. There, zero also stands for what is not known.
     #[must_use]

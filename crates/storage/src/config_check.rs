@@ -261,10 +261,8 @@ impl<'a> Check<'a> {
         if known.clone().any(|known| known == name) {
             return;
         }
-        let near = suggest::nearest(name, known)
-            .map(|near| format!(", did you mean `{near}`?"))
-            .unwrap_or_default();
-        let problem = format!("`{name}` is not in `{section}`{near}");
+        let meant = suggest::question(name, known);
+        let problem = format!("`{name}` is not in `{section}`{meant}");
         let found = finding(node.place, key, problem, false);
         self.findings.errors.push(Finding {
             dangling: true,

@@ -336,13 +336,8 @@ fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
 
 /// Says that a word is no key, which one may have been meant, and which there are.
 pub(crate) fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let suggestion = suggest::nearest(word, known.clone())
-        .map(|name| format!(", did you mean `{name}`?"))
-        .unwrap_or_default();
-    format!(
-        "`{word}` is not known{suggestion} (valid: {})",
-        listed(known)
-    )
+    let meant = suggest::question(word, known.clone());
+    format!("`{word}` is not known{meant} (valid: {})", listed(known))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -354,10 +349,8 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 pub(crate) fn not_there(data: &Value, key: &str) -> String {
     let mut keys = Vec::new();
     collect_keys(data, "", &mut keys);
-    match suggest::nearest(key, keys.iter().map(String::as_str)) {
-        Some(near) => format!("nothing is there, did you mean `{near}`?"),
-        None => "nothing is there".to_owned(),
-    }
+    let meant = suggest::question(key, keys.iter().map(String::as_str));
+    format!("nothing is there{meant}")
 }
 
 fn collect_keys(data: &Value, prefix: &str, keys: &mut Vec<String>) {

@@ -15,6 +15,12 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     best.map(|(_, candidate)| candidate)
 }
 
+/// Returns `, did you mean …?` to go on with a message about the word; empty if no candidate is near enough.
+#[must_use]
+pub fn question<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(word, candidates).map_or(String::new(), |near| format!(", did you mean `{near}`?"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -25,5 +31,7 @@ mod tests {
         assert_eq!(nearest("procedur", words), Some("procedure"));
         assert_eq!(nearest("gaol", words), Some("goal"));
         assert_eq!(nearest("zzz", words), None);
+        assert_eq!(question("gaol", words), ", did you mean `goal`?");
+        assert_eq!(question("zzz", words), "");
     }
 }

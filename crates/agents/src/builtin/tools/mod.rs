@@ -162,8 +162,7 @@ impl Tools<'_> {
 
     fn unknown(&self, name: &str) -> String {
         let names: Vec<&str> = self.offered.iter().map(|tool| tool.name()).collect();
-        let near = suggest::nearest(name, names.iter().copied());
-        let meant = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+        let meant = suggest::question(name, names.iter().copied());
         format!(
             "there is no tool `{name}`{meant}; the tools are `{}` and `finish`",
             names.join("`, `")

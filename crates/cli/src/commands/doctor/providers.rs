@@ -89,8 +89,7 @@ fn unlisted(provider: &str, config: &Config, listed: &[String]) -> Vec<Check> {
     let unlisted = named.filter(|(_, name)| !listed.iter().any(|one| is_called(one, name)));
     unlisted
         .map(|(alias, name)| {
-            let near = suggest::nearest(name, listed.iter().map(String::as_str));
-            let meant = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+            let meant = suggest::question(name, listed.iter().map(String::as_str));
             Check::warning(
                 NAME,
                 format!("its list has no `{name}`, the model `{alias}`{meant}"),

@@ -46,9 +46,8 @@ pub(crate) fn names() -> String {
 
 /// Says that a name is no preset, and which one may have been meant.
 pub(super) fn no_preset(name: &str) -> String {
-    let near = suggest::nearest(name, PRESETS.iter().map(|preset| preset.name));
-    let meant = near.map(|near| format!(", did you mean `{near}`?"));
-    format!("`{name}` is no preset{}", meant.unwrap_or_default())
+    let meant = suggest::question(name, PRESETS.iter().map(|preset| preset.name));
+    format!("`{name}` is no preset{meant}")
 }
 
 /// Parts of the names of models that do not chat.

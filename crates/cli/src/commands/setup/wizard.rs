@@ -198,8 +198,7 @@ fn ask_agent(setting: &Setting) -> Result<String, Failure> {
         if is_known_agent(&agent, setting) {
             return Ok(agent);
         }
-        let near = suggest::nearest(&agent, names.iter().map(String::as_str));
-        let meant = near.map_or(String::new(), |near| format!(", did you mean `{near}`?"));
+        let meant = suggest::question(&agent, names.iter().map(String::as_str));
         let failure = Failure::request(format!("there is no agent `{agent}`{meant}"));
         Err(failure.hint("a name in the list, a path, or a program `uwf-<name>` on PATH"))
     })
