@@ -1,6 +1,8 @@
 //! The `.env` file: `NAME=value` lines with the grammar of the dotenv package, version 16. Values are taken
 //! as they are: a `$` in a secret is a `$`.
 
+use std::ops::Range;
+
 use crate::{Root, StorageError, files};
 
 /// Reads the variables of the `.env` file in their order, each once; none if there is no file.
@@ -36,34 +38,63 @@ fn assignment(variable: &str, value: &str) -> String {
     }
 }
 
-/// Puts a line in place of the last that assigns the variable, else at the end.
+/// Puts a line in place of the last lines that assign the variable, else at the end.
 fn with_line(text: &str, variable: &str, line: &str) -> String {
-    let mut lines: Vec<&str> = text.lines().collect();
-    let assigns = |line: &&str| name(line).is_some_and(|(known, _)| known == variable);
-    match lines.iter().rposition(assigns) {
-        Some(at) => lines[at] = line,
-        None => lines.push(line),
-    }
-    lines.join("\n") + "\n"
+    let text = with_line_feeds(text);
+    let assigned = assignments(&text);
+    let old = assigned.iter().rfind(|one| one.name == variable);
+    let (before, after) = match old {
+        Some(old) => (&text[..old.lines.start], &text[old.lines.end..]),
+        None => (text.as_str(), ""),
+    };
+    let end = if before.is_empty() || before.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    format!("{before}{end}{line}\n{after}")
 }
 
 fn parse(text: &str) -> Vec<(String, String)> {
-    let text = text.replace("\r\n", "\n").replace('\r', "\n");
-    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut variables: Vec<(String, String)> = Vec::new();
-    while !rest.is_empty() {
-        let Some((name, after)) = name(rest) else {
-            rest = next_line(rest);
-            continue;
-        };
-        let (value, after) = value(after);
-        rest = next_line(after);
+    for Assignment { name, value, .. } in assignments(&with_line_feeds(text)) {
         match variables.iter_mut().find(|(known, _)| known == name) {
             Some((_, old)) => *old = value,
             None => variables.push((name.to_owned(), value)),
         }
     }
     variables
+}
+
+fn with_line_feeds(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// A variable with its value, and the lines that say so: offsets in the text, the last line's end included.
+struct Assignment<'a> {
+    name: &'a str,
+    value: String,
+    lines: Range<usize>,
+}
+
+fn assignments(text: &str) -> Vec<Assignment<'_>> {
+    let mut rest = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let start = text.len() - rest.len();
+        let Some((name, after)) = name(rest) else {
+            rest = next_line(rest);
+            continue;
+        };
+        let (value, after) = value(after);
+        rest = next_line(after);
+        found.push(Assignment {
+            name,
+            value,
+            lines: start..text.len() - rest.len(),
+        });
+    }
+    found
 }
 
 /// Takes `NAME=` or `NAME: ` off the front, with an `export` before it.
@@ -160,6 +191,14 @@ mod tests {
         check_with("", "a b#c", "KEY='a b#c'\n");
         check_with("", "it's", "KEY=`it's`\n");
         check_with("", "", "KEY=''\n");
+    }
+
+    #[test]
+    fn a_value_of_several_lines_is_one() {
+        let text = "KEY=\"one\nA=1\"\nB=2\n";
+        check_with(text, "k", "KEY=k\nB=2\n");
+        let text = "CERT='begin\nKEY=old\nend'\n";
+        check_with(text, "k", "CERT='begin\nKEY=old\nend'\nKEY=k\n");
     }
 
     #[test]
