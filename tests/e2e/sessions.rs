@@ -2,6 +2,8 @@
 
 use std::process::{Child, Command};
 
+use serde_json::{Value, json};
+
 use crate::processes::signal;
 use crate::world::{ONE_STEP, Run, World, path_with, wait_until};
 
@@ -92,4 +94,27 @@ fn another_answer_of_a_person_reaches_a_session_that_goes_on() {
         asked.contains("The answer:\n\nNo, the blue one."),
         "{asked}"
     );
+}
+
+#[test]
+fn an_agent_that_dies_without_a_word_gets_its_own_session_on_record_and_no_other() {
+    let (world, thread) = world();
+    let begun = world.root().join("runs").join(&thread).join("begun.json");
+    let dies = format!(
+        "until grep -qs s1 {}; do sleep 0.02; done; kill -9 $PPID",
+        begun.display()
+    );
+    world.script("bin/claude", &HANGS.replace("cat result", &dies));
+    world.write("go", "");
+    step(&world, &thread).exits(3);
+    step(&world, &thread).exits(3);
+    let stranger = world.script("stranger.sh", "exit 9");
+    let stranger = stranger.to_str().unwrap();
+    world
+        .uwf(&["thread", "step", &thread, "--agent", stranger])
+        .exits(3);
+    let shown = world.show(&thread);
+    let attempts = shown["attempts"].as_array().unwrap().iter();
+    let sessions: Vec<&Value> = attempts.map(|attempt| &attempt["sessionId"]).collect();
+    assert_eq!(sessions, [&json!("s1"), &json!("s1"), &Value::Null]);
 }

@@ -89,11 +89,18 @@ impl Problem {
     }
 }
 
-/// Returns the session in which an attempt was begun that could not tell of it any more.
+/// Returns the session in which an attempt was begun that could not tell of it any more. The record may be that of
+/// an earlier attempt; if another agent made that one, the session is none of this one's.
 fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
     let begun = run.begun()?;
     let here = begun.head == attempted.head && begun.role == attempted.role;
-    here.then_some(begun.session_id)
+    let session = here.then_some(begun.session_id)?;
+    // The agents' own names for whose sessions they are mean nothing to the engine; its labels do.
+    let attempts = run.attempts();
+    let in_session = |attempt: &&Attempt| attempt.session_id.as_ref() == Some(&session);
+    let known = attempts.iter().rev().find(in_session);
+    let is_of_another = known.is_some_and(|attempt| attempt.agent != attempted.agent);
+    (!is_of_another).then_some(session)
 }
 
 /// Puts the attempt on record, with what the kit told about it, and returns the error to report.
