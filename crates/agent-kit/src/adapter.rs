@@ -150,3 +150,22 @@ impl AdapterError {
         }
     }
 }
+
+/// Returns a task for tests: the first visit of `writer`, in the first step.
+#[cfg(test)]
+pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
+    Task {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role: "writer".parse().unwrap(),
+        head: uwf_protocol::schemas::TEXT,
+        agent: String::new(),
+        prompt: "the task".to_owned(),
+        edge_prompt: String::new(),
+        cwd: "/".into(),
+        run_dir: run_dir.to_owned(),
+        visit: 1,
+        step: 1,
+        session: None,
+        schema: Value::Null,
+    }
+}

@@ -100,27 +100,14 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use uwf_protocol::nodes::TurnRole;
-    use uwf_protocol::schemas;
 
     use super::*;
+    use crate::adapter::test_task;
 
     #[test]
     fn turns_are_counted_on_from_call_to_call() {
         let dir = tempfile::tempdir().unwrap();
-        let task = Task {
-            thread: "01J7K9Z0000000000000000004".parse().unwrap(),
-            role: "writer".parse().unwrap(),
-            head: schemas::TEXT,
-            agent: "uwf-x".to_owned(),
-            prompt: String::new(),
-            edge_prompt: String::new(),
-            cwd: "/".into(),
-            run_dir: dir.path().to_owned(),
-            visit: 1,
-            step: 1,
-            session: None,
-            schema: Value::Null,
-        };
+        let task = test_task(dir.path());
         for text in ["one", "two"] {
             let mut live = Live::of(&task);
             live.delta(text);

@@ -23,6 +23,8 @@ mod record;
 mod recording;
 mod shorten;
 mod stream;
+#[cfg(test)]
+mod test_task;
 
 use std::io::{self, Write as _};
 

@@ -1,8 +1,12 @@
 //! Conversations with an agent that answers from a list.
 
-use super::*;
+use std::path::Path;
+
 use serde_json::json;
 use uwf_protocol::schemas;
+
+use super::*;
+use crate::adapter::test_task;
 
 /// Gives its replies in turn and keeps what it was asked.
 struct Scripted {
@@ -73,20 +77,7 @@ fn hold_with(
 ) {
     let schema = json!({ "properties": { "a": { "type": "string" } }, "required": ["a"] });
     let schema = RoleSchema::new(schemas::OBJECT, schema).unwrap();
-    let task = Task {
-        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
-        role: "writer".parse().unwrap(),
-        prompt: "the task".to_owned(),
-        head: schemas::TEXT,
-        agent: String::new(),
-        edge_prompt: String::new(),
-        cwd: "/".into(),
-        run_dir: "/".into(),
-        visit: 1,
-        step: 1,
-        session: None,
-        schema: serde_json::Value::Null,
-    };
+    let task = test_task(Path::new("/"));
     let mut adapter = Scripted {
         replies,
         asked: Vec::new(),

@@ -109,27 +109,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-
-    fn task(dir: &tempfile::TempDir) -> Task {
-        Task {
-            thread: "01J7K9Z0000000000000000004".parse().unwrap(),
-            role: "a".parse().unwrap(),
-            prompt: String::new(),
-            head: uwf_protocol::schemas::TEXT,
-            agent: String::new(),
-            edge_prompt: String::new(),
-            cwd: "/".into(),
-            run_dir: dir.path().to_owned(),
-            visit: 1,
-            step: 1,
-            session: None,
-            schema: serde_json::Value::Null,
-        }
-    }
+    use crate::test_task::task;
 
     fn begun(dir: &tempfile::TempDir) -> Session {
         let env = Env::from_parts(&[], "/", 1, 2);
-        Session::begin(&task(dir), &env, Some("be brief".to_owned()))
+        Session::begin(&task(dir.path()), &env, Some("be brief".to_owned()))
     }
 
     fn says(text: &str, calls: &[&str]) -> Message {
@@ -152,7 +136,7 @@ mod tests {
         session.messages.push(says("three", &[]));
         session.keep().unwrap();
         session.keep().unwrap();
-        let mut again = Session::load(&task(&dir), &session.id).unwrap();
+        let mut again = Session::load(&task(dir.path()), &session.id).unwrap();
         assert_eq!(again.messages, session.messages);
         again.ask("four");
         again.keep().unwrap();
@@ -176,11 +160,11 @@ mod tests {
             .path();
         let mut file = OpenOptions::new().append(true).open(path).unwrap();
         file.write_all(br#"{"role":"assistant","con"#).unwrap();
-        let mut again = Session::load(&task(&dir), &session.id).unwrap();
+        let mut again = Session::load(&task(dir.path()), &session.id).unwrap();
         assert_eq!(again.messages, session.messages);
         again.ask("two");
         again.keep().unwrap();
-        let last = Session::load(&task(&dir), &session.id).unwrap();
+        let last = Session::load(&task(dir.path()), &session.id).unwrap();
         assert_eq!(last.messages, again.messages);
     }
 
@@ -194,7 +178,7 @@ mod tests {
             "../../../../../etc/passwd0",
             "01J7K9Z0000000000000000004",
         ] {
-            assert!(Session::load(&task(&dir), id).is_none(), "{id}");
+            assert!(Session::load(&task(dir.path()), id).is_none(), "{id}");
         }
     }
 

@@ -72,22 +72,15 @@ fn fill_one(template: &str, values: &Values<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_task;
 
     #[test]
     fn placeholders_are_filled_once_and_other_braces_stay() {
         let task = Task {
-            thread: "01J7K9Z0000000000000000004".parse().unwrap(),
-            role: "writer".parse().unwrap(),
-            prompt: String::new(),
-            head: uwf_protocol::schemas::TEXT,
-            agent: String::new(),
-            edge_prompt: String::new(),
             cwd: "/work dir".into(),
-            run_dir: "/".into(),
             visit: 2,
             step: 3,
-            session: None,
-            schema: serde_json::Value::Null,
+            ..test_task::task(Path::new("/"))
         };
         let values = Values {
             task: &task,

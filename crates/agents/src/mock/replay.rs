@@ -80,7 +80,10 @@ fn difference(recorded: &str, now: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::test_task;
 
     fn recorded(role: &str, visit: u64, instruction: &str, answer: Option<&str>) -> Recorded {
         Recorded {
@@ -106,10 +109,8 @@ mod tests {
         let task = Task {
             role: role.parse().unwrap(),
             visit,
-            head: uwf_protocol::schemas::TEXT,
-            agent: String::new(),
             edge_prompt: instruction.to_owned(),
-            ..super::super::script::test_task()
+            ..test_task::task(Path::new("/"))
         };
         let found = pick(recording, &task, failures);
         match (&found, expected) {

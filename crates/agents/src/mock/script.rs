@@ -202,35 +202,19 @@ impl Output {
     }
 }
 
-/// A task that asks for nothing.
-#[cfg(test)]
-pub(super) fn test_task() -> Task {
-    Task {
-        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
-        role: "a".parse().unwrap(),
-        prompt: String::new(),
-        head: uwf_protocol::schemas::TEXT,
-        agent: String::new(),
-        edge_prompt: String::new(),
-        cwd: "/".into(),
-        run_dir: "/".into(),
-        visit: 1,
-        step: 1,
-        session: None,
-        schema: Value::Null,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::test_task;
 
     fn task(role: &str, visit: u64, step: u64) -> Task {
         Task {
             role: role.parse().unwrap(),
             visit,
             step,
-            ..test_task()
+            ..test_task::task(Path::new("/"))
         }
     }
 

@@ -3,27 +3,9 @@
 use std::path::Path;
 
 use serde_json::Value;
-use uwf_agent_kit::Task;
 
 use super::*;
-
-/// Returns a task whose files go to a folder.
-fn task(run_dir: &Path) -> Task {
-    Task {
-        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
-        role: "writer".parse().unwrap(),
-        prompt: String::new(),
-        head: uwf_protocol::schemas::TEXT,
-        agent: String::new(),
-        edge_prompt: String::new(),
-        cwd: "/".into(),
-        run_dir: run_dir.to_owned(),
-        visit: 1,
-        step: 1,
-        session: None,
-        schema: Value::Null,
-    }
-}
+use crate::test_task::task;
 
 /// Returns what is seen of events, given as JSON lines.
 pub(crate) fn seen(read: fn(&Value, &mut Transcript), events: &str) -> Transcript {

@@ -1,0 +1,24 @@
+//! A task for tests.
+
+use std::path::Path;
+
+use serde_json::Value;
+use uwf_agent_kit::Task;
+
+/// Returns a task that asks for nothing: the first visit of `writer`, in the first step.
+pub(crate) fn task(run_dir: &Path) -> Task {
+    Task {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role: "writer".parse().unwrap(),
+        prompt: String::new(),
+        head: uwf_protocol::schemas::TEXT,
+        agent: String::new(),
+        edge_prompt: String::new(),
+        cwd: "/".into(),
+        run_dir: run_dir.to_owned(),
+        visit: 1,
+        step: 1,
+        session: None,
+        schema: Value::Null,
+    }
+}
