@@ -14,6 +14,7 @@ mod cursor;
 mod drives;
 mod gemini;
 mod hermes;
+mod json;
 mod kept;
 mod llm;
 mod mock;

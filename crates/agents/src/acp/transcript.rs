@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
 
+use crate::json::plain;
 use crate::shorten::{TURN_TEXT, shorten};
 
 /// What is known of a session so far. An answer is what the agent said after its last call of a tool: what it
@@ -111,11 +112,7 @@ impl Transcript {
             return;
         };
         let text = match content_texts(&update["content"]) {
-            text if text.is_empty() => match &update["rawOutput"] {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                output => output.to_string(),
-            },
+            text if text.is_empty() => plain(&update["rawOutput"]),
             text => text,
         };
         self.push(TurnRole::Tool, &text);
@@ -139,13 +136,8 @@ impl Transcript {
 
     /// Adds a turn of another; what the agent was saying goes on after it.
     fn push(&mut self, role: TurnRole, content: &str) {
-        self.turns.push(Turn {
-            index: 0,
-            role,
-            content: shorten(content, TURN_TEXT),
-            tool_calls: None,
-            reasoning: None,
-        });
+        let content = shorten(content, TURN_TEXT);
+        self.turns.push(Turn::spoken(role, &content));
     }
 
     fn close_turn(&mut self, call: Option<ToolCall>) {
@@ -197,6 +189,11 @@ mod tests {
         transcript
     }
 
+    fn contents(transcript: &Transcript) -> Vec<&str> {
+        let turns = transcript.turns().iter();
+        turns.map(|turn| &*turn.content).collect()
+    }
+
     fn says(text: &str) -> Value {
         json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } })
     }
@@ -226,13 +223,8 @@ mod tests {
             says("good\n---\n"),
         ]);
         assert_eq!(transcript.answer(), "---\nnote: good\n---");
-        let contents: Vec<&str> = transcript
-            .turns()
-            .iter()
-            .map(|turn| &*turn.content)
-            .collect();
         assert_eq!(
-            contents,
+            contents(&transcript),
             ["Let me look.\n", "a.txt", "\n\n---\nnote: good\n---\n"]
         );
         let call = &transcript.turns()[0].tool_calls.as_ref().unwrap()[0];
@@ -272,13 +264,8 @@ mod tests {
         let mut transcript = of(&[says("A"), plan, says("B")]);
         transcript.decision("rejected");
         assert_eq!(transcript.answer(), "AB");
-        let contents: Vec<&str> = transcript
-            .turns()
-            .iter()
-            .map(|turn| &*turn.content)
-            .collect();
         assert_eq!(
-            contents,
+            contents(&transcript),
             [
                 "Plan:\n- [completed] look\n- [pending] write\n",
                 "AB",

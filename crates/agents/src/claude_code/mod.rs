@@ -3,8 +3,9 @@
 use serde_json::Value;
 use uwf_protocol::nodes::ToolCall;
 
+use crate::json::{count, plain, text};
 use crate::options::Known;
-use crate::stream::{Counts, Options, Tool, Transcript, count, plain, text};
+use crate::stream::{Counts, Options, Tool, Transcript};
 
 pub(crate) const USAGE: &str = "uwf-claude-code [--program <path>] [--timeout <duration>] [--model <model>] \
     [--max-turns <n>] [--permission-mode <mode>] [--allowed-tools <tools>] [--disallowed-tools <tools>] \

@@ -10,8 +10,9 @@ use uwf_protocol::nodes::ToolCall;
 use uwf_storage::Env;
 
 use crate::call;
+use crate::json::{count, plain, text};
 use crate::options::Known;
-use crate::stream::{self, Counts, Options, Tool, Transcript, count, plain, text};
+use crate::stream::{self, Counts, Options, Tool, Transcript};
 
 pub(crate) const USAGE: &str = "uwf-cursor [--form agent|cursor] [--program <path>] [--timeout <duration>] \
     [--model <model>] [--force] [-- <more arguments>] <thread> <role>";

@@ -146,11 +146,8 @@ impl Llm<'_> {
 
 fn turn(reply: &ChatReply) -> Turn {
     Turn {
-        index: 0,
-        role: TurnRole::Assistant,
-        content: reply.text.clone(),
-        tool_calls: None,
         reasoning: reply.reasoning.clone(),
+        ..Turn::spoken(TurnRole::Assistant, &reply.text)
     }
 }
 

@@ -144,22 +144,3 @@ fn take(tool: &Tool, line: Line<'_>, seen: &mut Transcript) {
         Line::TooLong { bytes } => seen.left_out(bytes),
     }
 }
-
-/// Returns the text at a pointer of an event.
-pub(crate) fn text<'a>(event: &'a Value, pointer: &str) -> Option<&'a str> {
-    event.pointer(pointer)?.as_str()
-}
-
-/// Returns the count at a pointer of an event.
-pub(crate) fn count(event: &Value, pointer: &str) -> Option<u64> {
-    event.pointer(pointer)?.as_u64()
-}
-
-/// Returns what is text as it is, and everything else as JSON.
-pub(crate) fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        value => value.to_string(),
-    }
-}

@@ -77,13 +77,8 @@ impl Transcript {
 
     /// Adds what a tool of the model answered.
     pub(crate) fn tool(&mut self, text: &str) {
-        self.add(Turn {
-            index: 0,
-            role: TurnRole::Tool,
-            content: shorten(text, TURN_TEXT),
-            tool_calls: None,
-            reasoning: None,
-        });
+        let content = shorten(text, TURN_TEXT);
+        self.add(Turn::spoken(TurnRole::Tool, &content));
     }
 
     /// Adds a piece of what the model says.
@@ -132,13 +127,8 @@ impl Transcript {
     pub(super) fn take_turns(&mut self) -> Vec<Turn> {
         let mut turns = std::mem::take(&mut self.turns);
         if self.not_kept > 0 {
-            turns.push(Turn {
-                index: 0,
-                role: TurnRole::Tool,
-                content: format!("[… {} more turns left out …]", self.not_kept),
-                tool_calls: None,
-                reasoning: None,
-            });
+            let mark = format!("[… {} more turns left out …]", self.not_kept);
+            turns.push(Turn::spoken(TurnRole::Tool, &mark));
         }
         turns
     }

@@ -103,7 +103,7 @@ impl Workspace {
         self.file(&relative, path, OFlags::WRONLY | OFlags::CREATE, "write")
     }
 
-    /// Returns a path that leads to a folder for as long as the descriptor is open, whatever is renamed.
+    /// Opens a folder. The descriptor stays with it, whatever is renamed.
     pub(super) fn folder(&self, path: &str) -> Result<OwnedFd, String> {
         let relative = self.relative(path)?;
         let folder = self
