@@ -5,9 +5,7 @@ use std::time::Duration;
 use regex::Regex;
 
 use crate::options::{self, Known};
-
-/// How long an answer may be if nothing else is said, in bytes.
-const MAX_OUTPUT: u64 = 256 << 20;
+use crate::program::MAX_OUTPUT;
 
 const KNOWN: [Known; 5] = [
     Known::Valued("--session-regex"),

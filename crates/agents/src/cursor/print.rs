@@ -4,16 +4,13 @@ use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_protocol::agent::AgentCall;
 use uwf_storage::Env;
 
-use crate::program::{self, Launch};
+use crate::program::{self, Launch, MAX_OUTPUT};
 use crate::stream::Options;
 
 use super::{AGENT, INSTALL, LOGGED_OUT, LOGIN};
 
 /// The program, as it is looked for on PATH.
 pub(super) const PROGRAM: &str = "cursor";
-
-/// How long an answer may be, in bytes.
-const MAX_OUTPUT: u64 = 256 << 20;
 
 pub(super) fn serve(mut options: Options, call: &AgentCall, env: &Env) -> i32 {
     if options.program == AGENT.program {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
 use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_protocol::nodes::{Turn, Usage};
-use uwf_util::size;
 
 use super::options::{Chat, Options};
 use super::record::Record;
@@ -133,9 +132,7 @@ impl Asker<'_> {
     fn problem(&self, said: &Said) -> Option<AdapterError> {
         let program = &self.options.program;
         if said.is_too_long {
-            let limit = size::format(self.options.max_output);
-            let message =
-                format!("`{program}` printed more than {limit}, the limit of `--max-output`");
+            let message = program::too_much(program, self.options.max_output);
             return Some(AdapterError::failed(message));
         }
         let how = said.ended.ending.what(program)?;

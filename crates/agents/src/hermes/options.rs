@@ -6,6 +6,7 @@ use uwf_util::suggest;
 
 use crate::acp::Policy;
 use crate::options::{self, Known};
+use crate::program::MAX_OUTPUT;
 
 const KNOWN: [Known; 10] = [
     Known::Valued("--mode"),
@@ -22,8 +23,6 @@ const KNOWN: [Known; 10] = [
 
 /// How many rounds of tools hermes may take if nothing else is said.
 const MAX_TURNS: u32 = 90;
-/// How long an answer may be if nothing else is said, in bytes.
-const MAX_OUTPUT: u64 = 256 << 20;
 
 /// How hermes is run.
 #[derive(Debug, PartialEq)]

@@ -4,21 +4,20 @@ use std::collections::VecDeque;
 use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use uwf_agent_kit::AdapterError;
 
-use super::drive::{CHUNKS, DRAIN, Event, GRACE, in_background, next, read_in_background};
+use super::drive::{CHUNKS, DRAIN, Event, GRACE, next, read_in_background};
 use super::ending::Ending;
 use super::lines::{Line, Lines};
-use super::stderr::{KEPT, pass_on};
+use super::stderr::Stderr;
 use super::{Launch, group, spawn};
-use crate::kept::Kept;
 
 /// A program that runs and can be talked with.
 pub(crate) struct Dialogue {
@@ -29,8 +28,7 @@ pub(crate) struct Dialogue {
     lines: Lines,
     heard: VecDeque<Heard>,
     exited: Option<ExitStatus>,
-    stderr: Arc<Mutex<Kept>>,
-    passed_on: Receiver<()>,
+    stderr: Stderr,
 }
 
 /// What was heard.
@@ -62,10 +60,7 @@ impl Dialogue {
         let (sender, events) = mpsc::sync_channel(CHUNKS);
         let stdout = child.stdout.take().expect("stdout is piped");
         read_in_background(stdout, sender.clone(), Arc::new(AtomicBool::new(false)));
-        let stderr = Arc::new(Mutex::new(Kept::new(KEPT)));
-        let keeper = Arc::clone(&stderr);
-        let from = child.stderr.take().expect("stderr is piped");
-        let passed_on = in_background(move || pass_on(from, &keeper));
+        let stderr = Stderr::pass_on(child.stderr.take().expect("stderr is piped"));
         let stdin = write_in_background(&mut child);
         thread::spawn(move || sender.send(Event::Exited(child.wait())));
         Ok(Self {
@@ -76,7 +71,6 @@ impl Dialogue {
             heard: VecDeque::new(),
             exited: None,
             stderr,
-            passed_on,
         })
     }
 
@@ -118,7 +112,6 @@ impl Dialogue {
             events,
             mut exited,
             stderr,
-            passed_on,
             ..
         } = self;
         drop(stdin);
@@ -130,17 +123,13 @@ impl Dialogue {
                 Some(Event::Output(_) | Event::OutputEnded) => {}
                 None => {
                     let Some(signal) = signals.next() else { break };
-                    if !group::signal_others(signal) {
-                        let _ = pidfd_send_signal(&process, signal);
-                    }
+                    group::signal(&process, signal);
                     until = Instant::now() + GRACE;
                 }
             }
         }
-        let _ = passed_on.recv_timeout(DRAIN);
-        let stderr = stderr.lock().unwrap_or_else(PoisonError::into_inner).text();
         let ending = exited.map_or(Ending::TimedOut(patience), Ending::Exited);
-        (ending, stderr)
+        (ending, stderr.end())
     }
 }
 

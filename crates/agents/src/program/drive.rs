@@ -3,19 +3,18 @@
 use std::io::{self, Read, Write as _};
 use std::ops::ControlFlow;
 use std::process::{Child, ChildStdout, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use uwf_agent_kit::AdapterError;
 
 use super::ending::Ending;
-use super::stderr::{KEPT, pass_on};
+use super::stderr::Stderr;
 use super::{Launch, group, spawn};
-use crate::kept::Kept;
 
 /// How long a program has to end after it was asked to.
 pub(super) const GRACE: Duration = Duration::from_secs(2);
@@ -61,21 +60,16 @@ pub(super) fn drive(launch: &Launch<'_>, take: &mut Take<'_>) -> Result<Ended, A
     };
     let mut child = spawn(launch, stdin)?;
     feed(&mut child, launch.stdin);
-    let kept = Arc::new(Mutex::new(Kept::new(KEPT)));
-    let keeper = Arc::clone(&kept);
-    let stderr = child.stderr.take().expect("stderr is piped");
-    let passed_on = in_background(move || pass_on(stderr, &keeper));
+    let stderr = Stderr::pass_on(child.stderr.take().expect("stderr is piped"));
     let ending = watch(child, launch.timeout, take).map_err(|error| {
         AdapterError::failed(format!(
             "`{}` could not be waited for: {error}",
             launch.program
         ))
     })?;
-    let _ = passed_on.recv_timeout(DRAIN);
-    let stderr = kept.lock().unwrap_or_else(PoisonError::into_inner).text();
     Ok(Ended {
         ending,
-        stderr,
+        stderr: stderr.end(),
         took: began.elapsed(),
     })
 }
@@ -121,9 +115,7 @@ fn watch(mut child: Child, timeout: Option<Duration>, take: &mut Take<'_>) -> io
             None => {
                 timed_out = true;
                 let Some(signal) = signals.next() else { break };
-                if !group::signal_others(signal) {
-                    let _ = pidfd_send_signal(&process, signal);
-                }
+                group::signal(&process, signal);
                 until = Some(Instant::now() + GRACE);
             }
         }
@@ -167,13 +159,4 @@ pub(super) fn read_in_background(
         drop(stdout);
         let _ = events.send(Event::OutputEnded);
     });
-}
-
-/// Runs work on a thread of its own, which nobody has to wait for, and returns where its result appears.
-pub(super) fn in_background<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Receiver<T> {
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || sender.send(work()));
-    receiver
 }

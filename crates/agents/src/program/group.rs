@@ -1,9 +1,17 @@
 //! The other processes of our own process group: all that the program started and did not set apart.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 
 use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, getpid, pidfd_open, pidfd_send_signal};
 use uwf_storage::process_group;
+
+/// Signals a program, with all that it started if that can be told: if our group is ours alone.
+pub(super) fn signal(program: &OwnedFd, signal: Signal) {
+    if !signal_others(signal) {
+        let _ = pidfd_send_signal(program, signal);
+    }
+}
 
 /// Signals every other process of our group, if we lead it, and tells whether we do. Another's group holds
 /// more than what we started.

@@ -29,6 +29,9 @@ pub(crate) use stderr::tail;
 
 use lines::Lines;
 
+/// How long an answer may be if nothing else is said, in bytes.
+pub(crate) const MAX_OUTPUT: u64 = 256 << 20;
+
 /// What to run, and how.
 pub(crate) struct Launch<'a> {
     /// A path, or a name that is looked for on PATH.
@@ -77,14 +80,10 @@ pub(crate) fn run(
     })?;
     written.map_err(broken)?;
     if size > max_output {
-        let limit = size::format(max_output);
         return Ok(Output {
             stdout: String::new(),
             stderr: ended.stderr,
-            problem: Some(format!(
-                "`{}` printed more than {limit}, the limit of `--max-output`",
-                launch.program
-            )),
+            problem: Some(too_much(launch.program, max_output)),
         });
     }
     Ok(Output {
@@ -132,6 +131,12 @@ fn spawn(launch: &Launch<'_>, stdin: Stdio) -> Result<Child, AdapterError> {
             _ => failed,
         }
     })
+}
+
+/// Says that a program printed more than it may.
+pub(crate) fn too_much(program: &str, max_output: u64) -> String {
+    let limit = size::format(max_output);
+    format!("`{program}` printed more than {limit}, the limit of `--max-output`")
 }
 
 /// Returns a prompt that fits into an argument.
