@@ -5,7 +5,6 @@ use std::path::Path;
 use std::time::Duration;
 
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
-use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_protocol::nodes::{Turn, Usage};
 
 use super::options::{Chat, Options};
@@ -15,6 +14,10 @@ use crate::program::{self, Ended, Launch, Line};
 
 /// How long hermes may take to export a session.
 const EXPORT_LIMIT: Duration = Duration::from_secs(60);
+
+/// What to do about a prompt that no argument can hold.
+const NO_ARGUMENT: &str = "`hermes chat` takes it as an argument only; give the agent `--mode acp`, which has no such \
+    limit";
 
 /// What a chat needs to know beside its task.
 pub(super) struct Asker<'a> {
@@ -59,7 +62,7 @@ impl Asker<'_> {
         session: Option<&str>,
         prompt: &str,
     ) -> Result<Reply, AdapterError> {
-        fits(prompt)?;
+        let prompt = program::argument(prompt).map_err(|error| error.hint(NO_ARGUMENT))?;
         let before = session.and_then(|session| self.record(task, session));
         let said = self.run(task, &self.arguments(session, prompt))?;
         let found = words::session(&said.ended.stderr).or_else(|| words::session(&said.stdout));
@@ -189,14 +192,4 @@ impl Asker<'_> {
             timeout: self.options.timeout,
         }
     }
-}
-
-/// Refuses a prompt that no argument can hold.
-fn fits(prompt: &str) -> Result<(), AdapterError> {
-    if prompt.len() < MAX_ARGUMENT && !prompt.contains('\0') {
-        return Ok(());
-    }
-    let message = "the prompt is too long for `hermes chat`, which takes it as an argument only";
-    Err(AdapterError::not_started(message)
-        .hint("give the agent `--mode acp`, which has no such limit"))
 }

@@ -139,15 +139,18 @@ pub(crate) fn too_much(program: &str, max_output: u64) -> String {
     format!("`{program}` printed more than {limit}, the limit of `--max-output`")
 }
 
-/// Returns a prompt that fits into an argument.
+/// Returns a prompt that can be an argument.
 ///
 /// # Errors
-/// When it does not.
+/// When none can hold it.
 pub(crate) fn argument(prompt: &str) -> Result<&str, AdapterError> {
-    if prompt.len() < MAX_ARGUMENT {
+    let message = if prompt.len() >= MAX_ARGUMENT {
+        "the prompt is too long for an argument"
+    } else if prompt.contains('\0') {
+        "the prompt has a zero byte, which no argument can hold"
+    } else {
         return Ok(prompt);
-    }
-    let message = "the prompt is too long for an argument";
+    };
     Err(AdapterError::not_started(message))
 }
 

@@ -54,13 +54,17 @@ fn a_prompt_that_nobody_reads_is_no_error() {
     let mut world = World::new();
     world.instruction = "x".repeat(300_000);
     world.step("command", &shell(ANSWER), "writer");
-    let failure = world.fail(
-        "command",
-        &["--", "sh", "-c", ANSWER, "sh", "{prompt}"],
-        "writer",
-    );
-    assert_eq!(failure.phase, Phase::Spawn);
-    assert!(failure.error.contains("too long"), "{}", failure.error);
+    let own = ["--", "sh", "-c", ANSWER, "sh", "{prompt}"];
+    for (instruction, problem) in [
+        ("x".repeat(300_000), "too long for an argument"),
+        ("x\0".to_owned(), "zero byte"),
+    ] {
+        world.instruction = instruction;
+        let failure = world.fail("command", &own, "writer");
+        assert_eq!(failure.phase, Phase::Spawn);
+        assert!(failure.error.contains(problem), "{}", failure.error);
+        assert!(failure.hint.unwrap().contains("`{promptFile}`"));
+    }
 }
 
 #[test]

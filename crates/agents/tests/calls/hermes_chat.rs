@@ -269,15 +269,21 @@ fn a_hermes_that_is_missing_is_named() {
 #[test]
 fn a_prompt_that_no_argument_can_hold_starts_nothing() {
     let mut world = World::new();
-    world.instruction = "x".repeat(200_000);
     let program = hermes(&world, ANSWER);
-    let failure = world.fail("hermes", &["--program", &program], "writer");
-    assert_eq!(failure.phase, Phase::Spawn);
-    assert!(
-        failure.error.contains("too long for `hermes chat`"),
-        "{}",
-        failure.error
-    );
+    for (instruction, problem) in [
+        ("x".repeat(200_000), "too long for an argument"),
+        ("x\0".to_owned(), "zero byte"),
+    ] {
+        world.instruction = instruction;
+        let failure = world.fail("hermes", &["--program", &program], "writer");
+        assert_eq!(failure.phase, Phase::Spawn);
+        assert!(failure.error.contains(problem), "{}", failure.error);
+        let hint = failure.hint.unwrap();
+        assert!(
+            hint.contains("`hermes chat`") && hint.contains("`--mode acp`"),
+            "{hint}"
+        );
+    }
     assert!(!world.path("args-0").exists());
 }
 
