@@ -4,12 +4,20 @@ use std::time::{Duration, Instant};
 
 use uwf_protocol::run::Phase;
 
-use crate::world::World;
+use crate::world::{World, says};
 
 const ANSWER: &str = r"printf -- '---\n$status: done\ntext: x\n---\nbody\n'";
 
 fn shell(script: &str) -> [&str; 4] {
     ["--", "sh", "-c", script]
+}
+
+/// Returns the arguments of a shell with sessions: what it does first, and what with `$1`, a session that goes on.
+fn with_sessions<'a>(first: &'a str, again: &'a str) -> Vec<&'a str> {
+    let resumed = ["-c", again, "sh", "{session}"];
+    let resumed = resumed.into_iter().flat_map(|arg| ["--resume-arg", arg]);
+    let sessions = ["--session-regex", "session=(\\w+)"].into_iter();
+    sessions.chain(resumed).chain(shell(first)).collect()
 }
 
 #[test]
@@ -62,7 +70,7 @@ fn a_prompt_that_nobody_reads_is_no_error() {
         world.instruction = instruction;
         let failure = world.fail("command", &own, "writer");
         assert_eq!(failure.phase, Phase::Spawn);
-        assert!(failure.error.contains(problem), "{}", failure.error);
+        says(&failure, problem);
         assert!(failure.hint.unwrap().contains("`{promptFile}`"));
     }
 }
@@ -72,22 +80,7 @@ fn a_correction_goes_to_the_session_that_was_named() {
     let mut world = World::new();
     let first = "cat > first; echo session=s1 >&2; echo garbage";
     let again = format!("cat > again; printf %s \"$1\" > session; {ANSWER}");
-    let own = [
-        "--session-regex",
-        "session=(\\w+)",
-        "--resume-arg",
-        "-c",
-        "--resume-arg",
-        &again,
-        "--resume-arg",
-        "sh",
-        "--resume-arg",
-        "{session}",
-        "--",
-        "sh",
-        "-c",
-        first,
-    ];
+    let own = with_sessions(first, &again);
     let step = world.step("command", &own, "writer");
     assert_eq!(step.output["text"], "x");
     assert_eq!(step.detail.session_id.as_deref(), Some("s1"));
@@ -130,22 +123,7 @@ fn after_a_failed_attempt_the_session_gets_only_a_correction() {
         "n=$(ls asked-* 2>/dev/null | wc -l); cat > asked-$n; echo \"$@\" > args-$n; \
          echo session=s1 >&2; if [ -e good ]; then {ANSWER}; else echo garbage; fi"
     );
-    let own = [
-        "--session-regex",
-        "session=(\\w+)",
-        "--resume-arg",
-        "-c",
-        "--resume-arg",
-        &script,
-        "--resume-arg",
-        "sh",
-        "--resume-arg",
-        "{session}",
-        "--",
-        "sh",
-        "-c",
-        &script,
-    ];
+    let own = with_sessions(&script, &script);
     let failure = world.fail("command", &own, "writer");
     assert_eq!(failure.session_id.as_deref(), Some("s1"));
     let failure = world.fail("command", &own, "writer");
@@ -176,18 +154,7 @@ fn after_a_failed_attempt_the_session_gets_only_a_correction() {
 fn a_session_that_keeps_failing_is_given_up() {
     let world = World::new();
     let first = "cat > first; rm -f resumed; echo session=s1 >&2; exit 4";
-    let own = [
-        "--session-regex",
-        "session=(\\w+)",
-        "--resume-arg",
-        "-c",
-        "--resume-arg",
-        "touch resumed; exit 5",
-        "--",
-        "sh",
-        "-c",
-        first,
-    ];
+    let own = with_sessions(first, "touch resumed; exit 5");
     for _ in 0..3 {
         world.fail("command", &own, "writer");
     }
@@ -201,28 +168,11 @@ fn a_later_visit_goes_on_with_the_session_or_begins_a_new_one() {
     let mut world = World::new();
     let first = format!("cat > first; echo session=s1 >&2; {ANSWER}");
     let again = format!("cat > again; {ANSWER}");
-    let own = |again: &str| -> Vec<String> {
-        let own = [
-            "--session-regex",
-            "session=(\\w+)",
-            "--resume-arg",
-            "-c",
-            "--resume-arg",
-            again,
-            "--",
-            "sh",
-            "-c",
-            &first,
-        ];
-        own.map(ToOwned::to_owned).to_vec()
-    };
-    let good = own(&again);
-    let good: Vec<&str> = good.iter().map(String::as_str).collect();
+    let good = with_sessions(&first, &again);
     world.step("command", &good, "writer");
     let second = world.step("command", &good, "writer");
     assert_eq!(world.read("again"), second.prompt);
-    let gone = own("echo no such session >&2; exit 1");
-    let gone: Vec<&str> = gone.iter().map(String::as_str).collect();
+    let gone = with_sessions(&first, "echo no such session >&2; exit 1");
     let third = world.step("command", &gone, "writer");
     assert_eq!(world.read("first"), third.prompt);
 }
@@ -242,11 +192,7 @@ fn an_answer_above_the_cap_is_a_failure() {
     let world = World::new();
     let own = ["--max-output", "1MiB", "--", "sh", "-c", "yes"];
     let failure = world.fail("command", &own, "writer");
-    assert!(
-        failure.error.contains("more than 1.0 MiB"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "more than 1.0 MiB");
 }
 
 #[test]
@@ -254,20 +200,10 @@ fn a_program_that_fails_is_quoted() {
     let world = World::new();
     let failure = world.fail("command", &shell("echo out of money >&2; exit 7"), "writer");
     assert_eq!(failure.phase, Phase::Agent);
-    assert!(
-        failure
-            .error
-            .contains("`sh` exited with code 7: out of money"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "`sh` exited with code 7: out of money");
     let failure = world.fail("command", &["--", "no-such-program-here"], "writer");
     assert_eq!(failure.phase, Phase::Spawn);
-    assert!(
-        failure.error.contains("could not be started"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "could not be started");
     let failure = world.fail("command", &shell("head -c 1000 /dev/urandom"), "writer");
     assert_eq!(failure.phase, Phase::Extract);
     assert!(failure.raw.is_some());
@@ -279,11 +215,7 @@ fn a_program_that_hangs_is_ended() {
     let began = Instant::now();
     let own = ["--timeout", "200ms", "--", "sh", "-c", "exec sleep 30"];
     let failure = world.fail("command", &own, "writer");
-    assert!(
-        failure.error.contains("time limit of 0.2 s"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "time limit of 0.2 s");
     assert!(began.elapsed() < Duration::from_secs(10));
 }
 

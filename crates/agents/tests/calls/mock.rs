@@ -7,7 +7,7 @@ use uwf_protocol::run::Phase;
 use uwf_protocol::schemas;
 use uwf_storage::ThreadLock;
 
-use crate::world::{NOW, World};
+use crate::world::{NOW, World, says};
 
 fn scripted(script: &str) -> World {
     let world = World::new();
@@ -164,24 +164,12 @@ fn an_answer_that_never_fits_is_a_failure_with_the_answer_on_record() {
     );
     let failure = world.fail("mock", &["script.yaml"], "writer");
     assert_eq!(failure.phase, Phase::Extract);
-    assert!(
-        failure.error.contains("after 3 attempts"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "after 3 attempts");
     assert_eq!(world.text(failure.raw.unwrap()), "b");
     let world = scripted("roles: { writer: [{ output: \"---\\na: b: c\\n---\\n\" }] }");
     let failure = world.fail("mock", &["script.yaml"], "writer");
-    assert!(
-        failure.error.contains("not valid YAML"),
-        "{}",
-        failure.error
-    );
-    assert!(
-        failure.error.contains("after 1 attempt:"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "not valid YAML");
+    says(&failure, "after 1 attempt:");
 }
 
 #[test]
@@ -208,13 +196,7 @@ fn a_scripted_exit_is_the_exit_code() {
 fn another_role_than_the_script_says_fails() {
     let world = scripted("steps: [{ role: reviewer, output: x }]");
     let failure = world.fail("mock", &["script.yaml"], "writer");
-    assert!(
-        failure
-            .error
-            .contains("the script has `reviewer` at step 1"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "the script has `reviewer` at step 1");
 }
 
 #[test]
@@ -241,11 +223,7 @@ fn what_cannot_be_played_fails_without_a_step() {
     );
     world.run_dir().create().unwrap();
     let failure = world.fail("mock", &["script.yaml"], "nobody");
-    assert!(
-        failure.error.contains("no role `nobody`"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "no role `nobody`");
     assert_eq!(world.call("mock", &["missing.yaml"], "writer"), 1);
     assert_eq!(world.run_dir().read_failure().unwrap().phase, Phase::Spawn);
     assert_eq!(world.call("mock", &[], "writer"), 2);

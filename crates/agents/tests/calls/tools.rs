@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use uwf_protocol::run::Phase;
 
 use crate::fake_tool::{CLAUDE, CODEX, CURSOR, Fake, GOOD, KINDS};
-use crate::world::World;
+use crate::world::{World, says};
 
 #[test]
 fn a_tool_gets_the_prompt_on_stdin_and_its_result_is_the_answer() {
@@ -97,7 +97,7 @@ fn a_failed_call_keeps_session_and_turns_and_the_next_attempt_goes_on() {
             "cursor" => "exited with code 1: out of credit",
             _ => "exited with code 1: [API Error: 500]",
         };
-        assert!(failure.error.contains(why), "{}", failure.error);
+        says(&failure, why);
         assert!(!failure.error.contains("aside"));
         fake.fail(&[]);
         fake.script("say work good");
@@ -165,11 +165,7 @@ fn without_a_result_the_last_message_counts_if_the_tool_ended_well() {
         assert_eq!(fake.step().output["text"], "x");
         let silent = Fake::new(fake.kind, "");
         let failure = silent.fail(&[]);
-        assert!(
-            failure.error.contains("ended without an answer"),
-            "{}",
-            failure.error
-        );
+        says(&failure, "ended without an answer");
     }
 }
 
@@ -181,21 +177,13 @@ fn an_exit_code_without_a_result_is_a_failure_in_the_tools_own_words() {
             "say work; head -n 1 good; echo out of money >&2; exit 7",
         );
         let failure = fake.fail(&[]);
-        assert!(
-            failure.error.contains("exited with code 7: out of money"),
-            "{}",
-            failure.error
-        );
+        says(&failure, "exited with code 7: out of money");
         assert_eq!(failure.session_id.as_deref(), Some("s1"));
         assert_eq!(failure.turns.len(), fake.kind.turns);
         // Some say it on stdout, in a line that is no event.
         fake.script("echo 'unknown option'; exit 2");
         let failure = fake.fail(&[]);
-        assert!(
-            failure.error.contains("exited with code 2: unknown option"),
-            "{}",
-            failure.error
-        );
+        says(&failure, "exited with code 2: unknown option");
     }
 }
 
@@ -224,11 +212,7 @@ fn a_tool_that_hangs_is_ended_and_what_it_did_is_kept() {
     let fake = Fake::new(CLAUDE, "say work; exec sleep 30");
     let began = Instant::now();
     let failure = fake.fail(&["--timeout", "2s"]);
-    assert!(
-        failure.error.contains("time limit of 2 s"),
-        "{}",
-        failure.error
-    );
+    says(&failure, "time limit of 2 s");
     assert_eq!(failure.session_id.as_deref(), Some("s1"));
     assert_eq!(failure.turns.len(), 3);
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -301,5 +285,5 @@ fn the_older_cursor_takes_its_prompt_as_an_argument_and_prints_an_answer() {
     assert_eq!(failure.phase, Phase::Extract);
     fake.world.instruction = "x".repeat(200_000);
     let failure = fake.world.fail("cursor", &own, "writer");
-    assert!(failure.error.contains("too long"), "{}", failure.error);
+    says(&failure, "too long");
 }

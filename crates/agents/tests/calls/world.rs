@@ -195,3 +195,9 @@ impl World {
         }
     }
 }
+
+/// Checks that a part of what went wrong is told.
+#[track_caller]
+pub(crate) fn says(failure: &KitFailure, part: &str) {
+    assert!(failure.error.contains(part), "{}", failure.error);
+}
