@@ -145,25 +145,17 @@ fn play(
     }
     match result {
         Ok((extracted, extraction)) => {
-            let completed_at_ms = env.now_ms();
-            let conversation = &conversation;
-            let task = &task;
             let work = Work {
-                task,
+                task: &task,
                 agent,
-                conversation,
+                conversation: &conversation,
                 extracted,
                 extraction,
                 started_at_ms,
-                completed_at_ms,
+                completed_at_ms: env.now_ms(),
             };
-            Ok(persist::write(
-                store,
-                run,
-                &context,
-                work,
-                Committer::of(env),
-            )?)
+            let committer = Committer::of(env);
+            Ok(persist::write(store, run, &context, work, committer)?)
         }
         Err(source) => {
             let raw = keep_failure(store, run, &task, &conversation, &source, env.now_ms());

@@ -160,16 +160,17 @@ impl Rounds<'_, '_> {
             }
             Err(error) => {
                 let ReactorError {
+                    cause,
                     turns,
                     usage,
                     model,
                     ..
-                } = *error.clone();
+                } = *error;
                 record.add(turns, &usage, model);
-                match &error.cause {
+                match cause {
                     Cause::MaxRounds(_) => Ok(Round::GoOn),
-                    Cause::NoResult(problem) => Ok(Round::Refused(problem.clone())),
-                    Cause::Llm(llm) => Err(crate::chat::failed(llm)),
+                    Cause::NoResult(problem) => Ok(Round::Refused(problem)),
+                    Cause::Llm(llm) => Err(crate::chat::failed(&llm)),
                 }
             }
         }
