@@ -4,7 +4,16 @@
 use url::Url;
 
 /// How keys of well-known services begin.
-const KEY_BEGINNINGS: &[&str] = &["sk-", "xai-", "ghp_", "github_pat_", "gsk_", "AIza"];
+const KEY_BEGINNINGS: &[&str] = &[
+    "sk-",
+    "xai-",
+    "gsk_",
+    "AIza",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "glpat-",
+];
 
 /// Below this, in bytes, a text is no key.
 const KEY_LENGTH: usize = 16;
@@ -47,10 +56,16 @@ pub fn is_variable(text: &str) -> bool {
     is_word && text.starts_with(|c: char| !c.is_ascii_digit()) && !looks_like_key(text)
 }
 
-/// Tells whether a text begins as keys of well-known services do.
+/// Tells whether a text begins as keys of well-known services do, and is long enough to be one.
 #[must_use]
 pub fn looks_like_key(text: &str) -> bool {
-    text.len() >= KEY_LENGTH && KEY_BEGINNINGS.iter().any(|begin| text.starts_with(begin))
+    text.len() >= KEY_LENGTH && begins_like_key(text)
+}
+
+/// Tells whether a text begins as keys of well-known services do, however long it is.
+#[must_use]
+pub fn begins_like_key(text: &str) -> bool {
+    KEY_BEGINNINGS.iter().any(|begin| text.starts_with(begin))
 }
 
 #[cfg(test)]

@@ -110,7 +110,8 @@ fn masked_address(text: &str) -> Option<String> {
     Some(format!("{scheme}://{MASK}{}", &rest[at..]))
 }
 
-/// Tells whether a key, an option or a variable of this name holds a secret. One that names the variable that
+/// Tells whether a key, an option or a variable of this name holds a secret, by how the name ends: one such as
+/// `maxTokens` only speaks of it, and a false alarm would hide a setting. One that names the variable that
 /// holds it, such as `apiKeyEnv`, does not.
 fn is_secret_name(name: &str) -> bool {
     let is_key = name
@@ -184,6 +185,10 @@ mod tests {
             (
                 json!(["--with=sk-0123456789abcdef"]),
                 json!([format!("--with={MASK}")]),
+            ),
+            (
+                json!(["--with", "glpat-0123456789abcdef"]),
+                json!(["--with", MASK]),
             ),
             (json!(["--max-tokens", "5"]), json!(["--max-tokens", "5"])),
             (json!(["--model", "m=1"]), json!(["--model", "m=1"])),

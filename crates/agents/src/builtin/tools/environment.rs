@@ -1,12 +1,16 @@
-//! Which variables of the environment a model's commands get: all but what looks like a secret, what the user's
+//! Which variables of the environment a model's commands get: all but what may be a secret, what the user's
 //! configuration names as one, and what would let them pass for the agent.
 //!
-//! Pure. It keeps secrets from being printed by accident; it does not keep a command from looking for them.
+//! Pure. In doubt a variable is a secret, and `--keep-env` gives it back; when a configuration is shown, a false
+//! alarm would hide a setting, and the rule for names is narrower. This keeps secrets from being printed by accident;
+//! it does not keep a command from looking for them.
 
 use std::ffi::OsStr;
 
-/// Parts of names that secrets have.
-const SECRET_PARTS: [&str; 11] = [
+use uwf_protocol::endpoint;
+
+/// Parts of names that may be those of secrets.
+const SUSPECT_PARTS: [&str; 11] = [
     "KEY",
     "TOKEN",
     "SECRET",
@@ -19,23 +23,12 @@ const SECRET_PARTS: [&str; 11] = [
     "PRIVATE",
     "SIGNATURE",
 ];
-/// How names of secrets end.
-const SECRET_ENDS: [&str; 5] = ["_PASS", "_PAT", "_PW", "_PWD", "_DSN"];
+/// Ends of such names.
+const SUSPECT_ENDS: [&str; 5] = ["_PASS", "_PAT", "_PW", "_PWD", "_DSN"];
 /// What has such a part and is none.
 const NO_SECRET: &str = "AUTHOR";
-/// How values of secrets begin.
-const SECRET_VALUES: [&str; 10] = [
-    "sk-",
-    "sk_",
-    "ghp_",
-    "gho_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "AKIA",
-    "eyJhbGci",
-    "-----BEGIN",
-];
+/// How values may begin that are secrets, beside the keys of models and of code hosts.
+const SUSPECT_BEGINNINGS: [&str; 5] = ["sk_", "xox", "AKIA", "eyJhbGci", "-----BEGIN"];
 /// What a command may know about its thread: enough to look things up in it.
 const OF_THE_THREAD: [&str; 4] = [
     "UWF_STORAGE_ROOT",
@@ -62,19 +55,22 @@ impl Variables {
         }
         let is_named = self.secret.iter().any(|secret| *secret == name);
         let is_ours = name.starts_with("UWF_") && !OF_THE_THREAD.contains(&name.as_ref());
-        !is_named && !is_ours && !looks_secret(&name) && !holds_secret(&value)
+        !is_named && !is_ours && !may_be_secret(&name) && !may_hold_secret(&value)
     }
 }
 
-fn looks_secret(name: &str) -> bool {
+fn may_be_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase().replace(NO_SECRET, "");
-    let has_part = SECRET_PARTS.iter().any(|part| name.contains(part));
-    has_part || SECRET_ENDS.iter().any(|end| name.ends_with(end))
+    let has_part = SUSPECT_PARTS.iter().any(|part| name.contains(part));
+    has_part || SUSPECT_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-fn holds_secret(value: &str) -> bool {
+fn may_hold_secret(value: &str) -> bool {
     let value = value.trim_start();
-    SECRET_VALUES.iter().any(|start| value.starts_with(start)) || has_password(value)
+    let mut beginnings = SUSPECT_BEGINNINGS.iter();
+    endpoint::begins_like_key(value)
+        || beginnings.any(|begin| value.starts_with(begin))
+        || has_password(value)
 }
 
 /// Tells whether a value is a URL with a user and a password.
@@ -144,7 +140,9 @@ mod tests {
         ] {
             assert!(!passes(name, "x"), "{name}");
         }
-        assert!(!passes("MODEL_ACCESS", "sk-abc"));
+        for value in ["sk-abc", "gsk_abc", "glpat-abc", "xoxb-abc", "eyJhbGciOi"] {
+            assert!(!passes("MODEL_ACCESS", value), "{value}");
+        }
         assert!(!passes("DATABASE_URL", "postgres://me:pw@host/db"));
         assert!(!passes("HTTPS_PROXY", "http://me:p@w@proxy:3128"));
     }
