@@ -430,6 +430,15 @@ fn presets_are_named_where_one_is_wanted() {
 }
 
 #[test]
+fn an_endpoint_that_is_only_called_like_this_machine_needs_a_key() {
+    let world = World::new();
+    setup(&world, &flags("http://localhost.invalid:9/v1"))
+        .exits(2)
+        .says("`--api-key` or `--api-key-env`");
+    assert!(!world.root().exists());
+}
+
+#[test]
 fn the_help_names_every_built_in_agent() {
     let help = World::new().uwf(&["agent", "--help"]).exits(0).stdout;
     let words: Vec<&str> = help.split([' ', ',', '\n']).collect();

@@ -1,7 +1,7 @@
 //! What may stand in the config for an endpoint and its key: one rule for whoever writes it and whoever uses it.
 //! No problem repeats the text that it is about, for that may be a secret in the wrong place.
 
-use url::Url;
+use url::{Host, Url};
 
 /// How keys of well-known services begin.
 const KEY_BEGINNINGS: &[&str] = &[
@@ -46,6 +46,18 @@ pub fn base_url(text: &str) -> Result<&str, String> {
         return Ok(text.trim_end_matches('/'));
     };
     Err(problem.to_owned())
+}
+
+/// Tells whether an address leads to this machine, where a server often wants no key.
+#[must_use]
+pub fn is_loopback(url: &str) -> bool {
+    let url = Url::parse(url).ok();
+    match url.as_ref().and_then(Url::host) {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 /// Tells whether a text can be the name of a variable that holds a key. A key itself cannot, even if its letters
@@ -103,6 +115,26 @@ mod tests {
             let problem = base_url(text).unwrap_err();
             assert!(problem.contains(part), "{text}: {problem}");
             assert!(!problem.contains("pw"), "{problem}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_only_begins_like_one_of_this_machine_is_none() {
+        for url in [
+            "http://localhost:1/v1",
+            "http://127.0.0.1:8080/v1",
+            "http://127.8.8.8",
+            "http://[::1]:8080",
+        ] {
+            assert!(is_loopback(url), "{url}");
+        }
+        for url in [
+            "http://localhost.example.com",
+            "http://127.example.com",
+            "http://10.0.0.1",
+            "x",
+        ] {
+            assert!(!is_loopback(url), "{url}");
         }
     }
 

@@ -1,9 +1,8 @@
 //! Which proxy a call goes through, by the variables that everybody uses. Pure.
 
 use reqwest::Url;
+use uwf_protocol::endpoint;
 use uwf_storage::Env;
-
-use super::resolve::is_loopback;
 
 /// A proxy, and the hosts that are reached without it.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub(super) struct Proxy {
 /// # Errors
 /// When the proxy is of a kind that we do not speak.
 pub(super) fn proxy_for(base_url: &str, env: &Env) -> Result<Option<Proxy>, String> {
-    if is_loopback(base_url) {
+    if endpoint::is_loopback(base_url) {
         return Ok(None);
     }
     let names = match base_url.starts_with("https:") {

@@ -1,8 +1,5 @@
 //! Which endpoint a purpose or an alias stands for.
 
-use std::net::IpAddr;
-
-use reqwest::Url;
 use uwf_protocol::config::{Config, Model, Provider};
 use uwf_protocol::endpoint;
 use uwf_storage::Env;
@@ -251,22 +248,12 @@ fn key(
     }
     match variable.map(|variable| env.var(variable)) {
         Some(Some(key)) => Ok(Some(Secret::new(key.trim()))),
-        None if is_loopback(base_url) => Ok(None),
+        None if endpoint::is_loopback(base_url) => Ok(None),
         Some(None) | None => Err(ModelError::NoKey {
             provider: name.to_owned(),
             variable: variable.map(ToOwned::to_owned),
         }),
     }
-}
-
-/// Tells whether a URL leads to this machine.
-pub(super) fn is_loopback(url: &str) -> bool {
-    let url = Url::parse(url).ok();
-    let Some(host) = url.as_ref().and_then(Url::host_str) else {
-        return false;
-    };
-    let address: Result<IpAddr, _> = host.trim_matches(['[', ']']).parse();
-    address.map_or(host == "localhost", |address| address.is_loopback())
 }
 
 fn meant(near: Option<&str>) -> String {
@@ -416,10 +403,6 @@ mod tests {
     fn only_this_machine_may_do_without_a_key() {
         let small = resolve(&config(two_models()), &env(), Purpose::Alias("small")).unwrap();
         assert_eq!(small.key, None);
-        assert!(is_loopback("http://127.0.0.1:8080/v1"));
-        assert!(is_loopback("http://[::1]:8080"));
-        assert!(!is_loopback("http://10.0.0.1"));
-        assert!(!is_loopback("http://localhost.example.com"));
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
     }
     let provider = args.provider.as_deref().unwrap_or_default();
     let known = setting.variable(&presets::key_variable(provider)).is_some();
-    let free = base_url.is_some_and(|url| is_local(&url));
+    let free = base_url.is_some_and(|url| endpoint::is_loopback(&url));
     if args.api_key.is_none() && args.api_key_env.is_none() && !known && !free {
         missing.push("`--api-key` or `--api-key-env`");
     }
@@ -160,14 +160,6 @@ fn address(what: &str, text: &str) -> Result<String, Failure> {
     };
     let url = endpoint::base_url(text).map_err(failure)?;
     Ok(url.to_owned())
-}
-
-/// Tells whether an address leads to this machine, where a server often wants no key.
-fn is_local(url: &str) -> bool {
-    let host = url.split_once("://").map_or(url, |(_, rest)| rest);
-    ["localhost", "127.", "[::1]"]
-        .iter()
-        .any(|local| host.starts_with(local))
 }
 
 fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {

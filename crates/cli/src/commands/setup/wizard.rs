@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use dialoguer::{Input, Password};
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Secret};
+use uwf_protocol::endpoint;
 use uwf_util::printable::printable;
 use uwf_util::suggest;
 
@@ -13,8 +14,8 @@ use super::presets::{
     PRESETS, base_url_of, chat_models, key_variable, names as preset_names, no_preset,
 };
 use super::{
-    Setting, address, agent_named, agents, base_url, default_agent, is_known_agent, is_local,
-    key_of_flags, named, secret_of,
+    Setting, address, agent_named, agents, base_url, default_agent, is_known_agent, key_of_flags,
+    named, secret_of,
 };
 use crate::args::SetupArgs;
 use crate::failure::Failure;
@@ -104,7 +105,7 @@ fn ask_key(
     }
     let name = key_variable(provider);
     let known = setting.variable(&name).map(Secret::new);
-    let may_be_empty = known.is_some() || is_local(base_url);
+    let may_be_empty = known.is_some() || endpoint::is_loopback(base_url);
     let without = match (&known, may_be_empty) {
         (Some(_), _) => format!(", empty for the one in {name}"),
         (None, true) => ", empty if it wants none".to_owned(),
