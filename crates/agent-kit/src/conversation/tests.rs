@@ -87,6 +87,16 @@ fn hold_with(
     (conversation, adapter, result)
 }
 
+/// Returns the opening after a failure in the session `s0`.
+fn goes_on(error: &str, answered: bool) -> Opening {
+    Opening::Continue {
+        session: "s0".to_owned(),
+        error: error.to_owned(),
+        answered,
+        instruction: None,
+    }
+}
+
 const GOOD: &str = "---\na: x\n---\n";
 
 #[test]
@@ -136,12 +146,7 @@ fn an_agent_that_fails_at_a_correction_keeps_its_session_and_its_usage() {
 
 #[test]
 fn a_continued_session_is_not_given_the_task_again() {
-    let opening = Opening::Continue {
-        session: "s0".to_owned(),
-        error: "timed out".to_owned(),
-        answered: false,
-        instruction: None,
-    };
+    let opening = goes_on("timed out", false);
     let (conversation, adapter, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
     assert_eq!(adapter.asked, ["s0"]);
@@ -150,12 +155,7 @@ fn a_continued_session_is_not_given_the_task_again() {
 
 #[test]
 fn the_first_answer_after_a_refused_one_is_a_correction() {
-    let opening = Opening::Continue {
-        session: "s0".to_owned(),
-        error: "no front matter".to_owned(),
-        answered: true,
-        instruction: None,
-    };
+    let opening = goes_on("no front matter", true);
     let (_, _, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Correction);
 }
@@ -178,12 +178,7 @@ fn a_session_that_is_gone_is_replaced_by_a_new_one_with_the_whole_task() {
         session_gone: true,
         ..AdapterError::failed("no such session")
     };
-    let opening = Opening::Continue {
-        session: "s0".to_owned(),
-        error: "timed out".to_owned(),
-        answered: false,
-        instruction: None,
-    };
+    let opening = goes_on("timed out", false);
     let (conversation, adapter, result) = hold(vec![Err(gone), reply(GOOD, "s1", 1)], &opening);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
     assert_eq!(adapter.asked, ["s0", "the task"]);
