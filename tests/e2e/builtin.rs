@@ -72,9 +72,9 @@ fn node(world: &World, hash: &Value) -> Value {
     node.exits(0).json()["payload"].clone()
 }
 
-#[test]
-fn a_thread_of_two_roles_works_with_tools_and_is_gone_on_with_after_a_kill() {
-    let server = ModelServer::start(vec![
+/// A model that plans with tools, hangs when it reviews, and then needs two tries for its verdict.
+fn planner_and_reviewer() -> ModelServer {
+    ModelServer::start(vec![
         Scripted::calls(&[
             ("read_file", json!({ "path": "notes.md" })),
             (
@@ -91,7 +91,12 @@ fn a_thread_of_two_roles_works_with_tools_and_is_gone_on_with_after_a_kill() {
         // Once more, after the kill.
         finish(json!({ "status": "approved", "body": "Fine." })),
         finish(json!({ "status": "approved", "summary": "good: yes", "body": "Fine." })),
-    ]);
+    ])
+}
+
+#[test]
+fn a_thread_of_two_roles_works_with_tools_and_is_gone_on_with_after_a_kill() {
+    let server = planner_and_reviewer();
     let world = world(REVIEW, &server);
     world.write("notes.md", "remember\n");
     world.agent("uwf-builtin", &[]);
