@@ -229,3 +229,27 @@ fn a_session_in_which_nothing_was_done_is_not_gone_on_with() {
     let asked = fs::read_to_string(world.project().join("asked")).unwrap();
     assert!(asked.contains("the task"), "{asked}");
 }
+
+#[test]
+fn every_built_in_agent_tells_how_it_is_called() {
+    let world = World::new();
+    let list = world.uwf(&["agent", "--help"]).exits(0).stdout;
+    for name in uwf_agents::BUILT_IN {
+        assert!(list.contains(&format!("\n  {name} ")), "{name}: {list}");
+        let long = world.uwf(&["agent", name, "--help"]).exits(0);
+        assert!(
+            long.stdout.contains(&format!("Usage: uwf-{name} ")),
+            "{}",
+            long.stdout
+        );
+        assert!(long.stdout.contains("<thread> <role>"), "{}", long.stdout);
+        assert_eq!(long.stderr, "");
+        assert_eq!(
+            world.uwf(&["agent", name, "-h"]).exits(0).stdout,
+            long.stdout
+        );
+        // What is no call and no question for help is still a mistake.
+        world.uwf(&["agent", name]).exits(2).says("usage: uwf-");
+    }
+    assert!(!world.root().exists());
+}

@@ -34,39 +34,137 @@ use uwf_storage::Env;
 pub use drives::{Drives, drives};
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
-pub const BUILT_IN: &[&str] = &[
-    "mock",
-    "command",
-    "claude-code",
-    "codex",
-    "cursor",
-    "gemini",
-    "hermes",
-    "llm",
-    "builtin",
-    "record",
+pub const BUILT_IN: &[&str] = &names();
+
+/// An adapter as the door knows it.
+struct Door {
+    name: &'static str,
+    /// What it is, for a list.
+    about: &'static str,
+    usage: &'static str,
+    serve: fn(&[String], &Env) -> anyhow::Result<i32>,
+}
+
+const DOORS: [Door; 10] = [
+    Door {
+        name: "mock",
+        about: "answers from a script: tests, demos, dry runs",
+        usage: mock::USAGE,
+        serve: mock::serve,
+    },
+    Door {
+        name: "command",
+        about: "any program that reads a prompt and prints an answer",
+        usage: command::USAGE,
+        serve: command::serve,
+    },
+    Door {
+        name: "claude-code",
+        about: "Claude Code (`claude`)",
+        usage: claude_code::USAGE,
+        serve: |args, env| stream::start(&claude_code::TOOL, args, env),
+    },
+    Door {
+        name: "codex",
+        about: "Codex (`codex exec`)",
+        usage: codex::USAGE,
+        serve: |args, env| stream::start(&codex::TOOL, args, env),
+    },
+    Door {
+        name: "cursor",
+        about: "Cursor's command line agent",
+        usage: cursor::USAGE,
+        serve: cursor::serve,
+    },
+    Door {
+        name: "gemini",
+        about: "Gemini CLI",
+        usage: gemini::USAGE,
+        serve: |args, env| stream::start(&gemini::TOOL, args, env),
+    },
+    Door {
+        name: "hermes",
+        about: "Hermes: its chat, or the Agent Client Protocol",
+        usage: hermes::USAGE,
+        serve: hermes::serve,
+    },
+    Door {
+        name: "llm",
+        about: "a model of the config, which answers alone",
+        usage: llm::USAGE,
+        serve: llm::serve,
+    },
+    Door {
+        name: "builtin",
+        about: "a model of the config with tools in the step's directory",
+        usage: builtin::USAGE,
+        serve: builtin::serve,
+    },
+    Door {
+        name: "record",
+        about: "runs another agent and records what it answers",
+        usage: record::USAGE,
+        serve: record::serve,
+    },
 ];
 
 /// Serves one call of a built-in agent: `args` are those after its name. Returns the exit code, or `None`
 /// when there is no such adapter.
 #[must_use]
 pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
-    let tool = |tool, usage| (stream::start(tool, args, env), usage);
-    let (result, usage) = match name {
-        "mock" => (mock::serve(args, env), mock::USAGE),
-        "command" => (command::serve(args, env), command::USAGE),
-        "claude-code" => tool(&claude_code::TOOL, claude_code::USAGE),
-        "codex" => tool(&codex::TOOL, codex::USAGE),
-        "cursor" => (cursor::serve(args, env), cursor::USAGE),
-        "gemini" => tool(&gemini::TOOL, gemini::USAGE),
-        "hermes" => (hermes::serve(args, env), hermes::USAGE),
-        "llm" => (llm::serve(args, env), llm::USAGE),
-        "builtin" => (builtin::serve(args, env), builtin::USAGE),
-        "record" => (record::serve(args, env), record::USAGE),
-        _ => return None,
-    };
-    Some(result.unwrap_or_else(|error| {
+    let door = DOORS.iter().find(|door| door.name == name)?;
+    if asks_for_help(args) {
+        let help = format!("uwf-{name}: {}\n\nUsage: {}", door.about, door.usage);
+        // Whoever does not listen any more has seen enough.
+        let _ = writeln!(io::stdout(), "{help}");
+        return Some(0);
+    }
+    Some((door.serve)(args, env).unwrap_or_else(|error| {
+        let usage = door.usage;
         let _ = writeln!(io::stderr(), "error: {error}\nhint: usage: {usage}");
         2
     }))
+}
+
+/// Returns the adapters for people: a line for each, with what it is.
+#[must_use]
+pub fn listed() -> String {
+    let line = |door: &Door| format!("  {:<12} {}\n", door.name, door.about);
+    DOORS.iter().map(line).collect()
+}
+
+/// Tells whether a person asks how the adapter is called. In a call, the same words may be values of options, and
+/// after `--` they are another program's.
+fn asks_for_help(args: &[String]) -> bool {
+    let own = args.split(|arg| arg == "--").next().unwrap_or_default();
+    own.iter().any(|arg| arg == "--help" || arg == "-h") && call::split(args).is_err()
+}
+
+const fn names() -> [&'static str; DOORS.len()] {
+    let mut names = [""; DOORS.len()];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = DOORS[at].name;
+        at += 1;
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_is_what_a_person_asks_for_and_no_value_of_a_call() {
+        let check = |args: &[&str], expected: bool| {
+            let args: Vec<String> = args.iter().map(ToString::to_string).collect();
+            assert_eq!(asks_for_help(&args), expected, "{args:?}");
+        };
+        let thread = "01J7K9Z0000000000000000004";
+        check(&["--help"], true);
+        check(&["--model", "m", "-h"], true);
+        check(&[], false);
+        check(&["--", "tool", "--help"], false);
+        check(&["--system", "-h", thread, "writer"], false);
+    }
 }

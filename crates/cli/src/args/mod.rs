@@ -121,8 +121,12 @@ pub(crate) enum Command {
         command: LogCommand,
     },
     /// Run a built-in agent, as `thread step` does
+    #[command(after_help = format!(
+        "Agents:\n{}\n`uwf agent <NAME> --help` shows the options of one.",
+        uwf_agents::listed(),
+    ))]
     Agent {
-        #[arg(help = format!("The agent: {}", uwf_agents::BUILT_IN.join(", ")))]
+        /// The agent
         name: String,
         /// Its own arguments, then the thread and the role
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]

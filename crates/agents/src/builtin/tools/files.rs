@@ -414,9 +414,41 @@ mod tests {
         write("x").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "x");
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o755);
-        let large = "x".repeat((MAX_WRITE + 1) as usize);
-        assert!(write(&large).unwrap_err().contains("larger than 4.0 MiB"));
-        assert_eq!(fs::read_to_string(&path).unwrap(), "x");
+    }
+
+    #[test]
+    fn what_is_written_or_patched_may_have_four_mebibytes_and_no_byte_more() {
+        let (dir, workspace) = workspace();
+        let path = dir.path().join("f");
+        let most = (4 << 20) as usize;
+        let write = |length: usize| {
+            let (path, content) = ("f".to_owned(), "x".repeat(length));
+            WriteFile { path, content }.run(&workspace)
+        };
+        let patch = |replace: &str| {
+            let [path, search, replace] = ["f", "end", replace].map(ToOwned::to_owned);
+            let patch = PatchFile {
+                path,
+                search,
+                replace,
+            };
+            patch.run(&workspace)
+        };
+        let is_refused = |result: Result<String, String>| {
+            let length = fs::metadata(&path).unwrap().len();
+            let error = result.unwrap_err();
+            assert!(error.contains("larger than 4.0 MiB"), "{error}");
+            assert_eq!(fs::metadata(&path).unwrap().len(), length);
+        };
+        write(most).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), most as u64);
+        is_refused(write(most + 1));
+
+        fs::write(&path, "x".repeat(most - 3) + "end").unwrap();
+        is_refused(patch("more"));
+        patch("END").unwrap();
+        fs::write(&path, "x".repeat(most - 2) + "end").unwrap();
+        is_refused(patch(""));
     }
 
     #[test]
