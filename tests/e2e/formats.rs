@@ -142,6 +142,28 @@ fn a_thread_that_asks() {
 }
 
 #[test]
+fn a_thread_that_is_poked() {
+    let world = demo(SCRIPT);
+    let threads = [start(&world), start(&world), start(&world)];
+    let [a, b, c] = threads.each_ref().map(String::as_str);
+    let mut transcript = Transcript::of(&world);
+    transcript.say(&["thread", "poke", a]);
+    for thread in [a, b, c] {
+        world.step(thread).exits(0);
+    }
+    transcript.show_each([
+        &["thread", "poke", a, "-p", "shorter"],
+        &["thread", "poke", b, "-p", "shorter"],
+        &["thread", "poke", c, "-p", "shorter"],
+    ]);
+    let fails = world.script("fails.sh", "echo no model >&2; exit 3");
+    transcript.say(&["thread", "poke", a, "--agent", fails.to_str().unwrap()]);
+    transcript.show(&["thread", "steps", a]);
+    transcript.show(&["thread", "show", a]);
+    transcript.matches("thread-that-is-poked");
+}
+
+#[test]
 fn steps() {
     let world = demo(SCRIPT);
     let thread = start(&world);

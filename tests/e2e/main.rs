@@ -32,6 +32,7 @@ mod kills;
 mod limits;
 #[path = "../support/model_server.rs"]
 mod model_server;
+mod pokes;
 mod processes;
 mod pty;
 mod races;

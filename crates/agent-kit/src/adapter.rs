@@ -45,6 +45,8 @@ pub struct Task {
     pub role: RoleName,
     /// The head of the thread, which the step will follow.
     pub head: CasRef,
+    /// The step whose place it will take, if one is done again.
+    pub replaces: Option<CasRef>,
     /// Whose sessions the agent's are; see [`Adapter::sessions_of`].
     pub agent: String,
     /// The whole prompt.
@@ -59,7 +61,7 @@ pub struct Task {
     pub visit: u64,
     /// The position of the step in the thread, from 1.
     pub step: u64,
-    /// The session of this agent in this role, from an earlier visit.
+    /// The session of this agent in this role, from an earlier visit or from the step that is done again.
     pub session: Option<String>,
     /// The JSON Schema of the answer's data. The prompt shows it in words already.
     pub schema: Value,
@@ -70,6 +72,7 @@ impl Task {
     pub(crate) fn begun_in(&self, session_id: String) -> Begun {
         Begun {
             head: self.head,
+            replaces: self.replaces,
             role: self.role.clone(),
             agent: self.agent.clone(),
             session_id,
@@ -158,6 +161,7 @@ pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
         thread: "01J7K9Z0000000000000000004".parse().unwrap(),
         role: "writer".parse().unwrap(),
         head: uwf_protocol::schemas::TEXT,
+        replaces: None,
         agent: String::new(),
         prompt: "the task".to_owned(),
         edge_prompt: String::new(),

@@ -21,6 +21,8 @@ use crate::prompt::{BUDGET, Budget, History, PastStep};
 pub struct Context {
     /// The head that the step follows.
     pub head: CasRef,
+    /// The step whose place it takes, if one is done again.
+    pub replaces: Option<CasRef>,
     /// The thread's start node.
     pub start_hash: CasRef,
     /// Its payload.
@@ -37,6 +39,8 @@ pub struct Context {
     pub visit: u64,
     /// What the role is told about the past.
     pub history: History,
+    /// The step that is done again, as the role is told about it.
+    pub earlier: Option<String>,
 }
 
 /// Reads the context of a call.
@@ -67,14 +71,20 @@ pub fn read(
     let summary = chain.summary(run.chain_summary().as_ref())?;
     let visits = summary.visits_of(&call.role);
     let history = history(&mut chain, &call.role, summary.steps, visits > 0)?;
+    let replaces = replaces(call, environment)?;
+    let step = summary.steps + 1;
     Ok(Context {
         head,
+        replaces,
+        earlier: replaces
+            .map(|replaced| earlier(store, step, replaced))
+            .transpose()?,
         start_hash,
         start,
         prev: (head != start_hash).then_some(head),
         schema: RoleSchema::new(role.schema, store.get(role.schema)?.payload)?,
         role,
-        step: summary.steps + 1,
+        step,
         visit: visits + 1,
         history,
     })
@@ -117,6 +127,12 @@ fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitE
     head.ok_or(KitError::NoThread {
         thread: call.thread,
     })
+}
+
+fn replaces(call: &AgentCall, environment: &Env) -> Result<Option<CasRef>, KitError> {
+    let told = environment.var(env::REPLACES);
+    let told = told.filter(|told| !told.is_empty() && is_about(environment, call));
+    Ok(told.map(str::parse).transpose()?)
 }
 
 fn workflow(store: &Store, hash: CasRef) -> Result<Workflow, KitError> {
@@ -237,6 +253,14 @@ fn history(
     }
     history.steps = budget.into_texts();
     Ok(history)
+}
+
+/// Returns the step that is done again, within the budget of the history.
+fn earlier(store: &Store, number: u64, hash: CasRef) -> Result<String, KitError> {
+    let step = payload(store, hash, "a step")?;
+    let mut budget = Budget::new(BUDGET);
+    budget.push(&past_step(store, number, &step)?);
+    Ok(budget.into_texts().concat())
 }
 
 fn past_step(store: &Store, number: u64, step: &StepNode) -> Result<PastStep, KitError> {

@@ -94,6 +94,7 @@ pub fn write(
     let pending = Pending {
         step,
         head: context.head,
+        replaces: context.replaces,
         at_ms: now_ms,
     };
     // From the record on the step cannot be lost: whoever looks next finds it.

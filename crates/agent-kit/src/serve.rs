@@ -187,15 +187,17 @@ fn task(
         visit: context.visit,
         task: &context.start.prompt,
         history: &context.history,
+        earlier: context.earlier.as_deref(),
         instruction: &edge_prompt,
     });
     let session = run
         .session(&call.role, &agent)
-        .filter(|_| context.visit > 1);
+        .filter(|_| context.visit > 1 || context.replaces.is_some());
     Ok(Task {
         thread: call.thread,
         role: call.role.clone(),
         head: context.head,
+        replaces: context.replaces,
         agent,
         prompt,
         edge_prompt,

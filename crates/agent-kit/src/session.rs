@@ -19,7 +19,8 @@ const ENDED: &str = "you were interrupted before you answered";
 pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     let failures = failures_in_session(run, task);
     let begun = run.begun().filter(|begun| {
-        begun.head == task.head && begun.role == task.role && begun.agent == task.agent
+        let place = (begun.head, begun.replaces) == (task.head, task.replaces);
+        place && begun.role == task.role && begun.agent == task.agent
     });
     let (session, error) = match failures.as_slice() {
         [] => match begun.as_ref().filter(|begun| was_ended(run, begun)) {
@@ -57,7 +58,8 @@ fn failures_in_session(run: &RunDir, task: &Task) -> Vec<Attempt> {
     let remembered = run.session(&task.role, &task.agent);
     let mut attempts = run.attempts();
     let is_other = |attempt: &Attempt| {
-        let here = attempt.head == task.head && attempt.role == task.role;
+        let place = (attempt.head, attempt.replaces) == (task.head, task.replaces);
+        let here = place && attempt.role == task.role;
         !here || attempt.session_id.is_none() || attempt.session_id != remembered
     };
     let others = attempts.iter().rposition(is_other).map_or(0, |at| at + 1);

@@ -12,6 +12,7 @@ pub(crate) fn task(run_dir: &Path) -> Task {
         role: "writer".parse().unwrap(),
         prompt: String::new(),
         head: uwf_protocol::schemas::TEXT,
+        replaces: None,
         agent: String::new(),
         edge_prompt: String::new(),
         cwd: "/".into(),

@@ -3,10 +3,11 @@
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Entry, Route, enter};
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::run::Pending;
 use uwf_storage::RunDir;
 
 use crate::answer::{self, Refusal};
-use crate::commit::{commit, report};
+use crate::commit::{commit, count_replaced, report};
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, limits, tags};
@@ -29,18 +30,29 @@ pub(crate) fn adopt(
     let Some(pending) = run.read_pending()? else {
         return Ok(Adoption::Nothing(Box::new(thread)));
     };
-    let expected = expected_role(&thread).filter(|_| pending.head == thread.head);
-    let checked = expected.map(|role| answer::check(&engine.store, &thread, &role, pending.step));
+    let again = done_again(engine, &thread, &pending)?;
+    let (place, role) = match (&again, pending.replaces) {
+        (Some((before, role)), _) => (before, Some(role.clone())),
+        (None, None) => (&thread, expected_role(&thread)),
+        (None, Some(_)) => (&thread, None),
+    };
+    let expected = role.filter(|_| pending.head == place.head);
+    let checked = expected.map(|role| answer::check(&engine.store, place, &role, pending.step));
     let step = match checked {
         Some(Ok(step)) => step,
         Some(Err(Refusal::Store(error))) if !is_gone(&error) => return Err(error.into()),
         Some(Err(_)) | None => {
             let message = format!("step={}", pending.step);
             engine.log(&thread, tags::PENDING_REFUSED, &message);
+            if let Some(replaced) = pending.replaces.filter(|_| pending.step == thread.head) {
+                // The head has moved, and its engine came no further.
+                count_replaced(engine, run, replaced);
+            }
             run.clear_pending()?;
             return Ok(Adoption::Nothing(Box::new(thread)));
         }
     };
+    let thread = again.map_or(thread, |(before, _)| before);
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(engine, run, thread, &summary, step)?;
@@ -49,6 +61,21 @@ pub(crate) fn adopt(
     let config = limits::of_config(engine);
     let report = report(engine, run, committed, Taken::Adopted, &config);
     Ok(Adoption::Taken(Box::new(report)))
+}
+
+/// Returns the place of a step that was done again, if it is the newest one that was: the thread before it, and
+/// who did it.
+fn done_again(
+    engine: &Engine,
+    thread: &Thread,
+    pending: &Pending,
+) -> Result<Option<(Thread, RoleName)>, EngineError> {
+    if pending.replaces != Some(thread.head) {
+        return Ok(None);
+    }
+    let thread = Thread::load(&engine.store, thread.id, thread.head)?;
+    let place = thread.without_last(&engine.store)?;
+    Ok(place.map(|(before, last)| (before, last.node.role)))
 }
 
 /// Returns who can have been at work at the thread's head: the role that is next, the one that was

@@ -65,6 +65,9 @@ fn check_place(
     hash: CasRef,
     step: &StepNode,
 ) -> Result<(), Refusal> {
+    if thread.replaces == Some(hash) {
+        return unfit(format!("`{hash}` is the step that was to be done again"));
+    }
     if step.start != thread.start_hash {
         let start = step.start;
         return unfit(format!(

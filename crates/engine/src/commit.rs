@@ -4,7 +4,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Limits;
-use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, State};
+use uwf_storage::{Advance, HistoryRecord, Reason, ReplacedStep, RunDir, State};
 
 use crate::answer;
 use crate::limits::{self, Place};
@@ -15,6 +15,8 @@ use crate::{Engine, EngineError, tags};
 /// A thread after a step was taken in.
 pub(crate) struct Committed {
     pub(crate) thread: Thread,
+    /// The step whose place was taken, if one was done again.
+    pub(crate) replaced: Option<CasRef>,
     pub(crate) route: Result<Route, RouteError>,
 }
 
@@ -29,11 +31,20 @@ pub(crate) fn commit(
 ) -> Result<Committed, EngineError> {
     let closure = answer::closure(&engine.store, &step)?;
     let sync = || -> Result<(), EngineError> { Ok(engine.store.sync(&closure)?) };
-    let (id, from) = (before.id, before.head);
+    let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
     let (hash, role) = (step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &engine.store)?;
     let route = thread.route();
     let state = State::new(&engine.root);
+    if let Some(replaced) = replaced {
+        // It is told before the head moves: nothing else will refer to the step then.
+        state.record_replaced(&ReplacedStep {
+            replaced,
+            by: hash,
+            in_thread: id,
+            replaced_at: engine.env.now_ms(),
+        })?;
+    }
     let advance = match route {
         Ok(Route::End) => {
             let record = completed(&thread, engine.env.now_ms());
@@ -44,8 +55,15 @@ pub(crate) fn commit(
     };
     let found = match advance {
         Advance::Moved => {
+            if let Some(replaced) = replaced {
+                count_replaced(engine, run, replaced);
+            }
             tidy(run, summary, hash, &role);
-            return Ok(Committed { thread, route });
+            return Ok(Committed {
+                thread,
+                replaced,
+                route,
+            });
         }
         Advance::NotActive => "no longer active".to_owned(),
         Advance::HeadIs(head) => format!("at `{head}`"),
@@ -66,7 +84,11 @@ pub(crate) fn report(
     taken: Taken,
     config: &Limits,
 ) -> StepReport {
-    let Committed { thread, route } = committed;
+    let Committed {
+        thread,
+        replaced,
+        route,
+    } = committed;
     engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
     if matches!(route, Ok(Route::End)) {
         engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
@@ -74,7 +96,10 @@ pub(crate) fn report(
     // The step is taken in. Whether the next one may run is asked again when it is to.
     let place = Place::of(run, &thread);
     let reached = limits::on_the_way(&engine.store, &place, &route, config).unwrap_or_default();
-    StepReport::new(&thread, &route, taken, &reached)
+    StepReport {
+        replaced,
+        ..StepReport::new(&thread, &route, taken, &reached)
+    }
 }
 
 /// Returns the history record of a thread that reached `$END` at its head.
@@ -85,6 +110,14 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
         head: thread.head,
         completed_at: now_ms,
         reason: Reason::Completed,
+    }
+}
+
+/// Counts what a step used up that is no more in the chain: it was paid for. Like all of this, it is not worth
+/// failing for.
+pub(crate) fn count_replaced(engine: &Engine, run: &RunDir, replaced: CasRef) {
+    if let Ok(used) = limits::used_by(&engine.store, replaced) {
+        let _ = run.count_used(&used);
     }
 }
 

@@ -98,6 +98,7 @@ fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, 
         Archived::Done => {
             let committed = Committed {
                 thread,
+                replaced: None,
                 route: Ok(Route::End),
             };
             Ok(report(
@@ -139,6 +140,7 @@ pub(crate) fn play(
     let _slots = slots::take(engine, run, &thread, role, &agent, &config, options.no_slot)?;
     let attempted = Attempted {
         head: thread.head,
+        replaces: thread.replaces,
         role: role.clone(),
         agent: agent.label.clone(),
         started_at_ms: engine.env.now_ms(),
@@ -215,7 +217,7 @@ fn finished_step(
 ) -> Result<Result<CasRef, Problem>, EngineError> {
     let pending = run
         .read_pending()?
-        .filter(|pending| pending.head == thread.head);
+        .filter(|pending| (pending.head, pending.replaces) == (thread.head, thread.replaces));
     Ok(match (pending, ending) {
         (Some(pending), _) => Ok(pending.step),
         (None, Ending::Exited(status)) if status.success() => {
@@ -269,7 +271,7 @@ fn launch(
         record(Some(pid))?;
         // Whoever ended the thread before the agent was on record could not end the agent.
         let head = thread::active_head(engine, thread.id)?;
-        if head == thread.head {
+        if head == thread.expected_head() {
             return Ok(());
         }
         Err(LaunchError::Engine(EngineError::Busy {
@@ -360,6 +362,12 @@ fn environment(
         (env::OCAS_DIR, engine.store.dir().display().to_string()),
     ];
     variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
+    let replaces = match thread.replaces {
+        Some(step) => Some(step.to_string()),
+        // We may have been called by an agent that does another thread's step again.
+        None => engine.env.is_set(env::REPLACES).then(String::new),
+    };
+    variables.extend(replaces.map(|step| (env::REPLACES.to_owned(), step)));
     variables.extend(own.map(|own| (env::ENGINE.to_owned(), engine_mark(own))));
     Ok(variables)
 }

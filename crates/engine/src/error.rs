@@ -41,7 +41,12 @@ pub enum EngineError {
         thread: ThreadId,
         /// The limits.
         reached: Vec<Reached>,
+        /// The command of `uwf thread` that was refused, and may raise them.
+        command: &'static str,
     },
+    /// A step was to be done again in a thread that has none.
+    #[error("thread `{0}` has no step yet")]
+    NoStep(ThreadId),
     /// A limit cannot be raised like this.
     #[error(transparent)]
     Raise(#[from] RaiseError),
@@ -228,6 +233,7 @@ impl EngineError {
         match self {
             Self::UnknownThread(_)
             | Self::NotSuspended(_)
+            | Self::NoStep(_)
             | Self::Blocked { .. }
             | Self::NoAgent { .. }
             | Self::UnknownAgent { .. }
@@ -265,9 +271,14 @@ impl EngineError {
             Self::Suspended { thread, .. } => {
                 format!("answer with `uwf thread resume {thread} -p \"…\"`")
             }
-            Self::Limit { thread, reached } => {
-                format!("`{}` goes on", resume_command(*thread, reached))
+            Self::Limit {
+                thread,
+                reached,
+                command,
+            } => {
+                format!("`{}` goes on", raise_command(command, *thread, reached))
             }
+            Self::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
             Self::Raise(_) => {
                 "`uwf thread show <thread>` tells which limit is reached; `uwf config get limits` and `uwf workflow show <workflow>` show all".to_owned()
             }
@@ -282,7 +293,7 @@ impl EngineError {
                 format!("the work is not lost: `uwf thread fork {step}` goes on from it")
             }
             Self::Blocked { thread, .. } => format!(
-                "`uwf thread steps {thread}` lists the steps, `uwf thread fork <step>` goes back to one; a mended workflow needs a new thread"
+                "`uwf thread steps {thread}` lists the steps; `uwf thread poke {thread}` has the last one done again, `uwf thread fork <step>` goes back to one; a mended workflow needs a new thread"
             ),
             Self::Agent(failure) => failure.hint.clone().unwrap_or_else(|| {
                 format!(
@@ -369,7 +380,11 @@ pub(crate) fn describe_reached(reached: &[Reached]) -> String {
 /// Returns the command that lets a thread go on beyond its limits.
 #[must_use]
 pub fn resume_command(thread: ThreadId, reached: &[Reached]) -> String {
-    let mut command = format!("uwf thread resume {thread}");
+    raise_command("resume", thread, reached)
+}
+
+fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
+    let mut command = format!("uwf thread {command} {thread}");
     let mut told = Vec::new();
     for raise in reached.iter().map(|one| &one.raise) {
         if !told.contains(&raise) {

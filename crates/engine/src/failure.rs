@@ -19,6 +19,7 @@ const STDERR_TAIL: u64 = 4 * 1024;
 /// What was tried.
 pub(crate) struct Attempted {
     pub(crate) head: CasRef,
+    pub(crate) replaces: Option<CasRef>,
     pub(crate) role: RoleName,
     pub(crate) agent: String,
     pub(crate) started_at_ms: i64,
@@ -93,7 +94,8 @@ impl Problem {
 /// an earlier attempt; if another agent made that one, the session is none of this one's.
 fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
     let begun = run.begun()?;
-    let here = begun.head == attempted.head && begun.role == attempted.role;
+    let place = (begun.head, begun.replaces) == (attempted.head, attempted.replaces);
+    let here = place && begun.role == attempted.role;
     let session = here.then_some(begun.session_id)?;
     // The agents' own names for whose sessions they are mean nothing to the engine; its labels do.
     let attempts = run.attempts();
@@ -119,6 +121,7 @@ pub(crate) fn record(
     };
     let attempt = Attempt {
         head: attempted.head,
+        replaces: attempted.replaces,
         role: attempted.role.clone(),
         agent: attempted.agent.clone(),
         phase,

@@ -1,4 +1,4 @@
-//! One step of a thread, and its siblings: start, resume, fork, kill, adopt; and the views that commands
+//! One step of a thread, and its siblings: start, resume, poke, fork, kill, adopt; and the views that commands
 //! print of them.
 //!
 //! The engine decides with pure functions of the moderator, starts agents as processes, checks what they
@@ -18,6 +18,7 @@ mod failure;
 mod fork;
 mod kill;
 mod limits;
+mod poke;
 mod process;
 mod register;
 mod resume;
@@ -38,6 +39,7 @@ pub use cycle::{StepOptions, step};
 pub use error::{AgentFailure, EngineError, resume_command, store_exit, store_hint};
 pub use fork::{Forked, fork};
 pub use kill::{Killed, kill};
+pub use poke::{PokeOptions, poke};
 pub use register::{Registered, check_file, put_workflow};
 pub use resume::{ResumeOptions, resume};
 pub use signals::Signals;

@@ -26,6 +26,8 @@ pub(crate) struct Place<'a> {
     pub(crate) workflow: &'a Limits,
     pub(crate) start: CasRef,
     pub(crate) head: CasRef,
+    /// The step after the head that is done again.
+    pub(crate) replaces: Option<CasRef>,
 }
 
 impl<'a> Place<'a> {
@@ -35,6 +37,7 @@ impl<'a> Place<'a> {
             workflow: &thread.workflow.limits,
             start: thread.start_hash,
             head: thread.head,
+            replaces: thread.replaces,
         }
     }
 }
@@ -68,6 +71,10 @@ pub(crate) fn admit(
     Err(EngineError::Limit {
         thread: thread.id,
         reached,
+        command: match thread.replaces {
+            Some(_) => "poke",
+            None => "resume",
+        },
     })
 }
 
@@ -173,6 +180,9 @@ fn look(
         let usage = sum(store, recorded.as_ref(), place.head)?;
         spent.used = usage.used.clone();
         spent.used.add_all(&place.run.used_by_attempts());
+        if let Some(replaced) = place.replaces {
+            spent.used.add_all(&used_by(store, replaced)?);
+        }
         summed = is_new.then_some(usage);
     }
     Ok((rules.reached(&spent), summed))
@@ -200,6 +210,13 @@ fn sum(
         add_step(store, step, &mut used)?;
     }
     Ok(ChainUsage { head, used })
+}
+
+/// Returns what one step used up.
+pub(crate) fn used_by(store: &Store, step: CasRef) -> Result<Used, EngineError> {
+    let mut used = Used::default();
+    add_step(store, &chain::read_step(store, step)?, &mut used)?;
+    Ok(used)
 }
 
 /// Adds a step. One whose detail is not in the store any more does not tell.

@@ -16,6 +16,8 @@ use crate::{Engine, EngineError};
 pub(crate) struct Thread {
     pub(crate) id: ThreadId,
     pub(crate) head: CasRef,
+    /// The step after the head that is done again: it is the thread's head as others see it.
+    pub(crate) replaces: Option<CasRef>,
     pub(crate) start_hash: CasRef,
     pub(crate) start: StartNode,
     pub(crate) workflow: Workflow,
@@ -48,11 +50,34 @@ impl Thread {
         Ok(Self {
             id,
             head,
+            replaces: None,
             start_hash,
             start,
             workflow,
             steps,
         })
+    }
+
+    /// Returns the thread as it was before its newest step, which is to be done again, and that step; `None` if
+    /// there is no step.
+    pub(crate) fn without_last(
+        mut self,
+        store: &Store,
+    ) -> Result<Option<(Self, StepContext)>, EngineError> {
+        let Some(last) = self.steps.pop() else {
+            return Ok(None);
+        };
+        let head = last.node.prev.unwrap_or(self.start_hash);
+        let before = Self {
+            replaces: Some(last.hash),
+            ..Self::load(store, self.id, head)?
+        };
+        Ok(Some((before, last)))
+    }
+
+    /// Returns where the thread's head must be for a step to be taken in.
+    pub(crate) fn expected_head(&self) -> CasRef {
+        self.replaces.unwrap_or(self.head)
     }
 
     /// Returns the newest step, if there is one.
@@ -87,6 +112,7 @@ impl Thread {
             HistoryNeed::All => self.steps = chain::steps_with_outputs(store, self.head)?,
         }
         self.head = step.hash;
+        self.replaces = None;
         self.steps.push(step);
         Ok(self)
     }

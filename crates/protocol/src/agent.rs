@@ -15,6 +15,8 @@ pub mod env {
     pub const ROLE: &str = "UWF_ROLE";
     /// The head that the step must link to.
     pub const HEAD: &str = "UWF_HEAD";
+    /// The step that is done again, if one is: the new step takes its place, after [`HEAD`].
+    pub const REPLACES: &str = "UWF_REPLACES";
     /// The hash of the text node with the moderator's instruction.
     pub const EDGE_PROMPT_REF: &str = "UWF_EDGE_PROMPT_REF";
     /// The instruction itself, when it is below [`super::EDGE_PROMPT_INLINE_LIMIT`].

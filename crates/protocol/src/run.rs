@@ -14,8 +14,19 @@ pub struct Pending {
     pub step: CasRef,
     /// The head that the step links to.
     pub head: CasRef,
+    /// The step whose place it takes, if it is one that was done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
     /// When it was written, in milliseconds since 1970.
     pub at_ms: i64,
+}
+
+impl Pending {
+    /// Returns the head that the thread must have for the step to be taken in.
+    #[must_use]
+    pub fn expects(&self) -> CasRef {
+        self.replaces.unwrap_or(self.head)
+    }
 }
 
 /// Which process this is, beyond its number: numbers are used again.
@@ -54,6 +65,9 @@ pub struct Holder {
 pub struct Begun {
     /// The head that the step would follow.
     pub head: CasRef,
+    /// The step whose place it would take, if one is done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
     /// Who does it.
     pub role: RoleName,
     /// Whose session it is.
@@ -85,6 +99,9 @@ pub enum Phase {
 pub struct Attempt {
     /// The head that the step would have followed.
     pub head: CasRef,
+    /// The step whose place it would have taken, if one was to be done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
     /// Who was to do it.
     pub role: RoleName,
     /// The label of the agent.
@@ -111,6 +128,14 @@ pub struct Attempt {
     pub started_at_ms: i64,
     /// See `started_at_ms`.
     pub ended_at_ms: i64,
+}
+
+impl Attempt {
+    /// Returns the head that the thread had.
+    #[must_use]
+    pub fn at(&self) -> CasRef {
+        self.replaces.unwrap_or(self.head)
+    }
 }
 
 /// What the kit tells the engine about its own failure, in a file of the run; the engine makes it an

@@ -1,4 +1,5 @@
-//! The content of `history.jsonl`: a line for each time that a thread ended. Lines are only ever added.
+//! The content of `history.jsonl`: a line for each time that a thread ended, and for each step that another one
+//! took the place of. Lines are only ever added.
 
 use std::path::Path;
 
@@ -35,6 +36,21 @@ pub enum Reason {
     Cancelled,
 }
 
+/// A step that was done again. It is in no chain any more; this line is what refers to it. Its keys are none of a
+/// thread that ended, so that no program takes it for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReplacedStep {
+    /// The step.
+    pub replaced: CasRef,
+    /// The step that took its place, unless the call was ended before it could.
+    pub by: CasRef,
+    /// The thread.
+    pub in_thread: ThreadId,
+    /// When it was replaced, in milliseconds since 1970.
+    pub replaced_at: i64,
+}
+
 fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -42,8 +58,10 @@ fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reaso
 /// What the file says, in its order. A thread may be in it more than once: its last line counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
-    /// The lines that can be understood.
+    /// How threads ended.
     pub records: Vec<HistoryRecord>,
+    /// The steps that were done again.
+    pub replaced: Vec<ReplacedStep>,
     /// The others, but for an unfinished last line, which a crash may leave.
     pub damaged: Vec<BadLine>,
 }
@@ -57,12 +75,15 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
         }
         match serde_json::from_str(line) {
             Ok(record) => history.records.push(record),
-            Err(_) if !line.ends_with('\n') => {}
-            Err(error) => history.damaged.push(BadLine {
-                path: path.to_owned(),
-                line: number,
-                problem: error.to_string(),
-            }),
+            Err(error) => match serde_json::from_str(line) {
+                Ok(step) => history.replaced.push(step),
+                Err(_) if !line.ends_with('\n') => {}
+                Err(_) => history.damaged.push(BadLine {
+                    path: path.to_owned(),
+                    line: number,
+                    problem: error.to_string(),
+                }),
+            },
         }
     }
     history
@@ -115,6 +136,23 @@ mod tests {
         assert_eq!(history.damaged, []);
         assert_eq!(history.records[0].reason, Reason::Completed);
         assert_eq!(history.records[1].reason, Reason::Completed);
+    }
+
+    #[test]
+    fn a_replaced_step_is_no_end_of_a_thread() {
+        let text = format!(
+            r#"{{"replaced":"0123456789012","by":"CTS5P6RD8HMCS","inThread":"{A}","replacedAt":3}}"#
+        );
+        let history = parse(&format!("{}\n{text}\n", line(A, 1)), Path::new("h"));
+        assert_eq!((times(&history), history.damaged), (vec![1], vec![]));
+        let [step] = &history.replaced[..] else {
+            panic!("{:?}", history.replaced)
+        };
+        assert_eq!(serde_json::to_string(step).unwrap(), text);
+        let text = format!("{}\n{text}\n", line(A, 1));
+        let last = last_of(&text, A.parse().unwrap());
+        assert_eq!(last.unwrap().completed_at, 1);
+        assert_eq!(last_of(&text, B.parse().unwrap()), None);
     }
 
     #[test]

@@ -33,7 +33,7 @@ mod yaml;
 pub use dotenv::load_dotenv;
 pub use env::Env;
 pub use error::{BadLine, StorageError};
-pub use history::{History, HistoryRecord, Reason};
+pub use history::{History, HistoryRecord, Reason, ReplacedStep};
 pub use lock::ThreadLock;
 pub use process::{is_alive, process_group, process_identity, process_parent};
 pub use process_log::{ProcessLog, Tag};

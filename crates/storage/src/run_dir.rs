@@ -231,6 +231,16 @@ impl RunDir {
         self.write_attempts(&records)
     }
 
+    /// Counts what was used up by a step that is no more in the chain, durably.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn count_used(&self, used: &Used) -> Result<(), StorageError> {
+        let mut records = self.attempt_records();
+        records.dropped.add_all(used);
+        self.write_attempts(&records)
+    }
+
     fn write_attempts(&self, records: &Records) -> Result<(), StorageError> {
         let mut lines = String::new();
         if records.dropped.runs > 0 {

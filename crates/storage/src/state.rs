@@ -9,7 +9,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use crate::files::{self, Durability, Replacement};
 use crate::heads::Heads;
 use crate::lock::FileLock;
-use crate::{History, HistoryRecord, Root, StorageError, history, registry};
+use crate::{History, HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
 
 /// The state under a root. It holds nothing: every call reads the files anew.
 #[derive(Debug, Clone, Copy)]
@@ -202,6 +202,21 @@ impl<'a> State<'a> {
     pub fn history(&self) -> Result<History, StorageError> {
         let text = self.read_history()?;
         Ok(history::parse(&text, &self.root.history_file()))
+    }
+
+    /// Says that a step is about to be replaced by another one, durably, unless an interrupted attempt did so
+    /// already.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn record_replaced(&self, step: &ReplacedStep) -> Result<(), StorageError> {
+        let _lock = self.lock()?;
+        let mut known = self.history()?.replaced.into_iter();
+        if known.any(|known| (known.replaced, known.by) == (step.replaced, step.by)) {
+            return Ok(());
+        }
+        let line = serde_json::to_string(step).expect("a step is plain data");
+        files::append_line(&self.root.history_file(), &line)
     }
 
     /// Returns how a thread ended the last time, whether or not it is active again.

@@ -26,6 +26,7 @@ fn role(name: &str) -> RoleName {
 fn attempt(number: i64) -> Attempt {
     Attempt {
         head: HEAD,
+        replaces: None,
         role: role("writer"),
         agent: "uwf-mock".into(),
         phase: Phase::Agent,
@@ -60,6 +61,7 @@ fn records_are_read_back_until_they_are_cleared() {
     let pending = Pending {
         step: STEP,
         head: HEAD,
+        replaces: None,
         at_ms: 7,
     };
     run.write_pending(&pending).unwrap();

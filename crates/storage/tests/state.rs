@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{
-    Advance, Archived, HistoryRecord, Located, Reactivated, Reason, Root, State, StorageError,
+    Advance, Archived, HistoryRecord, Located, Reactivated, Reason, ReplacedStep, Root, State,
+    StorageError,
 };
 
 const FIRST: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -169,6 +170,41 @@ fn another_end_of_the_same_thread_is_another_record() {
         state.history().unwrap().records,
         [ended(a, FIRST), cancelled, ended(a, FIRST)]
     );
+}
+
+#[test]
+fn a_replaced_step_is_told_once_and_ends_no_thread() {
+    let world = World::new();
+    let state = world.state();
+    let a = thread(1);
+    let step = ReplacedStep {
+        replaced: FIRST,
+        by: SECOND,
+        in_thread: a,
+        replaced_at: 1,
+    };
+    let later = ReplacedStep {
+        replaced_at: 2,
+        ..step.clone()
+    };
+    state.record_replaced(&step).unwrap();
+    state.record_replaced(&later).unwrap();
+    assert_eq!(state.find(a).unwrap(), None);
+    state.insert(a, SECOND).unwrap();
+    assert_eq!(state.archive(&ended(a, SECOND)).unwrap(), Archived::Done);
+    let back = ReplacedStep {
+        replaced: SECOND,
+        by: FIRST,
+        ..step.clone()
+    };
+    state.record_replaced(&back).unwrap();
+    assert_eq!(
+        state.find(a).unwrap(),
+        Some(Located::Archived(ended(a, SECOND)))
+    );
+    let history = state.history().unwrap();
+    assert_eq!(history.replaced, [step, back]);
+    assert_eq!((history.records.len(), history.damaged.len()), (1, 0));
 }
 
 #[test]

@@ -31,6 +31,8 @@ pub struct Inputs<'a> {
     pub task: &'a str,
     /// What the role is told about the past.
     pub history: &'a History,
+    /// The step that is to be done again, rendered, if there is one.
+    pub earlier: Option<&'a str>,
     /// The instruction that the moderator rendered; may be blank.
     pub instruction: &'a str,
 }
@@ -49,6 +51,7 @@ pub fn assemble(inputs: &Inputs<'_>) -> String {
         section("Output", &role.output),
         section("Task", inputs.task),
         history::section(inputs.history),
+        inputs.earlier.map(again),
         section("Moderator Instruction", inputs.instruction),
     ];
     let sections: Vec<String> = sections.into_iter().flatten().collect();
@@ -94,6 +97,15 @@ fn progress(inputs: &Inputs<'_>) -> String {
     } = inputs;
     format!(
         "## Progress\n\nThread `{thread}`, step {step}, visit {visit} of the role `{role_name}`.\n"
+    )
+}
+
+/// Returns the section with the answer that is to be bettered.
+fn again(earlier: &str) -> String {
+    format!(
+        "## The Answer to Replace\n\n\
+         This step was done before, with this answer. It was not good enough: do the step again and give a better \
+         answer, in full, which takes its place in the thread.\n\n{earlier}"
     )
 }
 

@@ -44,6 +44,7 @@ fn assembled(step: u64, visit: u64, history: &History) -> String {
         visit,
         task: "Write about trees.",
         history,
+        earlier: None,
         instruction: "Begin.",
     })
 }
@@ -195,6 +196,7 @@ fn what_is_empty_has_no_section() {
         visit: 1,
         task: "Go.",
         history: &History::default(),
+        earlier: None,
         instruction: " ",
     });
     let headings: Vec<&str> = text
@@ -213,6 +215,37 @@ fn what_is_empty_has_no_section() {
         ]
     );
     assert!(!text.contains("for people only"));
+}
+
+#[test]
+fn the_answer_that_is_to_be_bettered_stands_before_the_instruction() {
+    let text = assemble(&Inputs {
+        thread: "01J7K9Z0000000000000000004".parse().unwrap(),
+        role_name: &"writer".parse().unwrap(),
+        role: &role(),
+        schema: &schema(),
+        step: 1,
+        visit: 1,
+        task: "Write about trees.",
+        history: &History::default(),
+        earlier: Some("<step>\nToo long.\n</step>\n"),
+        instruction: "Begin.",
+    });
+    let progress = "
+## Progress
+
+Thread `01J7K9Z0000000000000000004`, step 1, visit 1 of the role `writer`.
+";
+    let earlier = "
+## The Answer to Replace
+
+This step was done before, with this answer. It was not good enough: do the step again and give a better answer, in full, which takes its place in the thread.
+
+<step>
+Too long.
+</step>
+";
+    assert_eq!(text, [HEAD, progress, ROLE, earlier, INSTRUCTION].concat());
 }
 
 #[test]

@@ -151,6 +151,7 @@ impl World {
         let failure = run.read_failure().unwrap();
         run.append_attempt(&Attempt {
             head: self.head,
+            replaces: None,
             role: role.parse::<RoleName>().unwrap(),
             agent: agent.to_owned(),
             phase: failure.phase,

@@ -12,8 +12,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use cas::{CasCommand, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
 pub(crate) use thread::{
-    ForkArgs, ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
-    ThreadCommand,
+    ForkArgs, ListArgs, PokeArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand,
+    StepReadArgs, ThreadCommand,
 };
 pub(crate) use workflow::WorkflowCommand;
 

@@ -41,6 +41,8 @@ pub(crate) enum ThreadCommand {
     },
     /// Answer a suspended thread, or let it go on beyond a limit
     Resume(ResumeArgs),
+    /// Have the last step done again: the same role betters its answer
+    Poke(PokeArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -139,6 +141,24 @@ pub(crate) struct ResumeArgs {
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
     /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
+    #[arg(long = "raise", value_name = "LIMIT=VALUE")]
+    pub(crate) raises: Vec<Setting>,
+    /// Use this agent: an alias of the config, or a command line
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Exit with 5 if as many agents are at work as may be, instead of waiting
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PokeArgs {
+    /// The thread
+    pub(crate) thread: String,
+    /// What is wrong with the answer or wanted instead, or - for standard input
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) prompt: Option<String>,
+    /// Raise a limit of the thread, such as maxCostUsd=5; may be repeated
     #[arg(long = "raise", value_name = "LIMIT=VALUE")]
     pub(crate) raises: Vec<Setting>,
     /// Use this agent: an alias of the config, or a command line

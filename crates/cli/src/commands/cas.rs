@@ -124,18 +124,14 @@ fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
     Ok(if sound { Exit::Done } else { Exit::Store })
 }
 
-/// Returns every node that is stored, and every one that a thread needs as its head.
+/// Returns every node that is stored, and every one that a thread needs as its head or was replaced in it.
 fn all_and_heads(context: &Context) -> Result<Vec<CasRef>, Failure> {
     let state = State::new(&context.engine.root);
     let mut hashes = context.engine.store.all()?;
     hashes.extend(state.heads()?.into_iter().map(|(_, head)| head));
-    hashes.extend(
-        state
-            .history()?
-            .records
-            .into_iter()
-            .map(|record| record.head),
-    );
+    let history = state.history()?;
+    hashes.extend(history.records.into_iter().map(|record| record.head));
+    hashes.extend(history.replaced.into_iter().map(|step| step.replaced));
     hashes.sort_unstable();
     hashes.dedup();
     Ok(hashes)

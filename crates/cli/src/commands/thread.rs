@@ -1,14 +1,15 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, EngineError, ListFilter, NoSlot, ReadOptions, ResumeOptions, Standing, StartOptions,
-    StepOptions, StepReport, ThreadStatus,
+    Engine, EngineError, ListFilter, NoSlot, PokeOptions, ReadOptions, ResumeOptions, Standing,
+    StartOptions, StepOptions, StepReport, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Setting;
 use uwf_util::{suggest, time};
 
-use crate::args::{ListArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
+use crate::args::{ListArgs, PokeArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
 use crate::output::{print, write_document};
@@ -26,6 +27,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Kill { thread } => kill(context, &thread),
         ThreadCommand::Resume(args) => resume(context, args),
+        ThreadCommand::Poke(args) => poke(context, args),
     }
 }
 
@@ -172,15 +174,31 @@ fn resume(context: &Context, args: ResumeArgs) -> Result<Exit, Failure> {
         },
     };
     let resumed = uwf_engine::resume(&context.engine, args.thread.parse()?, &options);
-    if let Err(EngineError::Limit { .. }) = &resumed
-        && !options.raises.is_empty()
-    {
-        let kept: Vec<String> = options.raises.iter().map(ToString::to_string).collect();
-        note(&format!(
-            "the thread keeps what was raised: {}",
-            kept.join(", ")
-        ));
-    }
+    note_raises(&resumed, &options.raises);
     print_report(context, &resumed?)?;
     Ok(Exit::Done)
+}
+
+fn poke(context: &Context, args: PokeArgs) -> Result<Exit, Failure> {
+    let options = PokeOptions {
+        prompt: args.prompt.map(text_or_stdin).transpose()?,
+        raises: args.raises,
+        step: StepOptions {
+            agent: args.agent,
+            no_slot: no_slot(args.no_wait),
+        },
+    };
+    let poked = uwf_engine::poke(&context.engine, args.thread.parse()?, &options);
+    note_raises(&poked, &options.raises);
+    print_report(context, &poked?)?;
+    Ok(Exit::Done)
+}
+
+/// Says that limits were raised although the thread is still held by one.
+fn note_raises(result: &Result<StepReport, EngineError>, raises: &[Setting]) {
+    if matches!(result, Err(EngineError::Limit { .. })) && !raises.is_empty() {
+        let kept: Vec<String> = raises.iter().map(ToString::to_string).collect();
+        let kept = kept.join(", ");
+        note(&format!("the thread keeps what was raised: {kept}"));
+    }
 }

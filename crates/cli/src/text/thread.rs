@@ -190,7 +190,9 @@ impl Show for StepReport {
             }
             _ => "nothing to run".to_owned(),
         };
-        let mut rows = vec![("step", done), ("thread", standing(&self.standing))];
+        let mut rows = vec![("step", done)];
+        rows.extend(self.replaced.map(|step| ("replaced", step.to_string())));
+        rows.push(("thread", standing(&self.standing)));
         rows.extend(why_suspended(&self.standing));
         if self.standing.status == ThreadStatus::Suspended {
             rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
@@ -222,7 +224,8 @@ impl Show for ThreadView {
         for attempt in &self.attempts {
             let at = time::format_utc(attempt.ended_at_ms);
             let (role, agent, error) = (&attempt.role, &attempt.agent, &attempt.error);
-            rows.push(("failed", format!("{at}  {role} by {agent}: {error}")));
+            let again = attempt.replaces.map_or("", |_| ", doing it again");
+            rows.push(("failed", format!("{at}  {role} by {agent}{again}: {error}")));
         }
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         fields(&rows)
@@ -273,17 +276,19 @@ fn who_is_next(item: &ThreadItem) -> String {
 }
 
 impl Show for StepsView {
-    /// The failed attempts stand below the step that they were to follow.
+    /// The failed attempts stand below the step that they were to follow, or to do again.
     fn text(&self) -> String {
         let mut rows = Vec::new();
         for entry in &self.steps {
-            let (hash, row) = match entry {
-                StepsEntry::Start(start) => (start.hash, start_row(start)),
-                StepsEntry::Step(step) => (step.hash, step_row(step)),
+            let (hash, row, replaced) = match entry {
+                StepsEntry::Start(start) => (start.hash, start_row(start), Vec::new()),
+                StepsEntry::Step(step) => (step.hash, step_row(step), replaced_rows(step)),
             };
-            rows.push(row);
-            let after = self.attempts.iter().filter(|attempt| attempt.head == hash);
-            rows.extend(after.map(attempt_row));
+            for (hash, row) in replaced.into_iter().chain([(hash, row)]) {
+                rows.push(row);
+                let there = self.attempts.iter().filter(|attempt| attempt.at() == hash);
+                rows.extend(there.map(attempt_row));
+            }
         }
         table(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows)
     }
@@ -312,6 +317,15 @@ fn step_row(step: &StepEntry) -> Vec<String> {
         took.unwrap_or_else(|| "-".to_owned()),
         shortened(&step.output.to_string(), DATA_SHOWN),
     ]
+}
+
+/// Returns the rows of the steps whose place a step took.
+fn replaced_rows(step: &StepEntry) -> Vec<(CasRef, Vec<String>)> {
+    let row = |hash: &CasRef| {
+        let cells = [hash.as_str(), step.role.as_str(), "-", "-", "(replaced)"];
+        (*hash, cells.map(str::to_owned).to_vec())
+    };
+    step.replaces.iter().map(row).collect()
 }
 
 fn attempt_row(attempt: &AttemptView) -> Vec<String> {

@@ -31,6 +31,9 @@ pub struct AttemptView {
     pub ended_at_ms: i64,
     /// The head that the step would have followed.
     pub head: CasRef,
+    /// The step that was to be done again, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
 }
@@ -47,8 +50,17 @@ impl From<Attempt> for AttemptView {
             usage: attempt.usage,
             ended_at_ms: attempt.ended_at_ms,
             head: attempt.head,
+            replaces: attempt.replaces,
             raw: attempt.raw,
         }
+    }
+}
+
+impl AttemptView {
+    /// Returns the head that the thread had.
+    #[must_use]
+    pub fn at(&self) -> CasRef {
+        self.replaces.unwrap_or(self.head)
     }
 }
 
@@ -128,11 +140,11 @@ fn running(run: &RunDir) -> Result<Option<RunningView>, StorageError> {
     })
 }
 
-/// Returns the failed attempts at the step after a head, newest last.
+/// Returns the failed attempts at a head, newest last: at the step after it, or at doing it again.
 pub(crate) fn attempts_at(run: &RunDir, head: CasRef) -> Vec<AttemptView> {
     let attempts = run.attempts().into_iter();
     attempts
-        .filter(|attempt| attempt.head == head)
+        .filter(|attempt| attempt.at() == head)
         .map(AttemptView::from)
         .collect()
 }
@@ -171,6 +183,7 @@ mod tests {
             usage: None,
             ended_at_ms: 1,
             head: "0123456789ABC".parse().unwrap(),
+            replaces: None,
             raw: None,
         }
     }

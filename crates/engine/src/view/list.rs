@@ -276,6 +276,7 @@ impl<'a> Reader<'a> {
             workflow: &workflow.limits,
             start: start_hash,
             head,
+            replaces: None,
         };
         let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
         let standing = activity.standing(&route).at_limits(id, &reached);

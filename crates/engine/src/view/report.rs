@@ -205,6 +205,9 @@ pub struct StepReport {
     pub adopted: bool,
     /// Why the thread is blocked, if it is.
     pub blocked_reason: Option<String>,
+    /// The step whose place this one took, if it was done again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<CasRef>,
 }
 
 impl StepReport {
@@ -230,6 +233,7 @@ impl StepReport {
             duration_ms: step.and_then(|step| step.node.duration_ms()),
             adopted: taken == Taken::Adopted,
             blocked_reason: route.as_ref().err().map(ToString::to_string),
+            replaced: None,
         }
     }
 }

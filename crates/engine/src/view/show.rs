@@ -29,7 +29,7 @@ pub struct ThreadView {
     pub hint: Option<String>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
-    /// The failed attempts at the step after the head, newest last.
+    /// The failed attempts at the step after the head, or at doing the head again, newest last.
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
     pub steps: u64,
@@ -58,7 +58,9 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
     let standing = activity.standing(&route).at_limits(id, &reached);
     let blocked = standing.status == ThreadStatus::Blocked;
-    let pending = run.read_pending()?.filter(|pending| pending.head == head);
+    let pending = run
+        .read_pending()?
+        .filter(|pending| pending.expects() == head);
     let waits = pending.is_some() && activity.running.is_none();
     Ok(ThreadView {
         workflow: thread.start.workflow,

@@ -6,6 +6,7 @@ use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::Extraction;
 use uwf_protocol::schemas;
+use uwf_storage::{ReplacedStep, State};
 
 use crate::view::activity::AttemptView;
 use crate::view::history::{History, TimedStep};
@@ -69,6 +70,9 @@ pub struct StepEntry {
     pub extraction: Option<Extraction>,
     /// The instruction that the moderator rendered; older steps have none.
     pub edge_prompt: Option<String>,
+    /// The steps whose place it took, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<CasRef>,
 }
 
 /// Returns everything that happened in a thread, active or ended.
@@ -84,8 +88,12 @@ pub fn steps(engine: &Engine, id: ThreadId) -> Result<StepsView, EngineError> {
         prompt: history.start.prompt,
         timestamp: history.started_ms,
     }));
+    let mut replaced = State::new(&engine.root).history()?.replaced;
+    replaced.retain(|step| step.in_thread == id);
     for step in history.steps {
-        entries.push(StepsEntry::Step(Box::new(entry(&engine.store, step)?)));
+        let replaces = replaced_by(step.hash, &replaced);
+        let entry = entry(&engine.store, step, replaces)?;
+        entries.push(StepsEntry::Step(Box::new(entry)));
     }
     let attempts = engine.root.run(id).attempts();
     Ok(StepsView {
@@ -96,7 +104,24 @@ pub fn steps(engine: &Engine, id: ThreadId) -> Result<StepsView, EngineError> {
     })
 }
 
-fn entry(store: &Store, step: TimedStep) -> Result<StepEntry, StoreError> {
+/// Returns the steps that stood in the place of a step, oldest first.
+fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
+    let mut found = vec![step];
+    let mut next = 0;
+    while let Some(by) = found.get(next).copied() {
+        for older in replaced.iter().rev().filter(|one| one.by == by) {
+            if !found.contains(&older.replaced) {
+                found.push(older.replaced);
+            }
+        }
+        next += 1;
+    }
+    found.remove(0);
+    found.reverse();
+    found
+}
+
+fn entry(store: &Store, step: TimedStep, replaces: Vec<CasRef>) -> Result<StepEntry, StoreError> {
     let output = store.find(step.node.output)?.map(|node| node.payload);
     let duration_ms = step.node.duration_ms();
     Ok(StepEntry {
@@ -109,6 +134,7 @@ fn entry(store: &Store, step: TimedStep) -> Result<StepEntry, StoreError> {
         duration_ms,
         extraction: extraction(store, step.node.detail)?,
         edge_prompt: step.node.edge_prompt,
+        replaces,
     })
 }
 

@@ -144,14 +144,29 @@ pub(crate) fn start_section(
 
 /// Returns the section that tells what failed after the last step, if anything did.
 pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
-    if attempts.is_empty() {
-        return None;
-    }
-    let tried = match attempts.len() {
+    let (again, next): (Vec<_>, Vec<_>) = attempts
+        .iter()
+        .partition(|attempt| attempt.replaces.is_some());
+    let parts = [
+        failures(&again, |times| {
+            format!("The last step was to be done again, {times}, without success:")
+        }),
+        failures(&next, |times| {
+            format!("The next step was tried {times} and failed:")
+        }),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("## Failed attempts\n\n{}", parts.join("\n\n")))
+}
+
+/// Lists failed attempts at one thing, if there are any.
+fn failures(attempts: &[&AttemptView], said: impl Fn(&str) -> String) -> Option<String> {
+    let times = match attempts.len() {
+        0 => return None,
         1 => "once".to_owned(),
         times => format!("{times} times"),
     };
-    let line = |(number, attempt): (usize, &AttemptView)| {
+    let line = |(number, attempt): (usize, &&AttemptView)| {
         format!(
             "{}. **{}**, {}, at {}: {}",
             number + 1,
@@ -162,10 +177,7 @@ pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
         )
     };
     let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
-    Some(format!(
-        "## Failed attempts\n\nThe next step was tried {tried} and failed:\n\n{}",
-        lines.join("\n")
-    ))
+    Some(format!("{}\n\n{}", said(&times), lines.join("\n")))
 }
 
 /// Returns the section that tells why a thread does not go on by itself, if it does not.
@@ -330,10 +342,11 @@ mod tests {
             agent: "uwf-mock".to_owned(),
             usage: None,
             ended_at_ms: 0,
+            replaces: None,
             head: hash(2),
             raw: None,
         };
-        let failures = failures_section(&[attempt.clone(), attempt]);
+        let failures = failures_section(&[attempt.clone(), attempt.clone()]);
         let text = document(
             &Frame {
                 ends: failures.into_iter().collect(),
@@ -347,6 +360,15 @@ mod tests {
             2. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n";
         assert!(text.ends_with(end), "{text}");
         assert_eq!(failures_section(&[]), None);
+        let poked = AttemptView {
+            replaces: Some(hash(3)),
+            ..attempt
+        };
+        let text = failures_section(&[poked]).unwrap();
+        assert!(
+            text.contains("done again, once, without success:\n\n1. **writer**"),
+            "{text}"
+        );
     }
 
     #[test]

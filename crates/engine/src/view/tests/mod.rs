@@ -136,6 +136,7 @@ impl World {
     fn fail(&self, thread: ThreadId, error: &str) {
         let attempt = Attempt {
             head: self.head(thread),
+            replaces: None,
             role: role("writer"),
             agent: "uwf-mock".to_owned(),
             phase: Phase::Agent,

@@ -1,10 +1,10 @@
 //! All steps of a thread with their data.
 
 use serde_json::json;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::ExtractionMethod;
 use uwf_protocol::schemas;
-use uwf_storage::Reason;
+use uwf_storage::{Reason, ReplacedStep};
 
 use super::{NOW, World};
 use crate::steps;
@@ -55,4 +55,30 @@ fn the_steps_tell_every_failed_attempt_with_its_head() {
         .map(|one| (one.error.as_str(), one.head))
         .collect();
     assert_eq!(told, [("first", start), ("second", world.head(thread))]);
+}
+
+#[test]
+fn a_step_tells_all_that_stood_in_its_place_before() {
+    let world = World::new();
+    let thread = world.start(10, "Hello");
+    let last = world.step(thread, "writer", &json!({}), "");
+    let [one, two, other] = [1, 2, 3].map(CasRef::from_u64);
+    let tell = |replaced: CasRef, by: CasRef, in_thread: ThreadId| {
+        let step = ReplacedStep {
+            replaced,
+            by,
+            in_thread,
+            replaced_at: NOW,
+        };
+        world.state().record_replaced(&step).unwrap();
+    };
+    tell(one, two, thread);
+    // The first call that was to replace the second one did not come so far.
+    tell(two, other, thread);
+    tell(two, last, thread);
+    tell(other, last, "01J7K9Z000000000000000000A".parse().unwrap());
+    // What nobody writes must not be read for ever.
+    tell(last, one, thread);
+    let view = serde_json::to_value(steps(&world.engine, thread).unwrap()).unwrap();
+    assert_eq!(view["steps"][1]["replaces"], json!([one, two]));
 }

@@ -218,6 +218,7 @@ fn a_raise_that_raises_nothing_is_refused() {
 fn an_attempt_that_started_no_agent_cost_nothing_and_others_may_have() {
     let attempt = |phase, usage| Attempt {
         head: CasRef::from_u64(1),
+        replaces: None,
         role: writer(),
         agent: "uwf-mock".to_owned(),
         phase,

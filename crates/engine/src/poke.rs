@@ -1,0 +1,80 @@
+//! Doing the newest step of a thread again: the new step takes the place of the old one.
+//!
+//! Nothing is lost by it. The replaced step stays in the store, and the history tells which step replaced it.
+
+use uwf_moderator::{Assignment, Route};
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::limits::Setting;
+
+use crate::adopt::{Adoption, adopt};
+use crate::cycle::{play, with_thread_locked};
+use crate::thread::{self, Thread};
+use crate::view::report::StepReport;
+use crate::{Engine, EngineError, StepOptions, limits, tags};
+
+/// What a person says to a role whose answer is not good enough.
+#[derive(Debug, Clone, Default)]
+pub struct PokeOptions {
+    /// What is wrong with the answer, or what is wanted instead.
+    pub prompt: Option<String>,
+    /// What is allowed beyond the thread's limits from now on.
+    pub raises: Vec<Setting>,
+    /// How the step is done.
+    pub step: StepOptions,
+}
+
+/// Runs the role of the newest step again, with its answer and what a person says about it. Where the graph leads
+/// from there does not matter: a thread that asks, or is blocked, can be poked, too.
+///
+/// # Errors
+/// When there is no step, or as for a step.
+pub fn poke(
+    engine: &Engine,
+    id: ThreadId,
+    options: &PokeOptions,
+) -> Result<StepReport, EngineError> {
+    with_thread_locked(engine, id, |run| {
+        let head = thread::active_head(engine, id)?;
+        let thread = Thread::load(&engine.store, id, head)?;
+        limits::raise(engine, run, &thread, &options.raises)?;
+        let thread = match adopt(engine, run, thread)? {
+            Adoption::Taken(report) => return Ok(*report),
+            Adoption::Nothing(thread) => *thread,
+        };
+        let without = thread.without_last(&engine.store)?;
+        let (before, last) = without.ok_or(EngineError::NoStep(id))?;
+        let assignment = again(&before, last, options.prompt.as_deref());
+        let admitted = limits::admit(engine, run, &before, &assignment.role)?;
+        let message = format!("role={} replaces={head}", assignment.role);
+        engine.log(&before, tags::POKED, &message);
+        play(engine, run, before, &assignment, admitted, &options.step)
+    })
+}
+
+/// Returns what the role is told: its instruction as it was, and what is said about the answer. The answer itself
+/// is read by the agent, which knows the step.
+fn again(before: &Thread, last: StepContext, prompt: Option<&str>) -> Assignment {
+    let StepContext { hash, node, .. } = last;
+    let routed = match before.route() {
+        Ok(Route::To(assignment)) if assignment.role == node.role => assignment.prompt,
+        Ok(_) | Err(_) => String::new(),
+    };
+    // Older steps do not have it.
+    let asked = node.edge_prompt.unwrap_or(routed);
+    let said = match prompt.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => format!("What is said about it:\n\n{text}"),
+        None => "Nothing is said about why: look for what can be better.".to_owned(),
+    };
+    let again = format!(
+        "This step was done before and is to be done again: its answer, step `{hash}`, is not good enough \
+         (`uwf step read {hash}` shows it). {said}"
+    );
+    let parts = [asked.trim_end(), &again];
+    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    Assignment {
+        role: node.role,
+        prompt: parts.join("\n\n"),
+        location: node.cwd.filter(|cwd| !cwd.is_empty()),
+    }
+}
