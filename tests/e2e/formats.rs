@@ -207,6 +207,32 @@ fn nodes() {
 }
 
 #[test]
+fn garbage() {
+    let world = demo(SCRIPT);
+    let mut transcript = Transcript::of(&world);
+    let waste = world.uwf(&["cas", "put-text", "waste"]).exits(0).json();
+    world.uwf(&["cas", "put-text", "young"]).exits(0);
+    let file = world
+        .root()
+        .join("cas")
+        .join(format!("{}.bin", text(&waste["hash"])));
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1 << 30);
+    File::open(file).unwrap().set_modified(long_ago).unwrap();
+    transcript.show(&["cas", "gc", "--dry-run"]);
+    transcript.say(&["cas", "gc"]);
+    transcript.show(&["cas", "gc"]);
+    let registry = world.root().join("registry.yaml");
+    let names = std::fs::read_to_string(&registry).unwrap();
+    let workflow = names.trim_end().rsplit(' ').next().unwrap();
+    let node = world.root().join("cas").join(format!("{workflow}.bin"));
+    std::fs::remove_file(node).unwrap();
+    transcript.say(&["cas", "gc"]);
+    std::fs::remove_file(registry).unwrap();
+    transcript.say(&["cas", "gc"]);
+    transcript.matches("garbage");
+}
+
+#[test]
 fn config_values() {
     let world = World::new();
     let mut transcript = Transcript::of(&world);

@@ -26,6 +26,8 @@ mod documents;
 mod extraction;
 mod formats;
 mod full_disk;
+mod gc;
+mod gc_races;
 mod golden;
 mod hermes;
 mod kills;

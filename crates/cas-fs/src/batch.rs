@@ -10,7 +10,7 @@ use tempfile::{NamedTempFile, PersistError};
 use uwf_protocol::ids::CasRef;
 
 use crate::error::{StoreError, io as io_error};
-use crate::{Store, cbor, disk, index, node};
+use crate::{Store, cbor, disk, hold, index, node};
 
 /// Nodes that are to be stored together.
 ///
@@ -178,8 +178,9 @@ impl<'a> Batch<'a> {
     }
 
     fn open(&self, entry: &Entry) -> Result<Written, StoreError> {
-        if let Plan::Keep(path) = &entry.plan {
-            let file = File::open(path).map_err(io_error("open", path))?;
+        if let Plan::Keep(path) = &entry.plan
+            && let Some(file) = hold::reuse(self.store.dir(), path, entry.now_ms)?
+        {
             return Ok(Written::There(path.clone(), file));
         }
         let bytes = node::file_bytes(entry.type_hash, &entry.payload, entry.now_ms);

@@ -1,6 +1,6 @@
 //! What a new store has in it: the schema of schemas, one schema for each JSON type, and our own schemas.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::{self, META};
 
@@ -23,8 +23,7 @@ const PRIMITIVES: [CasRef; 7] = [
 /// Makes the directory of the store and puts what is missing of its first nodes.
 pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
     let own = schemas::all();
-    let hashes = [META].into_iter().chain(PRIMITIVES);
-    if all_present(store, hashes.chain(own.iter().map(|(hash, _)| *hash)))? {
+    if all_present(store, hashes_with(&own))? {
         return Ok(());
     }
     disk::make_dir(store.dir())?;
@@ -37,6 +36,16 @@ pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
         batch.put(META, schema, now_ms)?;
     }
     batch.commit()
+}
+
+/// Returns the first nodes of every store.
+pub(crate) fn hashes() -> Vec<CasRef> {
+    hashes_with(&schemas::all()).collect()
+}
+
+fn hashes_with(own: &[(CasRef, Value)]) -> impl Iterator<Item = CasRef> {
+    let first = [META].into_iter().chain(PRIMITIVES);
+    first.chain(own.iter().map(|(hash, _)| *hash))
 }
 
 fn all_present(

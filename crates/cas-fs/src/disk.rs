@@ -1,7 +1,7 @@
 //! The files of the store: where nodes lie, and how one is read and written. What is in them is not known here.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, ReadDir};
+use std::fs::{self, DirBuilder, File, Metadata, ReadDir};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use tempfile::NamedTempFile;
 use uwf_protocol::ids::CasRef;
 
 use crate::error::{StoreError, io};
+use crate::hold;
 
 const EXTENSION: &str = ".bin";
 /// Where newer programs keep nodes; they are read, and never written, there.
@@ -67,6 +68,36 @@ pub(crate) fn read_start(dir: &Path, hash: CasRef, limit: usize) -> Result<Vec<u
         .and_then(|file| file.take(limit as u64).read_to_end(&mut start))
         .map_err(io("read", &path))?;
     Ok(start)
+}
+
+/// Opens a file for reading, if there is one.
+pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
+    match File::open(path) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(io("open", path)(error)),
+    }
+}
+
+/// Returns the files of a node: one, or none, or one in each place.
+pub(crate) fn files_of(dir: &Path, hash: CasRef) -> Result<Vec<(PathBuf, Metadata)>, StoreError> {
+    let mut files = Vec::new();
+    for path in places(dir, hash) {
+        match fs::symlink_metadata(&path) {
+            Ok(found) => files.push((path, found)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io("look at", &path)(error)),
+        }
+    }
+    Ok(files)
+}
+
+/// Removes a file, if it is there.
+pub(crate) fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io("remove", path)(error)),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// Returns the hashes of all nodes, sorted. A store that was never created has none.
@@ -127,6 +158,34 @@ pub(crate) fn make_dir(dir: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
+/// Returns the time of the files of a directory, for which it writes one for an instant.
+pub(crate) fn clock_ms(dir: &Path) -> Result<i64, StoreError> {
+    let file = write_temp(dir, "clock", b"?")?;
+    let written = file.as_file().metadata().and_then(|found| found.modified());
+    written
+        .map(hold::ms_since_epoch)
+        .map_err(io("look at", file.path()))
+}
+
+/// How the names of temporary files end.
+const TEMPORARY: &str = ".tmp";
+
+/// Returns the temporary files that nobody has used since a time, in milliseconds since 1970.
+pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StoreError> {
+    let mut left = Vec::new();
+    for name in names(dir)? {
+        let path = dir.join(&name);
+        // Whoever made it may just be giving it its name.
+        if name.ends_with(TEMPORARY)
+            && let Ok(used) = fs::symlink_metadata(&path).and_then(|found| found.modified())
+            && hold::ms_since_epoch(used) < before_ms
+        {
+            left.push(path);
+        }
+    }
+    Ok(left)
+}
+
 /// Writes the bytes to a new file in the directory under a name that no other process has.
 pub(crate) fn write_temp(
     dir: &Path,
@@ -135,7 +194,7 @@ pub(crate) fn write_temp(
 ) -> Result<NamedTempFile, StoreError> {
     let mut file = tempfile::Builder::new()
         .prefix(&format!("{name}."))
-        .suffix(".tmp")
+        .suffix(TEMPORARY)
         .tempfile_in(dir)
         .map_err(io("make a temporary file in", dir))?;
     file.write_all(bytes).map_err(io("write", file.path()))?;

@@ -58,6 +58,13 @@ pub enum StoreError {
         /// Why it cannot be used.
         source: SchemaError,
     },
+    /// Nodes that are in use are not in the store as they were. What they refer to is not known, so that nothing
+    /// can be told to be garbage.
+    #[error("nothing was removed, for {}", broken(nodes))]
+    Broken {
+        /// The nodes; never empty.
+        nodes: Vec<BrokenNode>,
+    },
     /// The payload has no encoding.
     #[error("the payload cannot be stored")]
     Encode(#[from] EncodeError),
@@ -71,6 +78,17 @@ pub enum StoreError {
         /// What the system answered.
         source: io::Error,
     },
+}
+
+/// A node that is in use and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BrokenNode {
+    /// The node.
+    pub hash: CasRef,
+    /// What is wrong, as the rest of a sentence about it: "is not in the store".
+    pub problem: String,
+    /// Who refers to it, such as "the head of thread …".
+    pub used_by: String,
 }
 
 /// What is wrong with a file that should hold a node.
@@ -107,6 +125,25 @@ pub(crate) fn with_sources(error: &StoreError) -> String {
         source = error.source();
     }
     line
+}
+
+/// How many broken nodes a message names.
+const NAMED: usize = 5;
+
+fn broken(nodes: &[BrokenNode]) -> String {
+    let name = |node: &BrokenNode| {
+        let BrokenNode {
+            hash,
+            problem,
+            used_by,
+        } = node;
+        format!("`{hash}`, which is {used_by}, {problem}")
+    };
+    let mut named: Vec<String> = nodes.iter().take(NAMED).map(name).collect();
+    if nodes.len() > NAMED {
+        named.push(format!("and {} more", nodes.len() - NAMED));
+    }
+    named.join("; ")
 }
 
 /// Returns the violations as one line.

@@ -96,6 +96,11 @@ pub(crate) fn rebuild(dir: &Path) -> Result<usize, StoreError> {
     Ok(types.len())
 }
 
+/// Returns the temporary files of the index that nobody has used since a time.
+pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StoreError> {
+    disk::left_behind(&dir.join(DIR), before_ms)
+}
+
 /// Returns the type that the file of the node names; `None` if it is damaged or gone.
 fn peek(dir: &Path, hash: CasRef) -> Result<Option<CasRef>, StoreError> {
     Ok(node::peek_type(&disk::read_start(dir, hash, TYPE_BYTES)?))
@@ -168,7 +173,7 @@ fn replace(dir: &Path, lists: &Lists) -> Result<(), StoreError> {
     disk::make_dir(&index)?;
     for name in disk::names(&index)? {
         if !lists.contains_key(&name) {
-            remove(&index.join(name))?;
+            disk::remove(&index.join(name))?;
         }
     }
     for (name, hashes) in lists {
@@ -179,13 +184,4 @@ fn replace(dir: &Path, lists: &Lists) -> Result<(), StoreError> {
             .map_err(|error| io_error("replace", &path)(error.error))?;
     }
     Ok(())
-}
-
-fn remove(path: &PathBuf) -> Result<(), StoreError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io_error("remove", path)(error))
-        }
-        _ => Ok(()),
-    }
 }

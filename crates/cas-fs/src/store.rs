@@ -9,10 +9,12 @@ use uwf_protocol::schemas::META;
 
 use crate::batch::{Batch, Durability};
 use crate::error::StoreError;
+use crate::gc::{Collect, Collected, Roots};
+use crate::hold::Hold;
 use crate::node::Node;
 use crate::schema::{self, Validator};
 use crate::verify::Verified;
-use crate::{bootstrap, disk, graph, index, node, verify};
+use crate::{bootstrap, disk, gc, graph, hold, index, node, verify};
 
 /// A directory of nodes. Several processes may read and write it at once.
 ///
@@ -230,6 +232,42 @@ impl Store {
     /// [`StoreError::Io`] if the directory cannot be read at all; what is wrong with a node is a verdict.
     pub fn verify(&self, hashes: &[CasRef]) -> Result<Vec<Verified>, StoreError> {
         verify::verify(self, hashes)
+    }
+
+    /// Keeps everything in the store until what is returned is dropped. Whoever makes others refer to nodes that it
+    /// did not put itself holds the store from before it reads them until it is on record that they are needed.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the lock of the store cannot be opened.
+    pub fn hold(&self) -> Result<Hold, StoreError> {
+        hold::share(&self.dir)
+    }
+
+    /// Removes the nodes that neither the roots nor young nodes lead to, and temporary files that nobody has used for
+    /// as long. `lost` are nodes that are known to be gone: any other that is needed and cannot be read stops
+    /// everything.
+    ///
+    /// The roots are asked for twice, the second time while others wait with [`hold`](Store::hold). If this is
+    /// interrupted, what is left is sound.
+    ///
+    /// # Errors
+    /// [`StoreError::Broken`], with nothing removed; [`StoreError::Io`] if a file cannot be read or removed; and those
+    /// of `roots`.
+    pub fn collect<E: From<StoreError>>(
+        &self,
+        lost: &[CasRef],
+        mode: Collect,
+        roots: impl FnMut() -> Result<Roots, E>,
+    ) -> Result<Collected, E> {
+        gc::collect(self, lost, mode, roots)
+    }
+
+    /// Returns what time it is by the clock that the files of the store are dated with, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if nothing can be written.
+    pub fn clock_ms(&self) -> Result<i64, StoreError> {
+        disk::clock_ms(&self.dir)
     }
 
     /// Writes the type index anew from the nodes, and returns how many nodes it lists.

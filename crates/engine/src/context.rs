@@ -1,7 +1,7 @@
 //! What every operation does with the engine itself: make the store, draw an id, write a log line.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{ProcessLog, Tag};
+use uwf_storage::{ProcessLog, Tag, users};
 
 use crate::thread::Thread;
 use crate::{Engine, EngineError};
@@ -14,6 +14,7 @@ impl Engine {
     pub fn create(&self) -> Result<(), EngineError> {
         self.root.create()?;
         self.store.create(self.env.now_ms())?;
+        users::enlist(self.store.dir(), &self.root)?;
         Ok(())
     }
 

@@ -1,5 +1,7 @@
 //! What can go wrong in an operation, by what the caller can do about it, with the hint that says so.
 
+use std::path::PathBuf;
+
 use uwf_cas_fs::StoreError;
 use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
@@ -181,6 +183,23 @@ pub enum EngineError {
         /// The thread.
         thread: ThreadId,
     },
+    /// Nothing refers to any node: who uses the store is not known.
+    #[error("nothing under `{}` says which nodes are in use", .0.display())]
+    NothingInUse(PathBuf),
+    /// The store is not the root's own.
+    #[error("the store `{}` is not this root's own: other roots may use it", .0.display())]
+    SharedStore(PathBuf),
+    /// A directory that was named as a root is none.
+    #[error("`{}` is not a storage root", root.display())]
+    NoRoot {
+        /// The directory.
+        root: PathBuf,
+        /// The file of the store that lists its roots.
+        list: PathBuf,
+    },
+    /// Another program keeps its references to nodes where they cannot be read.
+    #[error("another program keeps references to nodes in `{}`", .0.display())]
+    ForeignState(PathBuf),
     /// The content-addressed store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -249,6 +268,10 @@ impl EngineError {
             | Self::Raise(_)
             | Self::NoProgram { .. }
             | Self::StepNotInThread { .. }
+            | Self::NothingInUse(_)
+            | Self::SharedStore(_)
+            | Self::NoRoot { .. }
+            | Self::ForeignState(_)
             | Self::Io { .. } => Exit::Request,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
@@ -329,6 +352,13 @@ impl EngineError {
             }
             Self::Interrupted(_) | Self::WaitInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
+            Self::NothingInUse(_) => "`--root` or UWF_STORAGE_ROOT names the root whose threads and workflows use the store".to_owned(),
+            Self::SharedStore(_) => "`--used-by <root>` names the roots that use it; a root that makes threads in it is known from then on".to_owned(),
+            Self::NoRoot { list, .. } => format!(
+                "a root has a `threads.yaml`, a `history.jsonl` or a `registry.yaml`; one that is gone for good is struck from `{}`",
+                list.display()
+            ),
+            Self::ForeignState(_) => "collect garbage with that program; this one does not know what it uses".to_owned(),
             Self::Store(error) => return store_hint(error),
             Self::Storage(error) => return error.hint(),
             Self::Io { .. } => return None,
@@ -341,7 +371,9 @@ impl EngineError {
 #[must_use]
 pub fn store_exit(error: &StoreError) -> Exit {
     match error {
-        StoreError::Damaged { .. } | StoreError::Collision { .. } => Exit::Store,
+        StoreError::Damaged { .. } | StoreError::Collision { .. } | StoreError::Broken { .. } => {
+            Exit::Store
+        }
         StoreError::NotFound { .. }
         | StoreError::Invalid { .. }
         | StoreError::NotASchema(_)
@@ -360,6 +392,13 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
         }
         StoreError::Damaged { .. } => {
             "`uwf cas verify` finds every damaged node; putting the same data again repairs one"
+        }
+        StoreError::Broken { nodes } => {
+            let lost = nodes.first().map(|node| node.hash.to_string());
+            return Some(format!(
+                "bring them back from a copy of the store; where there is none, `--lost {}` gives up what only it refers to",
+                lost.unwrap_or_default()
+            ));
         }
         StoreError::Collision { .. } => "`uwf cas get <hash>` shows the node that was there first",
         StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {

@@ -24,6 +24,7 @@ pub struct Forked {
 /// # Errors
 /// When the node is missing or is neither.
 pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
+    let _hold = engine.store.hold()?;
     let id = engine.new_thread_id();
     let thread = Thread::load(&engine.store, id, from)?;
     let run = engine.root.run(id);

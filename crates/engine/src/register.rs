@@ -29,6 +29,7 @@ pub struct Registered {
 pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineError> {
     let workflow = check_file(engine, file)?;
     engine.create()?;
+    let _hold = engine.store.hold()?;
     let registered = store(engine, &workflow)?;
     State::new(&engine.root).register(&registered.name, registered.hash)?;
     Ok(registered)

@@ -41,6 +41,7 @@ pub fn start(
     }
     let cwd = directory(engine, options.cwd.as_ref())?;
     engine.create()?;
+    let _hold = engine.store.hold()?;
     let workflow = workflow_ref::resolve(engine, workflow)?.hash;
     let node = StartNode {
         workflow,

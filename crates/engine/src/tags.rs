@@ -14,5 +14,6 @@ pub(crate) const PENDING_REFUSED: Tag = Tag::new("Q8W2X6Y4");
 pub(crate) const FORKED: Tag = Tag::new("G5T8S2R1");
 pub(crate) const KILLED: Tag = Tag::new("H9V4J7C3");
 pub(crate) const LIMIT_REACHED: Tag = Tag::new("W3M8T6Q1");
+pub(crate) const COLLECTED: Tag = Tag::new("D7G3C9R5");
 pub(crate) const POKED: Tag = Tag::new("P6K3E9Y2");
 pub(crate) const RAISED: Tag = Tag::new("N5X2B9R7");

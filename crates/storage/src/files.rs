@@ -21,6 +21,9 @@ pub(crate) enum Durability {
     Volatile,
 }
 
+/// How the names of temporary files begin.
+pub(crate) const TEMPORARY: &str = ".uwf-temp-";
+
 /// How large a record that is overwritten may be. One write of so much is never seen, or left, half done by
 /// a process that dies.
 const OVERWRITTEN: usize = 4096;
@@ -92,7 +95,7 @@ impl<'a> Replacement<'a> {
         refuse_link(path)?;
         let write = || -> io::Result<NamedTempFile> {
             let mut temp = tempfile::Builder::new()
-                .prefix(".uwf-temp-")
+                .prefix(TEMPORARY)
                 .tempfile_in(directory_of(path))?;
             temp.write_all(content)?;
             Ok(temp)

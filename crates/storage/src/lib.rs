@@ -22,12 +22,14 @@ pub mod log;
 mod process;
 mod process_log;
 pub mod project;
+pub mod references;
 mod registry;
 mod root;
 mod run_dir;
 mod secret;
 mod slots;
 mod state;
+pub mod users;
 mod yaml;
 
 pub use dotenv::load_dotenv;

@@ -115,7 +115,33 @@ impl Root {
     /// Returns where the runs of a thread leave their records.
     #[must_use]
     pub fn run(&self, thread: ThreadId) -> RunDir {
-        RunDir::at(self.path.join("runs").join(thread.as_str()))
+        RunDir::at(self.runs_dir().join(thread.as_str()))
+    }
+
+    /// Returns the directory of the runs of all threads.
+    #[must_use]
+    pub fn runs_dir(&self) -> PathBuf {
+        self.path.join("runs")
+    }
+
+    /// Tells whether there is a file of the state.
+    #[must_use]
+    pub fn has_state(&self) -> bool {
+        [
+            self.threads_file(),
+            self.history_file(),
+            self.registry_file(),
+            self.foreign_registry_file(),
+        ]
+        .iter()
+        .any(|file| file.exists())
+    }
+
+    /// Returns the files that another program leaves that took the state over.
+    #[must_use]
+    pub fn files_taken_over(&self) -> [PathBuf; 3] {
+        ["threads.yaml", "workflows.yaml", "history.jsonl"]
+            .map(|name| self.path.join(format!("{name}.migrated")))
     }
 }
 

@@ -1,6 +1,10 @@
 //! `uwf cas …`, also called as `ocas …`.
 
-use clap::Subcommand;
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use uwf_engine::LEAST_GRACE_MS;
+use uwf_util::time;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CasCommand {
@@ -65,12 +69,39 @@ pub(crate) enum CasCommand {
     },
     /// Make the type index again
     Reindex,
+    /// Remove nodes that nothing refers to and nobody has used for a while
+    Gc(GcArgs),
     /// Look at schemas
     #[command(arg_required_else_help = true)]
     Schema {
         #[command(subcommand)]
         command: SchemaCommand,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GcArgs {
+    /// Only list what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Keep what was written or put again within this time; 1h at least
+    #[arg(long, value_name = "TIME", default_value = "14d", value_parser = parse_grace)]
+    pub(crate) older_than: u64,
+    /// A storage root that uses the store, too; may be repeated
+    #[arg(long, value_name = "DIR")]
+    pub(crate) used_by: Vec<PathBuf>,
+    /// Give up what only this missing or damaged node refers to; may be repeated
+    #[arg(long, value_name = "HASH")]
+    pub(crate) lost: Vec<String>,
+}
+
+fn parse_grace(text: &str) -> Result<u64, String> {
+    match time::parse_duration(text) {
+        Some(ms) if ms >= LEAST_GRACE_MS => Ok(ms),
+        Some(_) | None => {
+            Err("a time of at least 1h is expected, such as 12h, 3d or 14d".to_owned())
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

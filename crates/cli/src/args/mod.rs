@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub(crate) use cas::{CasCommand, SchemaCommand};
+pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
 pub(crate) use thread::{
     ForkArgs, ListArgs, PokeArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand,

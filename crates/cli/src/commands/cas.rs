@@ -1,19 +1,20 @@
 //! `uwf cas …` and `ocas …`.
 
 use serde_json::Value;
-use uwf_cas_fs::{StoreError, Verdict, hash_of};
+use uwf_cas_fs::{Collect, StoreError, Verdict, hash_of};
+use uwf_engine::GcOptions;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_storage::State;
 
-use crate::args::{CasCommand, SchemaCommand};
+use crate::args::{CasCommand, GcArgs, SchemaCommand};
 use crate::commands::{Context, read_stdin};
 use crate::failure::Failure;
 use crate::output::print;
 use crate::text::{
-    ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem, SchemaView,
-    VerifiedView,
+    CollectedView, ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem,
+    SchemaView, VerifiedView,
 };
 
 pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
@@ -34,6 +35,7 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
         CasCommand::PutText { text } => {
             let text = if text == "-" { read_stdin()? } else { text };
             context.engine.create()?;
+            let _hold = store.hold()?;
             let now = context.engine.env.now_ms();
             let hash = store.put(schemas::TEXT, &Value::String(text), now)?;
             print(&HashView { hash }, format)?;
@@ -70,6 +72,7 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
                 format,
             )?;
         }
+        CasCommand::Gc(args) => gc(context, args)?,
         CasCommand::Schema { command } => schema(context, command)?,
     }
     Ok(Exit::Done)
@@ -79,6 +82,8 @@ fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Res
     let type_hash: CasRef = type_hash.parse()?;
     let payload = read_json(data)?;
     context.engine.create()?;
+    // Its schema, and what it refers to, may be in use by nothing else.
+    let _hold = context.engine.store.hold()?;
     let (store, now) = (&context.engine.store, context.engine.env.now_ms());
     let hash = if no_validate {
         store.put(type_hash, &payload, now)?
@@ -135,6 +140,24 @@ fn all_and_heads(context: &Context) -> Result<Vec<CasRef>, Failure> {
     hashes.sort_unstable();
     hashes.dedup();
     Ok(hashes)
+}
+
+fn gc(context: &Context, args: GcArgs) -> Result<(), Failure> {
+    let lost = args.lost.iter().map(|hash| hash.parse());
+    let options = GcOptions {
+        older_than_ms: args.older_than,
+        mode: match args.dry_run {
+            true => Collect::Look,
+            false => Collect::Remove,
+        },
+        lost: lost.collect::<Result<_, _>>()?,
+        used_by: args.used_by,
+    };
+    let collected = uwf_engine::gc(&context.engine, &options)?;
+    print(
+        &CollectedView::new(&collected, options.mode),
+        context.format,
+    )
 }
 
 fn schema(context: &Context, command: SchemaCommand) -> Result<(), Failure> {

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_cas_fs::{Node, Verdict, Verified};
+use uwf_cas_fs::{Collect, Collected, Garbage, Node, Verdict, Verified};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
+use uwf_util::{size, time};
 
 use crate::output::{Show, yaml};
 use crate::text::table::table;
@@ -111,6 +112,95 @@ impl Show for ReindexedView {
     }
 }
 
+/// What became of collecting garbage.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CollectedView {
+    dry_run: bool,
+    /// How many nodes there were.
+    nodes: usize,
+    /// How many of them are in use.
+    used: usize,
+    /// How many are kept because they, or nodes that refer to them, are young.
+    young: usize,
+    /// How many were removed, or would be, and how much space they took.
+    removed: usize,
+    bytes: u64,
+    temporary_files: usize,
+    /// What would be removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    garbage: Option<Vec<GarbageItem>>,
+}
+
+/// A node that would be removed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GarbageItem {
+    hash: CasRef,
+    bytes: u64,
+    /// When it was written or put again the last time, in milliseconds since 1970.
+    used_at: i64,
+}
+
+impl CollectedView {
+    pub(crate) fn new(collected: &Collected, mode: Collect) -> Self {
+        let garbage = &collected.garbage;
+        let item = |one: &Garbage| GarbageItem {
+            hash: one.hash,
+            bytes: one.bytes,
+            used_at: one.used_ms,
+        };
+        Self {
+            dry_run: mode == Collect::Look,
+            nodes: collected.nodes,
+            used: collected.used,
+            young: collected.young,
+            removed: garbage.len(),
+            bytes: garbage.iter().map(|one| one.bytes).sum(),
+            temporary_files: collected.temporary.len(),
+            garbage: (mode == Collect::Look).then(|| garbage.iter().map(item).collect()),
+        }
+    }
+}
+
+impl Show for CollectedView {
+    fn text(&self) -> String {
+        let row = |item: &GarbageItem| {
+            let used = time::format_utc(item.used_at);
+            vec![item.hash.to_string(), size::format(item.bytes), used]
+        };
+        let mut parts = Vec::new();
+        if let Some(garbage) = self.garbage.as_ref().filter(|garbage| !garbage.is_empty()) {
+            let rows = garbage.iter().map(row).collect();
+            parts.push(table(&["NODE", "SIZE", "LAST USED (UTC)"], rows));
+        }
+        let (nodes, size) = (counted(self.removed, "node"), size::format(self.bytes));
+        let files = match self.temporary_files {
+            0 => String::new(),
+            files => format!(", and {}", counted(files, "temporary file")),
+        };
+        let removed = if self.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let kept = counted(self.used + self.young, "node");
+        let young = match self.young {
+            0 => String::new(),
+            young => format!(", {young} of them only because they are young"),
+        };
+        parts.push(format!(
+            "{nodes} {removed} ({size}){files}; {kept} kept{young}"
+        ));
+        parts.join("\n")
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{plural}")
+}
+
 /// What checking nodes found.
 #[derive(Serialize)]
 pub(crate) struct VerifiedView {
@@ -159,10 +249,7 @@ impl Show for VerifiedView {
             .iter()
             .map(|problem| format!("{} {}: {}", problem.hash, problem.verdict, problem.reason))
             .collect();
-        let nodes = match self.checked {
-            1 => "1 node".to_owned(),
-            checked => format!("{checked} nodes"),
-        };
+        let nodes = counted(self.checked, "node");
         lines.push(match self.problems.len() {
             0 => format!("{nodes} checked, all in order"),
             problems => format!("{nodes} checked, {problems} not in order"),

@@ -9,8 +9,8 @@ mod thread;
 mod workflow;
 
 pub(crate) use cas::{
-    ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem, SchemaView,
-    VerifiedView,
+    CollectedView, ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem,
+    SchemaView, VerifiedView,
 };
 pub(crate) use config::{
     CheckView, ConfigView, DeletedView, EditedView, PathView, SetView, UnsetView, ValueView,

@@ -1,0 +1,201 @@
+//! Collecting garbage: what nothing leads to, and what has not been used for long enough, goes.
+//!
+//! What is in use is said by the caller, who knows who refers to nodes from outside the store. It is asked twice: the
+//! first time while everybody may go on, the second time while nobody can begin to refer to old nodes.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::Metadata;
+use std::path::PathBuf;
+
+use uwf_protocol::ids::CasRef;
+
+use crate::error::StoreError;
+use crate::mark::Marker;
+use crate::store::Store;
+use crate::{bootstrap, disk, hold, index};
+
+/// What refers to nodes from outside the store, at one moment.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roots {
+    /// What must be there, with all that it refers to; and who needs it: "the head of thread …".
+    pub needed: Vec<(CasRef, String)>,
+    /// What is kept if it is there.
+    pub useful: Vec<CasRef>,
+    /// Nodes that were used at this time or later are kept with all that they refer to, in milliseconds since 1970.
+    pub young_from_ms: i64,
+}
+
+/// Whether garbage is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collect {
+    /// It is only looked for. Nothing is locked, nothing is written.
+    Look,
+    /// It is removed.
+    Remove,
+}
+
+/// What became of collecting garbage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Collected {
+    /// How many nodes there were.
+    pub nodes: usize,
+    /// How many of them are in use.
+    pub used: usize,
+    /// How many are not, but are young, or kept with one that is.
+    pub young: usize,
+    /// What was removed, or would be.
+    pub garbage: Vec<Garbage>,
+    /// The temporary files that were removed, or would be.
+    pub temporary: Vec<PathBuf>,
+}
+
+/// A node that is of no use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Garbage {
+    /// The node.
+    pub hash: CasRef,
+    /// How much space its file takes, in bytes.
+    pub bytes: u64,
+    /// When it was written or put again the last time, in milliseconds since 1970.
+    pub used_ms: i64,
+}
+
+/// Collects the garbage of a store.
+pub(crate) fn collect<E: From<StoreError>>(
+    store: &Store,
+    lost: &[CasRef],
+    mode: Collect,
+    mut roots: impl FnMut() -> Result<Roots, E>,
+) -> Result<Collected, E> {
+    let lost: HashSet<CasRef> = lost.iter().copied().collect();
+    let mut marker = Marker::new(store, &lost);
+    // Most of the work is done before anybody has to wait for it.
+    let mut young_from_ms = mark(&mut marker, roots()?)?;
+    let _hold = match mode {
+        Collect::Look => None,
+        Collect::Remove => Some(hold::own(store.dir())?),
+    };
+    if mode == Collect::Remove {
+        young_from_ms = young_from_ms.min(mark(&mut marker, roots()?)?);
+    }
+    let found = sort_out(store, &mut marker, young_from_ms)?;
+    if mode == Collect::Remove {
+        remove(store, &mut marker, &found)?;
+    }
+    Ok(found)
+}
+
+/// Marks what these roots need, and returns from when on nodes are young.
+fn mark(marker: &mut Marker<'_>, roots: Roots) -> Result<i64, StoreError> {
+    for (root, used_by) in &roots.needed {
+        marker.need(*root, used_by)?;
+    }
+    marker.check()?;
+    for root in roots.useful {
+        marker.keep(root)?;
+    }
+    Ok(roots.young_from_ms)
+}
+
+/// Tells garbage from the rest: nodes that are young keep what they refer to.
+fn sort_out(
+    store: &Store,
+    marker: &mut Marker<'_>,
+    young_from_ms: i64,
+) -> Result<Collected, StoreError> {
+    let all = store.all()?;
+    bootstrap::hashes()
+        .into_iter()
+        .try_for_each(|hash| marker.keep(hash))?;
+    let mut used = HashSet::new();
+    let mut old = Vec::new();
+    for hash in all.iter().copied() {
+        if marker.has(hash) {
+            used.insert(hash);
+        } else if let Some(garbage) = look_at(store, hash)? {
+            old.push(garbage);
+        }
+    }
+    for one in old.iter().filter(|one| one.used_ms >= young_from_ms) {
+        marker.keep(one.hash)?;
+    }
+    old.retain(|one| !marker.has(one.hash));
+    let mut temporary = disk::left_behind(store.dir(), young_from_ms)?;
+    temporary.extend(index::left_behind(store.dir(), young_from_ms)?);
+    Ok(Collected {
+        nodes: all.len(),
+        used: used.len(),
+        young: all.len() - used.len() - old.len(),
+        garbage: old,
+        temporary,
+    })
+}
+
+/// Returns what the files of a node say; `None` if there is none any more.
+fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
+    let files = disk::files_of(store.dir(), hash)?;
+    let used = |found: &Metadata| found.modified().map_or(i64::MAX, hold::ms_since_epoch);
+    let used_ms = files.iter().map(|(_, found)| used(found)).max();
+    Ok(used_ms.map(|used_ms| Garbage {
+        hash,
+        bytes: files.iter().map(|(_, found)| found.len()).sum(),
+        used_ms,
+    }))
+}
+
+/// Removes garbage. If that is interrupted, no node is left that refers to one that was removed.
+fn remove(store: &Store, marker: &mut Marker<'_>, found: &Collected) -> Result<(), StoreError> {
+    for hash in referrers_first(store, marker, &found.garbage)? {
+        for (path, _) in disk::files_of(store.dir(), hash)? {
+            disk::remove(&path)?;
+        }
+    }
+    found
+        .temporary
+        .iter()
+        .try_for_each(|path| disk::remove(path))?;
+    if !found.garbage.is_empty() {
+        // It is a cache. Who reads it finds out by himself what is not there any more.
+        let _ = index::rebuild(store.dir());
+    }
+    Ok(())
+}
+
+/// Returns the hashes in an order in which no node comes before one that refers to it.
+fn referrers_first(
+    store: &Store,
+    marker: &mut Marker<'_>,
+    garbage: &[Garbage],
+) -> Result<Vec<CasRef>, StoreError> {
+    let mut links: HashMap<CasRef, Vec<CasRef>> = HashMap::new();
+    for Garbage { hash, .. } in garbage {
+        let found = match store.find(*hash) {
+            Ok(Some(node)) => marker.links(*hash, &node)?.all().collect(),
+            Ok(None) | Err(StoreError::Damaged { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        links.insert(*hash, found);
+    }
+    let mut done: Vec<CasRef> = Vec::with_capacity(garbage.len());
+    let mut seen = HashSet::new();
+    for root in garbage.iter().map(|one| one.hash) {
+        let mut path: Vec<(CasRef, usize)> = Vec::new();
+        path.extend(seen.insert(root).then_some((root, 0)));
+        while let Some((hash, at)) = path.last_mut() {
+            match links[hash].get(*at) {
+                Some(next) => {
+                    *at += 1;
+                    let is_new = links.contains_key(next) && seen.insert(*next);
+                    path.extend(is_new.then_some((*next, 0)));
+                }
+                None => {
+                    done.push(*hash);
+                    path.pop();
+                }
+            }
+        }
+    }
+    // Each was done after all that it refers to.
+    done.reverse();
+    Ok(done)
+}

@@ -1,0 +1,178 @@
+//! Finding out what is in use: everything that can be reached from what others need.
+//!
+//! A wrong answer here loses data, so references are looked for twice: where a schema says that they are, and in
+//! every text that is the hash of a node in the store, for schemas that do not say it.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas::META;
+
+use crate::error::{BrokenNode, StoreError};
+use crate::node::Node;
+use crate::schema;
+use crate::store::Store;
+
+/// What is known to be in use.
+pub(crate) struct Marker<'a> {
+    store: &'a Store,
+    /// The nodes that are known to be lost: what only they refer to is given up.
+    lost: &'a HashSet<CasRef>,
+    /// What is needed, with all that it needs.
+    needed: HashSet<CasRef>,
+    /// What else is kept, as far as it is there.
+    kept: HashSet<CasRef>,
+    /// The schemas that were read; `None` for one that cannot be.
+    schemas: HashMap<CasRef, Option<Value>>,
+    broken: Vec<BrokenNode>,
+}
+
+/// What a node refers to.
+pub(crate) struct Links {
+    /// The schema that types it.
+    pub(crate) schema: Option<CasRef>,
+    /// What its schema says are references.
+    pub(crate) refs: Vec<CasRef>,
+    /// Other texts in it that are the hash of a node in the store.
+    pub(crate) mentions: Vec<CasRef>,
+}
+
+impl<'a> Marker<'a> {
+    pub(crate) fn new(store: &'a Store, lost: &'a HashSet<CasRef>) -> Self {
+        Self {
+            store,
+            lost,
+            needed: HashSet::new(),
+            kept: HashSet::new(),
+            schemas: HashMap::new(),
+            broken: Vec::new(),
+        }
+    }
+
+    /// Tells whether a node is in use.
+    pub(crate) fn has(&self, hash: CasRef) -> bool {
+        self.needed.contains(&hash) || self.kept.contains(&hash)
+    }
+
+    /// Fails if something that is needed cannot be read.
+    pub(crate) fn check(&mut self) -> Result<(), StoreError> {
+        match std::mem::take(&mut self.broken) {
+            nodes if nodes.is_empty() => Ok(()),
+            nodes => Err(StoreError::Broken { nodes }),
+        }
+    }
+
+    /// Marks what can be reached from a node that is needed. What of it cannot be read is remembered.
+    pub(crate) fn need(&mut self, root: CasRef, used_by: &str) -> Result<(), StoreError> {
+        let mut queue = vec![(root, None)];
+        while let Some((hash, referrer)) = queue.pop() {
+            if !self.needed.insert(hash) || self.lost.contains(&hash) {
+                continue;
+            }
+            let problem = match self.store.find(hash) {
+                Ok(Some(node)) => {
+                    let links = self.links(hash, &node)?;
+                    let needed = links.schema.into_iter().chain(links.refs);
+                    queue.extend(needed.map(|found| (found, Some(hash))));
+                    links
+                        .mentions
+                        .into_iter()
+                        .try_for_each(|found| self.keep(found))?;
+                    continue;
+                }
+                Ok(None) => "is not in the store".to_owned(),
+                Err(StoreError::Damaged { reason, .. }) => format!("is damaged ({reason})"),
+                Err(error) => return Err(error),
+            };
+            self.broken.push(BrokenNode {
+                hash,
+                problem,
+                used_by: match referrer {
+                    None => used_by.to_owned(),
+                    Some(referrer) => format!("referred to by `{referrer}`"),
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// Marks what can be reached from a node that is worth keeping. What of it cannot be read leads nowhere.
+    pub(crate) fn keep(&mut self, root: CasRef) -> Result<(), StoreError> {
+        let mut queue = vec![root];
+        while let Some(hash) = queue.pop() {
+            if self.needed.contains(&hash) || !self.kept.insert(hash) {
+                continue;
+            }
+            match self.store.find(hash) {
+                Ok(Some(node)) => queue.extend(self.links(hash, &node)?.all()),
+                Ok(None) | Err(StoreError::Damaged { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what a node refers to.
+    pub(crate) fn links(&mut self, hash: CasRef, node: &Node) -> Result<Links, StoreError> {
+        let mut links = Links {
+            schema: (node.type_hash != hash).then_some(node.type_hash),
+            refs: Vec::new(),
+            mentions: Vec::new(),
+        };
+        // A schema refers to nothing.
+        if node.type_hash == META || node.type_hash == hash {
+            return Ok(links);
+        }
+        if let Some(schema) = self.schema(node.type_hash)? {
+            links.refs = schema::refs_in(schema, &node.payload);
+        }
+        let mut mentions = Vec::new();
+        collect_hashes(&node.payload, &mut mentions);
+        for found in mentions {
+            if !links.refs.contains(&found) && self.store.has(found)? {
+                links.mentions.push(found);
+            }
+        }
+        Ok(links)
+    }
+
+    fn schema(&mut self, hash: CasRef) -> Result<Option<&Value>, StoreError> {
+        if !self.schemas.contains_key(&hash) {
+            let schema = match self.store.find(hash) {
+                Ok(found) => found.map(|node| node.payload),
+                Err(StoreError::Damaged { .. }) => None,
+                Err(error) => return Err(error),
+            };
+            self.schemas.insert(hash, schema);
+        }
+        Ok(self.schemas.get(&hash).and_then(Option::as_ref))
+    }
+}
+
+impl Links {
+    /// Returns everything that the node leads to.
+    pub(crate) fn all(self) -> impl Iterator<Item = CasRef> {
+        let Self {
+            schema,
+            refs,
+            mentions,
+        } = self;
+        schema.into_iter().chain(refs).chain(mentions)
+    }
+}
+
+/// Collects the texts that have the form of a hash.
+fn collect_hashes(value: &Value, found: &mut Vec<CasRef>) {
+    match value {
+        Value::String(text) => found.extend(text.parse::<CasRef>().ok()),
+        Value::Array(items) => items.iter().for_each(|item| collect_hashes(item, found)),
+        Value::Object(members) => {
+            for (key, member) in members {
+                found.extend(key.parse::<CasRef>().ok());
+                collect_hashes(member, found);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -1,0 +1,144 @@
+//! What the files under the root say about nodes beside the state: which of them records name, and since when agents
+//! have been at work that may come to name others. Only whoever collects garbage asks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use uwf_protocol::ids::CasRef;
+
+use crate::{Root, RunDir, StorageError, ThreadLock, files};
+
+/// How the names of files end that are records, and not what an agent printed.
+const RECORDS: [&str; 2] = ["json", "jsonl"];
+
+/// Since when agents have been at work under a root.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AtWork {
+    /// When the oldest step began that is being done, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+    /// Whether somebody holds a thread who is not on record, such as an agent that a person started.
+    pub unknown: bool,
+}
+
+impl AtWork {
+    /// Looks at every thread that was ever held.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn look(root: &Root) -> Result<Self, StorageError> {
+        let mut found = Self::default();
+        for run in runs(root)? {
+            // Trying a lock would make its file.
+            if !run.lock_file().is_file() || ThreadLock::try_acquire(&run)?.is_some() {
+                continue;
+            }
+            match run.read_holder() {
+                Some(holder) => {
+                    let began = holder.started_at_ms;
+                    let since = found.since_ms.map_or(began, |since| since.min(began));
+                    found.since_ms = Some(since);
+                }
+                None => found.unknown = true,
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Returns every node that a record of a run names: whatever kind of record it is, each text in it that is a hash.
+///
+/// # Errors
+/// [`StorageError::Io`] if one cannot be read.
+pub fn named_by_runs(root: &Root) -> Result<BTreeSet<CasRef>, StorageError> {
+    let mut named = BTreeSet::new();
+    for run in runs(root)? {
+        for path in entries(run.path())? {
+            let ending = path.extension().and_then(|ending| ending.to_str());
+            if ending.is_some_and(|ending| RECORDS.contains(&ending)) {
+                // What was removed meanwhile names nothing.
+                let content = files::read(&path)?.unwrap_or_default();
+                named.extend(quoted(&content));
+            }
+        }
+    }
+    Ok(named)
+}
+
+/// Returns the temporary files that nobody has used since a time, in milliseconds since 1970.
+///
+/// # Errors
+/// [`StorageError::Io`].
+pub fn left_behind(root: &Root, before_ms: i64) -> Result<Vec<PathBuf>, StorageError> {
+    let mut left = files_left_in(root.path(), before_ms)?;
+    for run in runs(root)? {
+        left.extend(files_left_in(run.path(), before_ms)?);
+    }
+    Ok(left)
+}
+
+/// Removes files that were left behind.
+///
+/// # Errors
+/// [`StorageError::Io`].
+pub fn remove_all(paths: &[PathBuf]) -> Result<(), StorageError> {
+    paths.iter().try_for_each(|path| files::remove(path))
+}
+
+fn files_left_in(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StorageError> {
+    let is_old = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let used = fs::symlink_metadata(path).and_then(|found| found.modified());
+        let used = used
+            .ok()
+            .and_then(|used| used.duration_since(UNIX_EPOCH).ok());
+        let used_ms = used.and_then(|used| i64::try_from(used.as_millis()).ok());
+        name.starts_with(files::TEMPORARY) && used_ms.is_some_and(|used| used < before_ms)
+    };
+    let mut left = entries(dir)?;
+    left.retain(is_old);
+    Ok(left)
+}
+
+fn runs(root: &Root) -> Result<Vec<RunDir>, StorageError> {
+    let mut runs = entries(&root.runs_dir())?;
+    runs.retain(|path| path.is_dir());
+    Ok(runs.into_iter().map(RunDir::at).collect())
+}
+
+/// Returns what is in a directory; nothing if there is none.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
+    let io = StorageError::io("list", dir);
+    match fs::read_dir(dir) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        found => {
+            let found = found.and_then(|entries| {
+                entries
+                    .map(|entry| Ok(entry?.path()))
+                    .collect::<Result<Vec<_>, _>>()
+            });
+            found.map_err(io)
+        }
+    }
+}
+
+/// Returns the hashes that stand in quotes.
+fn quoted(content: &[u8]) -> impl Iterator<Item = CasRef> {
+    let parts = content.split(|byte| *byte == b'"');
+    parts.filter_map(|part| std::str::from_utf8(part).ok()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_hash_in_quotes_is_named() {
+        let line = br#"{"step":"0123456789012","head":null,"turns":["CTS5P6RD8HMCS"],"x":"a CTS5P6RD8HMCS"}"#;
+        let found: Vec<String> = quoted(line).map(|hash| hash.to_string()).collect();
+        assert_eq!(found, ["0123456789012", "CTS5P6RD8HMCS"]);
+        assert_eq!(quoted(b"0123456789012").count(), 1, "better one too many");
+        assert_eq!(quoted(b"\xff\"\"").count(), 0);
+    }
+}

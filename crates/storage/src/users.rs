@@ -1,0 +1,81 @@
+//! Which roots use a store that is not their own: a list in the store, a path a line. Without it, whoever collects
+//! garbage for one root would not know of the others.
+
+use std::path::{Path, PathBuf};
+
+use crate::{Root, StorageError, files};
+
+/// What the directory of a store is called in its root.
+const STORE: &str = "cas";
+/// The list, in the directory of the store.
+const NAME: &str = ".roots";
+
+/// Returns the file that lists the roots of a store.
+#[must_use]
+pub fn list_of(store: &Path) -> PathBuf {
+    store.join(NAME)
+}
+
+/// Puts a root on the list of a store, unless it is there, or the store is its own.
+///
+/// # Errors
+/// [`StorageError::Io`].
+pub fn enlist(store: &Path, root: &Root) -> Result<(), StorageError> {
+    if is_own(store, root) || enlisted(store)?.contains(root) {
+        return Ok(());
+    }
+    files::append_line(&list_of(store), &root.path().display().to_string())
+}
+
+/// Returns the roots on the list of a store.
+///
+/// # Errors
+/// [`StorageError::Io`].
+pub fn enlisted(store: &Path) -> Result<Vec<Root>, StorageError> {
+    let content = files::read(&list_of(store))?.unwrap_or_default();
+    let text = String::from_utf8_lossy(&content);
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    Ok(lines.map(|line| Root::at(PathBuf::from(line))).collect())
+}
+
+/// Returns the roots in which a store lies, by the name that it is called by and by that of the directory itself.
+#[must_use]
+pub fn owners(store: &Path) -> Vec<Root> {
+    let real = store.canonicalize().ok();
+    let places = [Some(store), real.as_deref()].into_iter().flatten();
+    let parents = places.filter(|place| place.ends_with(STORE));
+    let roots = parents.filter_map(|place| Some(Root::at(place.parent()?.to_owned())));
+    roots.filter(Root::has_state).collect()
+}
+
+/// Tells whether a store lies in the root itself: others can use it only if they name it.
+#[must_use]
+pub fn is_own(store: &Path, root: &Root) -> bool {
+    let usual = root.path().join(STORE);
+    store == usual && !usual.is_symlink()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_root_is_listed_once_in_a_store_that_is_not_its_own() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = |name: &str| Root::at(temp.path().join(name));
+        let store = temp.path().join("a/cas");
+        std::fs::create_dir_all(&store).unwrap();
+        for name in ["a", "b", "c", "b"] {
+            enlist(&store, &root(name)).unwrap();
+        }
+        assert_eq!(enlisted(&store).unwrap(), [root("b"), root("c")]);
+        std::fs::create_dir(temp.path().join("d")).unwrap();
+        std::os::unix::fs::symlink(&store, temp.path().join("d/cas")).unwrap();
+        enlist(&temp.path().join("d/cas"), &root("d")).unwrap();
+        assert_eq!(enlisted(&store).unwrap().last(), Some(&root("d")));
+        assert_eq!(owners(&store), []);
+        std::fs::write(root("a").history_file(), "").unwrap();
+        let real = Root::at(temp.path().join("a").canonicalize().unwrap());
+        assert_eq!(owners(&temp.path().join("d/cas")), [real]);
+    }
+}
