@@ -193,7 +193,15 @@ fn a_blocked_thread_gets_out() {
         .exits(0);
     let odd = text(&put.json()["hash"]);
     let thread = text(&world.uwf(&["thread", "fork", &odd]).exits(0).json()["thread"]);
-    assert_eq!(world.show(&thread)["status"], json!("blocked"));
+    let shown = world.show(&thread);
+    assert_eq!(shown["status"], json!("blocked"));
+    let command = format!("uwf thread poke {thread}");
+    assert!(
+        shown["hint"].as_str().unwrap().contains(&command),
+        "{shown}"
+    );
+    let shown = world.uwf(&["thread", "show", &thread, "--format", "text"]);
+    assert!(shown.stdout.contains(&command), "{}", shown.stdout);
     world
         .step(&thread)
         .exits(1)

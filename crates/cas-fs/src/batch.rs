@@ -207,10 +207,14 @@ impl<'a> Batch<'a> {
                 return Err(io_error("give a node its name", &path)(error));
             }
         };
-        match plan(self.store, entry.hash, entry.type_hash, &entry.payload)? {
-            Plan::Keep(path) if durability == Durability::Durable => disk::sync_paths(&[path]),
-            Plan::Keep(_) => Ok(()),
-            Plan::Create | Plan::Replace => replace(file, &path),
+        let there = match plan(self.store, entry.hash, entry.type_hash, &entry.payload)? {
+            Plan::Keep(path) => hold::reuse(self.store.dir(), &path, entry.now_ms)?.map(|_| path),
+            Plan::Create | Plan::Replace => None,
+        };
+        match there {
+            Some(path) if durability == Durability::Durable => disk::sync_paths(&[path]),
+            Some(_) => Ok(()),
+            None => replace(file, &path),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::store::Store;
 /// What is known to be in use.
 pub(crate) struct Marker<'a> {
     store: &'a Store,
-    /// The nodes that are known to be lost: what only they refer to is given up.
+    /// The nodes that may be missing or damaged: what only they refer to is given up then.
     lost: &'a HashSet<CasRef>,
     /// What is needed, with all that it needs.
     needed: HashSet<CasRef>,
@@ -67,7 +67,7 @@ impl<'a> Marker<'a> {
     pub(crate) fn need(&mut self, root: CasRef, used_by: &str) -> Result<(), StoreError> {
         let mut queue = vec![(root, None)];
         while let Some((hash, referrer)) = queue.pop() {
-            if !self.needed.insert(hash) || self.lost.contains(&hash) {
+            if !self.needed.insert(hash) {
                 continue;
             }
             let problem = match self.store.find(hash) {
@@ -85,6 +85,9 @@ impl<'a> Marker<'a> {
                 Err(StoreError::Damaged { reason, .. }) => format!("is damaged ({reason})"),
                 Err(error) => return Err(error),
             };
+            if self.lost.contains(&hash) {
+                continue;
+            }
             self.broken.push(BrokenNode {
                 hash,
                 problem,

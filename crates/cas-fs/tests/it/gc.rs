@@ -174,6 +174,14 @@ fn a_root_that_cannot_be_read_stops_everything_and_says_who_needs_it() {
         has(&store, root),
         "a damaged node may be all that is left of it"
     );
+    // One that is not lost is not given up by mistake.
+    let [leaf, said] = ["leaf", "said"].map(|word| text(&store, word));
+    let parent = put(&store, OBJECT, &json!({ "to": leaf }));
+    let mistaken = store.collect(&[parent], Collect::Remove, || {
+        Ok::<_, StoreError>(roots(&[parent]))
+    });
+    mistaken.unwrap();
+    assert_eq!((has(&store, leaf), has(&store, said)), (true, false));
 }
 
 #[test]

@@ -228,6 +228,10 @@ impl Show for ThreadView {
             rows.push(("failed", format!("{at}  {role} by {agent}{again}: {error}")));
         }
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
+        if self.standing.status == ThreadStatus::Blocked && self.steps > 0 {
+            let poke = format!("uwf thread poke {} -p \"…\"", self.thread);
+            rows.push(("next", poke));
+        }
         fields(&rows)
     }
 }

@@ -66,7 +66,8 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
         workflow: thread.start.workflow,
         thread: id,
         head,
-        hint: hint(id, &standing, waits),
+        // Where nothing was done, nothing can be done again.
+        hint: hint(id, &standing, waits).filter(|_| !blocked || thread.last().is_some()),
         standing,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
@@ -107,9 +108,20 @@ fn hint(id: ThreadId, standing: &Standing, finished_step_waits: bool) -> Option<
     if let Some(command) = &standing.resume {
         return Some(format!("a limit is reached: `{command}` goes on"));
     }
-    (standing.status == ThreadStatus::Suspended).then(|| {
-        format!("the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it")
-    })
+    match standing.status {
+        ThreadStatus::Suspended => Some(format!(
+            "the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it"
+        )),
+        ThreadStatus::Blocked => Some(format!(
+            "the graph gives no way on: `uwf thread poke {id} -p \"…\"` has the last step done again"
+        )),
+        ThreadStatus::Idle
+        | ThreadStatus::Running
+        | ThreadStatus::Failed
+        | ThreadStatus::Completed
+        | ThreadStatus::Cancelled
+        | ThreadStatus::Corrupt => None,
+    }
 }
 
 /// Counts the steps up to a head. Only those are walked that the run's own count does not know.
@@ -134,11 +146,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_suspended_thread_has_a_hint_and_it_names_the_command() {
+    fn a_thread_that_waits_for_a_person_has_a_hint_that_names_the_command() {
         let id: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
         let of = |status| hint(id, &Standing::plain(status), false);
         let text = of(ThreadStatus::Suspended).unwrap();
         assert!(text.contains(&format!("uwf thread resume {id}")));
+        let text = of(ThreadStatus::Blocked).unwrap();
+        assert!(text.contains(&format!("uwf thread poke {id}")));
         assert_eq!(of(ThreadStatus::Failed), None);
     }
 }
