@@ -57,6 +57,8 @@ pub(crate) enum Durability {
 enum Written {
     New(NamedTempFile),
     There(PathBuf, File),
+    /// It is there, and nobody waits for it.
+    Kept,
 }
 
 impl<'a> Batch<'a> {
@@ -162,10 +164,10 @@ impl<'a> Batch<'a> {
     ) -> Result<(), StoreError> {
         let mut files = Vec::with_capacity(wave.len());
         for entry in wave {
-            files.push(self.open(entry)?);
+            files.push(self.open(entry, durability)?);
         }
         if durability == Durability::Durable {
-            let open: Vec<_> = files.iter().map(Written::parts).collect();
+            let open: Vec<_> = files.iter().filter_map(Written::parts).collect();
             disk::sync_files(&open)?;
         }
         for (entry, file) in wave.iter().zip(files) {
@@ -177,11 +179,17 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    fn open(&self, entry: &Entry) -> Result<Written, StoreError> {
+    fn open(&self, entry: &Entry, durability: Durability) -> Result<Written, StoreError> {
         if let Plan::Keep(path) = &entry.plan
-            && let Some(file) = hold::reuse(self.store.dir(), path, entry.now_ms)?
+            && hold::refresh(self.store.dir(), path, entry.now_ms)?
         {
-            return Ok(Written::There(path.clone(), file));
+            return match durability {
+                Durability::Volatile => Ok(Written::Kept),
+                Durability::Durable => {
+                    let file = File::open(path).map_err(io_error("open", path))?;
+                    Ok(Written::There(path.clone(), file))
+                }
+            };
         }
         let bytes = node::file_bytes(entry.type_hash, &entry.payload, entry.now_ms);
         disk::write_temp(self.store.dir(), entry.hash.as_str(), &bytes).map(Written::New)
@@ -208,7 +216,10 @@ impl<'a> Batch<'a> {
             }
         };
         let there = match plan(self.store, entry.hash, entry.type_hash, &entry.payload)? {
-            Plan::Keep(path) => hold::reuse(self.store.dir(), &path, entry.now_ms)?.map(|_| path),
+            Plan::Keep(path) => {
+                let is_there = hold::refresh(self.store.dir(), &path, entry.now_ms)?;
+                is_there.then_some(path)
+            }
             Plan::Create | Plan::Replace => None,
         };
         match there {
@@ -231,10 +242,11 @@ impl<'a> Batch<'a> {
 }
 
 impl Written {
-    fn parts(&self) -> (&Path, &File) {
+    fn parts(&self) -> Option<(&Path, &File)> {
         match self {
-            Self::New(file) => (file.path(), file.as_file()),
-            Self::There(path, file) => (path, file),
+            Self::New(file) => Some((file.path(), file.as_file())),
+            Self::There(path, file) => Some((path, file)),
+            Self::Kept => None,
         }
     }
 }

@@ -70,15 +70,6 @@ pub(crate) fn read_start(dir: &Path, hash: CasRef, limit: usize) -> Result<Vec<u
     Ok(start)
 }
 
-/// Opens a file for reading, if there is one.
-pub(crate) fn open(path: &Path) -> Result<Option<File>, StoreError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(io("open", path)(error)),
-    }
-}
-
 /// Returns the files of a node: one, or none, or one in each place.
 pub(crate) fn files_of(dir: &Path, hash: CasRef) -> Result<Vec<(PathBuf, Metadata)>, StoreError> {
     let mut files = Vec::new();

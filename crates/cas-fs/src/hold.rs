@@ -3,15 +3,15 @@
 //! Writers share it for an instant; the collector has it alone while it decides and removes. A node that is new, or
 //! was put again, needs no lock: the collector removes nothing that is young.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, futimens};
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
+use rustix::io::Errno;
 
-use crate::disk;
 use crate::error::{StoreError, io as io_error};
 
 /// The file that is locked, in the directory of the store.
@@ -46,28 +46,22 @@ pub(crate) fn own(dir: &Path) -> Result<Hold, StoreError> {
     Ok(Hold { _lock: Some(file) })
 }
 
-/// Opens the file of a node that is put again, and makes it young if it is not; `None` if it is there no more.
-pub(crate) fn reuse(dir: &Path, path: &Path, now_ms: i64) -> Result<Option<File>, StoreError> {
-    let Some(file) = disk::open(path)? else {
-        return Ok(None);
-    };
-    let used = file.metadata().and_then(|found| found.modified());
-    let used_ms = used
-        .map(ms_since_epoch)
-        .map_err(io_error("look at", path))?;
-    if used_ms >= now_ms.saturating_sub(FRESH_MS) {
-        return Ok(Some(file));
+/// Makes the file of a node young that is put again, if it is not, and tells whether it is there at all.
+pub(crate) fn refresh(dir: &Path, path: &Path, now_ms: i64) -> Result<bool, StoreError> {
+    let used = fs::metadata(path).and_then(|found| found.modified());
+    match used.map(ms_since_epoch) {
+        Ok(used_ms) if used_ms >= now_ms.saturating_sub(FRESH_MS) => return Ok(true),
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(io_error("look at", path)(error)),
     }
     // Where no lock can be made, nobody collects.
     let Ok(_hold) = share(dir) else {
-        return Ok(Some(file));
+        return Ok(true);
     };
-    let file = disk::open(path)?;
-    if let Some(file) = &file {
-        // Who may not do that may still read.
-        let _ = futimens(file, &NOW);
-    }
-    Ok(file)
+    // Who may not do that may still read.
+    let made_young = utimensat(CWD, path, &NOW, AtFlags::empty());
+    Ok(made_young != Err(Errno::NOENT))
 }
 
 /// The time of the file's own clock, for when it was last written.
