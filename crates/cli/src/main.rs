@@ -7,6 +7,7 @@ mod output;
 mod panic;
 mod text;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -21,7 +22,9 @@ use crate::output::Format;
 fn main() -> ExitCode {
     panic::install_hook();
     let env = Env::of_process();
-    let args: Vec<String> = std::env::args_os()
+    let given: Vec<OsString> = std::env::args_os().collect();
+    let args: Vec<String> = given
+        .iter()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();
     let name = args.first().map(Path::new).and_then(Path::file_name);
@@ -32,9 +35,9 @@ fn main() -> ExitCode {
         return exit(code);
     }
     let code = if name == "ocas" {
-        run(OcasCli::parse().into(), env)
+        run(OcasCli::parse_from(given).into(), env)
     } else {
-        run(Cli::parse(), env)
+        run(Cli::of(&given), env)
     };
     ExitCode::from(code)
 }

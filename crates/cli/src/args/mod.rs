@@ -5,6 +5,7 @@ mod config;
 mod thread;
 mod workflow;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -50,6 +51,40 @@ pub(crate) struct OcasCli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: CasCommand,
+}
+
+impl Cli {
+    /// Parses a command line; ends the process if it is wrong, or asks for help.
+    pub(crate) fn of(args: &[OsString]) -> Self {
+        match args {
+            [_, noun, verb, ..] if noun == "thread" && (verb == "step" || verb == "exec") => {
+                StepCall::try_parse_from(&args[2..])
+                    .map_or_else(|_| Self::parse_from(args), Self::from)
+            }
+            _ => Self::parse_from(args),
+        }
+    }
+}
+
+/// `thread step` alone: to build the parser of all commands takes longer than most of what a step does. What
+/// does not parse goes to the whole parser, which knows what to say.
+#[derive(Debug, Parser)]
+struct StepCall {
+    #[command(flatten)]
+    global: Global,
+    #[command(flatten)]
+    args: StepArgs,
+}
+
+impl From<StepCall> for Cli {
+    fn from(call: StepCall) -> Self {
+        Self {
+            global: call.global,
+            command: Command::Thread {
+                command: ThreadCommand::Step(call.args),
+            },
+        }
+    }
 }
 
 impl From<OcasCli> for Cli {
