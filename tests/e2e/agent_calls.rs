@@ -1,8 +1,11 @@
 //! How agents are called: arguments, environment, directory, streams, and which agent plays whom.
 
+use std::path::Path;
+
 use serde_json::json;
 
-use crate::world::{ONE_STEP, World, binary};
+use crate::processes::signal;
+use crate::world::{ONE_STEP, World, binary, wait_until};
 
 const NOTE: &str = "roles:\n  writer:\n    - output: { note: n }\n";
 
@@ -282,4 +285,39 @@ fn the_call_then_the_override_then_the_default_choose_the_agent() {
         .step(&thread)
         .exits(1)
         .says("agent `nobody` is not defined");
+}
+
+/// Returns a line of what the system says of a process, such as `SigCgt`.
+fn status_of(pid: u64, key: &str) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(key));
+    line.unwrap().trim_start_matches(':').trim().to_owned()
+}
+
+#[test]
+fn a_built_in_agent_is_a_process_of_its_own_that_ends_by_signals() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - { sleepMs: 60000, output: { note: n } }\n");
+    let thread = world.start("one");
+    let engine = world.spawn(&["thread", "step", &thread]);
+    let agent = world.agent_at_work(&thread);
+    assert_ne!(agent, u64::from(engine.id()));
+    wait_until("the agent has its name", || {
+        status_of(agent, "Name") == "uwf-mock"
+    });
+    // HUP, INT, TERM and CHLD are the engine's to catch, and nobody's to block.
+    let watched = (1 << 0) | (1 << 1) | (1 << 14) | (1 << 16);
+    for key in ["SigCgt", "SigBlk", "SigIgn"] {
+        let signals = u64::from_str_radix(&status_of(agent, key), 16).unwrap();
+        assert_eq!(signals & watched, 0, "{key}");
+    }
+    let stdin = std::fs::read_link(format!("/proc/{agent}/fd/0")).unwrap();
+    assert_eq!(stdin, Path::new("/dev/null"));
+    signal("TERM", agent);
+    let ended = engine.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(3));
+    let shown = world.show(&thread);
+    let error = shown["attempts"][0]["error"].as_str().unwrap();
+    assert!(error.contains("signal"), "{error}");
 }

@@ -197,6 +197,18 @@ fn log_tags_are_used_once() {
 }
 
 #[test]
+fn unsafe_code_is_in_one_file() {
+    let unsafe_word = regex::Regex::new(r"\bunsafe (\{|fn|impl|extern)").unwrap();
+    let mut files = Vec::new();
+    for file in all_rust_files() {
+        if unsafe_word.is_match(&std::fs::read_to_string(&file).unwrap()) {
+            files.push(file.strip_prefix(root()).unwrap().to_owned());
+        }
+    }
+    assert_eq!(files, [Path::new("crates/engine/src/process/fork.rs")]);
+}
+
+#[test]
 fn tests_are_not_skipped_and_nothing_is_left_to_do() {
     let words = ["#[ignore", "todo!(", "unimplemented!(", "dbg!("];
     for file in all_rust_files() {

@@ -8,7 +8,7 @@ use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
 use uwf_util::{suggest, time};
 
-use crate::process::Limits;
+use crate::process::{Limits, Program};
 use crate::{Engine, EngineError, agent_hints};
 
 /// A program that can be started as an agent.
@@ -16,9 +16,7 @@ pub(crate) struct AgentCommand {
     /// What to call it in records: the program as it was given.
     pub(crate) label: String,
     /// The program.
-    pub(crate) program: PathBuf,
-    /// The name under which the program is started, if not its own.
-    pub(crate) name: Option<String>,
+    pub(crate) program: Program,
     /// The arguments before thread and role.
     pub(crate) args: Vec<String>,
     /// How thread and role are passed.
@@ -80,7 +78,7 @@ fn from_words(engine: &Engine, text: &str, config: &Config) -> Result<AgentComma
         Limits::default(),
     );
     // Nobody was asked to do anything yet: a slip of the finger is no failed attempt.
-    if found.name.is_none() && !found.program.is_file() {
+    if matches!(&found.program, Program::File(path) if !path.is_file()) {
         return Err(EngineError::NoProgram {
             near: agent_hints::meant(engine, &command, config.agents.keys().map(String::as_str)),
             word: command,
@@ -124,7 +122,7 @@ fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duratio
     }
 }
 
-/// Looks for the command on PATH; a `uwf-<name>` that is only built in is started from this program.
+/// Looks for the command on PATH; a `uwf-<name>` that is only built in is played by this program.
 fn located(
     engine: &Engine,
     command: &str,
@@ -132,20 +130,16 @@ fn located(
     protocol: AgentProtocol,
     limits: Limits,
 ) -> AgentCommand {
-    let found = engine.env.find_program(command);
-    let built_in = command
-        .strip_prefix("uwf-")
-        .is_some_and(|name| found.is_none() && engine.built_in_agents.contains(&name));
-    let program = match found {
-        _ if built_in => engine.program.clone(),
-        Some(found) => found,
-        None => PathBuf::from(command),
+    let built_in = command.strip_prefix("uwf-");
+    let built_in = built_in.filter(|name| engine.built_in_agents.contains(name));
+    let program = match (engine.env.find_program(command), built_in) {
+        (Some(found), _) => Program::File(found),
+        (None, Some(name)) => Program::BuiltIn(name.to_owned()),
+        (None, None) => Program::File(PathBuf::from(command)),
     };
     AgentCommand {
         label: command.to_owned(),
         program,
-        // Under the name of an adapter this program is that adapter.
-        name: built_in.then(|| command.to_owned()),
         args,
         protocol,
         limits,

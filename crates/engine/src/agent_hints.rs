@@ -8,7 +8,7 @@ use uwf_util::suggest;
 use crate::Engine;
 use crate::agent_command::AgentCommand;
 use crate::failure::Problem;
-use crate::process::Ending;
+use crate::process::{Ending, Program};
 
 /// The exit code by which programs say that they were called with wrong options.
 const MISUSED: i32 = 2;
@@ -43,7 +43,7 @@ impl AgentCommand {
         let mut words = self.label.split_whitespace();
         let program = words.next().unwrap_or_default();
         let args: Vec<&str> = words.collect();
-        if !args.is_empty() && !self.program.exists() {
+        if !args.is_empty() && matches!(&self.program, Program::File(path) if !path.exists()) {
             let args = serde_json::Value::from(args);
             return format!(
                 "arguments belong in `args`: `uwf config set agents.{alias}.command {program}` and `uwf config set agents.{alias}.args '{args}'`"
@@ -61,7 +61,8 @@ impl AgentCommand {
 
     /// Returns the problem of an answer that names no step.
     pub(crate) fn unanswered(&self, error: &AnswerError) -> Problem {
-        let in_words = matches!(error, AnswerError::Malformed(_)) && self.name.is_none();
+        let in_words =
+            matches!(error, AnswerError::Malformed(_)) && matches!(self.program, Program::File(_));
         Problem::Refused {
             why: error.to_string(),
             hint: in_words.then(|| self.if_prose()),

@@ -185,7 +185,7 @@ fn perform(
         Ok(ending) => ending,
         Err(LaunchError::Spawn(source)) => {
             return Ok(Err(Problem::Spawn {
-                program: agent.program.display().to_string(),
+                program: agent.program.to_string(),
                 cwd: cwd.display().to_string(),
                 source,
                 hint: agent.if_missing(engine),
@@ -242,7 +242,7 @@ fn launch(
     args.extend(call_arguments(agent.protocol, thread.id, assignment)?);
     let launch = Launch {
         program: &agent.program,
-        name: agent.name.as_deref(),
+        play: engine.play,
         args: &args,
         env: &env,
         cwd,

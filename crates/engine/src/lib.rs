@@ -31,8 +31,6 @@ mod thread;
 mod view;
 mod workflow_ref;
 
-use std::path::PathBuf;
-
 use uwf_cas_fs::Store;
 use uwf_storage::{Env, Root};
 
@@ -67,10 +65,11 @@ pub struct Engine {
     pub root: Root,
     /// The content-addressed store.
     pub store: Store,
-    /// Whose arguments start a built-in adapter: this very program.
-    pub program: PathBuf,
     /// The names of the built-in adapters, without `uwf-`.
     pub built_in_agents: &'static [&'static str],
+    /// Plays a built-in adapter: its name, its arguments → its exit code. It is called in a copy of this process,
+    /// which must have one thread whenever a step is done.
+    pub play: fn(&str, &[String]) -> i32,
     /// The signals of this process.
     pub signals: Signals,
     /// Whether the agent's stderr is shown while it runs.

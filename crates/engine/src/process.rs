@@ -4,15 +4,20 @@
 //! writing and finish its step, which the next call takes in.
 
 mod capture;
+mod fork;
+mod start;
 
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, waitid, waitpid,
+};
 
 use self::capture::Capture;
 use crate::AgentOutput;
@@ -26,11 +31,29 @@ const TICK: Duration = Duration::from_millis(100);
 /// than is read for the answer.
 const OUTPUT_CAP: u64 = 128 * 1024 * 1024;
 
+/// What an agent is to the system.
+#[derive(Debug)]
+pub(crate) enum Program {
+    /// A file that is run.
+    File(PathBuf),
+    /// An adapter that is built in, by its name without `uwf-`.
+    BuiltIn(String),
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(out),
+            Self::BuiltIn(name) => write!(out, "uwf-{name}"),
+        }
+    }
+}
+
 /// What to run, and within which limits.
 pub(crate) struct Launch<'a> {
-    pub(crate) program: &'a Path,
-    /// The name under which the program is started, if not its own.
-    pub(crate) name: Option<&'a str>,
+    pub(crate) program: &'a Program,
+    /// Plays a built-in adapter with these arguments and returns its exit code.
+    pub(crate) play: fn(&str, &[String]) -> i32,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a [(String, String)],
     pub(crate) cwd: &'a Path,
@@ -76,9 +99,8 @@ pub(crate) fn run<E: From<std::io::Error>>(
     }
     let mut stdout = Capture::create(&launch.stdout, OUTPUT_CAP)?;
     let mut stderr = Capture::create(&launch.stderr, OUTPUT_CAP)?;
-    let mut child = spawn(launch, &stdout, &stderr)?;
-    let group = Pid::from_child(&child);
-    let ending = match started(child.id()) {
+    let group = start::start(launch, stdout.for_child()?, stderr.for_child()?)?;
+    let ending = match started(group.as_raw_pid().unsigned_abs()) {
         Ok(()) => Ok(wait(launch, signals, group, &mut stdout, &mut stderr)),
         Err(error) => Err(error),
     };
@@ -88,7 +110,7 @@ pub(crate) fn run<E: From<std::io::Error>>(
         // What a failed agent started must not go on while the next attempt does the same work.
         signal_group(group, Signal::KILL);
     }
-    let status = child.wait()?;
+    let status = reap(group)?;
     stderr.show_news(launch.output);
     match ending? {
         Ending::Exited(_) => Ok(Ending::Exited(status)),
@@ -96,20 +118,15 @@ pub(crate) fn run<E: From<std::io::Error>>(
     }
 }
 
-fn spawn(launch: &Launch, stdout: &Capture, stderr: &Capture) -> std::io::Result<Child> {
-    let mut command = Command::new(launch.program);
-    if let Some(name) = launch.name {
-        command.arg0(name);
+/// Waits for the process to end and lets its number go.
+fn reap(process: Pid) -> std::io::Result<ExitStatus> {
+    loop {
+        match waitpid(Some(process), WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Ok(ExitStatus::from_raw(status.as_raw())),
+            Ok(None) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    command
-        .args(launch.args)
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(launch.cwd)
-        .stdin(Stdio::null())
-        .stdout(stdout.for_child()?)
-        .stderr(stderr.for_child()?)
-        .process_group(0)
-        .spawn()
 }
 
 /// Tells whether the process has ended. It is left to be reaped, so that its number stays its own until then.

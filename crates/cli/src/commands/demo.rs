@@ -78,7 +78,10 @@ impl Demo {
         Ok(Self {
             root: dir.join("uwf"),
             dir,
-            program: engine.program.clone(),
+            program: engine
+                .env
+                .program()
+                .ok_or_else(|| Failure::request("cannot find this program's own file"))?,
             format: context.format,
         })
     }

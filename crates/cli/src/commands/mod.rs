@@ -38,9 +38,6 @@ impl Context {
     pub(crate) fn new(global: &Global, format: Format, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
-        let program = std::env::current_exe().map_err(|error| {
-            Failure::request("cannot find this program's own file").cause(&error)
-        })?;
         let agent_output = if global.verbose {
             AgentOutput::Shown
         } else {
@@ -51,8 +48,8 @@ impl Context {
                 env,
                 root,
                 store,
-                program,
                 built_in_agents: uwf_agents::BUILT_IN,
+                play: agent::play,
                 signals: Signals::default(),
                 agent_output,
                 notice: note,

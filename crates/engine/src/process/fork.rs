@@ -1,0 +1,68 @@
+//! Copying this process. All `unsafe` code of the project is in this file.
+
+#![expect(
+    unsafe_code,
+    reason = "no safe function copies a process, resets a signal or sets a variable"
+)]
+
+use std::io;
+
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal};
+use nix::unistd::{ForkResult, fork};
+use rustix::process::Pid;
+
+/// What the copy must not inherit: the signals that this process watches.
+const WATCHED: [Signal; 4] = [
+    Signal::SIGCHLD,
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGTERM,
+];
+
+/// Copies this process and returns the number of the copy, which does `work` with these variables set and exits
+/// with the code that `work` returns.
+///
+/// The copy ends by signals as a program does that was just started: none that comes while it is made is lost.
+///
+/// # Errors
+/// When the system has no room for another process.
+pub(super) fn in_copy(
+    variables: &[(String, String)],
+    work: impl FnOnce() -> i32,
+) -> io::Result<Pid> {
+    debug_assert_eq!(
+        threads(),
+        Some(1),
+        "a lock of another thread would stay locked in the copy"
+    );
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    // SAFETY: this process has one thread, so that the copy finds no lock held and no data half changed.
+    let forked = unsafe { fork() };
+    if let Ok(ForkResult::Child) = forked {
+        for watched in WATCHED {
+            // SAFETY: the default of a signal calls no code of ours.
+            let _ = unsafe { signal(watched, SigHandler::SigDfl) };
+        }
+        let _ = before.thread_set_mask();
+        for (name, value) in variables {
+            // SAFETY: the copy has one thread: nobody reads the environment meanwhile.
+            unsafe { std::env::set_var(name, value) };
+        }
+        std::process::exit(work());
+    }
+    before.thread_set_mask()?;
+    match forked? {
+        ForkResult::Parent { child } => {
+            Ok(Pid::from_raw(child.as_raw()).ok_or(io::ErrorKind::Other)?)
+        }
+        ForkResult::Child => unreachable!("the copy has exited"),
+    }
+}
+
+/// Returns how many threads this process has, where the system tells.
+fn threads() -> Option<usize> {
+    match std::fs::read_dir("/proc/self/task") {
+        Ok(tasks) => Some(tasks.count()),
+        Err(_) => Some(1),
+    }
+}
