@@ -1,5 +1,6 @@
 //! Walking a thread's chain, and the summary that saves walking it.
 
+use serde::Deserialize;
 use serde_json::Value;
 use uwf_cas_fs::{Node, Store};
 use uwf_protocol::chain::{ChainSummary, StepContext};
@@ -34,7 +35,7 @@ pub(crate) fn read_head(store: &Store, hash: CasRef) -> Result<Head, EngineError
 /// Returns the payload as a step if it has a step's fields.
 pub(crate) fn as_step(node: &Node) -> Option<StepNode> {
     node.payload.get("start")?;
-    serde_json::from_value(node.payload.clone()).ok()
+    StepNode::deserialize(&node.payload).ok()
 }
 
 /// Reads a step that a chain names.
