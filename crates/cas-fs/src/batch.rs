@@ -49,7 +49,11 @@ enum Plan {
 /// Whether nodes must survive a power cut from the moment when the call returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
+    /// They must.
     Durable,
+    /// They soon must, by a call of somebody else.
+    Begun,
+    /// Nobody needs them then.
     Volatile,
 }
 
@@ -132,12 +136,12 @@ impl<'a> Batch<'a> {
     }
 
     /// Stores the nodes so that they survive every process, but not yet a power cut: [`Store::sync`] makes
-    /// them durable.
+    /// them durable, and soon, since they are on their way to the disk.
     ///
     /// # Errors
     /// See [`commit`](Batch::commit).
     pub fn commit_volatile(self) -> Result<(), StoreError> {
-        self.write(Durability::Volatile)
+        self.write(Durability::Begun)
     }
 
     pub(crate) fn write(self, durability: Durability) -> Result<(), StoreError> {
@@ -166,6 +170,9 @@ impl<'a> Batch<'a> {
         for entry in wave {
             files.push(self.open(entry, durability)?);
         }
+        if durability != Durability::Volatile {
+            disk::begin_to_write(files.iter().filter_map(Written::new_file));
+        }
         if durability == Durability::Durable {
             let open: Vec<_> = files.iter().filter_map(Written::parts).collect();
             disk::sync_files(&open)?;
@@ -184,7 +191,7 @@ impl<'a> Batch<'a> {
             && hold::refresh(self.store.dir(), path, entry.now_ms)?
         {
             return match durability {
-                Durability::Volatile => Ok(Written::Kept),
+                Durability::Begun | Durability::Volatile => Ok(Written::Kept),
                 Durability::Durable => {
                     let file = File::open(path).map_err(io_error("open", path))?;
                     Ok(Written::There(path.clone(), file))
@@ -242,6 +249,13 @@ impl<'a> Batch<'a> {
 }
 
 impl Written {
+    fn new_file(&self) -> Option<&File> {
+        match self {
+            Self::New(file) => Some(file.as_file()),
+            Self::There(..) | Self::Kept => None,
+        }
+    }
+
     fn parts(&self) -> Option<(&Path, &File)> {
         match self {
             Self::New(file) => Some((file.path(), file.as_file())),

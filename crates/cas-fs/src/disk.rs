@@ -14,6 +14,10 @@ use crate::error::{StoreError, io};
 use crate::hold;
 
 const EXTENSION: &str = ".bin";
+/// How long the name of a node's file is.
+const FILE_NAME: usize = 13 + EXTENSION.len();
+/// How much of a file is read at first: all of most nodes.
+const FIRST_READ: usize = 4096;
 /// Where newer programs keep nodes; they are read, and never written, there.
 const NESTED: &str = "nodes";
 /// How many files are open at once, at most.
@@ -28,7 +32,11 @@ pub(crate) struct Stored {
 
 /// Returns where the node is written, and looked for first.
 pub(crate) fn node_path(dir: &Path, hash: CasRef) -> PathBuf {
-    dir.join(format!("{hash}{EXTENSION}"))
+    let mut path = PathBuf::with_capacity(dir.as_os_str().len() + 1 + FILE_NAME);
+    path.push(dir);
+    path.push(hash.as_str());
+    path.as_mut_os_string().push(EXTENSION);
+    path
 }
 
 /// Returns every place where the node may be.
@@ -49,13 +57,25 @@ pub(crate) fn locate(dir: &Path, hash: CasRef) -> Result<Option<PathBuf>, StoreE
 /// Reads the file of the node, if there is one.
 pub(crate) fn read(dir: &Path, hash: CasRef) -> Result<Option<Stored>, StoreError> {
     for path in places(dir, hash) {
-        match fs::read(&path) {
+        match read_whole(&path) {
             Ok(bytes) => return Ok(Some(Stored { path, bytes })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(io("read", &path)(error)),
         }
     }
     Ok(None)
+}
+
+/// Reads a file. One that is small is read at once, without asking for its size first: a step reads some thirty.
+fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let mut bytes = vec![0; FIRST_READ];
+    let length = file.read(&mut bytes)?;
+    bytes.truncate(length);
+    if length == FIRST_READ {
+        file.read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
 }
 
 /// Reads at most so many bytes from the start of the file of the node; fewer, or none, if there are no more.
@@ -192,15 +212,18 @@ pub(crate) fn write_temp(
     Ok(file)
 }
 
-/// Makes the content of the files durable. All are on their way to the disk before the first is waited for,
-/// so that the rest cost little more than one.
-pub(crate) fn sync_files(files: &[(&Path, &File)]) -> Result<(), StoreError> {
-    if files.len() > 1 {
-        for (_, file) in files {
-            // "I do not need it in memory" makes the kernel begin to write; that it may refuse is no matter.
-            let _ = fadvise(file, 0, None, Advice::DontNeed);
-        }
+/// Has new files written while the caller does something else, so that waiting for all costs little more than
+/// waiting for one; nothing is promised.
+pub(crate) fn begin_to_write<'a>(files: impl IntoIterator<Item = &'a File>) {
+    for file in files {
+        // "I do not need it in memory" makes the kernel begin to write; that it may refuse is no matter. To say it
+        // of a file that is written would take it out of memory.
+        let _ = fadvise(file, 0, None, Advice::DontNeed);
     }
+}
+
+/// Makes the content of the files durable.
+pub(crate) fn sync_files(files: &[(&Path, &File)]) -> Result<(), StoreError> {
     for (path, file) in files {
         file.sync_all().map_err(io("make durable", path))?;
     }
@@ -229,11 +252,31 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<(), StoreError> {
 
 /// Makes the content of nodes durable, then their names.
 pub(crate) fn sync_nodes(dir: &Path, hashes: &[CasRef]) -> Result<(), StoreError> {
-    let mut paths = Vec::with_capacity(hashes.len());
-    for &hash in hashes {
-        paths.push(locate(dir, hash)?.ok_or(StoreError::NotFound { hash })?);
+    let mut dirs = BTreeSet::new();
+    for wave in hashes.chunks(OPEN_FILES) {
+        let mut files = Vec::with_capacity(wave.len());
+        for &hash in wave {
+            files.push(open_node(dir, hash)?.ok_or(StoreError::NotFound { hash })?);
+        }
+        let open: Vec<_> = files.iter().map(|(path, file)| (&**path, file)).collect();
+        sync_files(&open)?;
+        dirs.extend(
+            files
+                .iter()
+                .filter_map(|(path, _)| Some(path.parent()?.to_owned())),
+        );
     }
-    sync_paths(&paths)?;
-    let dirs: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
-    dirs.into_iter().try_for_each(sync_dir)
+    dirs.iter().try_for_each(|dir| sync_dir(dir))
+}
+
+/// Opens the file of the node, if there is one.
+fn open_node(dir: &Path, hash: CasRef) -> Result<Option<(PathBuf, File)>, StoreError> {
+    for path in places(dir, hash) {
+        match File::open(&path) {
+            Ok(file) => return Ok(Some((path, file))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io("open", &path)(error)),
+        }
+    }
+    Ok(None)
 }
