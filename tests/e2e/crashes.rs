@@ -40,8 +40,9 @@ fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
     world.step(&thread).exits(5).says("busy");
     assert_eq!(world.show(&thread)["status"], json!("running"));
     world.write("gate", "");
-    let pending = world.root().join("runs").join(&thread).join("pending.json");
-    wait_until("the agent has finished", || pending.exists());
+    wait_until("the agent has finished", || {
+        world.pending(&thread).is_some()
+    });
     world.wait_until_free(&thread);
 
     let hint = world.show(&thread)["hint"].clone();
@@ -55,7 +56,7 @@ fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
         (&json!(true), &json!(true))
     );
     assert_eq!(runs(&world), 1);
-    assert!(!pending.exists());
+    assert_eq!(world.pending(&thread), None);
     world.uwf(&["cas", "verify"]).exits(0);
 }
 

@@ -146,12 +146,9 @@ fn threads_of_every_kind_stay_as_they_are_and_garbage_goes() {
     wait_until("the agent runs", || runs(&world) > count);
     kill(engine);
     fs::remove_file(world.project().join("wait")).unwrap();
-    let pending = world
-        .root()
-        .join("runs")
-        .join(&adopted)
-        .join("pending.json");
-    wait_until("the agent has finished", || pending.exists());
+    wait_until("the agent has finished", || {
+        world.pending(&adopted).is_some()
+    });
     world.wait_until_free(&adopted);
     age_all(&world, 30 * DAY);
     world.write("wait", "");

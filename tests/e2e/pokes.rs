@@ -89,13 +89,12 @@ fn poking(world: &World, thread: &str) -> Child {
 }
 
 /// Pokes a thread, kills the engine, and lets the agent finish. Returns the pending record.
-fn poke_that_lost_its_engine(world: &World, thread: &str) -> std::path::PathBuf {
+fn poke_that_lost_its_engine(world: &World, thread: &str) -> Value {
     kill(poking(world, thread));
     remove(world, "wait");
-    let pending = world.root().join("runs").join(thread).join("pending.json");
-    wait_until("the agent has finished", || pending.exists());
+    wait_until("the agent has finished", || world.pending(thread).is_some());
     world.wait_until_free(thread);
-    pending
+    world.pending(thread).unwrap()
 }
 
 #[test]
@@ -351,7 +350,7 @@ fn a_thread_is_stepped_or_poked_but_never_both_at_once() {
 fn a_poke_whose_engine_was_killed_is_taken_in_by_the_next_call() {
     for command in ["step", "poke", "resume"] {
         let (world, thread, old) = planned();
-        let pending = poke_that_lost_its_engine(&world, &thread);
+        poke_that_lost_its_engine(&world, &thread);
         let hint = world.show(&thread)["hint"].clone();
         assert!(
             hint.as_str().unwrap().contains("a finished step waits"),
@@ -360,7 +359,7 @@ fn a_poke_whose_engine_was_killed_is_taken_in_by_the_next_call() {
         let report = world.uwf(&["thread", command, &thread]).exits(0).json();
         assert_eq!(report["adopted"], json!(true));
         assert_eq!(report["replaced"], json!(old));
-        assert_eq!((runs(&world), pending.exists()), (2, false));
+        assert_eq!((runs(&world), world.pending(&thread)), (2, None));
         let done = steps(&world, &thread);
         assert_eq!((done.len(), &done[0]["replaces"]), (1, &json!([old])));
     }
@@ -369,12 +368,11 @@ fn a_poke_whose_engine_was_killed_is_taken_in_by_the_next_call() {
 #[test]
 fn a_step_is_never_taken_in_as_a_poke_nor_a_poke_as_a_step() {
     let (world, thread, old) = planned();
-    let pending = poke_that_lost_its_engine(&world, &thread);
-    let mut record: Value = serde_json::from_slice(&std::fs::read(&pending).unwrap()).unwrap();
+    let mut record = poke_that_lost_its_engine(&world, &thread);
     assert_eq!(record["replaces"], json!(old));
     // As if it were the next step.
     record.as_object_mut().unwrap().remove("replaces");
-    std::fs::write(&pending, record.to_string()).unwrap();
+    std::fs::write(world.pending_file(&thread), record.to_string()).unwrap();
     answers(&world, "reviewer", "$status: rejected\nreason: r", "");
     let report = world.step(&thread).exits(0).json();
     assert_eq!(
@@ -389,11 +387,13 @@ fn a_step_is_never_taken_in_as_a_poke_nor_a_poke_as_a_step() {
     wait_until("the writer runs", || runs(&world) == 4);
     kill(engine);
     remove(&world, "wait");
-    wait_until("the writer has finished", || pending.exists());
+    wait_until("the writer has finished", || {
+        world.pending(&thread).is_some()
+    });
     world.wait_until_free(&thread);
-    let mut record: Value = serde_json::from_slice(&std::fs::read(&pending).unwrap()).unwrap();
+    let mut record = world.pending(&thread).unwrap();
     record["replaces"] = report["head"].clone();
-    std::fs::write(&pending, record.to_string()).unwrap();
+    std::fs::write(world.pending_file(&thread), record.to_string()).unwrap();
     let again = world.step(&thread).exits(0).json();
     assert_eq!(again["adopted"], json!(false));
     assert_eq!(again.get("replaced"), None);

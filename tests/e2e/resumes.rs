@@ -31,8 +31,7 @@ fn kill_while_the_agent_works(world: &World, thread: &str, args: &[&str]) {
     wait_until("the agent runs", || runs(world) == before + 1);
     kill(engine);
     std::fs::remove_file(world.project().join("wait")).unwrap();
-    let pending = world.root().join("runs").join(thread).join("pending.json");
-    wait_until("the agent has finished", || pending.exists());
+    wait_until("the agent has finished", || world.pending(thread).is_some());
     world.wait_until_free(thread);
 }
 

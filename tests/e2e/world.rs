@@ -266,6 +266,16 @@ impl World {
         });
     }
 
+    /// Returns the file of the record of a finished step.
+    pub(crate) fn pending_file(&self, thread: &str) -> PathBuf {
+        self.root().join("runs").join(thread).join("pending.json")
+    }
+
+    /// Returns the record of a finished step that waits to be taken in.
+    pub(crate) fn pending(&self, thread: &str) -> Option<Value> {
+        serde_json::from_slice(&std::fs::read(self.pending_file(thread)).ok()?).ok()
+    }
+
     /// Returns the text of a file under the storage root, empty if there is none.
     pub(crate) fn state(&self, name: &str) -> String {
         std::fs::read_to_string(self.root().join(name)).unwrap_or_default()

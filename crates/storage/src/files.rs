@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Advice, OFlags, fadvise};
 use tempfile::NamedTempFile;
 
 use crate::StorageError;
@@ -49,6 +49,14 @@ pub(crate) fn overwrite(path: &Path, content: &[u8]) -> Result<(), StorageError>
         file.write_all_at(&padded, 0)
     };
     write().map_err(StorageError::io("write", path))
+}
+
+/// Writes blanks over a small record: there is none then, and the next is written without making a file.
+pub(crate) fn blank(path: &Path) -> Result<(), StorageError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        _ => overwrite(path, b""),
+    }
 }
 
 /// Replaces the content of a file, or makes it, in one step.
@@ -102,6 +110,12 @@ impl<'a> Replacement<'a> {
         };
         let temp = write().map_err(StorageError::io("write", path))?;
         Ok(Self { path, temp })
+    }
+
+    /// Has the content written while the caller does something else; nothing is promised.
+    pub(crate) fn begin(&self) {
+        // "I do not need it in memory" makes the kernel begin to write; that it may refuse is no matter.
+        let _ = fadvise(self.temp.as_file(), 0, None, Advice::DontNeed);
     }
 
     /// Gives the content its name; both are durable on return.

@@ -140,7 +140,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_pending_volatile(&self, pending: &Pending) -> Result<(), StorageError> {
-        self.write(PENDING, pending, Durability::Volatile)
+        files::overwrite(&self.path.join(PENDING), json(pending).as_bytes())
     }
 
     /// Removes the record of a finished step.
@@ -148,7 +148,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_pending(&self) -> Result<(), StorageError> {
-        files::remove(&self.path.join(PENDING))
+        files::blank(&self.path.join(PENDING))
     }
 
     /// Returns who runs, or ran, a step; the lock says whether that still holds.
@@ -170,7 +170,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_holder(&self) -> Result<(), StorageError> {
-        files::overwrite(&self.path.join(HOLDER), b"")
+        files::blank(&self.path.join(HOLDER))
     }
 
     /// Returns why the agent's own kit gave up.

@@ -135,6 +135,7 @@ impl<'a> State<'a> {
         }
         let path = self.root.threads_file();
         let replacement = Replacement::prepare(&path, heads.as_bytes())?;
+        replacement.begin();
         before()?;
         replacement.finish()?;
         Ok(Advance::Moved)
