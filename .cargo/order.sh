@@ -1,0 +1,68 @@
+#!/bin/sh
+# Writes .cargo/order.ld anew: which functions a step runs, so that the linker puts them side by side
+# (docs/performance.md says what for). Needs valgrind. Run it when the path of a step has changed much; an old list
+# makes a step slower and nothing else.
+set -eu
+export LC_ALL=C
+cd "$(dirname "$0")/.."
+order=$PWD/.cargo/order.ld
+build=$PWD/target/order
+CARGO_PROFILE_RELEASE_STRIP=false cargo build --release --bin uwf --target-dir "$build"
+uwf=$build/release/uwf
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+export UWF_STORAGE_ROOT="$root" UWF_FORMAT=json
+cat >"$root/loop.yaml" <<'YAML'
+name: loop
+description: Goes on for ever
+roles:
+  writer:
+    description: Writes
+    goal: You write.
+    capabilities: []
+    procedure: Write.
+    output: A note.
+    frontmatter:
+      type: object
+      properties:
+        $status: { enum: [again, done] }
+        note: { type: string }
+      required: [$status, note]
+graph:
+  $START: { _: { role: writer, prompt: "Write." } }
+  writer:
+    again: { role: writer, prompt: "Write on after {{note}}." }
+    done: { role: $END, prompt: "Done." }
+YAML
+answer() {
+    printf 'roles:\n  writer:\n    - output: "---\\n$status: again\\nnote: %s\\n---\\nBody\\n"\n' "$1" >"$root/script.yaml"
+}
+"$uwf" workflow put "$root/loop.yaml" >/dev/null
+"$uwf" config set agents.mock.command uwf-mock >/dev/null
+"$uwf" config set agents.mock.args "[\"$root/script.yaml\"]" >/dev/null
+"$uwf" config set defaultAgent mock >/dev/null
+thread=$("$uwf" thread start loop -p "go on" --cwd "$root" | sed 's/.*"thread":"\([^"]*\)".*/\1/')
+answer one
+"$uwf" thread step "$thread" >/dev/null
+answer two
+valgrind -q --tool=callgrind --demangle=no --callgrind-out-file="$root/calls.%p" "$uwf" thread step "$thread" >/dev/null
+
+# What stands for a crate in a name differs from checkout to checkout: any will do.
+any_crate='s/Cs[0-9A-Za-z]+_([0-9])/Cs*_\1/g'
+sed -nE "s/^c?fn=\([0-9]+\) ([^' ]+)('[0-9]+)?\$/\1/p" "$root"/calls.* | sort -u >"$root/run"
+nm -A --defined-only "$(cc -print-file-name=libc.a)" 2>/dev/null |
+    sed -nE 's/^[^:]*:([^:]+):[0-9a-f]+ [TtWi] (.*)$/\2 \1/p' | sort -u >"$root/members"
+{
+    echo "/* Made by .cargo/order.sh: what a step runs of ours, and of the C library. */"
+    echo "SECTIONS"
+    echo "{"
+    echo "  .text.step : {"
+    sed -nE "/^_R/{$any_crate; s/^(.*)\$/    *(.text*.\1)/p}" "$root/run" | sort -u
+    join "$root/run" "$root/members" | awk '{ print $2 }' | sort -u |
+        sed -E 's/^(.*)$/    *libc.a:\1(.text .text.*)/'
+    echo "  }"
+    echo "}"
+    echo "INSERT BEFORE .text;"
+} >"$order"
+grep -c '(' "$order"
