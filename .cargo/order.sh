@@ -48,8 +48,9 @@ answer one
 answer two
 valgrind -q --tool=callgrind --demangle=no --callgrind-out-file="$root/calls.%p" "$uwf" thread step "$thread" >/dev/null
 
-# What stands for a crate in a name differs from checkout to checkout: any will do.
-any_crate='s/Cs[0-9A-Za-z]+_([0-9])/Cs*_\1/g'
+# Of a name only that is kept which does not differ from checkout to checkout: not what stands for a crate, not the
+# crate that a generic was made for, since one of several that are alike stands for all, and not its last types.
+loose='s/Cs[0-9A-Za-z]+_([0-9])/Cs*_\1/g; s/\.[0-9]+$//; s/Cs\*_[0-9]+[a-z0-9_]+$//; s/^(.{110}).*$/\1/'
 sed -nE "s/^c?fn=\([0-9]+\) ([^' ]+)('[0-9]+)?\$/\1/p" "$root"/calls.* | sort -u >"$root/run"
 nm -A --defined-only "$(cc -print-file-name=libc.a)" 2>/dev/null |
     sed -nE 's/^[^:]*:([^:]+):[0-9a-f]+ [TtWi] (.*)$/\2 \1/p' | sort -u >"$root/members"
@@ -58,7 +59,7 @@ nm -A --defined-only "$(cc -print-file-name=libc.a)" 2>/dev/null |
     echo "SECTIONS"
     echo "{"
     echo "  .text.step : {"
-    sed -nE "/^_R/{$any_crate; s/^(.*)\$/    *(.text*.\1)/p}" "$root/run" | sort -u
+    sed -nE "/^_R/{$loose; s/^(.*)\$/    *(.text*.\1*)/p}" "$root/run" | sort -u
     join "$root/run" "$root/members" | awk '{ print $2 }' | sort -u |
         sed -E 's/^(.*)$/    *libc.a:\1(.text .text.*)/'
     echo "  }"
