@@ -1,11 +1,9 @@
 #!/bin/sh
-# Links the binary `uwf` statically and at a fixed address where the system can, and in a release build puts the
-# functions of a step side by side: starting a process and mapping its code takes a good part of a step's time
-# (docs/performance.md).
+# Links the binary `uwf` statically and at a fixed address where the system can: the dynamic linker would take a good
+# part of the time in which a process starts (docs/performance.md).
 #
 # Cargo calls this with the compiler and its arguments, for our own crates only. Flags for all crates would not do:
 # procedural macros must stay shared objects.
-here=$(dirname "$0")
 rustc=$1
 shift
 case " $* " in
@@ -13,9 +11,6 @@ case " $* " in
     libc=$(cc -print-file-name=libc.a 2>/dev/null)
     case "$(uname -s) $libc" in
     "Linux /"*) set -- "$@" -C target-feature=+crt-static -C relocation-model=static ;;
-    esac
-    case "$(uname -s) $*" in
-    "Linux "*" -C opt-level="*) set -- "$@" -C "link-arg=-Wl,-T,$here/order.ld" ;;
     esac
     ;;
 esac

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Writes .cargo/order.ld anew: which functions a step runs, so that the linker puts them side by side
+# Writes order.ld beside it anew: which functions a step runs, so that the linker puts them side by side
 # (docs/performance.md says what for). Needs valgrind. Run it when the path of a step has changed much; an old list
 # makes a step slower and nothing else.
 set -eu
 export LC_ALL=C
-cd "$(dirname "$0")/.."
-order=$PWD/.cargo/order.ld
+cd "$(dirname "$0")/../../.."
+order=$PWD/crates/cli/link/order.ld
 build=$PWD/target/order
 CARGO_PROFILE_RELEASE_STRIP=false cargo build --release --bin uwf --target-dir "$build"
 uwf=$build/release/uwf
@@ -55,7 +55,7 @@ sed -nE "s/^c?fn=\([0-9]+\) ([^' ]+)('[0-9]+)?\$/\1/p" "$root"/calls.* | sort -u
 nm -A --defined-only "$(cc -print-file-name=libc.a)" 2>/dev/null |
     sed -nE 's/^[^:]*:([^:]+):[0-9a-f]+ [TtWi] (.*)$/\2 \1/p' | sort -u >"$root/members"
 {
-    echo "/* Made by .cargo/order.sh: what a step runs of ours, and of the C library. */"
+    echo "/* Made by order.sh: what a step runs of ours, and of the C library. */"
     echo "SECTIONS"
     echo "{"
     echo "  .text.step : {"
