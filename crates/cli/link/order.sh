@@ -50,7 +50,7 @@ valgrind -q --tool=callgrind --demangle=no --callgrind-out-file="$root/calls.%p"
 
 # Of a name only that is kept which does not differ from checkout to checkout: not what stands for a crate, not the
 # crate that a generic was made for, since one of several that are alike stands for all, and not its last types.
-loose='s/Cs[0-9A-Za-z]+_([0-9])/Cs*_\1/g; s/\.[0-9]+$//; s/Cs\*_[0-9]+[a-z0-9_]+$//; s/^(.{110}).*$/\1/'
+loose='s/Cs[0-9A-Za-z]+_([0-9])/Cs*_\1/g; s/\.[0-9]+$//; s/(Cs\*_.*)Cs\*_[0-9]+[a-z0-9_]+$/\1/; s/^(.{110}).*$/\1/'
 sed -nE "s/^c?fn=\([0-9]+\) ([^' ]+)('[0-9]+)?\$/\1/p" "$root"/calls.* | sort -u >"$root/run"
 nm -A --defined-only "$(cc -print-file-name=libc.a)" 2>/dev/null |
     sed -nE 's/^[^:]*:([^:]+):[0-9a-f]+ [TtWi] (.*)$/\2 \1/p' | sort -u >"$root/members"
