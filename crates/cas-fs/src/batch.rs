@@ -211,6 +211,9 @@ impl<'a> Batch<'a> {
     ) -> Result<(), StoreError> {
         let path = disk::node_path(self.store.dir(), entry.hash);
         if matches!(entry.plan, Plan::Replace) {
+            // A collector may just have found the damaged file to be garbage; it would remove ours in its place.
+            // Where no lock can be made, nobody collects.
+            let _hold = hold::share(self.store.dir()).ok();
             return replace(file, &path);
         }
         let file = match file.persist_noclobber(&path) {

@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -129,9 +131,9 @@ fn nobody_begins_to_refer_to_old_nodes_while_garbage_is_removed() {
     let root = text(&store, "root");
     text(&store, "waste");
     let hold = store.hold().unwrap();
-    let collector = std::thread::scope(|scope| {
+    let collector = thread::scope(|scope| {
         let collector = scope.spawn(|| collect(&store, &[root]).unwrap());
-        std::thread::sleep(Duration::from_millis(100));
+        thread::sleep(Duration::from_millis(100));
         let waits = !collector.is_finished();
         drop(hold);
         (waits, collector.join().unwrap().garbage.len())
@@ -234,4 +236,40 @@ fn a_store_that_nobody_made_has_no_garbage() {
     let found = store.collect(&[], Collect::Look, || Ok::<_, StoreError>(roots(&[])));
     assert_eq!(found.unwrap().nodes, 0);
     assert!(!store.dir().exists());
+}
+
+#[test]
+fn a_damaged_node_that_is_mended_meanwhile_does_not_go_with_the_garbage() {
+    let (_dir, store) = store();
+    let root = text(&store, "root");
+    let damaged = text(&store, "damaged");
+    fs::write(file(&store, damaged), "no node").unwrap();
+    age(&file(&store, damaged));
+    let hour_ago = SystemTime::now() - Duration::from_secs(60 * 60);
+    let hour_ago = hour_ago.duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let young_from_ms = i64::try_from(hour_ago.as_millis()).unwrap();
+    let is_mended = AtomicBool::new(false);
+    let mut round = 0;
+    thread::scope(|scope| {
+        let look = || -> Result<Roots, StoreError> {
+            round += 1;
+            // From the second look on, what is garbage does not change any more.
+            if round == 2 {
+                scope.spawn(|| {
+                    text(&store, "damaged");
+                    is_mended.store(true, Ordering::Relaxed);
+                });
+                thread::sleep(Duration::from_millis(100));
+                let too_early = is_mended.load(Ordering::Relaxed);
+                assert!(!too_early, "it would be removed as what it was");
+            }
+            Ok(Roots {
+                young_from_ms,
+                ..roots(&[root])
+            })
+        };
+        let found = store.collect(&[], Collect::Remove, look).unwrap();
+        assert_eq!(found.garbage[0].hash, damaged);
+    });
+    assert_eq!(store.get(damaged).unwrap().payload, "damaged");
 }
