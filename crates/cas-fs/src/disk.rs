@@ -68,9 +68,18 @@ pub(crate) fn read(dir: &Path, hash: CasRef) -> Result<Option<Stored>, StoreErro
 
 /// Reads a file. One that is small is read at once, without asking for its size first: a step reads some thirty.
 fn read_whole(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    read_all(File::open(path)?)
+}
+
+fn read_all(mut file: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; FIRST_READ];
-    let length = file.read(&mut bytes)?;
+    let length = loop {
+        match file.read(&mut bytes) {
+            // Some network file systems let a signal end a read.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => break read?,
+        }
+    };
     bytes.truncate(length);
     if length == FIRST_READ {
         file.read_to_end(&mut bytes)?;
@@ -279,4 +288,29 @@ fn open_node(dir: &Path, hash: CasRef) -> Result<Option<(PathBuf, File)>, StoreE
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file whose first read is ended by a signal.
+    struct Halting<'a>(bool, &'a [u8]);
+
+    impl Read for Halting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            match std::mem::replace(&mut self.0, false) {
+                true => Err(io::ErrorKind::Interrupted.into()),
+                false => self.1.read(buffer),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_whole_whatever_its_size_and_also_when_a_signal_comes() {
+        for size in [0, 10, FIRST_READ - 1, FIRST_READ, FIRST_READ + 1, 100_000] {
+            let content = vec![7; size];
+            assert_eq!(read_all(Halting(true, &content)).unwrap(), content);
+        }
+    }
 }
