@@ -51,11 +51,12 @@ pub(crate) fn overwrite(path: &Path, content: &[u8]) -> Result<(), StorageError>
     write().map_err(StorageError::io("write", path))
 }
 
-/// Writes blanks over a small record: there is none then, and the next is written without making a file.
+/// Writes blanks over a small record: there is none then, and the next is written without making a file. One that
+/// cannot be written, such as a link or another's file, is removed.
 pub(crate) fn blank(path: &Path) -> Result<(), StorageError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        _ => overwrite(path, b""),
+        _ => overwrite(path, b"").or_else(|_| remove(path)),
     }
 }
 
@@ -290,6 +291,24 @@ mod tests {
         assert!(open_append(&link).is_err());
         assert_eq!(fs::read_to_string(&target).unwrap(), "old");
         assert!(link.is_symlink());
+    }
+
+    #[test]
+    fn a_record_that_cannot_be_blanked_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("record");
+        blank(&path).unwrap();
+        assert!(!path.exists(), "nothing is made");
+        overwrite(&path, b"{}").unwrap();
+        blank(&path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"  ");
+        let other = temp.path().join("other");
+        fs::rename(&path, &other).unwrap();
+        fs::write(&other, "other").unwrap();
+        symlink(&other, &path).unwrap();
+        blank(&path).unwrap();
+        assert!(!path.is_symlink());
+        assert_eq!(fs::read_to_string(&other).unwrap(), "other");
     }
 
     #[test]
