@@ -17,6 +17,7 @@ mod cli_agents;
 mod compat;
 mod config_and_log;
 mod config_edit;
+mod copies;
 mod crashes;
 mod damage;
 mod demo;
