@@ -1,10 +1,12 @@
 //! An agent that is built in plays in a copy of the engine: to all others it is a process like any other.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use crate::world::{REVIEW, World};
+use crate::processes::signal;
+use crate::world::{ONE_STEP, REVIEW, World, binary};
 
 #[test]
 fn what_nobody_reads_of_our_output_does_not_end_in_the_agents() {
@@ -20,4 +22,37 @@ fn what_nobody_reads_of_our_output_does_not_end_in_the_agents() {
     let head = world.show(&thread)["head"].clone();
     let said = fs::read_to_string(world.root().join("runs").join(&thread).join("stdout"));
     assert_eq!(json!(said.unwrap().trim_end()), head);
+}
+
+#[test]
+fn who_is_started_with_nohup_outlives_the_terminal_and_so_does_the_agent() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let gate = world.project().join("gate");
+    let body = format!(
+        "while [ ! -e {} ]; do sleep 0.02; done; printf -- '---\\nnote: n\\n---\\n'",
+        gate.display()
+    );
+    let tool = world.script("tool.sh", &body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("one");
+    let engine = Command::new("nohup")
+        .arg(binary())
+        .args(["thread", "step", &thread])
+        .current_dir(world.project())
+        .env_clear()
+        .envs(world.environment())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let agent = world.agent_at_work(&thread);
+    signal("HUP", engine.id());
+    signal("HUP", agent);
+    world.write("gate", "");
+    let ended = engine.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(0), "{said}");
+    assert_eq!(world.show(&thread)["status"], json!("completed"));
 }

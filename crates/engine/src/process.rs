@@ -4,7 +4,7 @@
 //! writing and finish its step, which the next call takes in.
 
 mod capture;
-mod fork;
+pub(crate) mod fork;
 mod start;
 
 use std::fmt;

@@ -10,10 +10,13 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::SignalOnly;
 
+use crate::process::fork::is_ignored;
+
 type Delivery = SignalDelivery<UnixStream, SignalOnly>;
 
 /// The signals of this process. They are watched from the first use until the process ends: one that comes
-/// between two steps stops the next.
+/// between two steps stops the next. Whoever starts us with `nohup` wants us to outlive the terminal: its signal is
+/// left alone then.
 #[derive(Debug, Default)]
 pub struct Signals {
     delivery: OnceCell<RefCell<Delivery>>,
@@ -35,7 +38,8 @@ impl Signals {
     pub(crate) fn watch(&self) -> io::Result<()> {
         if self.delivery.get().is_none() {
             let (read, write) = UnixStream::pair()?;
-            let signals = [SIGCHLD, SIGHUP, SIGINT, SIGTERM];
+            let hangup = Some(SIGHUP).filter(|signal| !is_ignored(*signal));
+            let signals = [SIGCHLD, SIGINT, SIGTERM].into_iter().chain(hangup);
             let delivery = SignalDelivery::with_pipe(read, write, SignalOnly, signals)?;
             // Nobody else can have set it: the value is not shared between threads.
             let _ = self.delivery.set(RefCell::new(delivery));

@@ -1,12 +1,15 @@
-//! Copying this process. All `unsafe` code of the project is in this file.
+//! Copying this process, and what a copy must know of signals. All `unsafe` code of the project is in this file.
 
 #![expect(
     unsafe_code,
-    reason = "no safe function copies a process, resets a signal or sets a variable"
+    reason = "no safe function copies a process, resets or asks for a signal, or sets a variable"
 )]
 
 use std::io;
+use std::mem::MaybeUninit;
+use std::ptr;
 
+use nix::libc;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal, signal};
 use nix::unistd::{ForkResult, fork};
 use rustix::process::Pid;
@@ -41,9 +44,14 @@ pub(super) fn in_copy(
     if let Ok(ForkResult::Child) = forked {
         for watched in WATCHED {
             // SAFETY: the default of a signal calls no code of ours.
-            let _ = unsafe { signal(watched, SigHandler::SigDfl) };
+            let inherited = unsafe { signal(watched, SigHandler::SigDfl) };
+            if matches!(inherited, Ok(SigHandler::SigIgn)) {
+                // SAFETY: to ignore a signal calls no code of ours either.
+                let _ = unsafe { signal(watched, SigHandler::SigIgn) };
+            }
         }
-        let _ = before.thread_set_mask();
+        // Who starts a program blocks none of its signals, whatever is blocked in the starter.
+        let _ = SigSet::empty().thread_set_mask();
         for (name, value) in variables {
             // SAFETY: the copy has one thread: nobody reads the environment meanwhile.
             unsafe { std::env::set_var(name, value) };
@@ -64,5 +72,15 @@ fn threads() -> Option<usize> {
     match std::fs::read_dir("/proc/self/task") {
         Ok(tasks) => Some(tasks.count()),
         Err(_) => Some(1),
+    }
+}
+
+/// Tells whether this process was told to ignore a signal, as `nohup` does.
+pub(crate) fn is_ignored(signal: libc::c_int) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: without a new action nothing changes; the old one is read only if the call has filled it in.
+    unsafe {
+        libc::sigaction(signal, ptr::null(), action.as_mut_ptr()) == 0
+            && action.assume_init().sa_sigaction == libc::SIG_IGN
     }
 }
