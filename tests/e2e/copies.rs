@@ -56,3 +56,18 @@ fn who_is_started_with_nohup_outlives_the_terminal_and_so_does_the_agent() {
     assert_eq!(ended.status.code(), Some(0), "{said}");
     assert_eq!(world.show(&thread)["status"], json!("completed"));
 }
+
+#[test]
+fn a_variable_that_no_program_can_have_is_told_before_the_agent_starts() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("one");
+    fs::write(world.root().join(".env"), "KEY=a\0b\n").unwrap();
+    world
+        .step(&thread)
+        .exits(3)
+        .says("`uwf-mock` could not be started")
+        .says("a variable has a zero byte")
+        .says("hint: no variable and no argument can hold a zero byte");
+}

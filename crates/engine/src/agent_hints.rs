@@ -1,5 +1,6 @@
 //! What to type when an agent cannot be used as it is configured. Asked only after it went wrong.
 
+use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use uwf_protocol::agent::AnswerError;
@@ -35,7 +36,21 @@ fn built_in(engine: &Engine, word: &str) -> Option<String> {
 
 impl AgentCommand {
     /// Returns what to do if the program could not be started.
-    pub(crate) fn if_missing(&self, engine: &Engine) -> String {
+    pub(crate) fn if_not_started(&self, engine: &Engine, error: &io::Error) -> String {
+        match (error.kind(), &self.program) {
+            (ErrorKind::InvalidInput, _) => {
+                "no variable and no argument can hold a zero byte: take it out of `.env` or `args`"
+                    .to_owned()
+            }
+            (ErrorKind::WouldBlock, _) | (_, Program::BuiltIn(_)) => {
+                "the system has no room for another process: `ulimit -u` tells how many may run"
+                    .to_owned()
+            }
+            (_, Program::File(_)) => self.if_missing(engine),
+        }
+    }
+
+    fn if_missing(&self, engine: &Engine) -> String {
         let Some(alias) = &self.alias else {
             return "`--agent` takes an alias of the config, or a program with its arguments"
                 .to_owned();

@@ -187,8 +187,8 @@ fn perform(
             return Ok(Err(Problem::Spawn {
                 program: agent.program.to_string(),
                 cwd: cwd.display().to_string(),
+                hint: agent.if_not_started(engine, &source),
                 source,
-                hint: agent.if_missing(engine),
             }));
         }
         Err(LaunchError::Engine(error)) => return Err(error),

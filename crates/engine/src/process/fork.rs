@@ -28,7 +28,7 @@ const WATCHED: [Signal; 4] = [
 /// The copy ends by signals as a program does that was just started: none that comes while it is made is lost.
 ///
 /// # Errors
-/// When the system has no room for another process.
+/// When a variable cannot be set, or the system has no room for another process.
 pub(super) fn in_copy(
     variables: &[(String, String)],
     work: impl FnOnce() -> i32,
@@ -38,6 +38,10 @@ pub(super) fn in_copy(
         Some(1),
         "a lock of another thread would stay locked in the copy"
     );
+    if variables.iter().any(|(_, value)| value.contains('\0')) {
+        let problem = "a variable has a zero byte";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
+    }
     let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
     // SAFETY: this process has one thread, so that the copy finds no lock held and no data half changed.
     let forked = unsafe { fork() };
