@@ -117,7 +117,7 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
 /// failing for.
 pub(crate) fn count_replaced(engine: &Engine, run: &RunDir, replaced: CasRef) {
     if let Ok(used) = limits::used_by(&engine.store, replaced) {
-        let _ = run.count_used(&used);
+        let _ = run.count_replaced(replaced, &used);
     }
 }
 

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
-use uwf_protocol::ids::RoleName;
+use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::run::{Attempt, Begun, Holder, KitFailure, Pending};
 
@@ -40,6 +40,8 @@ struct Records {
     kept: Vec<Attempt>,
     /// What the others used up.
     dropped: Used,
+    /// The replaced step that was counted there last.
+    replaced: Option<CasRef>,
 }
 
 /// The first line of the attempts, when older ones were dropped or runs were lost: they are not forgotten where it
@@ -47,6 +49,8 @@ struct Records {
 #[derive(Serialize, Deserialize)]
 struct Dropped {
     dropped: Used,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    replaced: Option<CasRef>,
 }
 
 /// The directory of the runs of one thread. Who writes here holds the thread's lock, or is the agent that
@@ -206,18 +210,13 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn append_attempt(&self, attempt: &Attempt) -> Result<(), StorageError> {
-        let Records { kept, dropped } = self.attempt_records();
-        let mut attempts = kept;
-        attempts.push(attempt.clone());
-        let surplus = attempts.len().saturating_sub(ATTEMPTS_KEPT);
-        let mut dropped = dropped;
-        for attempt in attempts.drain(..surplus) {
-            dropped.add_attempt(&attempt);
+        let mut records = self.attempt_records();
+        records.kept.push(attempt.clone());
+        let surplus = records.kept.len().saturating_sub(ATTEMPTS_KEPT);
+        for attempt in records.kept.drain(..surplus) {
+            records.dropped.add_attempt(&attempt);
         }
-        self.write_attempts(&Records {
-            kept: attempts,
-            dropped,
-        })
+        self.write_attempts(&records)
     }
 
     /// Counts a run that was ended before it could tell anything, durably: it may have cost something. It is no
@@ -231,12 +230,16 @@ impl RunDir {
         self.write_attempts(&records)
     }
 
-    /// Counts what was used up by a step that is no more in the chain, durably.
+    /// Counts what was used up by a step that is no more in the chain, durably, unless an interrupted call did so
+    /// already.
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn count_used(&self, used: &Used) -> Result<(), StorageError> {
+    pub fn count_replaced(&self, step: CasRef, used: &Used) -> Result<(), StorageError> {
         let mut records = self.attempt_records();
+        if records.replaced.replace(step) == Some(step) {
+            return Ok(());
+        }
         records.dropped.add_all(used);
         self.write_attempts(&records)
     }
@@ -244,8 +247,11 @@ impl RunDir {
     fn write_attempts(&self, records: &Records) -> Result<(), StorageError> {
         let mut lines = String::new();
         if records.dropped.runs > 0 {
-            let dropped = records.dropped.clone();
-            lines += &(json(&Dropped { dropped }) + "\n");
+            let line = Dropped {
+                dropped: records.dropped.clone(),
+                replaced: records.replaced,
+            };
+            lines += &(json(&line) + "\n");
         }
         lines.extend(records.kept.iter().map(|one| json(one) + "\n"));
         self.write_text(ATTEMPTS, &lines, Durability::Durable)
@@ -254,7 +260,7 @@ impl RunDir {
     /// Returns what all runs without a step used up, those included that are not kept any more.
     #[must_use]
     pub fn used_by_attempts(&self) -> Used {
-        let Records { kept, dropped } = self.attempt_records();
+        let Records { kept, dropped, .. } = self.attempt_records();
         let mut used = dropped;
         kept.iter().for_each(|attempt| used.add_attempt(attempt));
         used
@@ -268,8 +274,9 @@ impl RunDir {
         for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
             if let Ok(attempt) = serde_json::from_slice(line) {
                 records.kept.push(attempt);
-            } else if let Ok(Dropped { dropped }) = serde_json::from_slice(line) {
-                records.dropped.add_all(&dropped);
+            } else if let Ok(line) = serde_json::from_slice::<Dropped>(line) {
+                records.dropped.add_all(&line.dropped);
+                records.replaced = line.replaced;
             } else {
                 // Whatever it was, it does not tell what it used up.
                 records.dropped.add(None, None);

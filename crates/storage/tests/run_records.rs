@@ -145,6 +145,20 @@ fn the_newest_fifty_attempts_are_kept() {
 }
 
 #[test]
+fn a_replaced_step_is_counted_once_whoever_dies() {
+    let (_temp, run) = world();
+    let mut used = Used::default();
+    used.add(None, Some(7));
+    run.count_replaced(STEP, &used).unwrap();
+    run.append_attempt(&attempt(1)).unwrap();
+    // The engine died before it could tell that all is done.
+    run.count_replaced(STEP, &used).unwrap();
+    assert_eq!(run.used_by_attempts().runs, 2);
+    run.count_replaced(HEAD, &used).unwrap();
+    assert_eq!(run.used_by_attempts().runs, 3);
+}
+
+#[test]
 fn a_torn_attempt_hides_no_other() {
     let (_temp, run) = world();
     run.append_attempt(&attempt(1)).unwrap();
