@@ -2,6 +2,8 @@
 
 /// Where the list was made and what it brings was measured.
 const MEASURED: (&str, &str) = ("linux", "x86_64");
+/// Linkers that do not understand it, by what flags of the compiler call them.
+const WITHOUT_SCRIPTS: [&str; 3] = ["=gold", "mold", "=wild"];
 
 fn main() {
     println!("cargo::rerun-if-changed=link/order.ld");
@@ -11,8 +13,11 @@ fn main() {
         variable("CARGO_CFG_TARGET_OS"),
         variable("CARGO_CFG_TARGET_ARCH"),
     );
-    // For a linker that takes no script there is `UWF_LINK_ORDER=off`; debug builds are not for speed.
-    let wanted = variable("UWF_LINK_ORDER") != "off" && variable("OPT_LEVEL") != "0";
+    let flags = variable("CARGO_ENCODED_RUSTFLAGS");
+    let takes_scripts = !WITHOUT_SCRIPTS.iter().any(|name| flags.contains(name));
+    // For other linkers that take no script there is `UWF_LINK_ORDER=off`; debug builds are not for speed.
+    let wanted =
+        takes_scripts && variable("UWF_LINK_ORDER") != "off" && variable("OPT_LEVEL") != "0";
     if wanted && (os.as_str(), arch.as_str()) == MEASURED {
         let package = variable("CARGO_MANIFEST_DIR");
         println!("cargo::rustc-link-arg-bin=uwf=-T");
