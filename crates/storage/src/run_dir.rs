@@ -322,7 +322,8 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_begun(&self, begun: &Begun) -> Result<(), StorageError> {
-        self.write(BEGUN, begun, Durability::Volatile)
+        self.create()?;
+        files::overwrite(&self.path.join(BEGUN), json(begun).as_bytes())
     }
 
     /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there
