@@ -270,7 +270,10 @@ fn launch(
     process::run(&launch, &engine.signals, |pid| {
         record(Some(pid))?;
         // Whoever ended the thread before the agent was on record could not end the agent.
-        let head = thread::active_head(engine, thread.id)?;
+        let head = match State::new(&engine.root).look_up(thread.id) {
+            Some(head) => head,
+            None => thread::active_head(engine, thread.id)?,
+        };
         if head == thread.expected_head() {
             return Ok(());
         }

@@ -4,8 +4,11 @@
 //!
 //! Other programs write the same file in other YAML; that is read too, and becomes a table when next written.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
@@ -95,6 +98,28 @@ impl Heads {
         self.lines()
             .binary_search_by(|line| line[..ulid::DIGITS].cmp(id))
     }
+}
+
+/// Returns the head of a thread by a look at a few lines of the file; `None` if it is not found in this way, which
+/// says nothing.
+pub(crate) fn look_up(path: &Path, thread: ThreadId) -> Option<CasRef> {
+    let file = File::open(path).ok()?;
+    let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
+    let (mut from, mut to) = (0, length / LINE);
+    while length.is_multiple_of(LINE) && from < to {
+        let middle = from.midpoint(to);
+        let mut line = [0; LINE];
+        file.read_exact_at(&mut line, (middle * LINE) as u64).ok()?;
+        if !is_line(&line) {
+            return None;
+        }
+        match line[..ulid::DIGITS].cmp(thread.as_str().as_bytes()) {
+            Ordering::Less => from = middle + 1,
+            Ordering::Equal => return Some(head_in(&line)),
+            Ordering::Greater => to = middle,
+        }
+    }
+    None
 }
 
 fn line_of(thread: ThreadId, head: CasRef) -> [u8; LINE] {
@@ -300,6 +325,34 @@ mod tests {
         };
         assert_eq!(bad.line, line, "{bad}");
         assert!(bad.problem.contains(problem), "{bad}");
+    }
+
+    #[test]
+    fn a_look_at_a_few_lines_finds_what_reading_all_finds() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("threads.yaml");
+        assert_eq!(look_up(&path, A.parse().unwrap()), None);
+        let thread = |number: u64| ThreadId::new(number, 0);
+        for count in [0, 1, 2, 7, 100] {
+            let mut heads = Heads { table: Vec::new() };
+            for number in 0..count {
+                heads.set(thread(2 * number + 1), CasRef::from_u64(number));
+            }
+            std::fs::write(&path, heads.as_bytes()).unwrap();
+            for number in 0..2 * count + 2 {
+                let thread = thread(number);
+                assert_eq!(look_up(&path, thread), heads.get(thread), "{number}");
+            }
+        }
+        // Whatever is no such table is for those who read all of it.
+        for other in [
+            format!("{A}: {H1}"),
+            format!("{A}:  {H1}"),
+            format!("{A}- {H1}\n"),
+        ] {
+            std::fs::write(&path, other).unwrap();
+            assert_eq!(look_up(&path, A.parse().unwrap()), None);
+        }
     }
 
     #[test]
