@@ -335,16 +335,47 @@ fn a_store_whose_users_are_not_known_is_left_alone() {
     assert!(has(&world, &garbage[0]));
 }
 
+/// Runs a command of another root that uses the store of the first.
+fn of_other(world: &World, args: &[&str]) -> Run {
+    let mut command = world.command(args);
+    command.env("OCAS_DIR", world.root().join("cas"));
+    command.env("UWF_STORAGE_ROOT", world.dir().join("other"));
+    Run::from(command.output().unwrap())
+}
+
+#[test]
+fn a_root_is_known_to_the_store_as_soon_as_it_forks_or_steps() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles: { writer: [{ output: { plan: p } }], reviewer: [{ exit: 3 }] }");
+    let thread = world.start("review");
+    let start = text(&world.show(&thread)["head"]);
+    let listed = || world.state("cas/.roots");
+    let other = world.dir().join("other").display().to_string() + "\n";
+    let forked = of_other(&world, &["thread", "fork", &start]).exits(0);
+    assert_eq!(listed(), other);
+    let thread = text(&forked.json()["thread"]);
+    // As if the root had been moved there.
+    fs::remove_file(world.root().join("cas/.roots")).unwrap();
+    let config = "config.yaml";
+    fs::copy(
+        world.root().join(config),
+        world.dir().join("other").join(config),
+    )
+    .unwrap();
+    of_other(&world, &["thread", "step", &thread]).exits(0);
+    assert_eq!(listed(), other);
+    age_all(&world, 30 * DAY);
+    gc(&world, &[]).exits(0);
+    let read = of_other(&world, &["thread", "read", &thread]).exits(0);
+    assert!(read.stdout.contains("plan: p"), "{}", read.stdout);
+}
+
 #[test]
 fn a_store_of_several_roots_is_collected_for_all_of_them() {
     let (world, garbage) = full_world();
     let other = world.dir().join("other");
-    let shared = |args: &[&str]| {
-        let mut command = world.command(args);
-        command.env("OCAS_DIR", world.root().join("cas"));
-        command.env("UWF_STORAGE_ROOT", &other);
-        Run::from(command.output().unwrap())
-    };
+    let shared = |args: &[&str]| of_other(&world, args);
     shared(&["cas", "gc"]).exits(1).says("--used-by");
     world.write("one.yaml", ONE_STEP);
     shared(&["workflow", "put", "one.yaml"]).exits(0);

@@ -14,8 +14,12 @@ impl Engine {
     pub fn create(&self) -> Result<(), EngineError> {
         self.root.create()?;
         self.store.create(self.env.now_ms())?;
-        users::enlist(self.store.dir(), &self.root)?;
-        Ok(())
+        self.enlist()
+    }
+
+    /// Puts the root on the list of those who use the store, if it is not its own: whoever collects garbage asks them.
+    pub(crate) fn enlist(&self) -> Result<(), EngineError> {
+        Ok(users::enlist(self.store.dir(), &self.root)?)
     }
 
     pub(crate) fn new_thread_id(&self) -> ThreadId {

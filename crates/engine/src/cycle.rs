@@ -86,7 +86,8 @@ pub(crate) fn with_thread_locked<T>(
         });
     };
     lock.inherit_on_exec()?;
-    let result = operate(&run);
+    // The root may have been moved since it made the thread.
+    let result = engine.enlist().and_then(|()| operate(&run));
     lock.release()?;
     result
 }

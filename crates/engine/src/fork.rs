@@ -27,6 +27,7 @@ pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let _hold = engine.store.hold()?;
     let id = engine.new_thread_id();
     let thread = Thread::load(&engine.store, id, from)?;
+    engine.enlist()?;
     let run = engine.root.run(id);
     let route = thread.route();
     let place = Place::of(&run, &thread);

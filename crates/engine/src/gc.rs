@@ -37,7 +37,7 @@ pub const USUAL_GRACE_MS: u64 = 14 * 24 * LEAST_GRACE_MS;
 /// With nothing removed: when it cannot be known who uses the store, when a file that says so cannot be read, or when
 /// a node that is in use is broken.
 pub fn gc(engine: &Engine, options: &GcOptions) -> Result<Collected, EngineError> {
-    let roots = roots_of(engine, options)?;
+    let mut roots = roots_of(engine, options)?;
     let grace_ms = options.older_than_ms.max(LEAST_GRACE_MS);
     let behind_ms = match options.mode {
         Collect::Look => 0,
@@ -49,6 +49,8 @@ pub fn gc(engine: &Engine, options: &GcOptions) -> Result<Collected, EngineError
             young_from_ms: i64::MAX,
             ..Roots::default()
         };
+        // Asked again, since another root may have begun to use the store meanwhile.
+        roots = roots_of(engine, options)?;
         for root in &roots {
             add(root, engine.env.now_ms(), grace_ms, &mut found)?;
         }
