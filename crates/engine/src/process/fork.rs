@@ -35,10 +35,11 @@ pub(super) fn in_copy(
 ) -> io::Result<Pid> {
     debug_assert_eq!(
         threads(),
-        Some(1),
+        1,
         "a lock of another thread would stay locked in the copy"
     );
-    if variables.iter().any(|(_, value)| value.contains('\0')) {
+    let has_zero = |(name, value): &(String, String)| name.contains('\0') || value.contains('\0');
+    if variables.iter().any(has_zero) {
         let problem = "a variable has a zero byte";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, problem));
     }
@@ -71,12 +72,9 @@ pub(super) fn in_copy(
     }
 }
 
-/// Returns how many threads this process has, where the system tells.
-fn threads() -> Option<usize> {
-    match std::fs::read_dir("/proc/self/task") {
-        Ok(tasks) => Some(tasks.count()),
-        Err(_) => Some(1),
-    }
+/// Returns how many threads this process has, as far as the system tells.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count)
 }
 
 /// Tells whether this process was told to ignore a signal, as `nohup` does.
