@@ -1,7 +1,8 @@
 #!/bin/sh
-# Writes order.ld beside it anew: which functions a step runs, so that the linker puts them side by side
+# Adds to order.ld beside it which functions a step runs, so that the linker puts them side by side
 # (docs/performance.md says what for). Needs valgrind. Run it when the path of a step has changed much; an old list
-# makes a step slower and nothing else.
+# makes a step slower and nothing else. Names that are there stay: of functions that are alike, another may stand for
+# all in another build. Names that fit nothing any more do no harm.
 set -eu
 export LC_ALL=C
 cd "$(dirname "$0")/../../.."
@@ -54,16 +55,20 @@ loose='s/Cs[0-9A-Za-z]+_([0-9])/Cs*_\1/g; s/\.[0-9]+$//; s/(Cs\*_.*)Cs\*_[0-9]+[
 sed -nE "s/^c?fn=\([0-9]+\) ([^' ]+)('[0-9]+)?\$/\1/p" "$root"/calls.* | sort -u >"$root/run"
 nm -A --defined-only "$(cc -print-file-name=libc.a)" 2>/dev/null |
     sed -nE 's/^[^:]*:([^:]+):[0-9a-f]+ [TtWi] (.*)$/\2 \1/p' | sort -u >"$root/members"
+sed -n 's/^    \*/*/p' "$order" >"$root/before"
 {
     echo "/* Made by order.sh: what a step runs of ours, and of the C library. */"
     echo "SECTIONS"
     echo "{"
     echo "  .text.step : {"
-    sed -nE "/^_R/{$loose; s/^(.*)\$/    *(.text*.\1*)/p}" "$root/run" | sort -u
-    join "$root/run" "$root/members" | awk '{ print $2 }' | sort -u |
-        sed -E 's/^(.*)$/    *libc.a:\1(.text .text.*)/'
+    {
+        cat "$root/before"
+        sed -nE "/^_R/{$loose; s/^(.*)\$/*(.text*.\1*)/p}" "$root/run"
+        join "$root/run" "$root/members" | sed -E 's/^.* (.*)$/*libc.a:\1(.text .text.*)/'
+    } | sort -u | sed 's/^/    /'
     echo "  }"
     echo "}"
     echo "INSERT BEFORE .text;"
-} >"$order"
+} >"$root/order"
+mv "$root/order" "$order"
 grep -c '(' "$order"
