@@ -7,7 +7,7 @@ use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, e
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::limits::Limits;
+use uwf_protocol::limits::{Limits, Setting};
 use uwf_protocol::run::{Holder, ProcessIdentity};
 use uwf_protocol::schemas;
 use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
@@ -32,6 +32,18 @@ pub struct StepOptions {
     pub agent: Option<String>,
     /// What to do when no slot is free.
     pub no_slot: NoSlot,
+}
+
+/// What a person says to a thread before its step is done.
+#[derive(Debug, Clone, Default)]
+pub struct Intervention {
+    /// To a thread that waits, the answer; none means "go on". To a step that is done again, what is wrong with it,
+    /// or what is wanted instead.
+    pub prompt: Option<String>,
+    /// What is allowed beyond the thread's limits from now on.
+    pub raises: Vec<Setting>,
+    /// How the step is done.
+    pub step: StepOptions,
 }
 
 /// Does one cycle of a thread.

@@ -34,14 +34,14 @@ mod workflow_ref;
 use uwf_cas_fs::Store;
 use uwf_storage::{Env, Root};
 
-pub use cycle::{StepOptions, step};
+pub use cycle::{Intervention, StepOptions, step};
 pub use error::{AgentFailure, EngineError, resume_command, store_exit, store_hint};
 pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, gc};
 pub use kill::{Killed, kill};
-pub use poke::{PokeOptions, poke};
+pub use poke::poke;
 pub use register::{Registered, check_file, put_workflow};
-pub use resume::{ResumeOptions, resume};
+pub use resume::resume;
 pub use signals::Signals;
 pub use slots::NoSlot;
 pub use start::{StartOptions, Started, start};

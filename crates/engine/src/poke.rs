@@ -5,24 +5,12 @@
 use uwf_moderator::{Assignment, Route};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
-use uwf_protocol::limits::Setting;
 
 use crate::adopt::{Adoption, adopt};
 use crate::cycle::{play, with_thread_locked};
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
-use crate::{Engine, EngineError, StepOptions, limits, tags};
-
-/// What a person says to a role whose answer is not good enough.
-#[derive(Debug, Clone, Default)]
-pub struct PokeOptions {
-    /// What is wrong with the answer, or what is wanted instead.
-    pub prompt: Option<String>,
-    /// What is allowed beyond the thread's limits from now on.
-    pub raises: Vec<Setting>,
-    /// How the step is done.
-    pub step: StepOptions,
-}
+use crate::{Engine, EngineError, Intervention, limits, tags};
 
 /// Runs the role of the newest step again, with its answer and what a person says about it. Where the graph leads
 /// from there does not matter: a thread that asks, or is blocked, can be poked, too.
@@ -32,7 +20,7 @@ pub struct PokeOptions {
 pub fn poke(
     engine: &Engine,
     id: ThreadId,
-    options: &PokeOptions,
+    options: &Intervention,
 ) -> Result<StepReport, EngineError> {
     with_thread_locked(engine, id, |run| {
         let head = thread::active_head(engine, id)?;

@@ -2,25 +2,13 @@
 
 use uwf_moderator::{Assignment, Entry, Route, RouteError, enter};
 use uwf_protocol::ids::ThreadId;
-use uwf_protocol::limits::Setting;
 use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
 
 use crate::adopt::{Adoption, adopt};
 use crate::cycle::{play, with_thread_locked};
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
-use crate::{Engine, EngineError, StepOptions, limits, tags};
-
-/// What a person says to a thread that waits.
-#[derive(Debug, Clone, Default)]
-pub struct ResumeOptions {
-    /// The answer; none means "go on".
-    pub prompt: Option<String>,
-    /// What is allowed beyond the thread's limits from now on.
-    pub raises: Vec<Setting>,
-    /// How the step is done.
-    pub step: StepOptions,
-}
+use crate::{Engine, EngineError, Intervention, limits, tags};
 
 /// Runs the role that suspended the thread again, with its question and the answer; or lets a thread go on that
 /// reached a limit; or enters an ended thread's workflow through the `resume` edge of `$START`.
@@ -30,7 +18,7 @@ pub struct ResumeOptions {
 pub fn resume(
     engine: &Engine,
     id: ThreadId,
-    options: &ResumeOptions,
+    options: &Intervention,
 ) -> Result<StepReport, EngineError> {
     with_thread_locked(engine, id, |run| match thread::find(engine, id)? {
         Located::Active(head) => {
@@ -106,7 +94,7 @@ fn reenter(
     engine: &Engine,
     run: &RunDir,
     record: &HistoryRecord,
-    options: &ResumeOptions,
+    options: &Intervention,
 ) -> Result<StepReport, EngineError> {
     let ended = || EngineError::Ended {
         thread: record.thread,

@@ -13,8 +13,8 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
 pub(crate) use thread::{
-    ForkArgs, ListArgs, PokeArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, StepCommand,
-    StepReadArgs, ThreadCommand,
+    ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
+    ThreadCommand,
 };
 pub(crate) use workflow::WorkflowCommand;
 

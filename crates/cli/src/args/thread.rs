@@ -140,15 +140,8 @@ pub(crate) struct ResumeArgs {
     /// The answer, or - for standard input (unset: the role is told to go on)
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
-    /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
-    #[arg(long = "raise", value_name = "LIMIT=VALUE")]
-    pub(crate) raises: Vec<Setting>,
-    /// Use this agent: an alias of the config, or a command line
-    #[arg(long, value_name = "AGENT")]
-    pub(crate) agent: Option<String>,
-    /// Exit with 5 if as many agents are at work as may be, instead of waiting
-    #[arg(long)]
-    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
 }
 
 #[derive(Debug, Args)]
@@ -158,7 +151,14 @@ pub(crate) struct PokeArgs {
     /// What is wrong with the answer or wanted instead, or - for standard input
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
-    /// Raise a limit of the thread, such as maxCostUsd=5; may be repeated
+    #[command(flatten)]
+    pub(crate) how: HowArgs,
+}
+
+/// How a step is done that a person had a word for.
+#[derive(Debug, Args)]
+pub(crate) struct HowArgs {
+    /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
     #[arg(long = "raise", value_name = "LIMIT=VALUE")]
     pub(crate) raises: Vec<Setting>,
     /// Use this agent: an alias of the config, or a command line

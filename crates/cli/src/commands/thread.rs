@@ -1,15 +1,15 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, EngineError, ListFilter, NoSlot, PokeOptions, ReadOptions, ResumeOptions, Standing,
-    StartOptions, StepOptions, StepReport, ThreadStatus,
+    Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, Standing, StartOptions,
+    StepOptions, StepReport, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Setting;
 use uwf_util::{suggest, time};
 
-use crate::args::{ListArgs, PokeArgs, ReadArgs, ResumeArgs, StartArgs, StepArgs, ThreadCommand};
+use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadCommand};
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
 use crate::output::{print, write_document};
@@ -26,8 +26,20 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Fork(args) => step::fork(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Kill { thread } => kill(context, &thread),
-        ThreadCommand::Resume(args) => resume(context, args),
-        ThreadCommand::Poke(args) => poke(context, args),
+        ThreadCommand::Resume(args) => intervene(
+            context,
+            uwf_engine::resume,
+            &args.thread,
+            args.prompt,
+            args.how,
+        ),
+        ThreadCommand::Poke(args) => intervene(
+            context,
+            uwf_engine::poke,
+            &args.thread,
+            args.prompt,
+            args.how,
+        ),
     }
 }
 
@@ -164,33 +176,25 @@ fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn resume(context: &Context, args: ResumeArgs) -> Result<Exit, Failure> {
-    let options = ResumeOptions {
-        prompt: args.prompt.map(text_or_stdin).transpose()?,
-        raises: args.raises,
+/// Does the step of a thread that a person had a word for.
+fn intervene(
+    context: &Context,
+    operation: fn(&Engine, ThreadId, &Intervention) -> Result<StepReport, EngineError>,
+    thread: &str,
+    prompt: Option<String>,
+    how: HowArgs,
+) -> Result<Exit, Failure> {
+    let intervention = Intervention {
+        prompt: prompt.map(text_or_stdin).transpose()?,
+        raises: how.raises,
         step: StepOptions {
-            agent: args.agent,
-            no_slot: no_slot(args.no_wait),
+            agent: how.agent,
+            no_slot: no_slot(how.no_wait),
         },
     };
-    let resumed = uwf_engine::resume(&context.engine, args.thread.parse()?, &options);
-    note_raises(&resumed, &options.raises);
-    print_report(context, &resumed?)?;
-    Ok(Exit::Done)
-}
-
-fn poke(context: &Context, args: PokeArgs) -> Result<Exit, Failure> {
-    let options = PokeOptions {
-        prompt: args.prompt.map(text_or_stdin).transpose()?,
-        raises: args.raises,
-        step: StepOptions {
-            agent: args.agent,
-            no_slot: no_slot(args.no_wait),
-        },
-    };
-    let poked = uwf_engine::poke(&context.engine, args.thread.parse()?, &options);
-    note_raises(&poked, &options.raises);
-    print_report(context, &poked?)?;
+    let report = operation(&context.engine, thread.parse()?, &intervention);
+    note_raises(&report, &intervention.raises);
+    print_report(context, &report?)?;
     Ok(Exit::Done)
 }
 
