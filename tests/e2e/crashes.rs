@@ -2,44 +2,22 @@
 
 use serde_json::json;
 
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
 use crate::processes::{is_running, kill, signal};
 use crate::world::{ONE_STEP, World, wait_until};
-
-/// An agent that waits for a file, then does its work through the mock, and counts its runs.
-fn gated_agent(world: &World) {
-    world.write(
-        "answer.yaml",
-        "roles:\n  writer:\n    - output: { note: n }\n",
-    );
-    let body = format!(
-        "echo run >> {project}/runs\nwhile [ ! -e {project}/gate ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answer.yaml \"$@\"",
-        project = world.project().display(),
-        uwf = crate::world::binary().display(),
-    );
-    world.scripted_agent(&body);
-}
-
-fn runs(world: &World) -> usize {
-    std::fs::read_to_string(world.project().join("runs"))
-        .unwrap_or_default()
-        .lines()
-        .count()
-}
 
 #[test]
 fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
     let world = World::new();
     world.put(ONE_STEP);
-    gated_agent(&world);
+    gated_agent(&world, NOTE);
     let thread = world.start("one");
-    let engine = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent runs", || runs(&world) == 1);
-    kill(engine);
+    kill(at_work(&world, &["thread", "step", &thread]));
 
     // The agent goes on without its engine, and the thread is busy for as long as it does.
     world.step(&thread).exits(5).says("busy");
     assert_eq!(world.show(&thread)["status"], json!("running"));
-    world.write("gate", "");
+    open_gate(&world);
     wait_until("the agent has finished", || {
         world.pending(&thread).is_some()
     });
@@ -64,15 +42,16 @@ fn a_step_whose_engine_was_killed_is_adopted_and_not_run_again() {
 fn a_step_whose_agent_was_killed_runs_again() {
     let world = World::new();
     world.put(ONE_STEP);
-    gated_agent(&world);
+    gated_agent(&world, NOTE);
     let thread = world.start("one");
+    close_gate(&world);
     let engine = world.spawn(&["thread", "step", &thread]);
     signal("KILL", world.agent_at_work(&thread));
     assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(3));
     let shown = world.show(&thread);
     assert_eq!(shown["status"], json!("failed"));
     assert_eq!(shown["attempts"].as_array().unwrap().len(), 1);
-    world.write("gate", "");
+    open_gate(&world);
     assert_eq!(world.step(&thread).exits(0).json()["done"], json!(true));
     assert_eq!(runs(&world), 2);
 }

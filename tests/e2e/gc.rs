@@ -7,25 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate};
 use crate::processes::kill;
 use crate::world::{ONE_STEP, REVIEW, Run, World, binary, wait_until};
 
 pub(crate) const DAY: u64 = 24 * 60 * 60;
-
-/// An agent that answers through the mock, and waits while there is a file `wait`.
-fn agent(world: &World, script: &str) {
-    world.write("answers.yaml", script);
-    world.scripted_agent(&format!(
-        "echo >> {project}/runs\nwhile [ -e {project}/wait ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answers.yaml \"$@\"",
-        project = world.project().display(),
-        uwf = binary().display(),
-    ));
-}
-
-fn runs(world: &World) -> usize {
-    let runs = fs::read_to_string(world.project().join("runs"));
-    runs.unwrap_or_default().lines().count()
-}
 
 pub(crate) fn gc(world: &World, args: &[&str]) -> Run {
     world.uwf(&[&["cas", "gc"], args].concat())
@@ -107,7 +93,7 @@ fn stepped(world: &World) -> String {
 pub(crate) fn full_world() -> (World, Vec<String>) {
     let world = World::new();
     world.put(REVIEW);
-    agent(
+    gated_agent(
         &world,
         "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n    - output: { $status: approved, summary: s }\n",
     );
@@ -140,22 +126,15 @@ fn threads_of_every_kind_stay_as_they_are_and_garbage_goes() {
     let before = all_views(&world);
     // One that is at work, and one whose engine was killed when its agent had finished.
     let adopted = world.start("review");
-    world.write("wait", "");
-    let engine = world.spawn(&["thread", "step", &adopted]);
-    let count = runs(&world);
-    wait_until("the agent runs", || runs(&world) > count);
-    kill(engine);
-    fs::remove_file(world.project().join("wait")).unwrap();
+    kill(at_work(&world, &["thread", "step", &adopted]));
+    open_gate(&world);
     wait_until("the agent has finished", || {
         world.pending(&adopted).is_some()
     });
     world.wait_until_free(&adopted);
     age_all(&world, 30 * DAY);
-    world.write("wait", "");
     let running = world.start("review");
-    let count = runs(&world);
-    let engine = world.spawn(&["thread", "step", &running]);
-    wait_until("the agent runs", || runs(&world) > count);
+    let engine = at_work(&world, &["thread", "step", &running]);
 
     let collected = gc(&world, &[]).exits(0).json();
     assert!(collected["removed"].as_u64().unwrap() >= 3, "{collected}");
@@ -163,7 +142,7 @@ fn threads_of_every_kind_stay_as_they_are_and_garbage_goes() {
         assert!(!has(&world, &hash), "{hash}");
     }
     world.uwf(&["cas", "verify"]).exits(0);
-    fs::remove_file(world.project().join("wait")).unwrap();
+    open_gate(&world);
     assert!(engine.wait_with_output().unwrap().status.success());
     let report = world.step(&adopted).exits(0).json();
     assert_eq!(report["adopted"], json!(true));
@@ -409,12 +388,10 @@ fn a_store_of_several_roots_is_collected_for_all_of_them() {
 fn what_a_step_at_work_has_put_is_kept_for_as_long_as_it_works() {
     let world = World::new();
     world.put(ONE_STEP);
-    agent(&world, "roles:\n  writer:\n    - output: { note: n }\n");
+    gated_agent(&world, NOTE);
     let thread = world.start("one");
     let [early, earlier] = ["early", "earlier"].map(|word| put_text(&world, word));
-    world.write("wait", "");
-    let engine = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent runs", || runs(&world) == 1);
+    let engine = at_work(&world, &["thread", "step", &thread]);
     world.agent_at_work(&thread);
     // As if it had begun three days ago.
     let path = world.root().join("runs").join(&thread).join("holder.json");
@@ -426,7 +403,7 @@ fn what_a_step_at_work_has_put_is_kept_for_as_long_as_it_works() {
     age(&node_file(&world, &earlier), 4 * DAY);
     gc(&world, &["--older-than", "1h"]).exits(0);
     assert_eq!((has(&world, &early), has(&world, &earlier)), (true, false));
-    fs::remove_file(world.project().join("wait")).unwrap();
+    open_gate(&world);
     assert!(engine.wait_with_output().unwrap().status.success());
     gc(&world, &["--older-than", "1h"]).exits(0);
     assert!(!has(&world, &early));
@@ -436,15 +413,15 @@ fn what_a_step_at_work_has_put_is_kept_for_as_long_as_it_works() {
 fn an_agent_that_nobody_knows_of_keeps_what_is_younger_than_two_weeks() {
     let world = World::new();
     world.put(ONE_STEP);
-    let slow = world.write(
-        "slow.yaml",
-        "roles:\n  writer:\n    - output: { note: n }\n      sleepMs: 2000\n",
-    );
+    let body = "while [ -e wait ]; do sleep 0.02; done\nprintf -- '---\\nnote: n\\n---\\n'";
+    let tool = world.script("tool.sh", body);
     let thread = world.start("one");
     let [early, earlier] = ["early", "earlier"].map(|word| put_text(&world, word));
     age(&node_file(&world, &early), 13 * DAY);
     age(&node_file(&world, &earlier), 15 * DAY);
-    let mut agent = world.spawn(&["agent", "mock", slow.to_str().unwrap(), &thread, "writer"]);
+    close_gate(&world);
+    let tool = tool.to_str().unwrap();
+    let mut agent = world.spawn(&["agent", "command", "--", tool, &thread, "writer"]);
     let lock = world.root().join("runs").join(&thread).join("lock");
     wait_until("the agent has the thread", || lock.exists());
     wait_until("the thread is held", || {
@@ -455,7 +432,8 @@ fn an_agent_that_nobody_knows_of_keeps_what_is_younger_than_two_weeks() {
     });
     gc(&world, &["--older-than", "1h"]).exits(0);
     assert_eq!((has(&world, &early), has(&world, &earlier)), (true, false));
-    agent.wait().unwrap();
+    open_gate(&world);
+    assert!(agent.wait().unwrap().success());
 }
 
 #[test]

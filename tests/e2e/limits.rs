@@ -4,6 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::gates::{at_work, gated_agent, open_gate};
 use crate::processes::{kill, kill_group, signal};
 use crate::world::{ONE_STEP, REVIEW, Run, World, binary};
 
@@ -380,19 +381,10 @@ fn a_run_that_was_ended_before_it_could_tell_may_have_cost_something() {
 fn a_step_that_was_taken_in_later_is_counted_once() {
     let world = World::new();
     world.put(&format!("{REVIEW}limits: {{ maxTokens: 250 }}\n"));
-    world.write("answers.yaml", FOR_EVER);
-    let body = format!(
-        "while [ -e {project}/wait ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answers.yaml \"$@\"",
-        project = world.project().display(),
-        uwf = binary().display(),
-    );
-    world.scripted_agent(&body);
-    world.write("wait", "");
+    gated_agent(&world, FOR_EVER);
     let thread = world.start("review");
-    let step = world.spawn(&["thread", "step", &thread]);
-    world.agent_at_work(&thread);
-    kill(step);
-    std::fs::remove_file(world.project().join("wait")).unwrap();
+    kill(at_work(&world, &["thread", "step", &thread]));
+    open_gate(&world);
     world.wait_until_free(&thread);
     assert_eq!(world.step(&thread).exits(0).json()["adopted"], json!(true));
     world.step(&thread).exits(0);

@@ -27,6 +27,7 @@ mod documents;
 mod extraction;
 mod formats;
 mod full_disk;
+mod gates;
 mod gc;
 mod gc_races;
 mod golden;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::gates::wait_for_ends;
 use crate::processes::{kill, signal};
 use crate::world::{ONE_STEP, REVIEW, Run, World, wait_until};
 
@@ -320,14 +321,11 @@ fn a_thread_is_stepped_or_poked_but_never_both_at_once() {
     assert!(engine.wait_with_output().unwrap().status.success());
 
     world.write("wait", "");
-    let all: Vec<Child> = (0..10)
+    let mut all: Vec<Child> = (0..10)
         .map(|number| world.spawn(&["thread", ["step", "poke"][number % 2], &thread]))
         .collect();
-    wait_until("one runs", || runs(&world) == 3);
-    wait_until("the others are gone", || {
-        world.show(&thread)["status"] == json!("running")
-    });
-    std::thread::sleep(Duration::from_millis(500));
+    // The winner works until all others have been told.
+    wait_for_ends(&mut all, 9);
     remove(&world, "wait");
     let codes: Vec<_> = all
         .into_iter()

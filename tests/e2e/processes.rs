@@ -5,15 +5,31 @@ use std::process::{Child, Command};
 
 /// Tells whether a process with this number runs; one that ended and was not waited for does not.
 pub(crate) fn is_running(pid: impl Display) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat
-        .rsplit(')')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .chars()
-        .next();
+    let state = stat(pid).chars().next();
     state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Returns when a process started, in the ticks of the kernel.
+#[track_caller]
+pub(crate) fn started(pid: impl Display) -> u64 {
+    stat(pid).split(' ').nth(19).unwrap().parse().unwrap()
+}
+
+/// Returns the processes whose command line has these words, with the words of each.
+pub(crate) fn that_were_started_with(words: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap();
+    processes
+        .filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(words))
+        .collect()
+}
+
+/// Returns what the kernel says of a process after its name, beginning with its state; nothing if it is gone.
+fn stat(pid: impl Display) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    after_name.trim().to_owned()
 }
 
 /// Sends a signal, such as `TERM`, to the process with this number.

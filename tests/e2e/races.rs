@@ -4,23 +4,20 @@ use std::process::Child;
 
 use serde_json::json;
 
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs, wait_for_ends};
 use crate::world::{ONE_STEP, REVIEW, World, wait_until};
-
-const SLOW: &str = "roles:\n  writer:\n    - output: { note: n }\n      sleepMs: 1500\n";
 
 #[test]
 fn of_two_steps_on_one_thread_one_runs_and_the_other_is_told_at_once() {
     let world = World::new();
     world.put(ONE_STEP);
-    world.mock(SLOW);
+    gated_agent(&world, NOTE);
     let thread = world.start("one");
-    let first = world.spawn(&["thread", "step", &thread]);
-    wait_until("the first runs", || {
-        world.show(&thread)["status"] == json!("running")
-    });
-    let begun = std::time::Instant::now();
+    let first = at_work(&world, &["thread", "step", &thread]);
+    assert_eq!(world.show(&thread)["status"], json!("running"));
+    // The first cannot end before the gate is opened, so the second did not wait for it.
     world.step(&thread).exits(5).says("busy").says("writer");
-    assert!(begun.elapsed().as_millis() < 1000, "the loser waited");
+    open_gate(&world);
     assert_eq!(first.wait_with_output().unwrap().status.code(), Some(0));
     world.step(&thread).exits(7);
 }
@@ -29,18 +26,16 @@ fn of_two_steps_on_one_thread_one_runs_and_the_other_is_told_at_once() {
 fn an_agent_that_is_started_by_hand_waits_its_turn() {
     let world = World::new();
     world.put(ONE_STEP);
-    world.mock(SLOW);
+    gated_agent(&world, NOTE);
     let script = world.write(
         "quick.yaml",
         "roles:\n  writer:\n    - output: { note: q }\n",
     );
     let thread = world.start("one");
     let by_hand = ["agent", "mock", script.to_str().unwrap(), &thread, "writer"];
-    let first = world.spawn(&["thread", "step", &thread]);
-    wait_until("the first runs", || {
-        world.show(&thread)["status"] == json!("running")
-    });
+    let first = at_work(&world, &["thread", "step", &thread]);
     world.uwf(&by_hand).exits(5).says("busy").says("hint: ");
+    open_gate(&world);
     assert_eq!(first.wait_with_output().unwrap().status.code(), Some(0));
 
     let thread = world.start("one");
@@ -54,11 +49,15 @@ fn an_agent_that_is_started_by_hand_waits_its_turn() {
 fn of_twenty_steps_at_once_exactly_one_runs() {
     let world = World::new();
     world.put(ONE_STEP);
-    world.mock(SLOW);
+    gated_agent(&world, NOTE);
+    close_gate(&world);
     let thread = world.start("one");
-    let all: Vec<Child> = (0..20)
+    let mut all: Vec<Child> = (0..20)
         .map(|_| world.spawn(&["thread", "step", &thread]))
         .collect();
+    // The winner works until all others have been told.
+    wait_for_ends(&mut all, 19);
+    open_gate(&world);
     let mut codes: Vec<i32> = all
         .into_iter()
         .map(|child| child.wait_with_output().unwrap().status.code().unwrap())
@@ -66,6 +65,7 @@ fn of_twenty_steps_at_once_exactly_one_runs() {
     codes.sort_unstable();
     assert_eq!(codes[0], 0);
     assert!(codes[1..].iter().all(|code| *code == 5), "{codes:?}");
+    assert_eq!(runs(&world), 1);
 }
 
 #[test]
@@ -126,20 +126,18 @@ fn a_thread_killed_during_a_step_stays_killed() {
 fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
     let world = World::new();
     world.put(ONE_STEP);
-    // This agent does not let itself be ended by TERM and finishes its step after the kill.
-    world.write(
-        "answer.yaml",
-        "roles:\n  writer:\n    - output: { note: n }\n",
-    );
+    // This agent does not let itself be ended by a signal that can be caught: it finishes its step when one comes.
+    world.write("answer.yaml", NOTE);
     let body = format!(
-        "trap '' TERM\necho ready > {project}/ready\nsleep 1\nexec {uwf} agent mock {project}/answer.yaml \"$@\"",
+        "trap 'told=yes' INT TERM\necho ready > {project}/ready\nuntil [ \"$told\" ]; do sleep 0.02; done\n\
+         trap '' INT TERM\nexec {uwf} agent mock {project}/answer.yaml \"$@\"",
         project = world.project().display(),
         uwf = crate::world::binary().display(),
     );
     world.scripted_agent(&body);
     let thread = world.start("one");
     let step = world.spawn(&["thread", "step", &thread]);
-    wait_until("the agent ignores TERM", || {
+    wait_until("the agent heeds no signal", || {
         world.project().join("ready").exists()
     });
     world.agent_at_work(&thread);

@@ -4,40 +4,21 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::processes::kill;
-use crate::world::{ONE_STEP, REVIEW, World, binary, wait_until};
-
-/// Makes an agent that answers through the mock, counts its runs, and waits while there is a file `wait`.
-fn counting_agent(world: &World, script: &str) {
-    world.write("answers.yaml", script);
-    let body = format!(
-        "echo \"$2\" >> {project}/runs\nwhile [ -e {project}/wait ]; do sleep 0.02; done\nexec {uwf} agent mock {project}/answers.yaml \"$@\"",
-        project = world.project().display(),
-        uwf = binary().display(),
-    );
-    world.scripted_agent(&body);
-}
-
-fn runs(world: &World) -> usize {
-    let runs = std::fs::read_to_string(world.project().join("runs"));
-    runs.unwrap_or_default().lines().count()
-}
+use crate::gates::{at_work, gated_agent, open_gate, runs};
+use crate::processes::{kill, that_were_started_with};
+use crate::world::{ONE_STEP, REVIEW, World, wait_until};
 
 /// Starts a command, kills it while its agent works, and lets the agent finish.
 fn kill_while_the_agent_works(world: &World, thread: &str, args: &[&str]) {
-    let before = runs(world);
-    world.write("wait", "");
-    let engine = world.spawn(args);
-    wait_until("the agent runs", || runs(world) == before + 1);
-    kill(engine);
-    std::fs::remove_file(world.project().join("wait")).unwrap();
+    kill(at_work(world, args));
+    open_gate(world);
     wait_until("the agent has finished", || world.pending(thread).is_some());
     world.wait_until_free(thread);
 }
 
 fn suspended_thread(world: &World) -> String {
     world.put(REVIEW);
-    counting_agent(
+    gated_agent(
         world,
         "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n    - output: { $status: approved, summary: s }\n",
     );
@@ -83,7 +64,7 @@ fn again() -> String {
 fn an_ended_thread_that_could_not_be_taken_up_has_ended_as_before() {
     let world = World::new();
     world.put(&again());
-    counting_agent(
+    gated_agent(
         &world,
         "roles:\n  writer:\n    - output: { note: first }\n    - output: { note: second }\n",
     );
@@ -105,7 +86,7 @@ fn an_ended_thread_that_could_not_be_taken_up_has_ended_as_before() {
 fn an_ended_thread_whose_engine_was_killed_is_adopted() {
     let world = World::new();
     world.put(&again());
-    counting_agent(&world, "roles:\n  writer:\n    - output: { note: n }\n");
+    gated_agent(&world, "roles:\n  writer:\n    - output: { note: n }\n");
     let thread = world.start("again");
     world.step(&thread).exits(0);
     kill_while_the_agent_works(&world, &thread, &["thread", "resume", &thread, "-p", "x"]);
@@ -119,7 +100,7 @@ fn a_step_of_a_role_that_was_not_asked_for_is_not_adopted() {
     let world = World::new();
     world.put(REVIEW);
     let script = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: approved, summary: s }\n";
-    counting_agent(&world, script);
+    gated_agent(&world, script);
     let thread = world.start("review");
     let answers = world.project().join("answers.yaml");
     let by_hand = [
@@ -142,7 +123,7 @@ fn an_agent_that_starts_while_its_thread_is_killed_is_ended() {
     let world = World::new();
     world.put(ONE_STEP);
     let body = format!(
-        "echo started >> {0}/runs\nsleep 2\necho ended >> {0}/runs",
+        "echo started >> {0}/runs\nwhile :; do sleep 0.02; done",
         world.project().display()
     );
     world.scripted_agent(&body);
@@ -169,6 +150,7 @@ fn an_agent_that_starts_while_its_thread_is_killed_is_ended() {
     world.uwf(&["thread", "kill", &thread]).exits(0);
     std::fs::write(&secrets, "").unwrap();
     assert_eq!(step.wait_with_output().unwrap().status.code(), Some(7));
-    std::thread::sleep(std::time::Duration::from_millis(2500));
-    assert!(runs(&world) <= 1, "the agent went on to its end");
+    assert!(runs(&world) <= 1, "it was started once at most");
+    let left = that_were_started_with(&thread);
+    assert!(left.is_empty(), "{left:?}");
 }

@@ -300,10 +300,10 @@ pub(crate) fn path_with(bin: &Path) -> String {
     format!("{}:{path}", bin.display())
 }
 
-/// Waits until something holds, for at most ten seconds.
+/// Waits until something holds. The limit only ends a test that would wait for ever: no test decides by it.
 #[track_caller]
-pub(crate) fn wait_until(what: &str, holds: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(10);
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !holds() {
         assert!(Instant::now() < deadline, "waited in vain until {what}");
         std::thread::sleep(Duration::from_millis(5));
