@@ -276,6 +276,8 @@ fn the_call_then_the_override_then_the_default_choose_the_agent() {
     assert_eq!(step(&[]), "default");
     assert_eq!(step(&["--agent", "other"]), "alias");
     assert_eq!(step(&["--agent", &format!("{words} one  two")]), "one two");
+    let quoted = format!("{words} 'Bash(git diff:*)' two\\ three");
+    assert_eq!(step(&["--agent", &quoted]), "Bash(git diff:*) two three");
     world.configure("agentOverrides.one.writer", "other");
     assert_eq!(step(&[]), "alias");
     assert_eq!(step(&["--agent", "default"]), "default");
@@ -320,4 +322,20 @@ fn a_built_in_agent_is_a_process_of_its_own_that_ends_by_signals() {
     let shown = world.show(&thread);
     let error = shown["attempts"][0]["error"].as_str().unwrap();
     assert!(error.contains("signal"), "{error}");
+}
+
+#[test]
+fn the_programs_name_may_say_the_role_and_the_place_where_it_was_looked_for_is_told() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.script("agents/writer.sh", "echo ---; echo note: n; echo ---");
+    world.agent("uwf-command", &["--", "./agents/{role}.sh"]);
+    world.step(&world.start("one")).exits(0);
+    std::fs::remove_file(world.project().join("agents/writer.sh")).unwrap();
+    let place = world.project().canonicalize().unwrap();
+    let failed = format!(
+        "`./agents/writer.sh` could not be started in `{}`",
+        place.display()
+    );
+    world.step(&world.start("one")).exits(3).says(&failed);
 }

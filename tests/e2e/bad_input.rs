@@ -340,7 +340,7 @@ fn a_missing_program_is_named_with_what_can_be_done() {
         &[
             "`no-such-program` could not be started",
             "No such file or directory",
-            "hint: install it, or mend `agents.default.command`",
+            "hint: install it, or change `agents.default.command`",
         ],
     );
     let shown = world.show(&thread);
@@ -364,12 +364,28 @@ fn an_agent_that_is_called_in_the_wrong_way_is_told_the_right_one() {
     check(
         &format!("{prose} -x"),
         3,
-        &format!("`--agent \"uwf-command -- {prose} -x\"`"),
+        &format!("`--agent 'uwf-command -- {prose} -x'`"),
+    );
+    check(
+        &format!("{prose} \"it's so\""),
+        3,
+        &format!(r#"`--agent 'uwf-command -- {prose} "it'\''s so"'`"#),
     );
     check(
         "uwf-command sh",
         3,
         "hint: code 2 usually means wrong options of the agent itself: correct what stands after `--agent`",
+    );
+
+    check(
+        "sh -c 'echo",
+        1,
+        "`--agent` is not a command line: the quotation mark ' is never closed",
+    );
+    check(
+        "sh -c 'echo",
+        1,
+        "hint: its words are split as a shell splits them",
     );
 
     let configured = |command: &str, args: &[&str], hint: &str| {

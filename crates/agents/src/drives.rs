@@ -28,7 +28,9 @@ pub fn drives(adapter: &str, args: &[String]) -> Drives {
         "hermes" => hermes::PROGRAM,
         "builtin" | "llm" => return Drives::Model,
         "command" => {
-            let program = rest.get(1).cloned();
+            // A name with placeholders is known when a step is done.
+            let program = rest.get(1).filter(|program| !program.contains('{'));
+            let program = program.cloned();
             return program.map_or(Drives::Nothing, Drives::Program);
         }
         _ => return Drives::Nothing,
@@ -78,6 +80,8 @@ mod tests {
         let args = ["--timeout", "5s", "--", "llm", "-m"].map(str::to_owned);
         assert_eq!(drives("command", &args), Drives::Program("llm".to_owned()));
         assert_eq!(drives("command", &[]), Drives::Nothing);
+        let of_role = ["--", "./{role}.sh"].map(str::to_owned);
+        assert_eq!(drives("command", &of_role), Drives::Nothing);
         assert_eq!(drives("builtin", &[]), Drives::Model);
         assert_eq!(drives("mock", &args), Drives::Nothing);
         assert_eq!(drives("record", &args), Drives::Nothing);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
-use uwf_util::{suggest, time};
+use uwf_util::{suggest, time, words};
 
 use crate::process::{Limits, Program};
 use crate::{Engine, EngineError, agent_hints};
@@ -29,7 +29,7 @@ pub(crate) struct AgentCommand {
     pub(crate) max_running: Option<NonZeroU32>,
 }
 
-/// Finds the agent for a role. `choice` is an alias of the config or a command line split at blanks.
+/// Finds the agent for a role. `choice` is an alias of the config or a command line, split as a shell splits it.
 pub(crate) fn resolve(
     engine: &Engine,
     config: &Config,
@@ -68,7 +68,7 @@ fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<
 }
 
 fn from_words(engine: &Engine, text: &str, config: &Config) -> Result<AgentCommand, EngineError> {
-    let mut words = text.split_whitespace().map(ToOwned::to_owned);
+    let mut words = words::split(text)?.into_iter();
     let command = words.next().ok_or(EngineError::EmptyAgent)?;
     let found = located(
         engine,

@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::path::Path;
 
 use uwf_protocol::agent::AnswerError;
-use uwf_util::suggest;
+use uwf_util::{suggest, words};
 
 use crate::Engine;
 use crate::agent_command::AgentCommand;
@@ -34,6 +34,17 @@ fn built_in(engine: &Engine, word: &str) -> Option<String> {
     Some(format!("uwf-{near}"))
 }
 
+/// Returns the commands that give an alias its program and arguments, as they are typed.
+fn configure(alias: &str, program: &str, args: &[String]) -> String {
+    let args = serde_json::Value::from(args).to_string();
+    let set = |key: &str, value: &str| {
+        let key = format!("agents.{alias}.{key}");
+        let value = words::quote(value);
+        format!("`uwf config set {} {value}`", words::quote(&key))
+    };
+    format!("{} and {}", set("command", program), set("args", &args))
+}
+
 impl AgentCommand {
     /// Returns what to do if the program could not be started.
     pub(crate) fn if_not_started(&self, engine: &Engine, error: &io::Error) -> String {
@@ -55,13 +66,14 @@ impl AgentCommand {
             return "`--agent` takes an alias of the config, or a program with its arguments"
                 .to_owned();
         };
-        let mut words = self.label.split_whitespace();
-        let program = words.next().unwrap_or_default();
-        let args: Vec<&str> = words.collect();
-        if !args.is_empty() && matches!(&self.program, Program::File(path) if !path.exists()) {
-            let args = serde_json::Value::from(args);
+        let whole = words::split(&self.label).unwrap_or_default();
+        if let [program, args @ ..] = whole.as_slice()
+            && !args.is_empty()
+            && matches!(&self.program, Program::File(path) if !path.exists())
+        {
             return format!(
-                "arguments belong in `args`: `uwf config set agents.{alias}.command {program}` and `uwf config set agents.{alias}.args '{args}'`"
+                "arguments belong in `args`: {}",
+                configure(alias, program, args)
             );
         }
         match built_in(engine, &self.label).filter(|_| !Path::new(&self.label).is_absolute()) {
@@ -69,7 +81,7 @@ impl AgentCommand {
                 "did you mean `{near}`? `uwf config set agents.{alias}.command {near}` sets it"
             ),
             None => {
-                format!("install it, or mend `agents.{alias}.command` with `uwf config set`")
+                format!("install it, or change `agents.{alias}.command` with `uwf config set`")
             }
         }
     }
@@ -95,24 +107,17 @@ impl AgentCommand {
 
     /// A program that answers in words needs an adapter that makes a step of them.
     fn if_prose(&self) -> String {
-        let whole = || [&self.label].into_iter().chain(&self.args);
-        match &self.alias {
+        const ADAPTER: &str = "uwf-command";
+        let mut args = vec!["--".to_owned(), self.label.clone()];
+        args.extend(self.args.iter().cloned());
+        let commands = match &self.alias {
             None => {
-                let words: Vec<&str> = whole().map(String::as_str).collect();
-                format!(
-                    "a program that answers in words is run by `uwf-command`: `--agent \"uwf-command -- {}\"`",
-                    words.join(" ")
-                )
+                let line = [ADAPTER].into_iter().chain(args.iter().map(String::as_str));
+                format!("`--agent {}`", words::quote(&words::join(line)))
             }
-            Some(alias) => {
-                let mut args = vec!["--"];
-                args.extend(whole().map(String::as_str));
-                let args = serde_json::Value::from(args);
-                format!(
-                    "a program that answers in words is run by `uwf-command`: `uwf config set agents.{alias}.command uwf-command` and `uwf config set agents.{alias}.args '{args}'`"
-                )
-            }
-        }
+            Some(alias) => configure(alias, ADAPTER, &args),
+        };
+        format!("a program that answers in words is run by `{ADAPTER}`: {commands}")
     }
 
     fn if_misused(&self) -> String {

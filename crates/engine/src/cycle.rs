@@ -28,7 +28,7 @@ use crate::{Engine, EngineError, tags};
 /// What the caller may choose for a step.
 #[derive(Debug, Clone, Default)]
 pub struct StepOptions {
-    /// An alias of the config, or a command line split at blanks.
+    /// An alias of the config, or a command line, split as a shell splits it.
     pub agent: Option<String>,
     /// What to do when no slot is free.
     pub no_slot: NoSlot,

@@ -11,6 +11,7 @@ use uwf_protocol::run::{Holder, Phase};
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
+use uwf_util::words::SplitError;
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +127,9 @@ pub enum EngineError {
         /// The alias or the built-in agent that it may have been meant to be.
         near: Option<String>,
     },
+    /// `--agent` with what no shell would take for a command line.
+    #[error("`--agent` is not a command line: {0}")]
+    AgentWords(#[from] SplitError),
     /// `--agent` without an agent.
     #[error("`--agent` is empty")]
     EmptyAgent,
@@ -261,6 +265,7 @@ impl EngineError {
             | Self::NoLocation { .. }
             | Self::EmptyPrompt
             | Self::EmptyAgent
+            | Self::AgentWords(_)
             | Self::NoArgument { .. }
             | Self::Workflow(_)
             | Self::UnknownWorkflow(_)
@@ -336,6 +341,7 @@ impl EngineError {
             Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
             Self::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
             Self::NoProgram { near: None, .. } => "`--agent` takes an alias of the config, a path, or a program on PATH with its arguments".to_owned(),
+            Self::AgentWords(_) => "its words are split as a shell splits them: `--agent \"uwf-command -- sh -c 'echo it works'\"`".to_owned(),
             Self::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
             Self::NoArgument { .. } => {
                 "`uwf config set agents.<alias>.protocol positional` lets the agent read it from the store"

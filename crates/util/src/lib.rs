@@ -1,5 +1,5 @@
-//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions
-//! and text for terminals.
+//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions,
+//! command lines and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
@@ -10,3 +10,4 @@ pub mod size;
 pub mod suggest;
 pub mod time;
 pub mod ulid;
+pub mod words;

@@ -87,15 +87,13 @@ impl Command {
                 ))
             })?;
         }
-        let args = template::fill(
-            templates,
-            &Values {
-                task,
-                session,
-                prompt,
-                prompt_file: &prompt_file,
-            },
-        );
+        let values = Values {
+            task,
+            session,
+            prompt,
+            prompt_file: &prompt_file,
+        };
+        let args = template::fill(templates, &values);
         let takes_argument = template::asks_for(templates, "prompt");
         if takes_argument {
             let hint = "use `{promptFile}`, or let the program read stdin";
@@ -109,7 +107,7 @@ impl Command {
             prompt
         };
         let launch = Launch {
-            program: &self.options.program,
+            program: &template::fill_one(&self.options.program, &values),
             args: &args,
             cwd: &task.cwd,
             variables: &[],

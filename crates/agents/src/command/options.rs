@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use regex::Regex;
+use uwf_util::words;
 
 use crate::options::{self, Known};
 use crate::program::MAX_OUTPUT;
+
+use super::template;
 
 const KNOWN: [Known; 5] = [
     Known::Valued("--session-regex"),
@@ -18,7 +21,7 @@ const KNOWN: [Known; 5] = [
 /// How a program is run.
 #[derive(Debug)]
 pub(super) struct Options {
-    /// The program: a path, or a name that is looked for on PATH.
+    /// The program: a path, or a name that is looked for on PATH, with placeholders.
     pub(super) program: String,
     /// Its arguments, with placeholders.
     pub(super) args: Vec<String>,
@@ -53,6 +56,12 @@ impl Options {
         for (name, value) in arguments.options {
             options.set(name, &value.unwrap_or_default())?;
         }
+        const NO_NAMES: [&str; 3] = ["prompt", "promptFile", "session"];
+        if let Some(name) = template::first_asked_for(&options.program, &NO_NAMES) {
+            return Err(format!(
+                "`{{{name}}}` cannot be a part of the program's name"
+            ));
+        }
         if options.session_regex.is_none() != options.resume_args.is_empty() {
             return Err("`--session-regex` and the arguments to resume need each other".to_owned());
         }
@@ -66,8 +75,9 @@ impl Options {
                 self.session_regex = Some(regex.map_err(|error| format!("`{name}`: {error}"))?);
             }
             "--resume-args" => {
-                self.resume_args
-                    .extend(value.split_whitespace().map(ToOwned::to_owned));
+                let words = words::split(value);
+                let words = words.map_err(|error| format!("`{name}`: {error}"))?;
+                self.resume_args.extend(words);
             }
             "--resume-arg" => self.resume_args.push(value.to_owned()),
             "--timeout" => self.timeout = Some(options::duration(value)?),
@@ -91,7 +101,7 @@ mod tests {
             "--session-regex",
             "id=(\\w+)",
             "--resume-args",
-            "-r {session}",
+            "-r '{session} x'",
             "--resume-arg=a b",
             "--timeout",
             "2m",
@@ -105,7 +115,7 @@ mod tests {
         .unwrap();
         assert_eq!(options.program, "claude");
         assert_eq!(options.args, ["-p", "--timeout", "x"]);
-        assert_eq!(options.resume_args, ["-r", "{session}", "a b"]);
+        assert_eq!(options.resume_args, ["-r", "{session} x", "a b"]);
         assert_eq!(options.timeout, Some(Duration::from_secs(120)));
         assert_eq!(options.max_output, 1024);
     }
@@ -124,5 +134,7 @@ mod tests {
         refused(&["--timeout", "soon", "--", "x"], "duration");
         refused(&["--session-regex", "(", "--", "x"], "--session-regex");
         refused(&["--resume-args", "-r", "--", "x"], "need each other");
+        refused(&["--", "./{session}.sh"], "`{session}` cannot be a part");
+        refused(&["--resume-args", "-r 'x", "--", "x"], "never closed");
     }
 }

@@ -37,6 +37,12 @@ pub(super) fn asks_for(templates: &[String], name: &str) -> bool {
         .any(|template| template.contains(&placeholder))
 }
 
+/// Returns the first of these placeholders that a text has.
+pub(super) fn first_asked_for<'a>(template: &str, names: &[&'a str]) -> Option<&'a str> {
+    let mut names = names.iter().copied();
+    names.find(|name| template.contains(&format!("{{{name}}}")))
+}
+
 /// Returns the arguments with their placeholders filled. Other braces stay, and so do those in what was
 /// filled in.
 pub(super) fn fill(templates: &[String], values: &Values<'_>) -> Vec<String> {
@@ -46,7 +52,8 @@ pub(super) fn fill(templates: &[String], values: &Values<'_>) -> Vec<String> {
         .collect()
 }
 
-fn fill_one(template: &str, values: &Values<'_>) -> String {
+/// Returns one text with its placeholders filled.
+pub(super) fn fill_one(template: &str, values: &Values<'_>) -> String {
     let mut filled = String::new();
     let mut rest = template;
     while let Some(open) = rest.find('{') {

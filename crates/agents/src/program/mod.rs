@@ -122,8 +122,9 @@ fn spawn(launch: &Launch<'_>, stdin: Stdio) -> Result<Child, AdapterError> {
         .spawn();
     spawned.map_err(|error| {
         let failed = AdapterError::not_started(format!(
-            "`{}` could not be started: {error}",
-            launch.program
+            "`{}` could not be started in `{}`: {error}",
+            launch.program,
+            launch.cwd.display()
         ));
         match error.kind() {
             ErrorKind::NotFound => failed.hint(launch.install),

@@ -79,7 +79,7 @@ pub(crate) struct StartArgs {
 pub(crate) struct StepArgs {
     /// The thread
     pub(crate) thread: String,
-    /// Use this agent: an alias of the config, or a command line
+    /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Do up to N cycles; each prints a line when its step is recorded
@@ -161,7 +161,7 @@ pub(crate) struct HowArgs {
     /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
     #[arg(long = "raise", value_name = "LIMIT=VALUE")]
     pub(crate) raises: Vec<Setting>,
-    /// Use this agent: an alias of the config, or a command line
+    /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
     /// Exit with 5 if as many agents are at work as may be, instead of waiting
