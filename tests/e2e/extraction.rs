@@ -274,6 +274,16 @@ fn a_status_that_the_answer_does_not_state_is_refused_and_cannot_be_changed() {
 }
 
 #[test]
+fn a_status_that_the_answer_denies_is_not_taken_from_a_model() {
+    check_unread(
+        vec![approved(), approved()],
+        "Not approved: the tests fail, see https://example.com/pull/7.",
+        2,
+        &["`$status` must be stated in the answer, and `approved` is denied there"],
+    );
+}
+
+#[test]
 fn a_model_that_answers_with_prose_is_given_up() {
     check_unread(
         vec![Scripted::says("I see no link.")],

@@ -3,10 +3,13 @@
 //! A schema cannot tell a hash, a place or a verdict that was read from one that was made up. These must occur
 //! in the answer, word by word; other fields are the model's reading.
 
+use std::ops::Range;
+
 use regex::Regex;
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
 
+use super::denial::{Said, said};
 use crate::shape::{each_part, fields, items};
 
 /// Parts of the names of formats whose values name a thing: URIs and IRIs of all kinds, references, paths.
@@ -85,7 +88,8 @@ fn names_a_thing(schemas: &[&Value]) -> bool {
 }
 
 /// Checks the field that routes. Its word must be the one that the answer states, or, if it states none, the
-/// only one of the schema's that occurs. The only word that a schema allows is no choice, and not checked.
+/// only one of the schema's that occurs; and the sentence that has it must not deny it. The only word that a schema
+/// allows is no choice, and not checked.
 fn check_status(output: &Value, schema: &Value, answer: &str) -> Option<String> {
     let (field, chosen) = status(output)?;
     let words = match words_of(schema, field) {
@@ -94,29 +98,50 @@ fn check_status(output: &Value, schema: &Value, answer: &str) -> Option<String> 
         words => words,
     };
     let stated = stated(answer);
-    if stated.is_empty() {
-        let occurring = words.iter().filter(|word| occurs_as_word(word, answer));
-        let occurring: Vec<_> = occurring.collect();
-        return match occurring.as_slice() {
-            [only] if **only == chosen => None,
-            [] => Some(format!(
-                "`{field}` must be stated in the answer, and none of its values occurs there"
-            )),
-            [_] => Some(format!(
-                "`{field}` must be stated in the answer, and `{chosen}` does not occur there"
-            )),
-            _ => Some(format!(
-                "`{field}` must be stated in the answer, and several of its values occur there"
-            )),
-        };
+    let problem = match stated.as_slice() {
+        [] => unsaid(chosen, &words, answer)
+            .map(|why| format!("must be stated in the answer, and {why}")),
+        stated => unstated(chosen, stated),
+    };
+    problem.map(|problem| format!("`{field}` {problem}"))
+}
+
+/// Returns why an answer that states no status does not say this one.
+fn unsaid(chosen: &str, words: &[&str], answer: &str) -> Option<String> {
+    let lower = answer.to_lowercase();
+    let places = |word: &str| occurrences(&word.to_lowercase(), &lower, is_of_a_word);
+    let occurring = words.iter().filter(|word| !places(word).is_empty());
+    let occurring: Vec<_> = occurring.collect();
+    match occurring.as_slice() {
+        [only] if **only == chosen => {}
+        [] => return Some("none of its values occurs there".to_owned()),
+        [_] => return Some(format!("`{chosen}` does not occur there")),
+        _ => return Some("several of its values occur there".to_owned()),
     }
-    let agrees = stated.iter().all(|word| word.eq_ignore_ascii_case(chosen));
-    (!agrees).then(|| {
-        format!(
-            "`{field}` is stated as `{}` in the answer",
-            stated.join("`, `")
-        )
-    })
+    let verdicts = places(chosen);
+    let verdicts: Vec<Said> = verdicts.into_iter().map(|at| said(&lower, at)).collect();
+    if verdicts.contains(&Said::No) {
+        return Some(format!("`{chosen}` is denied there"));
+    }
+    let is_said = verdicts.contains(&Said::Yes);
+    (!is_said).then(|| format!("`{chosen}` is only asked for there, or said under a condition"))
+}
+
+/// Returns why the words that an answer states as the status are not this one.
+fn unstated(chosen: &str, stated: &[(&str, Said)]) -> Option<String> {
+    let agrees = stated
+        .iter()
+        .all(|(word, _)| word.eq_ignore_ascii_case(chosen));
+    let is_said = stated.iter().all(|(_, said)| *said == Said::Yes);
+    let words: Vec<&str> = stated.iter().map(|(word, _)| *word).collect();
+    let words = words.join("`, `");
+    match (agrees, is_said) {
+        (true, true) => None,
+        (false, _) => Some(format!("is stated as `{words}` in the answer")),
+        (true, false) => Some(format!(
+            "is stated as `{words}` in the answer, and denied or left open there"
+        )),
+    }
 }
 
 /// Returns the words that a schema allows for a field, in all its variants.
@@ -137,35 +162,44 @@ pub(crate) fn words_of<'a>(schema: &'a Value, field: &str) -> Vec<&'a str> {
     words
 }
 
-/// Returns the words that stand in lines such as `$status: done`, `"status": "done"` or `**Status:** done`.
-fn stated(answer: &str) -> Vec<&str> {
-    let line = r#"(?m)^[\s"'`*_\-#>{,$|.]*(?i-u:status)["'`*_ ]*[:=]["'`*_ ]*([\w\-]+)"#;
+/// Returns the words that stand in lines such as `$status: done`, `"status": "done"` or `**Status:** done`, with what
+/// the line makes of them.
+fn stated(answer: &str) -> Vec<(&str, Said)> {
+    let line = r#"(?m)^[\s"'`*_\-#>{,$|.]*(?i-u:status)["'`*_ ]*[:=]["'`*_ ]*([\w\-]+).*$"#;
     let line = Regex::new(line).expect("the pattern is well-formed");
-    let words = line.captures_iter(answer).filter_map(|found| found.get(1));
-    words.map(|word| word.as_str()).collect()
+    let lines = line.captures_iter(answer);
+    let words = lines.filter_map(|found| {
+        let (line, word) = (found.get(0)?, found.get(1)?);
+        let rest = word.start() - line.start()..word.end() - line.start();
+        Some((word.as_str(), said(line.as_str(), rest)))
+    });
+    words.collect()
 }
 
 /// Tells whether a text occurs and is not a piece of a longer one.
 fn occurs(text: &str, answer: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
-    occurs_between(text, answer, inside)
-}
-
-fn occurs_as_word(word: &str, answer: &str) -> bool {
-    occurs_between(&word.to_lowercase(), &answer.to_lowercase(), is_of_a_word)
+    !occurrences(text, answer, inside).is_empty()
 }
 
 fn is_of_a_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-fn occurs_between(text: &str, answer: &str, continues: fn(char) -> bool) -> bool {
-    let stands_alone = |(at, _): (usize, &str)| {
-        let before = answer[..at].chars().next_back();
-        let after = answer[at + text.len()..].chars().next();
+/// Returns where a text occurs and is not a piece of something longer.
+fn occurrences(text: &str, answer: &str, continues: fn(char) -> bool) -> Vec<Range<usize>> {
+    if text.trim().is_empty() {
+        return Vec::new();
+    }
+    let found = answer
+        .match_indices(text)
+        .map(|(at, _)| at..at + text.len());
+    let stands_alone = |at: &Range<usize>| {
+        let before = answer[..at.start].chars().next_back();
+        let after = answer[at.end..].chars().next();
         !before.is_some_and(continues) && !after.is_some_and(continues)
     };
-    !text.trim().is_empty() && answer.match_indices(text).any(stands_alone)
+    found.filter(stands_alone).collect()
 }
 
 #[cfg(test)]
@@ -271,6 +305,43 @@ mod tests {
             json!({ "$status": "rejected" }),
             "It is not approved.",
             "`rejected` does not occur",
+        );
+    }
+
+    #[test]
+    fn a_status_that_is_denied_or_left_open_is_not_said() {
+        let approved = || json!({ "$status": "approved" });
+        let no = "Not approved: the tests fail.";
+        check_ungrounded(verdict(), approved(), no, "`approved` is denied there");
+        let both = "It was approved. Now it is not approved.";
+        check_ungrounded(verdict(), approved(), both, "denied");
+        check_ungrounded(verdict(), approved(), "Approved?", "only asked for");
+        let unsaid = [
+            "It is unapproved.",
+            "It goes in without approval.",
+            "un-approved",
+        ];
+        for answer in unsaid {
+            check_ungrounded(verdict(), approved(), answer, "none of its values");
+        }
+        for line in [
+            "Status: approved? no",
+            "$status: approved (not yet)",
+            "status: approved: false",
+        ] {
+            check_ungrounded(verdict(), approved(), line, "denied or left open");
+        }
+        check_ungrounded(
+            verdict(),
+            approved(),
+            "status: not approved",
+            "stated as `not`",
+        );
+        check_grounded(verdict(), approved(), "Is it approved? It is: approved.");
+        check_grounded(
+            verdict(),
+            approved(),
+            "I did not like it.\nstatus: approved, no objections",
         );
     }
 

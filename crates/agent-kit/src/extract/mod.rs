@@ -5,6 +5,7 @@
 //! checked here.
 
 mod candidate;
+mod denial;
 pub(crate) mod grounding;
 mod yaml;
 
