@@ -24,6 +24,7 @@ mod demo;
 mod docs;
 mod doctor;
 mod documents;
+mod echoes;
 mod extraction;
 mod formats;
 mod full_disk;

@@ -4,7 +4,7 @@ use uwf_protocol::nodes::{Extraction, ExtractionMethod, Turn, TurnRole, Usage};
 use uwf_protocol::run::Phase;
 
 use crate::adapter::{Adapter, AdapterError, Reply, Task};
-use crate::extract::{Extracted, Rejected, RoleSchema};
+use crate::extract::{Extracted, Rejected, RoleSchema, echo};
 use crate::extractor::{Reading, Unread};
 use crate::prompt;
 
@@ -115,7 +115,8 @@ impl Conversation {
     ) -> Result<(Extracted, Extraction), Unfinished> {
         self.open(adapter, task, schema, opening)?;
         loop {
-            let rejected = match schema.extract(self.answer()) {
+            let answer = echo::without_prompt(self.answer(), self.asked(task));
+            let rejected = match answer.and_then(|answer| schema.extract(&answer)) {
                 Ok(extracted) => return Ok((extracted, self.extraction())),
                 Err(rejected) => rejected,
             };
@@ -135,7 +136,13 @@ impl Conversation {
         rejected: Rejected,
         read: &mut dyn FnMut(&str) -> Reading,
     ) -> Result<(Extracted, Extraction), Unfinished> {
-        let unread = match read(self.answer()) {
+        // The words of a prompt are ours: no model reads them as an answer.
+        let reading = match rejected {
+            Rejected::Echo | Rejected::Example { .. } => Reading::NotTried,
+            _ if echo::shows_example(self.answer()) => Reading::NotTried,
+            _ => read(self.answer()),
+        };
+        let unread = match reading {
             Reading::NotTried => None,
             Reading::Done(reading) => {
                 self.usage = sum(self.usage.take(), Some(reading.usage));
@@ -222,6 +229,15 @@ impl Conversation {
     #[must_use]
     pub fn answer(&self) -> &str {
         self.exchanges.last().map_or("", |exchange| &exchange.text)
+    }
+
+    /// Returns what the agent was asked last.
+    fn asked<'a>(&'a self, task: &'a Task) -> &'a str {
+        let message = self
+            .exchanges
+            .last()
+            .and_then(|last| last.message.as_deref());
+        message.unwrap_or(&task.prompt)
     }
 
     /// Returns all turns. Those of a single answer are the adapter's; between several answers stand the

@@ -6,6 +6,7 @@
 
 mod candidate;
 mod denial;
+pub(crate) mod echo;
 pub(crate) mod grounding;
 mod yaml;
 
@@ -49,6 +50,19 @@ pub enum Rejected {
     /// The front matter is a list or a scalar.
     #[error("the front matter is not a mapping of `field: value` lines")]
     NotAMapping,
+    /// The answer is what the agent was asked, printed again.
+    #[error(
+        "the answer is the prompt itself: the program printed what it was asked, and nothing of its own"
+    )]
+    Echo,
+    /// The answer is the example of the prompt, or a part of it: a place and what still stands there.
+    #[error("the answer repeats the example of the prompt: {place} is still `{stand_in}`")]
+    Example {
+        /// A field, or the report.
+        place: String,
+        /// What the prompt shows in its place.
+        stand_in: String,
+    },
     /// The data does not fit the role's schema.
     #[error("the front matter does not fit the schema of the role: {}", .0.join("; "))]
     Unfit(Vec<String>),
@@ -105,6 +119,7 @@ impl RoleSchema {
         let Yaml::Map(block) = tree else {
             return Err(Rejected::NotAMapping);
         };
+        echo::refuse_example(&block, parts.body, &self.schema)?;
         let suspension = suspension(&block);
         let candidate = candidate::pick(block, &self.schema);
         let violations = self

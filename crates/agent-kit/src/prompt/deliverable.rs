@@ -1,4 +1,7 @@
 //! The first section of a prompt: the form that the answer must have, shown by example.
+//!
+//! The example is no answer: a stand-in such as `<string>` stands where a value is to be chosen, and [`REPORT`] where
+//! the report is to be written. [`crate::extract`] refuses both.
 
 use std::fmt::Write as _;
 
@@ -8,6 +11,9 @@ use crate::shape::{Field, each_part, fields, items, variants};
 
 /// How deep nested objects are shown; deeper ones are only named.
 const DEPTH: usize = 4;
+
+/// What the example shows in place of the report.
+pub(crate) const REPORT: &str = "<your report in Markdown>";
 
 /// Returns the section for a role's schema. It ends with a line feed.
 #[must_use]
@@ -34,6 +40,19 @@ pub fn deliverable(schema: &Value) -> String {
     text
 }
 
+/// Returns the stand-ins that the examples of a schema show in place of values.
+pub(crate) fn stand_ins(schema: &Value) -> Vec<String> {
+    let forms = match variants(schema) {
+        Some((_, variants)) => variants.into_iter().map(|variant| variant.fields).collect(),
+        None => vec![fields(schema)],
+    };
+    let mut found = Vec::new();
+    for field in forms.iter().flatten() {
+        Shape::of(&field.schemas).collect_stand_ins(&mut found, 0);
+    }
+    found
+}
+
 const CLOSING: &str = "\n\
     Give these fields and no others. The block is YAML: quote a text that has `: ` or ` #` in it, and write \
     a text of several lines as a `|` block.\n\
@@ -46,7 +65,7 @@ fn push_form(text: &mut String, fields: &[Field<'_>]) {
     for field in fields {
         push_example(text, field, 0);
     }
-    text.push_str("---\n\n<your report in Markdown>\n```\n\n");
+    let _ = write!(text, "---\n\n{REPORT}\n```\n\n");
     if fields.is_empty() {
         text.push_str("Any fields may stand in the block.\n");
         return;
@@ -61,7 +80,7 @@ fn push_form(text: &mut String, fields: &[Field<'_>]) {
 fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
     let indent = "  ".repeat(depth);
     let shape = Shape::of(&field.schemas);
-    let comment = comment(field.required, shape.choices());
+    let comment = if field.required { "  # required" } else { "" };
     let _ = match &shape {
         Shape::List(of) => {
             let item = Shape::of(of);
@@ -97,16 +116,6 @@ fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
             ),
         },
     };
-}
-
-fn comment(required: bool, choices: Option<String>) -> String {
-    let required = required.then(|| "required".to_owned());
-    let parts: Vec<String> = required.into_iter().chain(choices).collect();
-    if parts.is_empty() {
-        String::new()
-    } else {
-        format!("  # {}", parts.join(" | "))
-    }
 }
 
 /// Adds the bullet of one field: name, whether it is required, what the schema says about it.
@@ -205,29 +214,33 @@ impl<'a> Shape<'a> {
         }
     }
 
+    /// Returns what the example shows on one line: the only value that is allowed, or a stand-in.
     fn placeholder(&self) -> String {
         match self {
             Self::Fixed(value) => plain(value),
-            Self::Choice(values) => plain(values[0]),
-            Self::Bool => "true".to_owned(),
+            Self::Choice(values) => {
+                let values: Vec<String> = values.iter().copied().map(plain).collect();
+                format!("<{}>", values.join(" | "))
+            }
+            Self::Bool => "<true | false>".to_owned(),
             Self::Named(name) => (*name).to_owned(),
-            Self::List(_) => "[]".to_owned(),
+            Self::List(_) => "<list>".to_owned(),
             Self::Object(_) => "<object>".to_owned(),
         }
     }
 
-    fn choices(&self) -> Option<String> {
+    /// Adds the stand-ins that the example shows for this, and for what is in it.
+    fn collect_stand_ins(&self, found: &mut Vec<String>, depth: usize) {
+        if !matches!(self, Self::Fixed(_)) {
+            found.push(self.placeholder());
+        }
         match self {
-            Self::Choice(values) => Some(
-                values
-                    .iter()
-                    .copied()
-                    .map(plain)
-                    .collect::<Vec<_>>()
-                    .join(" | "),
-            ),
-            Self::Bool => Some("true | false".to_owned()),
-            Self::Fixed(_) | Self::Named(_) | Self::List(_) | Self::Object(_) => None,
+            Self::List(of) if depth < DEPTH => Shape::of(of).collect_stand_ins(found, depth + 1),
+            Self::Object(fields) if depth < DEPTH => {
+                let shapes = fields.iter().map(|field| Shape::of(&field.schemas));
+                shapes.for_each(|shape| shape.collect_stand_ins(found, depth + 1));
+            }
+            _ => {}
         }
     }
 
@@ -330,9 +343,9 @@ mod tests {
         assert_eq!(
             example(schema),
             "\
-$status: ok  # required | ok | bad
+$status: <ok | bad>  # required
 n: <number>
-b: true  # true | false
+b: <true | false>
 plan: <string>  # required
 kind: fix
 answer: \"yes\"

@@ -10,6 +10,7 @@ use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::workflow::Role;
 
 pub use deliverable::deliverable;
+pub(crate) use deliverable::{REPORT, stand_ins};
 pub use history::{BUDGET, Budget, History, PastStep};
 
 /// Everything that a prompt is made of.
