@@ -14,8 +14,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("uwf-util", &[]),
     ("uwf-protocol", &["uwf-util"]),
     ("uwf-moderator", &["uwf-protocol", "uwf-util"]),
-    ("uwf-cas-fs", &["uwf-protocol", "uwf-util"]),
-    ("uwf-storage", &["uwf-cas-fs", "uwf-protocol", "uwf-util"]),
+    ("uwf-durable", &[]),
+    ("uwf-cas-fs", &["uwf-durable", "uwf-protocol", "uwf-util"]),
+    ("uwf-storage", &["uwf-durable", "uwf-protocol", "uwf-util"]),
     (
         "uwf-engine",
         &[

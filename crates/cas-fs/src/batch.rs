@@ -1,15 +1,13 @@
 //! Writing nodes: several at once, so that they share one wait for the disk.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
-use tempfile::{NamedTempFile, PersistError};
+use uwf_durable::{Draft, FileError, Placed};
 use uwf_protocol::ids::CasRef;
 
-use crate::error::{StoreError, io as io_error};
+use crate::error::StoreError;
 use crate::{Store, cbor, disk, hold, index, node};
 
 /// Nodes that are to be stored together.
@@ -59,8 +57,9 @@ pub(crate) enum Durability {
 
 /// A file of the wave that is being written.
 enum Written {
-    New(NamedTempFile),
-    There(PathBuf, File),
+    New(Draft),
+    /// It is there, and must be durable.
+    There(PathBuf),
     /// It is there, and nobody waits for it.
     Kept,
 }
@@ -78,7 +77,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// [`StoreError::Encode`] if the payload is nested too deep, [`StoreError::Collision`] if another node has
-    /// the hash, [`StoreError::Io`] if a file that has the name cannot be read.
+    /// the hash, [`StoreError::File`] if a file that has the name cannot be read.
     pub fn put(
         &mut self,
         type_hash: CasRef,
@@ -129,7 +128,7 @@ impl<'a> Batch<'a> {
     /// Stores the nodes; when it returns, they survive a power cut.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the disk refuses, [`StoreError::Collision`] if another process stored another
+    /// [`StoreError::File`] if the disk refuses, [`StoreError::Collision`] if another process stored another
     /// node under a hash since it was put. Nodes before the one that failed may be there then.
     pub fn commit(self) -> Result<(), StoreError> {
         self.write(Durability::Durable)
@@ -171,11 +170,10 @@ impl<'a> Batch<'a> {
             files.push(self.open(entry, durability)?);
         }
         if durability != Durability::Volatile {
-            disk::begin_to_write(files.iter().filter_map(Written::new_file));
+            files.iter().for_each(Written::begin_to_sync);
         }
         if durability == Durability::Durable {
-            let open: Vec<_> = files.iter().filter_map(Written::parts).collect();
-            disk::sync_files(&open)?;
+            files.iter().try_for_each(Written::sync)?;
         }
         for (entry, file) in wave.iter().zip(files) {
             if let Written::New(file) = file {
@@ -190,40 +188,27 @@ impl<'a> Batch<'a> {
         if let Plan::Keep(path) = &entry.plan
             && hold::refresh(self.store.dir(), path, entry.now_ms)?
         {
-            return match durability {
-                Durability::Begun | Durability::Volatile => Ok(Written::Kept),
-                Durability::Durable => {
-                    let file = File::open(path).map_err(io_error("open", path))?;
-                    Ok(Written::There(path.clone(), file))
-                }
-            };
+            return Ok(match durability {
+                Durability::Begun | Durability::Volatile => Written::Kept,
+                Durability::Durable => Written::There(path.clone()),
+            });
         }
         let bytes = node::file_bytes(entry.type_hash, &entry.payload, entry.now_ms);
-        disk::write_temp(self.store.dir(), entry.hash.as_str(), &bytes).map(Written::New)
+        Ok(Written::New(Draft::write(self.store.dir(), &bytes)?))
     }
 
     /// Gives the file its name, unless somebody else stored the node in the meantime.
-    fn place(
-        &self,
-        entry: &Entry,
-        file: NamedTempFile,
-        durability: Durability,
-    ) -> Result<(), StoreError> {
+    fn place(&self, entry: &Entry, file: Draft, durability: Durability) -> Result<(), StoreError> {
         let path = disk::node_path(self.store.dir(), entry.hash);
         if matches!(entry.plan, Plan::Replace) {
             // A collector may just have found the damaged file to be garbage; it would remove ours in its place.
             // Where no lock can be made, nobody collects.
             let _hold = hold::share(self.store.dir()).ok();
-            return replace(file, &path);
+            return Ok(file.replace(&path)?);
         }
-        let file = match file.persist_noclobber(&path) {
-            Ok(_) => return Ok(()),
-            Err(PersistError { error, file }) if error.kind() == io::ErrorKind::AlreadyExists => {
-                file
-            }
-            Err(PersistError { error, .. }) => {
-                return Err(io_error("give a node its name", &path)(error));
-            }
+        let file = match file.place(&path)? {
+            Placed::Done => return Ok(()),
+            Placed::Taken(file) => file,
         };
         let there = match plan(self.store, entry.hash, entry.type_hash, &entry.payload)? {
             Plan::Keep(path) => {
@@ -233,9 +218,9 @@ impl<'a> Batch<'a> {
             Plan::Create | Plan::Replace => None,
         };
         match there {
-            Some(path) if durability == Durability::Durable => disk::sync_paths(&[path]),
+            Some(path) if durability == Durability::Durable => Ok(uwf_durable::sync_file(&path)?),
             Some(_) => Ok(()),
-            None => replace(file, &path),
+            None => Ok(file.replace(&path)?),
         }
     }
 
@@ -247,23 +232,22 @@ impl<'a> Batch<'a> {
                 dirs.extend(path.parent());
             }
         }
-        dirs.into_iter().try_for_each(disk::sync_dir)
+        Ok(dirs.into_iter().try_for_each(uwf_durable::sync_dir)?)
     }
 }
 
 impl Written {
-    fn new_file(&self) -> Option<&File> {
-        match self {
-            Self::New(file) => Some(file.as_file()),
-            Self::There(..) | Self::Kept => None,
+    fn begin_to_sync(&self) {
+        if let Self::New(file) = self {
+            file.begin_to_sync();
         }
     }
 
-    fn parts(&self) -> Option<(&Path, &File)> {
+    fn sync(&self) -> Result<(), FileError> {
         match self {
-            Self::New(file) => Some((file.path(), file.as_file())),
-            Self::There(path, file) => Some((path, file)),
-            Self::Kept => None,
+            Self::New(file) => file.sync(),
+            Self::There(path) => uwf_durable::sync_file(path),
+            Self::Kept => Ok(()),
         }
     }
 }
@@ -275,8 +259,11 @@ fn plan(
     type_hash: CasRef,
     payload: &[u8],
 ) -> Result<Plan, StoreError> {
-    let Some(stored) = disk::read(store.dir(), hash)? else {
-        return Ok(Plan::Create);
+    let stored = match disk::read(store.dir(), hash) {
+        Ok(None) => return Ok(Plan::Create),
+        Ok(Some(stored)) => stored,
+        Err(StoreError::Damaged { .. }) => return Ok(Plan::Replace),
+        Err(error) => return Err(error),
     };
     match node::check(hash, &stored.bytes) {
         Err(_) => Ok(Plan::Replace),
@@ -288,10 +275,4 @@ fn plan(
             path: stored.path,
         }),
     }
-}
-
-fn replace(file: NamedTempFile, path: &Path) -> Result<(), StoreError> {
-    file.persist(path)
-        .map_err(|error| io_error("replace", path)(error.error))?;
-    Ok(())
 }

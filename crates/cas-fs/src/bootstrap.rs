@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::{self, META};
 
-use crate::disk;
 use crate::error::StoreError;
 use crate::schema::{TYPE_NAMES, meta_schema};
 use crate::store::Store;
@@ -26,7 +25,7 @@ pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
     if all_present(store, hashes_with(&own))? {
         return Ok(());
     }
-    disk::make_dir(store.dir())?;
+    uwf_durable::create_dir(store.dir())?;
     let mut batch = store.batch();
     batch.put_self_typed(&meta_schema(), now_ms)?;
     for name in TYPE_NAMES {

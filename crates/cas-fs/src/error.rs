@@ -1,9 +1,9 @@
 //! What can go wrong with a store, by what the caller can do about it.
 
 use std::error::Error;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use uwf_durable::{FileError, FileKind};
 use uwf_protocol::ids::CasRef;
 
 use crate::cbor::{DecodeError, EncodeError};
@@ -68,16 +68,9 @@ pub enum StoreError {
     /// The payload has no encoding.
     #[error("the payload cannot be stored")]
     Encode(#[from] EncodeError),
-    /// The filesystem refused.
-    #[error("could not {action} `{}`", path.display())]
-    Io {
-        /// What was tried, as a verb phrase that the path completes.
-        action: &'static str,
-        /// The file or directory it was tried on.
-        path: PathBuf,
-        /// What the system answered.
-        source: io::Error,
-    },
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 /// A node that is in use and cannot be read.
@@ -97,22 +90,15 @@ pub enum Damage {
     /// The bytes are not those of a node.
     #[error("it is not a node: {0}")]
     Malformed(#[from] DecodeError),
+    /// Something else is where the file should be.
+    #[error("it is {0}, not a regular file")]
+    NotRegular(FileKind),
     /// The bytes are those of another node.
     #[error("its content has the hash `{found}`")]
     OtherHash {
         /// The hash of what is in the file.
         found: CasRef,
     },
-}
-
-/// Returns a function that turns an error of the system into one that says what was tried, and on what.
-pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io {
-        action,
-        path,
-        source,
-    }
 }
 
 /// Returns an error with its sources as one line.

@@ -147,13 +147,13 @@ fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
 fn remove(store: &Store, marker: &mut Marker<'_>, found: &Collected) -> Result<(), StoreError> {
     for hash in referrers_first(store, marker, &found.garbage)? {
         for (path, _) in disk::files_of(store.dir(), hash)? {
-            disk::remove(&path)?;
+            uwf_durable::remove(&path)?;
         }
     }
     found
         .temporary
         .iter()
-        .try_for_each(|path| disk::remove(path))?;
+        .try_for_each(|path| uwf_durable::remove(path))?;
     if !found.garbage.is_empty() {
         // It is a cache. Who reads it finds out by himself what is not there any more.
         let _ = index::rebuild(store.dir());

@@ -5,14 +5,14 @@
 //! reader compares the lists with the directory and writes them anew where they are wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use uwf_durable::{Draft, FileError};
 use uwf_protocol::ids::CasRef;
 
 use crate::disk;
-use crate::error::{StoreError, io as io_error};
+use crate::error::StoreError;
 use crate::node::{self, TYPE_BYTES};
 
 const DIR: &str = "_index";
@@ -42,19 +42,18 @@ pub(crate) fn append(dir: &Path, nodes: &[(CasRef, CasRef)]) {
     }
 }
 
-fn append_lines(index: &Path, list: &str, lines: &str) -> Result<(), StoreError> {
+fn append_lines(index: &Path, list: &str, lines: &str) -> Result<(), FileError> {
     let path = index.join(list);
-    let open = || OpenOptions::new().append(true).create(true).open(&path);
-    let opened = match open() {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            disk::make_dir(index)?;
-            open()
+    let file = match uwf_durable::open_append(&path) {
+        Err(error) if error.is_not_found() => {
+            uwf_durable::create_dir(index)?;
+            uwf_durable::open_append(&path)
         }
         opened => opened,
     };
-    opened
-        .and_then(|mut file| file.write_all(lines.as_bytes()))
-        .map_err(io_error("append to", &path))
+    file?
+        .write_all(lines.as_bytes())
+        .map_err(FileError::io("append to", &path))
 }
 
 /// Returns the nodes of a type, sorted, and repairs the index where it does not agree with the directory.
@@ -103,7 +102,11 @@ pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, St
 
 /// Returns the type that the file of the node names; `None` if it is damaged or gone.
 fn peek(dir: &Path, hash: CasRef) -> Result<Option<CasRef>, StoreError> {
-    Ok(node::peek_type(&disk::read_start(dir, hash, TYPE_BYTES)?))
+    match disk::read_start(dir, hash, TYPE_BYTES) {
+        Ok(Some(stored)) => Ok(node::peek_type(&stored.bytes)),
+        Ok(None) | Err(StoreError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// What the files of the index say.
@@ -122,8 +125,9 @@ fn load(dir: &Path) -> Found {
         lists: Lists::new(),
         sound: true,
     };
-    for name in disk::names(&index).unwrap_or_default() {
-        let bytes = fs::read(index.join(&name)).unwrap_or_default();
+    for name in uwf_durable::names(&index).unwrap_or_default() {
+        let read = uwf_durable::read(&index.join(&name));
+        let bytes = read.ok().flatten().unwrap_or_default();
         let (hashes, sound) = parse(&bytes);
         found.sound &= sound;
         found.lists.insert(name, hashes);
@@ -170,18 +174,16 @@ fn lists(types: &BTreeMap<CasRef, CasRef>) -> Lists {
 /// Makes the files of the index say this and nothing else.
 fn replace(dir: &Path, lists: &Lists) -> Result<(), StoreError> {
     let index = dir.join(DIR);
-    disk::make_dir(&index)?;
-    for name in disk::names(&index)? {
+    uwf_durable::create_dir(&index)?;
+    for name in uwf_durable::names(&index)? {
         if !lists.contains_key(&name) {
-            disk::remove(&index.join(name))?;
+            uwf_durable::remove(&index.join(name))?;
         }
     }
     for (name, hashes) in lists {
         let lines: String = hashes.iter().map(|hash| format!("{hash}\n")).collect();
         let path = index.join(name);
-        let file = disk::write_temp(&index, name, lines.as_bytes())?;
-        file.persist(&path)
-            .map_err(|error| io_error("replace", &path)(error.error))?;
+        Draft::write(&index, lines.as_bytes())?.replace(&path)?;
     }
     Ok(())
 }

@@ -55,7 +55,7 @@ impl Store {
     /// Costs no more than a look at each name when all is there.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the disk refuses.
+    /// [`StoreError::File`] if the disk refuses.
     pub fn create(&self, now_ms: i64) -> Result<(), StoreError> {
         bootstrap::create(self, now_ms)
     }
@@ -63,7 +63,7 @@ impl Store {
     /// Reads a node and makes sure that its content has the hash.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], [`StoreError::Damaged`], or [`StoreError::Io`] if the file cannot be read.
+    /// [`StoreError::NotFound`], [`StoreError::Damaged`], or [`StoreError::File`] if the file cannot be read.
     pub fn get(&self, hash: CasRef) -> Result<Node, StoreError> {
         self.find(hash)?.ok_or(StoreError::NotFound { hash })
     }
@@ -71,7 +71,7 @@ impl Store {
     /// Reads a node as [`get`](Store::get) does, with `None` for one that is not there.
     ///
     /// # Errors
-    /// [`StoreError::Damaged`], or [`StoreError::Io`] if the file cannot be read.
+    /// [`StoreError::Damaged`], or [`StoreError::File`] if the file cannot be read.
     pub fn find(&self, hash: CasRef) -> Result<Option<Node>, StoreError> {
         let Some(stored) = disk::read(&self.dir, hash)? else {
             return Ok(None);
@@ -89,7 +89,7 @@ impl Store {
     /// Tells whether there is a file for the node, without looking into it.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the directory cannot be searched.
+    /// [`StoreError::File`] if the directory cannot be searched.
     pub fn has(&self, hash: CasRef) -> Result<bool, StoreError> {
         Ok(disk::locate(&self.dir, hash)?.is_some())
     }
@@ -188,7 +188,7 @@ impl Store {
     /// Makes nodes durable that somebody else has written: their content, then their names.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`], or [`StoreError::Io`] if the disk refuses.
+    /// [`StoreError::NotFound`], or [`StoreError::File`] if the disk refuses.
     pub fn sync(&self, hashes: &[CasRef]) -> Result<(), StoreError> {
         disk::sync_nodes(&self.dir, hashes)
     }
@@ -196,7 +196,7 @@ impl Store {
     /// Returns the hashes of all nodes, sorted.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the directory cannot be listed.
+    /// [`StoreError::File`] if the directory cannot be listed.
     pub fn all(&self) -> Result<Vec<CasRef>, StoreError> {
         disk::list(&self.dir)
     }
@@ -204,7 +204,7 @@ impl Store {
     /// Returns the hashes of all nodes of a type, sorted, and repairs the type index where it is wrong.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the directory or a node cannot be read; trouble with the index is no error.
+    /// [`StoreError::File`] if the directory or a node cannot be read; trouble with the index is no error.
     pub fn of_type(&self, type_hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
         index::of_type(&self.dir, type_hash)
     }
@@ -229,7 +229,7 @@ impl Store {
     /// Checks nodes, each in full: its file, its hash, and that its payload fits its schema.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the directory cannot be read at all; what is wrong with a node is a verdict.
+    /// [`StoreError::File`] if the directory cannot be read at all; what is wrong with a node is a verdict.
     pub fn verify(&self, hashes: &[CasRef]) -> Result<Vec<Verified>, StoreError> {
         verify::verify(self, hashes)
     }
@@ -238,7 +238,7 @@ impl Store {
     /// did not put itself holds the store from before it reads them until it is on record that they are needed.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the lock of the store cannot be opened.
+    /// [`StoreError::File`] if the lock of the store cannot be opened.
     pub fn hold(&self) -> Result<Hold, StoreError> {
         hold::share(&self.dir)
     }
@@ -251,7 +251,7 @@ impl Store {
     /// interrupted, what is left is sound.
     ///
     /// # Errors
-    /// [`StoreError::Broken`], with nothing removed; [`StoreError::Io`] if a file cannot be read or removed; and those
+    /// [`StoreError::Broken`], with nothing removed; [`StoreError::File`] if a file cannot be read or removed; and those
     /// of `roots`.
     pub fn collect<E: From<StoreError>>(
         &self,
@@ -265,7 +265,7 @@ impl Store {
     /// Returns what time it is by the clock that the files of the store are dated with, in milliseconds since 1970.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if nothing can be written.
+    /// [`StoreError::File`] if nothing can be written.
     pub fn clock_ms(&self) -> Result<i64, StoreError> {
         disk::clock_ms(&self.dir)
     }
@@ -273,7 +273,7 @@ impl Store {
     /// Writes the type index anew from the nodes, and returns how many nodes it lists.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the directory cannot be read or the index cannot be written.
+    /// [`StoreError::File`] if the directory cannot be read or the index cannot be written.
     pub fn reindex(&self) -> Result<usize, StoreError> {
         index::rebuild(&self.dir)
     }

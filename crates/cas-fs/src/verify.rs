@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
 
-use crate::disk;
 use crate::error::{StoreError, listed, with_sources};
 use crate::node::Node;
 use crate::schema::{self, Validator};
@@ -41,7 +40,7 @@ pub enum Verdict {
 
 /// Checks each of the nodes.
 pub(crate) fn verify(store: &Store, hashes: &[CasRef]) -> Result<Vec<Verified>, StoreError> {
-    disk::open_dir(store.dir())?;
+    uwf_durable::names(store.dir())?;
     let mut verifier = Verifier {
         store,
         validators: HashMap::new(),

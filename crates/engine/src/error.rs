@@ -385,7 +385,7 @@ pub fn store_exit(error: &StoreError) -> Exit {
         | StoreError::NotASchema(_)
         | StoreError::UnusableSchema { .. }
         | StoreError::Encode(_)
-        | StoreError::Io { .. } => Exit::Request,
+        | StoreError::File(_) => Exit::Request,
     }
 }
 
@@ -410,7 +410,7 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
         StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {
             "`uwf cas schema list` shows the schemas"
         }
-        StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::Io { .. } => return None,
+        StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::File(_) => return None,
     };
     Some(hint.to_owned())
 }

@@ -4,6 +4,7 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use uwf_durable::{Durability, FileLock};
 use uwf_protocol::config::Config;
 
 pub use crate::config_check::{Finding, Findings};
@@ -11,8 +12,6 @@ pub use crate::config_draft::Draft;
 pub use crate::config_key::{Change, keys};
 pub use crate::secret::{MASK, mask};
 
-use crate::files::{self, Durability};
-use crate::lock::FileLock;
 use crate::{Env, Root, StorageError, config_check, config_edit, config_key, dotenv, yaml};
 
 /// Reads the configuration; `None` if there is no file.
@@ -99,12 +98,16 @@ pub fn change(
     // The variables come first: the configuration refers to them.
     if !variables.is_empty() {
         let path = root.env_file();
-        let text = String::from_utf8(files::read(&path)?.unwrap_or_default())
+        let text = String::from_utf8(uwf_durable::read(&path)?.unwrap_or_default())
             .map_err(|_| StorageError::not_utf8(&path))?;
         let text = dotenv::with_variables(&text, variables);
-        files::replace(&path, text.as_bytes(), Durability::Durable)?;
+        uwf_durable::replace(&path, text.as_bytes(), Durability::Durable)?;
     }
-    files::replace(&root.config_file(), text.as_bytes(), Durability::Durable)
+    Ok(uwf_durable::replace(
+        &root.config_file(),
+        text.as_bytes(),
+        Durability::Durable,
+    )?)
 }
 
 /// Finds everything that is wrong with the file: what it says, what it refers to, and variables that neither the
@@ -166,7 +169,7 @@ fn existing_text(root: &Root) -> Result<String, StorageError> {
 
 pub(crate) fn read_text(root: &Root) -> Result<Option<String>, StorageError> {
     let path = root.config_file();
-    let Some(content) = files::read(&path)? else {
+    let Some(content) = uwf_durable::read(&path)? else {
         return Ok(None);
     };
     let text = String::from_utf8(content).map_err(|_| StorageError::not_utf8(&path))?;

@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::read_text;
-use crate::files::{self, Durability};
-use crate::lock::FileLock;
 use crate::{Root, StorageError};
+use uwf_durable::{Durability, FileLock};
 
 /// A copy that is being edited. It stays on the disk until it is [accepted](Self::accept) or
 /// [thrown away](Self::discard), so that nothing that was typed is lost.
@@ -25,7 +24,9 @@ impl Draft {
     pub fn open(root: &Root) -> Result<Self, StorageError> {
         let original = read_text(root)?;
         let text = original.as_deref().unwrap_or_default();
-        let path = files::create_temp(root.path(), "config-edit-", ".yaml", text.as_bytes())?;
+        let copy =
+            uwf_durable::Draft::write_as(root.path(), "config-edit-", ".yaml", text.as_bytes())?;
+        let path = copy.keep()?;
         Ok(Self { path, original })
     }
 
@@ -40,7 +41,7 @@ impl Draft {
     /// # Errors
     /// [`StorageError::Io`]; [`StorageError::Invalid`] if it is no text.
     pub fn text(&self) -> Result<String, StorageError> {
-        let content = files::read(&self.path)?.unwrap_or_default();
+        let content = uwf_durable::read(&self.path)?.unwrap_or_default();
         String::from_utf8(content).map_err(|_| StorageError::not_utf8(&self.path))
     }
 
@@ -63,8 +64,8 @@ impl Draft {
                 copy: self.path,
             });
         }
-        files::replace(&root.config_file(), text.as_bytes(), Durability::Durable)?;
-        files::remove(&self.path)
+        uwf_durable::replace(&root.config_file(), text.as_bytes(), Durability::Durable)?;
+        Ok(uwf_durable::remove(&self.path)?)
     }
 
     /// Removes the copy.
@@ -72,6 +73,6 @@ impl Draft {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn discard(self) -> Result<(), StorageError> {
-        files::remove(&self.path)
+        Ok(uwf_durable::remove(&self.path)?)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::{Root, StorageError, files};
+use crate::{Root, StorageError};
 
 /// Reads the variables of the `.env` file in their order, each once; none if there is no file.
 ///
@@ -12,7 +12,7 @@ use crate::{Root, StorageError, files};
 /// # Errors
 /// [`StorageError::Io`].
 pub fn load_dotenv(root: &Root) -> Result<Vec<(String, String)>, StorageError> {
-    let content = files::read(&root.env_file())?.unwrap_or_default();
+    let content = uwf_durable::read(&root.env_file())?.unwrap_or_default();
     Ok(parse(&String::from_utf8_lossy(&content)))
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use uwf_durable::{FileError, FileKind};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -40,6 +41,14 @@ pub enum StorageError {
     Link {
         /// The link.
         path: PathBuf,
+    },
+    /// Something else is where a file should be.
+    #[error("`{}` is {kind}, not a regular file", path.display())]
+    NotRegular {
+        /// Its path.
+        path: PathBuf,
+        /// What it is.
+        kind: FileKind,
     },
     /// No root is named, and there is no home directory to put one in.
     #[error("no storage root is named, and there is no home directory for `.uwf`")]
@@ -90,7 +99,7 @@ impl StorageError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Damaged(_) => Exit::Store,
+            Self::Damaged(_) | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }
             | Self::Invalid { .. }
             | Self::Link { .. }
@@ -110,6 +119,7 @@ impl StorageError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Damaged(_) => "mend that line by hand; until then nothing changes the file",
+            Self::NotRegular { .. } => "move it away and put the file in its place",
             Self::Link { .. } => "change the file that it points to, or put a file in its place",
             Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
             Self::NoConfig { .. } => {
@@ -143,6 +153,24 @@ impl StorageError {
             action,
             path: path.to_owned(),
             source,
+        }
+    }
+}
+
+impl From<FileError> for StorageError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io {
+                action,
+                path,
+                source,
+            } => Self::Io {
+                action,
+                path,
+                source,
+            },
+            FileError::NotRegular { path, kind } => Self::NotRegular { path, kind },
+            FileError::Link { path } => Self::Link { path },
         }
     }
 }

@@ -2,8 +2,8 @@
 //! locks, the records of a run, the configuration and the logs.
 //!
 //! Nodes are not here: they never change and belong to `uwf-cas-fs`. Nothing here decides what a step does.
-//! [`Env`] is the only thing in the whole program that asks the machine; `files` is the only module of this
-//! crate that writes to the disk.
+//! [`Env`] is the only thing in the whole program that asks the machine; files are opened and written by
+//! `uwf-durable`.
 
 pub mod config;
 mod config_check;
@@ -14,7 +14,6 @@ mod config_tree;
 mod dotenv;
 mod env;
 mod error;
-mod files;
 mod heads;
 mod history;
 mod lock;

@@ -1,20 +1,8 @@
-//! Locks between processes: locks of the operating system on files, which end with whoever holds them.
-//! What a lock protects is said by those who take it.
+//! The lock of a thread: a lock of the kernel on a file, which ends with the processes that have it.
 
-use std::fs::{File, TryLockError};
-use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::Duration;
+use uwf_durable::FileLock;
 
-use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
-
-use crate::{RunDir, StorageError, files};
-
-/// How often, and how far apart, a held lock is tried.
-const TRIES: u32 = 4;
-const PAUSE: Duration = Duration::from_millis(5);
+use crate::{RunDir, StorageError};
 
 /// The right to run a step of one thread.
 ///
@@ -52,7 +40,7 @@ impl ThreadLock {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn inherit_on_exec(&self) -> Result<(), StorageError> {
-        self.lock.inherit_on_exec()
+        Ok(self.lock.inherit_on_exec()?)
     }
 
     /// Gives the lock up, also for those that inherited it.
@@ -60,90 +48,8 @@ impl ThreadLock {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn release(self) -> Result<(), StorageError> {
-        self.lock
-            .file
-            .unlock()
-            .map_err(StorageError::io("unlock", &self.lock.path))
+        Ok(self.lock.release()?)
     }
-}
-
-/// An exclusive lock on a file whose content does not matter.
-#[derive(Debug)]
-pub(crate) struct FileLock {
-    file: File,
-    path: PathBuf,
-}
-
-impl FileLock {
-    /// Takes the lock, and waits for it as long as it takes.
-    pub(crate) fn acquire(path: &Path) -> Result<Self, StorageError> {
-        loop {
-            let file = files::open_lock(path)?;
-            match file.lock() {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                locked => locked.map_err(StorageError::io("lock", path))?,
-            }
-            if is_at(&file, path) {
-                return Ok(Self::of(file, path));
-            }
-        }
-    }
-
-    /// Takes the lock, unless somebody has it.
-    pub(crate) fn try_acquire(path: &Path) -> Result<Option<Self>, StorageError> {
-        loop {
-            let file = files::open_lock(path)?;
-            match file.try_lock() {
-                Ok(()) if is_at(&file, path) => return Ok(Some(Self::of(file, path))),
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(error)) => {
-                    return Err(StorageError::io("lock", path)(error));
-                }
-            }
-        }
-    }
-
-    /// Takes the lock, unless somebody has it for longer than an instant.
-    pub(crate) fn acquire_if_free(path: &Path) -> Result<Option<Self>, StorageError> {
-        for _ in 1..TRIES {
-            if let Some(lock) = Self::try_acquire(path)? {
-                return Ok(Some(lock));
-            }
-            thread::sleep(PAUSE);
-        }
-        Self::try_acquire(path)
-    }
-
-    /// Lets the processes that are started from now on keep the lock.
-    pub(crate) fn inherit_on_exec(&self) -> Result<(), StorageError> {
-        fcntl_getfd(&self.file)
-            .and_then(|flags| fcntl_setfd(&self.file, flags - FdFlags::CLOEXEC))
-            .map_err(|error| StorageError::io("hand on the lock", &self.path)(error.into()))
-    }
-
-    fn of(file: File, path: &Path) -> Self {
-        Self {
-            file,
-            path: path.to_owned(),
-        }
-    }
-}
-
-impl Drop for FileLock {
-    fn drop(&mut self) {
-        // Closing is not enough: a child that is just being started may still have the descriptor.
-        let _ = self.file.unlock();
-    }
-}
-
-/// Tells whether the open file is the one at the path. If it was removed meanwhile, others lock a new file
-/// of that name, and a lock on the old one keeps nobody out.
-fn is_at(file: &File, path: &Path) -> bool {
-    let (Ok(open), Ok(named)) = (file.metadata(), path.metadata()) else {
-        return false;
-    };
-    (open.dev(), open.ino()) == (named.dev(), named.ino())
 }
 
 #[cfg(test)]
@@ -208,21 +114,6 @@ mod tests {
         drop(old);
         assert!(!is_free(&run), "the old holder must not free the new file");
         drop(new);
-    }
-
-    #[test]
-    fn a_waiter_does_not_end_up_with_a_removed_file() {
-        let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join("state.lock");
-        let held = FileLock::acquire(&path).unwrap();
-        thread::scope(|scope| {
-            let waiter = scope.spawn(|| FileLock::acquire(&path).unwrap());
-            thread::sleep(Duration::from_millis(50));
-            fs::remove_file(&path).unwrap();
-            drop(held);
-            let lock = waiter.join().unwrap();
-            assert!(is_at(&lock.file, &path));
-        });
     }
 
     #[test]

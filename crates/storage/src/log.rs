@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::time;
 
-use crate::{BadLine, Root, StorageError, files};
+use crate::{BadLine, Root, StorageError};
 
 /// A day of the calendar, in UTC, such as `2026-11-21`: the name of a log file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -123,7 +123,7 @@ pub fn show(root: &Root, filter: &LogFilter) -> Result<LogEntries, StorageError>
 pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
     let mut removed = 0;
     for file in list(root)?.iter().filter(|file| file.date < *before) {
-        files::remove(&root.logs_dir().join(&file.name))?;
+        uwf_durable::remove(&root.logs_dir().join(&file.name))?;
         removed += 1;
     }
     Ok(removed)
@@ -131,7 +131,7 @@ pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
 
 fn read_file(path: &Path, filter: &LogFilter, found: &mut LogEntries) -> Result<(), StorageError> {
     // A file that was cleaned away meanwhile has no entries.
-    let content = files::read(path)?.unwrap_or_default();
+    let content = uwf_durable::read(path)?.unwrap_or_default();
     let lines = content.split_inclusive(|byte| *byte == b'\n');
     for (number, line) in (1..).zip(lines) {
         match serde_json::from_slice::<Map<String, Value>>(line) {

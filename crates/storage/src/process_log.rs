@@ -1,15 +1,17 @@
 //! Writing the process log: what a command did, for those who look for the cause of something later.
 //! Reading it is in `log`.
 
+use std::error::Error;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::{Map, Value};
+use uwf_durable::FileError;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_util::{base32, time};
 
-use crate::{Env, Root, files};
+use crate::{Env, Root};
 
 /// How many characters of a value are kept: enough to recognise a text, too few to leak a prompt.
 const VALUE_CHARS: usize = 200;
@@ -102,15 +104,15 @@ impl<'a> ProcessLog<'a> {
     }
 
     /// Appends a line in one write, so that processes do not mix theirs.
-    fn append(&self, entry: &Value) -> io::Result<()> {
-        self.open()?.write_all(format!("{entry}\n").as_bytes())
+    fn append(&self, entry: &Value) -> Result<(), Box<dyn Error>> {
+        Ok(self.open()?.write_all(format!("{entry}\n").as_bytes())?)
     }
 
-    fn open(&self) -> io::Result<File> {
-        files::open_append(&self.path).or_else(|error| {
+    fn open(&self) -> Result<File, FileError> {
+        uwf_durable::open_append(&self.path).or_else(|error| {
             let directory = self.path.parent().unwrap_or(&self.path);
-            files::create_dir(directory).map_err(|_| error)?;
-            files::open_append(&self.path)
+            uwf_durable::create_dir(directory).map_err(|_| error)?;
+            uwf_durable::open_append(&self.path)
         })
     }
 }

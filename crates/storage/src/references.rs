@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use uwf_protocol::ids::CasRef;
 
-use crate::{Root, RunDir, StorageError, ThreadLock, files};
+use crate::{Root, RunDir, StorageError, ThreadLock};
 
 /// How the names of files end that are records, and not what an agent printed.
 const RECORDS: [&str; 2] = ["json", "jsonl"];
@@ -58,7 +58,7 @@ pub fn named_by_runs(root: &Root) -> Result<BTreeSet<CasRef>, StorageError> {
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending.is_some_and(|ending| RECORDS.contains(&ending)) {
                 // What was removed meanwhile names nothing.
-                let content = files::read(&path)?.unwrap_or_default();
+                let content = uwf_durable::read(&path)?.unwrap_or_default();
                 named.extend(quoted(&content));
             }
         }
@@ -83,7 +83,9 @@ pub fn left_behind(root: &Root, before_ms: i64) -> Result<Vec<PathBuf>, StorageE
 /// # Errors
 /// [`StorageError::Io`].
 pub fn remove_all(paths: &[PathBuf]) -> Result<(), StorageError> {
-    paths.iter().try_for_each(|path| files::remove(path))
+    Ok(paths
+        .iter()
+        .try_for_each(|path| uwf_durable::remove(path))?)
 }
 
 fn files_left_in(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StorageError> {
@@ -94,7 +96,7 @@ fn files_left_in(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StorageErro
             .ok()
             .and_then(|used| used.duration_since(UNIX_EPOCH).ok());
         let used_ms = used.and_then(|used| i64::try_from(used.as_millis()).ok());
-        name.starts_with(files::TEMPORARY) && used_ms.is_some_and(|used| used < before_ms)
+        uwf_durable::is_temporary(&name) && used_ms.is_some_and(|used| used < before_ms)
     };
     let mut left = entries(dir)?;
     left.retain(is_old);

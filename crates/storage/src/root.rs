@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use uwf_protocol::ids::ThreadId;
 
-use crate::{Env, RunDir, StorageError, files};
+use crate::{Env, RunDir, StorageError};
 
 /// The directory that holds everything the program keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Root {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn create(&self) -> Result<(), StorageError> {
-        files::create_dir(&self.path)
+        Ok(uwf_durable::create_dir(&self.path)?)
     }
 
     /// Returns the directory of the nodes: `OCAS_DIR`, else `cas` under the root.

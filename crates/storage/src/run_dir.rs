@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::run::{Attempt, Begun, Holder, KitFailure, Pending};
 
 use crate::StorageError;
-use crate::files::{self, Durability};
 
 const PENDING: &str = "pending.json";
 const HOLDER: &str = "holder.json";
@@ -78,7 +78,7 @@ impl RunDir {
     /// # Errors
     /// [`StorageError::Io`], as of every call that writes.
     pub fn create(&self) -> Result<(), StorageError> {
-        files::create_dir(&self.path)
+        Ok(uwf_durable::create_dir(&self.path)?)
     }
 
     /// Returns the file that is locked while a step runs.
@@ -108,9 +108,9 @@ impl RunDir {
     /// Opens the [live file](Self::live_file) for what is added.
     ///
     /// # Errors
-    /// When the system refuses.
-    pub fn open_live(&self) -> std::io::Result<File> {
-        files::open_append(&self.live_file())
+    /// See [`create`](Self::create).
+    pub fn open_live(&self) -> Result<File, StorageError> {
+        Ok(uwf_durable::open_append(&self.live_file())?)
     }
 
     /// Removes the turns of the step before.
@@ -118,7 +118,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_live(&self) -> Result<(), StorageError> {
-        files::remove(&self.live_file())
+        Ok(uwf_durable::remove(&self.live_file())?)
     }
 
     /// Returns the finished step that waits for its commit.
@@ -126,7 +126,7 @@ impl RunDir {
     /// # Errors
     /// [`StorageError::Io`] if there is a file that cannot be read: what was paid for may be in it.
     pub fn read_pending(&self) -> Result<Option<Pending>, StorageError> {
-        let content = files::read(&self.path.join(PENDING))?;
+        let content = uwf_durable::read(&self.path.join(PENDING))?;
         Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
     }
 
@@ -144,7 +144,10 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_pending_volatile(&self, pending: &Pending) -> Result<(), StorageError> {
-        files::overwrite(&self.path.join(PENDING), json(pending).as_bytes())
+        Ok(uwf_durable::overwrite(
+            &self.path.join(PENDING),
+            json(pending).as_bytes(),
+        )?)
     }
 
     /// Removes the record of a finished step.
@@ -152,7 +155,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_pending(&self) -> Result<(), StorageError> {
-        files::blank(&self.path.join(PENDING))
+        Ok(uwf_durable::blank(&self.path.join(PENDING))?)
     }
 
     /// Returns who runs, or ran, a step; the lock says whether that still holds.
@@ -166,7 +169,10 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_holder(&self, holder: &Holder) -> Result<(), StorageError> {
-        files::overwrite(&self.path.join(HOLDER), json(holder).as_bytes())
+        Ok(uwf_durable::overwrite(
+            &self.path.join(HOLDER),
+            json(holder).as_bytes(),
+        )?)
     }
 
     /// Removes the name of who ran a step.
@@ -174,7 +180,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_holder(&self) -> Result<(), StorageError> {
-        files::blank(&self.path.join(HOLDER))
+        Ok(uwf_durable::blank(&self.path.join(HOLDER))?)
     }
 
     /// Returns why the agent's own kit gave up.
@@ -196,7 +202,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn clear_failure(&self) -> Result<(), StorageError> {
-        files::remove(&self.path.join(FAILURE))
+        Ok(uwf_durable::remove(&self.path.join(FAILURE))?)
     }
 
     /// Returns the failed attempts that are kept, oldest first.
@@ -267,7 +273,7 @@ impl RunDir {
     }
 
     fn attempt_records(&self) -> Records {
-        let content = files::read(&self.path.join(ATTEMPTS)).ok().flatten();
+        let content = uwf_durable::read(&self.path.join(ATTEMPTS)).ok().flatten();
         let content = content.unwrap_or_default();
         let mut records = Records::default();
         let lines = content.split(|byte| *byte == b'\n');
@@ -323,14 +329,17 @@ impl RunDir {
     /// See [`create`](Self::create).
     pub fn write_begun(&self, begun: &Begun) -> Result<(), StorageError> {
         self.create()?;
-        files::overwrite(&self.path.join(BEGUN), json(begun).as_bytes())
+        Ok(uwf_durable::overwrite(
+            &self.path.join(BEGUN),
+            json(begun).as_bytes(),
+        )?)
     }
 
     /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there
     /// is no such session.
     #[must_use]
     pub fn messages(&self, session: &str) -> Option<String> {
-        let content = files::read(&self.messages_file(session)).ok()??;
+        let content = uwf_durable::read(&self.messages_file(session)).ok()??;
         Some(String::from_utf8_lossy(&content).into_owned())
     }
 
@@ -339,7 +348,10 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn append_messages(&self, session: &str, lines: &str) -> Result<(), StorageError> {
-        files::append_line(&self.messages_file(session), lines)
+        Ok(uwf_durable::append_line(
+            &self.messages_file(session),
+            lines,
+        )?)
     }
 
     fn messages_file(&self, session: &str) -> PathBuf {
@@ -357,7 +369,10 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
-        files::overwrite(&self.path.join(CHAIN), json(summary).as_bytes())
+        Ok(uwf_durable::overwrite(
+            &self.path.join(CHAIN),
+            json(summary).as_bytes(),
+        )?)
     }
 
     /// Returns what the steps up to a head used up, if somebody summed; the caller compares the head.
@@ -371,7 +386,10 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_chain_usage(&self, usage: &ChainUsage) -> Result<(), StorageError> {
-        files::overwrite(&self.path.join(USED), json(usage).as_bytes())
+        Ok(uwf_durable::overwrite(
+            &self.path.join(USED),
+            json(usage).as_bytes(),
+        )?)
     }
 
     /// Returns what a person allowed beyond the limits. What cannot be understood allows nothing.
@@ -389,7 +407,7 @@ impl RunDir {
     }
 
     fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
-        let content = files::read(&self.path.join(name)).ok()??;
+        let content = uwf_durable::read(&self.path.join(name)).ok()??;
         serde_json::from_slice(&content).ok()
     }
 
@@ -409,7 +427,11 @@ impl RunDir {
         durability: Durability,
     ) -> Result<(), StorageError> {
         self.create()?;
-        files::replace(&self.path.join(name), text.as_bytes(), durability)
+        Ok(uwf_durable::replace(
+            &self.path.join(name),
+            text.as_bytes(),
+            durability,
+        )?)
     }
 }
 

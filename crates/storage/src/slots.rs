@@ -8,10 +8,10 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
+use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
-use crate::lock::FileLock;
-use crate::{Root, StorageError, files};
+use crate::{Root, StorageError};
 
 /// Slots that belong together.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Pool {
     }
 
     fn holder(&self, at: u32) -> Option<ThreadId> {
-        let content = files::read(&self.slot_file(at)).ok()??;
+        let content = uwf_durable::read(&self.slot_file(at)).ok()??;
         str::from_utf8(&content).ok()?.trim().parse().ok()
     }
 }
@@ -122,7 +122,7 @@ impl Turn<'_> {
             let holders = held.into_iter().filter_map(|at| pool.holder(at));
             return Ok(Taken::Full(holders.collect()));
         };
-        files::overwrite(&pool.slot_file(at), thread.as_str().as_bytes())?;
+        uwf_durable::overwrite(&pool.slot_file(at), thread.as_str().as_bytes())?;
         lock.inherit_on_exec()?;
         Ok(Taken::Slot(Slot { _lock: lock }))
     }

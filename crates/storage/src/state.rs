@@ -4,11 +4,10 @@
 use std::path::Path;
 
 use indexmap::IndexMap;
+use uwf_durable::{Draft, Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use crate::files::{self, Durability, Replacement};
 use crate::heads::{self, Heads};
-use crate::lock::FileLock;
 use crate::{History, HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
 
 /// The state under a root. It holds nothing: every call reads the files anew.
@@ -141,10 +140,10 @@ impl<'a> State<'a> {
             Some(_) => heads.set(thread, to),
         }
         let path = self.root.threads_file();
-        let replacement = Replacement::prepare(&path, heads.as_bytes())?;
-        replacement.begin();
+        let draft = Draft::beside(&path, heads.as_bytes()).map_err(StorageError::from)?;
+        draft.begin_to_sync();
         before()?;
-        replacement.finish()?;
+        draft.replace_durably(&path).map_err(StorageError::from)?;
         Ok(Advance::Moved)
     }
 
@@ -224,7 +223,7 @@ impl<'a> State<'a> {
             return Ok(());
         }
         let line = serde_json::to_string(step).expect("a step is plain data");
-        files::append_line(&self.root.history_file(), &line)
+        Ok(uwf_durable::append_line(&self.root.history_file(), &line)?)
     }
 
     /// Returns how a thread ended the last time, whether or not it is active again.
@@ -258,33 +257,35 @@ impl<'a> State<'a> {
         if names.insert(name.to_owned(), hash) == Some(hash) {
             return Ok(());
         }
-        files::replace(
+        let text = registry::render(&names);
+        Ok(uwf_durable::replace(
             &path,
-            registry::render(&names).as_bytes(),
+            text.as_bytes(),
             Durability::Durable,
-        )
+        )?)
     }
 
     fn lock(&self) -> Result<FileLock, StorageError> {
-        FileLock::acquire(&self.root.state_lock_file())
+        Ok(FileLock::acquire(&self.root.state_lock_file())?)
     }
 
     fn read_heads(&self) -> Result<Heads, StorageError> {
         let path = self.root.threads_file();
-        Heads::parse(files::read(&path)?.unwrap_or_default(), &path)
+        Heads::parse(uwf_durable::read(&path)?.unwrap_or_default(), &path)
     }
 
     fn write_heads(&self, heads: &Heads) -> Result<(), StorageError> {
-        files::replace(
-            &self.root.threads_file(),
+        let path = self.root.threads_file();
+        Ok(uwf_durable::replace(
+            &path,
             heads.as_bytes(),
             Durability::Durable,
-        )
+        )?)
     }
 
     /// Reads the history; bytes that are not text spoil their line only.
     fn read_history(&self) -> Result<String, StorageError> {
-        let content = files::read(&self.root.history_file())?.unwrap_or_default();
+        let content = uwf_durable::read(&self.root.history_file())?.unwrap_or_default();
         Ok(String::from_utf8(content)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
@@ -296,10 +297,10 @@ impl<'a> State<'a> {
             return Ok(());
         }
         let line = serde_json::to_string(record).expect("a record is plain data");
-        files::append_line(&self.root.history_file(), &line)
+        Ok(uwf_durable::append_line(&self.root.history_file(), &line)?)
     }
 }
 
 fn read_names(path: &Path) -> Result<IndexMap<String, CasRef>, StorageError> {
-    registry::parse(&files::read(path)?.unwrap_or_default(), path)
+    registry::parse(&uwf_durable::read(path)?.unwrap_or_default(), path)
 }

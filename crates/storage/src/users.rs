@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{Root, StorageError, files};
+use crate::{Root, StorageError};
 
 /// What the directory of a store is called in its root.
 const STORE: &str = "cas";
@@ -24,7 +24,10 @@ pub fn enlist(store: &Path, root: &Root) -> Result<(), StorageError> {
     if is_own(store, root) || enlisted(store)?.contains(root) {
         return Ok(());
     }
-    files::append_line(&list_of(store), &root.path().display().to_string())
+    Ok(uwf_durable::append_line(
+        &list_of(store),
+        &root.path().display().to_string(),
+    )?)
 }
 
 /// Returns the roots on the list of a store.
@@ -32,7 +35,7 @@ pub fn enlist(store: &Path, root: &Root) -> Result<(), StorageError> {
 /// # Errors
 /// [`StorageError::Io`].
 pub fn enlisted(store: &Path) -> Result<Vec<Root>, StorageError> {
-    let content = files::read(&list_of(store))?.unwrap_or_default();
+    let content = uwf_durable::read(&list_of(store))?.unwrap_or_default();
     let text = String::from_utf8_lossy(&content);
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     Ok(lines.map(|line| Root::at(PathBuf::from(line))).collect())

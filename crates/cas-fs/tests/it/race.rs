@@ -52,7 +52,7 @@ fn all_sound(store: &Store) -> Vec<CasRef> {
 fn no_temporary_files(store: &Store) {
     let left: Vec<String> = names(store.dir())
         .into_iter()
-        .filter(|name| name.ends_with(".tmp"))
+        .filter(|name| uwf_durable::is_temporary(name))
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -134,7 +134,7 @@ fn a_collision_that_another_process_wins_is_an_error_too() {
     assert!(
         names(store.dir())
             .iter()
-            .all(|name| !name.ends_with(".tmp"))
+            .all(|name| !uwf_durable::is_temporary(name))
     );
 }
 

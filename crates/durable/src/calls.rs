@@ -1,0 +1,79 @@
+//! The calls that change the disk, one function each: the moments between which a process can die.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
+use tempfile::{NamedTempFile, PersistError};
+
+/// Adds bytes at the position of the file, or at its end if it was opened for appending.
+pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all(bytes)
+}
+
+/// Writes bytes over those at the start of the file.
+pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
+    file.write_all_at(bytes, 0)
+}
+
+/// Makes the content of the file durable.
+pub(crate) fn sync(file: &File) -> io::Result<()> {
+    file.sync_all()
+}
+
+/// Makes the names in the directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Gives the file its name, in place of another one.
+pub(crate) fn rename(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Gives the file its name, or gives the file back if something has the name.
+pub(crate) fn rename_new(
+    file: NamedTempFile,
+    path: &Path,
+) -> io::Result<Result<(), NamedTempFile>> {
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(Ok(())),
+        Err(PersistError { error, file }) if error.kind() == ErrorKind::AlreadyExists => {
+            Ok(Err(file))
+        }
+        Err(PersistError { error, .. }) => Err(error),
+    }
+}
+
+/// Removes the file, if it is there.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the directory, for its owner alone.
+pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Makes the file as if it had been written now.
+pub(crate) fn touch(path: &Path) -> io::Result<()> {
+    let omitted = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_OMIT,
+    };
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: omitted,
+        last_modification: now,
+    };
+    Ok(utimensat(CWD, path, &times, AtFlags::empty())?)
+}

@@ -1,0 +1,101 @@
+//! Directories: making them so that they stay, and what is in them.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use crate::{FileError, calls};
+
+/// Makes a directory and those above it, for their owner alone and durably, if it is not there.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn create_dir(path: &Path) -> Result<(), FileError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let parent = directory_of(path);
+    if parent != path {
+        create_dir(parent)?;
+    }
+    let made = match calls::make_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => return Ok(()),
+        made => made,
+    };
+    made.and_then(|()| calls::sync_dir(parent))
+        .map_err(FileError::io("create", path))
+}
+
+/// Returns the names in a directory, in no order and as far as they are text; none if there is no directory.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn names(dir: &Path) -> Result<Vec<String>, FileError> {
+    let list = || -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    };
+    match list() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        listed => listed.map_err(FileError::io("list", dir)),
+    }
+}
+
+/// Makes the names in a directory durable.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
+    calls::sync_dir(dir).map_err(FileError::io("make durable", dir))
+}
+
+/// Fails for a symbolic link: what replaces the name would end it, what writes to it would change another's file.
+pub(crate) fn refuse_link(path: &Path) -> Result<(), FileError> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_symlink() => Err(FileError::Link {
+            path: path.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the directory that a file lies in.
+pub(crate) fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+        Some(parent) => parent,
+        None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::{Durability, FileLock, append_line, overwrite, replace};
+
+    #[test]
+    fn what_is_made_is_for_its_owner_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = |name: &str| temp.path().join(name);
+        replace(&path("replaced"), b"1", Durability::Durable).unwrap();
+        append_line(&path("appended"), "1").unwrap();
+        overwrite(&path("overwritten"), b"1").unwrap();
+        let _lock = FileLock::acquire(&path("folder/lock")).unwrap();
+        create_dir(&path("made/below")).unwrap();
+        let mode = |name: &str| {
+            let metadata = path(name).metadata().unwrap();
+            metadata.permissions().mode() & 0o777
+        };
+        for name in ["replaced", "appended", "overwritten", "folder/lock"] {
+            assert_eq!(mode(name), 0o600, "{name}");
+        }
+        for name in ["folder", "made", "made/below"] {
+            assert_eq!(mode(name), 0o700, "{name}");
+        }
+    }
+}

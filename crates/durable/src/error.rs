@@ -1,0 +1,99 @@
+//! What can go wrong with a file.
+
+use std::fmt;
+use std::fs::FileType;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// Why a file cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The operating system refuses.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried, as an imperative: `read`, `write`.
+        action: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Something else is where a regular file should be.
+    #[error("`{}` is {kind}, not a regular file", path.display())]
+    NotRegular {
+        /// Its path.
+        path: PathBuf,
+        /// What it is.
+        kind: FileKind,
+    },
+    /// Writing would go through a symbolic link, or replace it.
+    #[error("`{}` is a symbolic link, and is not written through", path.display())]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
+}
+
+/// What a path leads to that is not a regular file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A named pipe.
+    Fifo,
+    /// A socket.
+    Socket,
+    /// A block or character device.
+    Device,
+    /// A directory.
+    Directory,
+    /// Something that this program has no name for.
+    Other,
+}
+
+impl FileKind {
+    /// Returns what a file of this type is; `None` for a regular file.
+    pub(crate) fn of(found: FileType) -> Option<Self> {
+        if found.is_file() {
+            None
+        } else if found.is_fifo() {
+            Some(Self::Fifo)
+        } else if found.is_socket() {
+            Some(Self::Socket)
+        } else if found.is_block_device() || found.is_char_device() {
+            Some(Self::Device)
+        } else if found.is_dir() {
+            Some(Self::Directory)
+        } else {
+            Some(Self::Other)
+        }
+    }
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fifo => "a FIFO",
+            Self::Socket => "a socket",
+            Self::Device => "a device",
+            Self::Directory => "a directory",
+            Self::Other => "something special",
+        })
+    }
+}
+
+impl FileError {
+    /// Tells whether the error is that there is nothing at the path.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Returns a function that says which file an error of the operating system is about.
+    pub fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

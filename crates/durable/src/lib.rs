@@ -1,0 +1,24 @@
+//! Files that survive: the one layer of the program that writes files, and opens those that it keeps.
+//!
+//! What it makes is for its owner alone, is never written through a symbolic link, and is never seen half replaced.
+//! What it opens is a regular file: a FIFO, a socket, a device or a directory in its place is an error that says so,
+//! and nothing ever waits for one. No noun of the domain is known here.
+
+mod append;
+mod calls;
+mod dir;
+mod draft;
+mod error;
+mod lock;
+mod open;
+mod present;
+mod record;
+
+pub use append::append_line;
+pub use dir::{create_dir, names, sync_dir};
+pub use draft::{Draft, Durability, Placed, is_temporary, replace};
+pub use error::{FileError, FileKind};
+pub use lock::FileLock;
+pub use open::{open, open_append, read, read_start};
+pub use present::{remove, sync_file, touch};
+pub use record::{blank, overwrite};

@@ -1,0 +1,187 @@
+//! Locks between processes: locks of the kernel on files, which end with the processes that have them. What a lock
+//! protects is said by those who take it.
+
+use std::fs::{File, TryLockError};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
+
+use crate::dir::{create_dir, directory_of};
+use crate::{FileError, open_append};
+
+/// How often, and how far apart, a held lock is tried.
+const TRIES: u32 = 4;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// A lock on a file whose content does not matter. Dropping it unlocks, also for processes that inherited it.
+#[derive(Debug)]
+pub struct FileLock {
+    file: File,
+    path: PathBuf,
+}
+
+impl FileLock {
+    /// Takes the lock alone, and waits for it as long as it takes. The file is made if needed, with its directory.
+    ///
+    /// # Errors
+    /// [`FileError::Io`], and [`FileError::NotRegular`] or [`FileError::Link`] if the file is no file of ours.
+    pub fn acquire(path: &Path) -> Result<Self, FileError> {
+        wait(path, || open_or_make(path), File::lock)
+    }
+
+    /// Takes the lock together with others, and waits while somebody has it alone; `None` if there is no directory
+    /// for the file.
+    ///
+    /// # Errors
+    /// See [`acquire`](Self::acquire).
+    pub fn share(path: &Path) -> Result<Option<Self>, FileError> {
+        match wait(path, || open_append(path), File::lock_shared) {
+            Err(error) if error.is_not_found() => Ok(None),
+            locked => locked.map(Some),
+        }
+    }
+
+    /// Takes the lock alone, unless somebody has it.
+    ///
+    /// # Errors
+    /// See [`acquire`](Self::acquire).
+    pub fn try_acquire(path: &Path) -> Result<Option<Self>, FileError> {
+        loop {
+            let file = open_or_make(path)?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, path) => return Ok(Some(Self::of(file, path))),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => {
+                    return Err(FileError::io("lock", path)(error));
+                }
+            }
+        }
+    }
+
+    /// Takes the lock alone, unless somebody has it for longer than an instant.
+    ///
+    /// # Errors
+    /// See [`acquire`](Self::acquire).
+    pub fn acquire_if_free(path: &Path) -> Result<Option<Self>, FileError> {
+        for _ in 1..TRIES {
+            if let Some(lock) = Self::try_acquire(path)? {
+                return Ok(Some(lock));
+            }
+            thread::sleep(PAUSE);
+        }
+        Self::try_acquire(path)
+    }
+
+    /// Lets the processes that are started from now on keep the lock.
+    ///
+    /// # Errors
+    /// [`FileError::Io`].
+    pub fn inherit_on_exec(&self) -> Result<(), FileError> {
+        fcntl_getfd(&self.file)
+            .and_then(|flags| fcntl_setfd(&self.file, flags - FdFlags::CLOEXEC))
+            .map_err(|error| FileError::io("hand on the lock", &self.path)(error.into()))
+    }
+
+    /// Unlocks, also for processes that inherited the lock.
+    ///
+    /// # Errors
+    /// [`FileError::Io`].
+    pub fn release(self) -> Result<(), FileError> {
+        self.file
+            .unlock()
+            .map_err(FileError::io("unlock", &self.path))
+    }
+
+    fn of(file: File, path: &Path) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+        }
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child that is just being started may still have the descriptor.
+        let _ = self.file.unlock();
+    }
+}
+
+fn wait(
+    path: &Path,
+    open: impl Fn() -> Result<File, FileError>,
+    lock: impl Fn(&File) -> io::Result<()>,
+) -> Result<FileLock, FileError> {
+    loop {
+        let file = open()?;
+        match lock(&file) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            locked => locked.map_err(FileError::io("lock", path))?,
+        }
+        if is_at(&file, path) {
+            return Ok(FileLock::of(file, path));
+        }
+    }
+}
+
+/// Opens the file, and makes it if needed, with its directory.
+fn open_or_make(path: &Path) -> Result<File, FileError> {
+    match open_append(path) {
+        Err(error) if error.is_not_found() => {
+            create_dir(directory_of(path))?;
+            open_append(path)
+        }
+        opened => opened,
+    }
+}
+
+/// Tells whether the open file is the one at the path. If it was removed meanwhile, others lock a new file
+/// of that name, and a lock on the old one keeps nobody out.
+fn is_at(file: &File, path: &Path) -> bool {
+    let (Ok(open), Ok(named)) = (file.metadata(), path.metadata()) else {
+        return false;
+    };
+    (open.dev(), open.ino()) == (named.dev(), named.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn those_who_share_keep_out_who_wants_it_alone() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("lock");
+        let shared = [FileLock::share(&path), FileLock::share(&path)];
+        assert!(FileLock::try_acquire(&path).unwrap().is_none());
+        drop(shared);
+        assert!(FileLock::try_acquire(&path).unwrap().is_some());
+        assert!(
+            FileLock::share(&temp.path().join("none/lock"))
+                .unwrap()
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn a_waiter_does_not_end_up_with_a_removed_file() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("state.lock");
+        let held = FileLock::acquire(&path).unwrap();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| FileLock::acquire(&path).unwrap());
+            thread::sleep(Duration::from_millis(50));
+            fs::remove_file(&path).unwrap();
+            drop(held);
+            let lock = waiter.join().unwrap();
+            assert!(is_at(&lock.file, &path));
+        });
+    }
+}

@@ -1,0 +1,204 @@
+//! Opening and reading: regular files only, and never a wait.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::{FileError, FileKind};
+
+/// Opens a file for reading; `None` if there is none. A symbolic link to it is followed.
+///
+/// # Errors
+/// [`FileError::NotRegular`] for anything but a regular file, [`FileError::Io`].
+pub fn open(path: &Path) -> Result<Option<File>, FileError> {
+    match open_regular(OpenOptions::new().read(true), OFlags::empty(), path) {
+        Ok((file, _)) => Ok(Some(file)),
+        Err(OpenError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.about("read", path)),
+    }
+}
+
+/// Reads a whole file; `None` if there is none. A symbolic link to it is followed.
+///
+/// # Errors
+/// See [`open`].
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    read_start(path, usize::MAX)
+}
+
+/// Reads a file up to so many bytes; `None` if there is no file.
+///
+/// # Errors
+/// See [`open`].
+pub fn read_start(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, FileError> {
+    let opened = open_regular(OpenOptions::new().read(true), OFlags::empty(), path);
+    let (mut file, length) = match opened {
+        Ok(opened) => opened,
+        Err(OpenError::Io(error)) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error.about("read", path)),
+    };
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let read = read_at_most(&mut file, length, limit).map_err(FileError::io("read", path))?;
+    Ok(Some(read))
+}
+
+/// Reads up to the limit; the expected length saves reads and proves nothing.
+fn read_at_most(file: &mut impl Read, expected: usize, limit: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One byte more than is expected, so that the end is seen without growing.
+    bytes.try_reserve_exact(expected.saturating_add(1).min(limit))?;
+    file.take(limit as u64).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens a file for appending, and makes it if needed, for its owner alone. No link is followed.
+///
+/// # Errors
+/// See [`open`].
+pub fn open_append(path: &Path) -> Result<File, FileError> {
+    open_own(OpenOptions::new().read(true).append(true), path)
+        .map_err(|error| error.about("open", path))
+}
+
+/// Opens a file of our own with these options, and makes it if needed. No link is followed.
+pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> Result<File, OpenError> {
+    let options = options.create(true).truncate(false).mode(0o600);
+    open_regular(options, OFlags::NOFOLLOW, path).map(|(file, _)| file)
+}
+
+/// Why a file was not opened.
+pub(crate) enum OpenError {
+    Io(io::Error),
+    NotRegular(FileKind),
+    Link,
+}
+
+impl OpenError {
+    pub(crate) fn about(self, action: &'static str, path: &Path) -> FileError {
+        let path = path.to_owned();
+        match self {
+            Self::NotRegular(kind) => FileError::NotRegular { path, kind },
+            Self::Link => FileError::Link { path },
+            Self::Io(source) => FileError::Io {
+                action,
+                path,
+                source,
+            },
+        }
+    }
+}
+
+/// Opens a file and returns its length with it.
+///
+/// Without `O_NONBLOCK`, opening a FIFO waits for its other end. What the open file is, is asked of the file itself:
+/// the name may lead to something else by then.
+fn open_regular(
+    options: &mut OpenOptions,
+    flags: OFlags,
+    path: &Path,
+) -> Result<(File, u64), OpenError> {
+    let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = opened.map_err(|error| reason(error, path))?;
+    let found = file.metadata().map_err(OpenError::Io)?;
+    match FileKind::of(found.file_type()) {
+        None => Ok((file, found.len())),
+        Some(kind) => Err(OpenError::NotRegular(kind)),
+    }
+}
+
+/// Returns what a refusal means: the system has no plain words for a link, a socket or a FIFO without a reader.
+fn reason(error: io::Error, path: &Path) -> OpenError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) if path.is_symlink() => OpenError::Link,
+        Some(Errno::NXIO | Errno::ISDIR) => {
+            let found = fs::metadata(path).map(|found| FileKind::of(found.file_type()));
+            match found {
+                Ok(Some(kind)) => OpenError::NotRegular(kind),
+                Ok(None) | Err(_) => OpenError::Io(error),
+            }
+        }
+        _ => OpenError::Io(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+
+    use rustix::fs::{CWD, Mode, mkfifoat};
+
+    use super::*;
+
+    /// A reader that gives a byte at a time and is ended by a signal now and then.
+    struct Halting<'a>(usize, &'a [u8]);
+
+    impl Read for Halting<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.0 += 1;
+            match self.0 % 3 {
+                0 => Err(ErrorKind::Interrupted.into()),
+                _ if buffer.is_empty() => Ok(0),
+                _ => self.1.read(&mut buffer[..1]),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_whole_however_short_the_reads_are() {
+        for (size, expected) in [(0, 0), (10, 10), (10, 3), (10, 100), (5000, 4096)] {
+            let content = vec![7; size];
+            let read = read_at_most(&mut Halting(0, &content), expected, usize::MAX);
+            assert_eq!(read.unwrap(), content);
+            let read = read_at_most(&mut Halting(0, &content), expected, 4);
+            assert_eq!(read.unwrap(), content[..size.min(4)]);
+        }
+    }
+
+    fn places(dir: &Path) -> Vec<(PathBuf, &'static str)> {
+        let fifo = dir.join("fifo");
+        mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).unwrap();
+        let socket = dir.join("socket");
+        UnixListener::bind(&socket).unwrap();
+        fs::create_dir(dir.join("directory")).unwrap();
+        symlink("/dev/null", dir.join("link-to-device")).unwrap();
+        symlink("fifo", dir.join("link-to-fifo")).unwrap();
+        vec![
+            (fifo, "is a FIFO"),
+            (socket, "is a socket"),
+            (dir.join("directory"), "is a directory"),
+            ("/dev/null".into(), "is a device"),
+            (dir.join("link-to-device"), "is a device"),
+            (dir.join("link-to-fifo"), "is a FIFO"),
+        ]
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_named_and_never_waited_for() {
+        let temp = tempfile::tempdir().unwrap();
+        for (path, what) in places(temp.path()) {
+            let said = [
+                open(&path).unwrap_err().to_string(),
+                read(&path).unwrap_err().to_string(),
+                open_append(&path).unwrap_err().to_string(),
+            ];
+            assert!(said[0].contains(what), "{said:?}");
+            assert!(said[1].contains(what), "{said:?}");
+            let link = if path.is_symlink() { "link" } else { what };
+            assert!(said[2].contains(link), "{said:?}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_is_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        assert!(read(&temp.path().join("none")).unwrap().is_none());
+        assert!(open(&temp.path().join("none/none")).unwrap().is_none());
+    }
+}

@@ -1,0 +1,32 @@
+//! Files that are there already: making them durable, making them young, removing them.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::{FileError, calls, open};
+
+/// Makes the content of a file that is there durable.
+///
+/// # Errors
+/// [`FileError::NotRegular`], [`FileError::Io`].
+pub fn sync_file(path: &Path) -> Result<(), FileError> {
+    let io = FileError::io("make durable", path);
+    let file = open(path)?.ok_or_else(|| io(ErrorKind::NotFound.into()))?;
+    calls::sync(&file).map_err(io)
+}
+
+/// Makes a file as if it had been written now, by the clock of its file system.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn touch(path: &Path) -> Result<(), FileError> {
+    calls::touch(path).map_err(FileError::io("make young", path))
+}
+
+/// Removes a file, if it is there.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn remove(path: &Path) -> Result<(), FileError> {
+    calls::remove(path).map_err(FileError::io("remove", path))
+}
