@@ -247,12 +247,12 @@ fn verbose_shows_what_the_agent_says_while_it_works() {
     let mut stderr = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
-    assert_eq!(line, "first words\n");
+    assert_eq!(line, "| first words\n");
     assert!(child.try_wait().unwrap().is_none());
     world.write("go", "");
     let mut rest = String::new();
     std::io::Read::read_to_string(&mut stderr, &mut rest).unwrap();
-    assert_eq!(rest, "last words\n");
+    assert_eq!(rest, "| last words\n");
     assert!(child.wait().unwrap().success());
 
     let quiet = world.start("one");

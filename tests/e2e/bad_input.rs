@@ -477,7 +477,7 @@ fn a_wrong_command_line_is_refused_with_the_right_one() {
         (&["thred", "list"], "'thread'"),
         (&["thread", "stepp", &thread], "'step'"),
         (&["--format", "xml", "thread", "list"], "json, yaml, text"),
-        (&["thread", "step", &thread, "-c", "0"], "1.."),
+        (&["thread", "step", &thread, "-c", "0"], "from 1, or `all`"),
         (&["thread", "step", &thread, "-c", "-1"], "-1"),
         (&["thread", "step"], "<THREAD>"),
         (&["thread", "start", "one"], "--prompt"),

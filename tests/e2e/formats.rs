@@ -1,13 +1,11 @@
 //! What every command prints, in every format: golden transcripts, and how the format is chosen.
 
 use std::fs::File;
-use std::io::Read;
-use std::process::Stdio;
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 use crate::golden::Transcript;
+use crate::pty::on_terminal;
 use crate::world::{REVIEW, Run, World, fixture};
 
 const SCRIPT: &str = r#"
@@ -347,40 +345,19 @@ fn on_a_terminal_text_is_the_default_and_nothing_is_obeyed() {
     );
     let thread = start(&world);
     world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
-    let shown = on_terminal(&world, &["thread", "show", &thread]);
+    let shown = on_terminal(&world, 80, &["thread", "show", &thread]);
     assert!(shown.starts_with("thread    0"), "{shown}");
     for command in ["show", "steps", "read", "list"] {
         let args = ["thread", command, &thread];
         let args = if command == "list" { &args[..2] } else { &args };
-        let shown = on_terminal(&world, args);
+        let shown = on_terminal(&world, 80, args);
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
     }
-    let read = on_terminal(&world, &["thread", "read", &thread]);
+    let read = on_terminal(&world, 80, &["thread", "read", &thread]);
     assert!(read.contains(r"\u{1b}[31m"), "{read}");
     let piped = world.uwf(&["thread", "read", &thread]).stdout;
     assert!(piped.contains("\u{1b}[31m"), "{piped}");
     world.step(&thread).exits(6).says(r"\u{1b}[31m");
-}
-
-/// Runs a command whose stdout is a terminal and returns what it writes there.
-fn on_terminal(world: &World, args: &[&str]) -> String {
-    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&main).unwrap();
-    unlockpt(&main).unwrap();
-    let name = ptsname(&main, Vec::new()).unwrap();
-    let other = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
-    let mut command = world.command(args);
-    let mut child = command.stdout(Stdio::from(other)).spawn().unwrap();
-    drop(command);
-    let mut shown = Vec::new();
-    // The read ends with an error when the last process that holds the terminal has gone.
-    let _ = File::from(main).read_to_end(&mut shown);
-    child.wait().unwrap();
-    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
 }
 
 #[test]

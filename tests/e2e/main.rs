@@ -49,6 +49,7 @@ mod resumes;
 mod sessions;
 mod setup;
 mod slots;
+mod terminal;
 mod threads;
 mod tls;
 mod workflows;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{LocalModes, tcgetattr};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::world::{Run, World, binary, wait_until};
 
@@ -28,13 +28,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts a command of the binary in a session whose terminal this is: only so it gets interrupts.
     pub(crate) fn start(world: &World, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&main).unwrap();
-        unlockpt(&main).unwrap();
-        let name = ptsname(&main, Vec::new()).unwrap();
-        let mut options = std::fs::OpenOptions::new();
-        let side = options.read(true).write(true).open(name.to_str().unwrap());
-        let side = side.unwrap();
+        let (main, side) = pair();
         let mut command = Command::new("setsid");
         command
             .arg("-c")
@@ -48,7 +42,6 @@ impl Terminal {
             .stderr(side.try_clone().unwrap())
             .stdout(Stdio::piped());
         let child = command.spawn().unwrap();
-        let main = File::from(main);
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut output, kept) = (main.try_clone().unwrap(), Arc::clone(&shown));
         let reader = std::thread::spawn(move || {
@@ -138,4 +131,36 @@ impl Terminal {
             stderr: String::from_utf8_lossy(&screen).into_owned(),
         }
     }
+}
+
+/// Returns the two ends of a new terminal.
+fn pair() -> (File, File) {
+    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&main).unwrap();
+    unlockpt(&main).unwrap();
+    let name = ptsname(&main, Vec::new()).unwrap();
+    let mut options = File::options();
+    let side = options.read(true).write(true).open(name.to_str().unwrap());
+    (File::from(main), side.unwrap())
+}
+
+/// Runs a command to its end on a terminal of this width and returns what it wrote to stdout and stderr.
+pub(crate) fn on_terminal(world: &World, columns: u16, args: &[&str]) -> String {
+    let (mut main, side) = pair();
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&side, size).unwrap();
+    let mut command = world.command(args);
+    command.stdout(side.try_clone().unwrap()).stderr(side);
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut shown = Vec::new();
+    // The read ends with an error when the last process that holds the terminal has gone.
+    let _ = main.read_to_end(&mut shown);
+    child.wait().unwrap();
+    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
 }

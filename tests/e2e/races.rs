@@ -84,7 +84,7 @@ fn twenty_threads_from_twenty_shells_lose_nothing() {
         let output = shell.wait_with_output().unwrap();
         assert_eq!(
             output.status.code(),
-            Some(0),
+            Some(6),
             "{}",
             String::from_utf8_lossy(&output.stderr)
         );

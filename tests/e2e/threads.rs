@@ -201,6 +201,87 @@ fn many_steps_print_one_line_each_as_they_are_recorded() {
 }
 
 #[test]
+fn a_count_ends_with_the_code_of_the_step_that_could_not_be_done() {
+    let world = World::new();
+    world.put(REVIEW);
+    let reviewed = |output: &str| {
+        world.mock(&format!(
+            "roles:\n  writer: [{{ output: {{ plan: p }} }}]\n  reviewer: [{{ output: {output} }}]\n"
+        ));
+        world.start("review")
+    };
+    let count = |thread: &str, count: &str| world.uwf(&["thread", "step", thread, "-c", count]);
+    for most in ["9", "all"] {
+        let asks = reviewed("{ $status: ask, question: which? }");
+        let run = count(&asks, most).exits(6).says("uwf thread resume");
+        assert_eq!(run.stdout.lines().count(), 2);
+        let done = reviewed("{ $status: approved, summary: s }");
+        let run = count(&done, most).exits(0);
+        assert_eq!(run.stdout.lines().count(), 2);
+        count(&done, most).exits(7);
+    }
+    // As many steps as were asked for are done, whatever comes next.
+    let asks = reviewed("{ $status: ask, question: which? }");
+    count(&asks, "2").exits(0);
+    count(&asks, "2").exits(6);
+}
+
+#[test]
+fn a_count_that_ends_blocked_ends_with_1() {
+    let world = World::new();
+    let conditions = "conditions: { never: { expression: 'false' } }\ngraph:";
+    let blocked = ONE_STEP.replace("graph:", conditions).replace(
+        "writer: { _: { role: $END, prompt: \"Done: {{note}}\" } }",
+        "writer: [{ role: $END, condition: never }]",
+    );
+    world.put(&blocked);
+    world.mock("roles:\n  writer: [{ output: { note: n } }]\n");
+    let thread = world.start("one");
+    let run = world.uwf(&["thread", "step", &thread, "-c", "9"]).exits(1);
+    assert_eq!(run.stdout.lines().count(), 1);
+    assert_eq!(run.json()["status"], "blocked");
+    assert!(run.stderr.contains("is blocked"), "{}", run.stderr);
+}
+
+#[test]
+fn stop_ends_a_thread_as_kill_does() {
+    let (world, thread) = finished_step();
+    let stopped = world.uwf(&["thread", "stop", &thread]).exits(0).json();
+    assert_eq!(stopped["cancelled"], true);
+    world.step(&thread).exits(7);
+}
+
+#[test]
+fn active_threads_are_idle_or_running() {
+    let (world, idle) = finished_step();
+    let asking = world.start("review");
+    world.mock("roles:\n  writer: [{ output: { $status: $SUSPEND, reason: why? } }]\n");
+    world.step(&asking).exits(0);
+    let list = |status: &str| -> Vec<String> {
+        let listed = world.uwf(&["thread", "list", "--status", status]).exits(0);
+        let listed = listed.json();
+        let items = listed.as_array().unwrap().iter();
+        items
+            .map(|item| item["thread"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(list("active"), [idle]);
+    assert_eq!(list("suspended"), [asking]);
+    let help = world.uwf(&["thread", "list", "--help"]).exits(0).stdout;
+    assert!(help.contains("suspended"), "{help}");
+}
+
+/// A thread of the review workflow after its first step.
+fn finished_step() -> (World, String) {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles:\n  writer: [{ output: { plan: p } }]\n");
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    (world, thread)
+}
+
+#[test]
 fn a_fork_goes_its_own_way_and_leaves_the_original_alone() {
     let world = World::new();
     world.put(REVIEW);

@@ -206,7 +206,7 @@ graph:
     );
     world.mock("roles:\n  counter: [{ output: { n: 1 } }]\n");
     let other = world.start("count");
-    world.uwf(&["thread", "step", &other, "-c", "9"]).exits(0);
+    world.uwf(&["thread", "step", &other, "-c", "9"]).exits(6);
     assert_eq!(world.show(&other)["suspendMessage"], json!("Stuck at 1"));
 }
 

@@ -12,6 +12,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, ThreadLock};
+use uwf_util::printable::labelled;
 
 use crate::KitError;
 use crate::adapter::{Adapter, Task};
@@ -303,17 +304,17 @@ struct Report<'a>(&'a Failure);
 
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error: {}", self.0)?;
+        writeln!(f, "{}", labelled("error", &self.0.to_string()))?;
         // The message of an unfinished conversation holds its cause already.
         if let Failure::Kit(error) = self.0 {
             let mut cause = error.source();
             while let Some(error) = cause {
-                writeln!(f, "cause: {error}")?;
+                writeln!(f, "{}", labelled("cause", &error.to_string()))?;
                 cause = error.source();
             }
         }
         match self.0.hint() {
-            Some(hint) => writeln!(f, "hint: {hint}"),
+            Some(hint) => writeln!(f, "{}", labelled("hint", &hint)),
             None => Ok(()),
         }
     }

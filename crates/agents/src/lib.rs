@@ -30,6 +30,7 @@ mod test_task;
 use std::io::{self, Write as _};
 
 use uwf_storage::Env;
+use uwf_util::printable::labelled;
 
 pub use drives::{Drives, drives};
 
@@ -120,8 +121,9 @@ pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
         return Some(0);
     }
     Some((door.serve)(args, env).unwrap_or_else(|error| {
-        let usage = door.usage;
-        let _ = writeln!(io::stderr(), "error: {error}\nhint: usage: {usage}");
+        let error = labelled("error", &error.to_string());
+        let hint = labelled("hint", &format!("usage: {}", door.usage));
+        let _ = writeln!(io::stderr(), "{error}\n{hint}");
         2
     }))
 }

@@ -1,13 +1,13 @@
 //! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
 
-use std::io::{self, Write as _};
-
 use uwf_cas_fs::StoreError;
 use uwf_engine::{EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
 use uwf_storage::StorageError;
-use uwf_util::printable::printable;
+use uwf_util::printable::labelled;
+
+use crate::output;
 
 /// Why a command failed.
 pub(crate) struct Failure {
@@ -140,14 +140,16 @@ pub(crate) fn note(text: &str) {
     say("note", text);
 }
 
-/// Writes a line to stderr. What agents wrote may be in it, so the terminal gets no control characters.
+/// Writes a message to stderr. It may quote what models and agents wrote: it cannot pass for another message.
 pub(crate) fn say(kind: &str, text: &str) {
-    // Whoever does not listen gets the exit code all the same.
-    let _ = writeln!(io::stderr(), "{kind}: {}", printable(text.trim_end()));
+    // The exit code tells a caller that does not read stderr.
+    output::write_stderr(&labelled(kind, text));
 }
 
 /// Returns what the agent wrote beside the problem that we name already, and the hint that it gave with it.
 fn unsaid(stderr: &str, problem: &str) -> (String, Option<String>) {
+    let message = labelled("error", problem);
+    let problem = message.trim_start_matches("error: ");
     let Some(at) = stderr.rfind(problem).filter(|_| !problem.is_empty()) else {
         return (stderr.to_owned(), None);
     };
@@ -164,5 +166,5 @@ fn unsaid(stderr: &str, problem: &str) -> (String, Option<String>) {
 
 fn last_lines(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(count)..].join("\n        ")
+    lines[lines.len().saturating_sub(count)..].join("\n")
 }

@@ -7,51 +7,61 @@ mod output;
 mod panic;
 mod text;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
 use uwf_protocol::exit::Exit;
 use uwf_storage::Env;
 
-use crate::args::{Cli, OcasCli};
+use crate::args::Cli;
 use crate::commands::Context;
+use crate::failure::Failure;
 use crate::output::Format;
 
 fn main() -> ExitCode {
     panic::install_hook();
     let env = Env::of_process();
     let given: Vec<OsString> = std::env::args_os().collect();
-    let args: Vec<String> = given
-        .iter()
-        .map(|arg| arg.to_string_lossy().into_owned())
-        .collect();
-    let name = args.first().map(Path::new).and_then(Path::file_name);
-    let name = name.unwrap_or_default().to_string_lossy();
-    if let Some((agent, args)) = agent_call(&name, &args)
-        && let Some(code) = uwf_agents::run(agent, args, &env)
-    {
-        return exit(code);
+    let name = given.first().map(Path::new).and_then(Path::file_name);
+    let name = name.and_then(OsStr::to_str).unwrap_or_default();
+    if let Some((agent, args)) = agent_call(name, &given) {
+        let args: Result<Vec<String>, OsString> =
+            args.iter().cloned().map(OsString::into_string).collect();
+        match args {
+            Ok(args) => {
+                if let Some(code) = uwf_agents::run(agent, &args, &env) {
+                    return exit(code);
+                }
+            }
+            Err(arg) => return ExitCode::from(not_text(&arg)),
+        }
     }
-    let code = if name == "ocas" {
-        run(OcasCli::parse_from(given).into(), env)
-    } else {
-        run(Cli::of(&given), env)
+    let code = match name {
+        "ocas" => run(Cli::of_ocas(&given), env),
+        _ => run(Cli::of(&given), env),
     };
     ExitCode::from(code)
 }
 
 /// Returns the agent that is called, by the name of the program or by `uwf agent <name>`, and its arguments as
 /// they are: a parser of command lines would take a leading `--` for its own.
-fn agent_call<'a>(name: &'a str, args: &'a [String]) -> Option<(&'a str, &'a [String])> {
+fn agent_call<'a>(name: &'a str, args: &'a [OsString]) -> Option<(&'a str, &'a [OsString])> {
     if let Some(agent) = name.strip_prefix("uwf-") {
         return Some((agent, &args[1..]));
     }
     match args {
-        [_, command, agent, args @ ..] if command == "agent" => Some((agent, args)),
+        [_, command, agent, args @ ..] if command == "agent" => Some((agent.to_str()?, args)),
         _ => None,
     }
+}
+
+/// Refuses an argument of an agent that is not Unicode: another text in its place could name another file.
+fn not_text(arg: &OsStr) -> u8 {
+    let failure = Failure::usage(format!("the argument {arg:?} is not valid UTF-8"))
+        .hint("rename the file, or pass it by a link whose name is UTF-8");
+    failure.print();
+    failure.exit.code()
 }
 
 /// Runs one command and returns its exit code.

@@ -3,10 +3,11 @@
 use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
+use serde_saphyr::DoubleQuoted;
 use uwf_storage::Env;
-use uwf_util::printable::printable;
+use uwf_util::printable::{is_obeyed, printable, with_escapes};
 
 use crate::failure::Failure;
 
@@ -60,7 +61,7 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
             text if text.is_empty() => Ok(()),
             text => write(&printable(&text)),
         },
-        Format::Json => write(&serde_json::to_string(result).map_err(unprintable)?),
+        Format::Json => write(&json(result)?),
         Format::Yaml => {
             let value = serde_json::to_value(result).map_err(unprintable)?;
             write(&yaml(&value)?)
@@ -68,10 +69,49 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Returns the value as a YAML document without a final line break.
+/// Returns the result as one line of JSON, with escapes for what a terminal would obey: the line may end on one.
+fn json(result: &impl Serialize) -> Result<String, Failure> {
+    let text = serde_json::to_string(result).map_err(unprintable)?;
+    Ok(with_escapes(&text).into_owned())
+}
+
+/// Returns the value as a YAML document without a final line break, with escapes as in JSON.
 pub(crate) fn yaml(value: &Value) -> Result<String, Failure> {
-    let text = serde_saphyr::to_string(value).map_err(unprintable)?;
-    Ok(text.trim_end().to_owned())
+    let text = serde_saphyr::to_string(&Escapable(value)).map_err(unprintable)?;
+    Ok(with_escapes(text.trim_end()).into_owned())
+}
+
+/// A value whose texts stand between double quotes in YAML where they need escapes: no other style knows them.
+struct Escapable<'a>(&'a Value);
+
+impl Serialize for Escapable<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::String(text) if text.contains(is_obeyed) => {
+                DoubleQuoted(text).serialize(serializer)
+            }
+            Value::Array(items) => serializer.collect_seq(items.iter().map(Escapable)),
+            Value::Object(map) => serializer.collect_map(
+                map.iter()
+                    .map(|(key, value)| (EscapableKey(key), Escapable(value))),
+            ),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                self.0.serialize(serializer)
+            }
+        }
+    }
+}
+
+/// See [`Escapable`].
+struct EscapableKey<'a>(&'a str);
+
+impl Serialize for EscapableKey<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.contains(is_obeyed) {
+            true => DoubleQuoted(self.0).serialize(serializer),
+            false => self.0.serialize(serializer),
+        }
+    }
 }
 
 /// Writes a document to stdout: byte for byte to a program, and to a terminal without what it would obey.
@@ -100,6 +140,11 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Writes text and a line break to stderr. A reader that went away is no failure.
+pub(crate) fn write_stderr(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
 }
 
 fn unprintable(error: impl std::fmt::Display) -> Failure {

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use uwf_util::printable::labelled;
+
 /// The exit code of a bug.
 const BUG: i32 = 101;
 
@@ -9,10 +11,10 @@ const BUG: i32 = 101;
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         // A second panic, for want of somebody who listens, would abort without the code.
+        let bug = labelled("error", &format!("a bug in uwf: {info}"));
         let _ = writeln!(
             io::stderr(),
-            "error: a bug in uwf: {info}\n\
-             hint: nothing that was recorded is lost; please report this with the command that you typed"
+            "{bug}\nhint: nothing that was recorded is lost; please report this with the command that you typed"
         );
         std::process::exit(BUG);
     }));

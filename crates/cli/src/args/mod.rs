@@ -2,13 +2,14 @@
 
 mod cas;
 mod config;
+mod refused;
 mod thread;
 mod workflow;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand};
 
 pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
@@ -46,11 +47,11 @@ pub(crate) struct Cli {
     arg_required_else_help = true,
     subcommand_required = true
 )]
-pub(crate) struct OcasCli {
+struct OcasCli {
     #[command(flatten)]
-    pub(crate) global: Global,
+    global: Global,
     #[command(subcommand)]
-    pub(crate) command: CasCommand,
+    command: CasCommand,
 }
 
 impl Cli {
@@ -58,11 +59,19 @@ impl Cli {
     pub(crate) fn of(args: &[OsString]) -> Self {
         match args {
             [_, noun, verb, ..] if noun == "thread" && (verb == "step" || verb == "exec") => {
-                StepCall::try_parse_from(&args[2..])
-                    .map_or_else(|_| Self::parse_from(args), Self::from)
+                StepCall::try_parse_from(&args[2..]).map_or_else(|_| Self::of_any(args), Self::from)
             }
-            _ => Self::parse_from(args),
+            _ => Self::of_any(args),
         }
+    }
+
+    fn of_any(args: &[OsString]) -> Self {
+        Self::try_parse_from(args).unwrap_or_else(|error| refused::exit(error))
+    }
+
+    /// Parses a command line of `ocas`, likewise.
+    pub(crate) fn of_ocas(args: &[OsString]) -> Self {
+        OcasCli::try_parse_from(args).map_or_else(|error| refused::exit(error), Self::from)
     }
 }
 
@@ -108,8 +117,8 @@ pub(crate) struct Global {
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Show what the agent writes to stderr while it works
-    #[arg(short, long, global = true)]
-    pub(crate) verbose: bool,
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
 }
 
 /// The nouns and what can be done with them.

@@ -34,14 +34,14 @@ pub(crate) enum ThreadCommand {
         step: String,
     },
     /// End a thread: archive it and end its agent
-    #[command(visible_alias = "cancel")]
+    #[command(visible_aliases = ["cancel", "stop"])]
     Kill {
         /// The thread
         thread: String,
     },
     /// Answer a suspended thread, or let it go on beyond a limit
     Resume(ResumeArgs),
-    /// Have the last step done again: the same role betters its answer
+    /// Redo the last step: the same role improves its answer
     Poke(PokeArgs),
 }
 
@@ -82,10 +82,10 @@ pub(crate) struct StepArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Do up to N cycles; each prints a line when its step is recorded
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) count: u32,
-    /// Exit with 5 if as many agents are at work as may be, instead of waiting
+    /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_count)]
+    pub(crate) count: u64,
+    /// Exit with 5 instead of waiting for a free agent slot
     #[arg(long)]
     pub(crate) no_wait: bool,
 }
@@ -95,7 +95,7 @@ pub(crate) struct ListArgs {
     /// List ended threads too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only these: active, or a comma list of idle, running, suspended, blocked, failed, corrupt, completed, cancelled
+    /// Only these: active (idle and running), or a comma list of idle, running, suspended, blocked, failed, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]
     pub(crate) status: Option<String>,
     /// Only threads started after this time: 7d, 12h, 30m, or a date
@@ -104,7 +104,7 @@ pub(crate) struct ListArgs {
     /// Only threads started before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
-    /// Leave out the first N
+    /// Skip the first N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: usize,
     /// List at most N
@@ -164,7 +164,7 @@ pub(crate) struct HowArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Exit with 5 if as many agents are at work as may be, instead of waiting
+    /// Exit with 5 instead of waiting for a free agent slot
     #[arg(long)]
     pub(crate) no_wait: bool,
 }
@@ -183,6 +183,15 @@ pub(crate) struct StepReadArgs {
 
 fn parse_quota(text: &str) -> Result<usize, String> {
     positive(text, "a number of characters")
+}
+
+/// Reads how many steps are to be done; `all` is more than any thread has.
+fn parse_count(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(u64::MAX),
+        Ok(0) | Err(_) => Err("a number from 1, or `all`, is expected".to_owned()),
+        Ok(number) => Ok(number),
+    }
 }
 
 fn parse_take(text: &str) -> Result<usize, String> {

@@ -38,7 +38,7 @@ impl Context {
     pub(crate) fn new(global: &Global, format: Format, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
-        let agent_output = if global.verbose {
+        let agent_output = if global.verbose > 0 {
             AgentOutput::Shown
         } else {
             AgentOutput::Kept

@@ -1,8 +1,8 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, Standing, StartOptions,
-    StepOptions, StepReport, ThreadStatus,
+    Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, StartOptions, StepOptions,
+    StepReport, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -53,8 +53,8 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Does one cycle after the other and prints each result as soon as its step is recorded. A cycle after
-/// which no agent can run is the last one.
+/// Does one step after the other and prints each result as soon as its step is recorded, as a loop of single calls
+/// would: the first step that cannot be done decides the exit code. A thread that a step completed is done.
 fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     let thread: ThreadId = args.thread.parse()?;
     let options = StepOptions {
@@ -63,11 +63,8 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     };
     for _ in 0..args.count {
         let report = uwf_engine::step(&context.engine, thread, &options)?;
-        // The cycle after a limit was reached is the one that says so.
-        let Standing { status, limit, .. } = &report.standing;
-        let goes_on = *status == ThreadStatus::Idle || limit.is_some();
         print_report(context, &report)?;
-        if !goes_on {
+        if report.standing.done {
             break;
         }
     }
@@ -130,13 +127,10 @@ fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {
     })
 }
 
-/// Reads a comma list of statuses; `active` alone stands for every status of a thread that has not ended.
+/// Reads a comma list of statuses; `active` alone stands for idle and running.
 fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
     if text.trim() == "active" {
-        let active = ThreadStatus::ALL
-            .into_iter()
-            .filter(|status| !status.is_ended());
-        return Ok(active.collect());
+        return Ok(vec![ThreadStatus::Idle, ThreadStatus::Running]);
     }
     let word = |word: &str| {
         let word = word.trim();

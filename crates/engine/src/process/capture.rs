@@ -1,7 +1,7 @@
 //! One stream of an agent's output: the file that it goes to, what is dropped of it and what is shown.
 
 use std::fs::{File, OpenOptions};
-use std::io::{IsTerminal, Read, Seek, SeekFrom, Write};
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -17,7 +17,12 @@ pub(super) struct Capture {
     seen: u64,
     shown: u64,
     dropped: u64,
+    /// Whether what was shown last ended in the middle of a line.
+    in_line: bool,
 }
+
+/// What stands before each line of the agent's stderr that is shown, so that none passes for a message of ours.
+const MARGIN: &str = "| ";
 
 impl Capture {
     /// Makes a new file: an old one is removed and not emptied, since some file systems write a file to the
@@ -39,6 +44,7 @@ impl Capture {
             seen: 0,
             shown: 0,
             dropped: 0,
+            in_line: false,
         })
     }
 
@@ -82,17 +88,25 @@ impl Capture {
         if self.file.read_to_end(&mut news).is_err() {
             return;
         }
-        let mut stderr = std::io::stderr();
-        // Our own stderr may be closed; the agent's work is worth more than showing it.
-        if stderr.is_terminal() {
-            news.truncate(news.len() - begun_character(&news));
-            let text = String::from_utf8_lossy(&news);
-            let _ = stderr.write_all(printable(&text).as_bytes());
-        } else {
-            let _ = stderr.write_all(&news);
-        }
+        news.truncate(news.len() - begun_character(&news));
         self.shown += news.len() as u64;
+        let text = with_margin(&String::from_utf8_lossy(&news), &mut self.in_line);
+        // Our own stderr may be closed; the agent's work is worth more than showing it.
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
+}
+
+/// Returns the text as a person sees it, with the margin before each line that begins in it.
+fn with_margin(text: &str, in_line: &mut bool) -> String {
+    let mut shown = String::new();
+    for line in text.split_inclusive('\n') {
+        if !*in_line {
+            shown.push_str(MARGIN);
+        }
+        *in_line = !line.ends_with('\n');
+        shown.push_str(&printable(line));
+    }
+    shown
 }
 
 /// Returns how many bytes at the end are the beginning of a character whose rest is not there yet.
@@ -144,6 +158,15 @@ mod tests {
         agent.write_all(&vec![b'x'; 300 * 1024]).unwrap();
         capture.look();
         assert_eq!(capture.shown, 300 * 1024 - CAP / 2);
+    }
+
+    #[test]
+    fn each_line_is_shown_behind_the_margin_however_it_comes() {
+        let mut in_line = false;
+        let mut show = |text: &str| with_margin(text, &mut in_line);
+        assert_eq!(show("a\nhint: \u{1b}[2J"), "| a\n| hint: \\u{1b}[2J");
+        assert_eq!(show("b"), "b");
+        assert_eq!(show("\n\nc\n"), "\n| \n| c\n");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use uwf_util::printable::is_obeyed;
+
 use super::tree::{At, Data, Node};
 use crate::workflow::Problem;
 
@@ -94,7 +96,7 @@ pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagno
 pub(super) fn printable(text: &str) -> String {
     let mut printable = String::new();
     for character in text.chars().take(MAX_MESSAGE_CHARS) {
-        if character.is_control() {
+        if is_obeyed(character) || character.is_control() {
             printable.extend(character.escape_default());
         } else {
             printable.push(character);

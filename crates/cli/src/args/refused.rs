@@ -1,0 +1,83 @@
+//! Command lines that do not parse, and requests for help: what is said about them.
+
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+use uwf_util::printable::printable;
+
+use crate::output;
+
+/// Words that people try because other tools have them, and what they find here.
+const ELSEWHERE: [(&str, &str); 5] = [
+    (
+        "status",
+        "`uwf thread list` lists threads, `uwf thread show <thread>` shows one",
+    ),
+    ("ls", "`uwf thread list` lists threads"),
+    ("ps", "`uwf thread list` lists threads"),
+    (
+        "run",
+        "`uwf thread start` records a task, `uwf thread step` does a step of it",
+    ),
+    ("version", "`uwf --version` prints it"),
+];
+
+/// The labels of our own messages.
+const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
+
+/// Prints help, or what is wrong with the command line, and ends the process.
+pub(super) fn exit(mut error: clap::Error) -> ! {
+    correct(&mut error);
+    let text = error.render().to_string();
+    // The exit code tells a caller that does not listen.
+    match error.use_stderr() {
+        true => output::write_stderr(&quoting(&text)),
+        false => drop(output::write(text.trim_end())),
+    }
+    std::process::exit(error.exit_code())
+}
+
+/// Removes the advice that is wrong here, and adds what is right.
+fn correct(error: &mut clap::Error) {
+    if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
+        // No option was meant as a value.
+        let is_right = |tip: &StyledStr| !tip.to_string().starts_with("to pass ");
+        let right: Vec<StyledStr> = tips.into_iter().filter(is_right).collect();
+        if !right.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(right));
+        }
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    if let Some((_, tip)) = ELSEWHERE.iter().find(|(known, _)| known == word) {
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tips = vec![StyledStr::from(*tip)];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+}
+
+/// Returns a message that quotes arguments so that no line of them passes for one of our messages.
+fn quoting(text: &str) -> String {
+    let mut shown = String::new();
+    for (number, line) in text.trim_end().lines().enumerate() {
+        let imitates = LABELS.iter().any(|label| line.starts_with(label));
+        if number > 0 {
+            shown.push_str(if imitates { "\n       " } else { "\n" });
+        }
+        shown.push_str(&printable(line));
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_argument_cannot_pass_for_a_message() {
+        let text = "error: unexpected argument 'a\nhint: \u{1b}[2J' found\n\nUsage: uwf\n";
+        let expected =
+            "error: unexpected argument 'a\n       hint: \\u{1b}[2J' found\n\nUsage: uwf";
+        assert_eq!(quoting(text), expected);
+    }
+}
