@@ -96,37 +96,3 @@ fn everything_but_the_three_files_of_state_can_be_deleted() {
     assert_eq!(world.show(&thread)["head"], before);
     assert_eq!(world.step(&thread).exits(0).json()["done"], json!(true));
 }
-
-#[test]
-fn a_killed_step_leaves_no_half_written_state_behind() {
-    // The engine is killed at many points of its short life; whatever it had done, the thread goes on.
-    let world = World::new();
-    world.put(crate::world::REVIEW);
-    world.mock(
-        "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: rejected, reason: r }\n",
-    );
-    let thread = world.start("review");
-    for delay_us in (0..6_000).step_by(150) {
-        let mut engine = world.spawn(&["thread", "step", &thread]);
-        std::thread::sleep(std::time::Duration::from_micros(delay_us));
-        // It may have ended already; then there is nothing to kill.
-        let _ = engine.kill();
-        engine.wait().unwrap();
-        world.wait_until_free(&thread);
-    }
-    world.step(&thread).exits(0);
-    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
-    let steps = steps["steps"].as_array().unwrap();
-    let roles: Vec<_> = steps[1..]
-        .iter()
-        .map(|step| step["role"].as_str().unwrap())
-        .collect();
-    for (index, role) in roles.iter().enumerate() {
-        assert_eq!(
-            *role,
-            ["writer", "reviewer"][index % 2],
-            "step {index} of {roles:?}"
-        );
-    }
-    world.uwf(&["cas", "verify"]).exits(0);
-}

@@ -1,70 +1,10 @@
-//! Collecting garbage while others work, and being killed at it: nobody loses anything.
+//! Collecting garbage while others work: nobody loses anything.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use serde_json::{Value, json};
-
-use crate::gc::{
-    DAY, age, age_all, all_views, full_world, gc, has, node_file, nodes, put_text, step_hashes,
-    text,
-};
-use crate::world::{ONE_STEP, World, binary};
-
-#[test]
-fn a_collection_that_is_killed_anywhere_leaves_a_sound_store() {
-    let (world, _) = full_world();
-    let views = all_views(&world);
-    let meta = "CTS5P6RD8HMCS";
-    let make_garbage = |round: usize| {
-        let schema = json!({ "type": "object", "title": format!("garbage {round}"),
-            "additionalProperties": { "type": "string", "format": "ocas_ref" } });
-        let put = |kind: &str, data: &Value| {
-            let put = world.uwf(&["cas", "put", kind, &data.to_string()]).exits(0);
-            text(&put.json()["hash"])
-        };
-        let kind = put(meta, &schema);
-        let mut last = put_text(&world, &format!("garbage {round}"));
-        for _ in 0..12 {
-            last = put(&kind, &json!({ "to": last }));
-        }
-        age_all(&world, 30 * DAY);
-    };
-    for round in 0..12 {
-        make_garbage(round);
-        let mut collector = world.spawn(&["cas", "gc"]);
-        std::thread::sleep(Duration::from_micros(4000 + 2000 * round as u64));
-        // It may have ended already; then there is nothing to kill.
-        let _ = collector.kill();
-        collector.wait().unwrap();
-        world.uwf(&["cas", "verify"]).exits(0);
-        no_node_is_missing(&world);
-    }
-    gc(&world, &[]).exits(0);
-    assert_eq!(all_views(&world), views);
-    let by_type = world.uwf(&["cas", "list", "--type", meta]).exits(0).json();
-    let listed: Vec<String> = by_type["hashes"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(text)
-        .collect();
-    for hash in listed {
-        assert!(has(&world, &hash), "{hash}");
-    }
-}
-
-/// Looks whether everything that a node refers to is there.
-fn no_node_is_missing(world: &World) {
-    for path in nodes(world) {
-        let hash = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let refs = world.uwf(&["cas", "refs", &hash]).exits(0).json();
-        for to in refs["refs"].as_array().unwrap() {
-            assert!(has(world, &text(to)), "{hash} refers to {to}");
-        }
-    }
-}
+use crate::gc::{age, age_all, gc, has, node_file, put_text, step_hashes};
+use crate::world::{World, binary};
 
 /// A writer whose notes are nodes that it puts itself, long before it answers.
 const NOTES: &str = r#"
@@ -162,32 +102,4 @@ fn put_old(world: &World, hash: &str, bytes: &[u8]) {
     // Never in the place of one that is there: that may be young.
     let _ = fs::hard_link(&aside, node_file(world, hash));
     fs::remove_file(&aside).unwrap();
-}
-
-#[test]
-fn an_old_step_that_is_forked_while_garbage_is_collected_is_whole_or_refused() {
-    let world = World::new();
-    world.put(ONE_STEP);
-    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
-    for round in 0..15 {
-        let thread = world.start("one");
-        world.step(&thread).exits(0);
-        let head = text(&world.show(&thread)["head"]);
-        // As if the thread had never been: its step is garbage.
-        fs::write(world.root().join("history.jsonl"), "").unwrap();
-        fs::remove_dir_all(world.root().join("runs").join(&thread)).unwrap();
-        age_all(&world, 30 * DAY);
-        let collector = world.spawn(&["cas", "gc"]);
-        std::thread::sleep(Duration::from_millis(round));
-        let fork = world.uwf(&["thread", "fork", &head]);
-        assert!(collector.wait_with_output().unwrap().status.success());
-        if fork.code == 0 {
-            let thread = text(&fork.json()["thread"]);
-            world.uwf(&["thread", "read", &thread]).exits(0);
-            gc(&world, &["--dry-run"]).exits(0);
-            world.uwf(&["thread", "kill", &thread]).exits(0);
-        } else {
-            fork.exits(1).says("is not in the store");
-        }
-    }
 }

@@ -18,6 +18,7 @@ mod compat;
 mod config_and_log;
 mod config_edit;
 mod copies;
+mod crash;
 mod crashes;
 mod damage;
 mod demo;

@@ -2,7 +2,6 @@
 //! was paid for.
 
 use std::process::Child;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -396,39 +395,6 @@ fn a_step_is_never_taken_in_as_a_poke_nor_a_poke_as_a_step() {
     assert_eq!(again["adopted"], json!(false));
     assert_eq!(again.get("replaced"), None);
     assert_eq!(steps(&world, &thread).len(), 3);
-}
-
-#[test]
-fn a_poke_that_is_killed_anywhere_leaves_one_step_in_the_place() {
-    let world = World::new();
-    world.put(REVIEW);
-    world.mock("roles:\n  writer:\n    - output: { plan: p }\n");
-    let thread = world.start("review");
-    world.step(&thread).exits(0);
-    let mut heads = vec![text(&world.show(&thread)["head"])];
-    for delay_us in (0..12_000).step_by(300) {
-        let mut engine = world.spawn(&["thread", "poke", &thread]);
-        std::thread::sleep(Duration::from_micros(delay_us));
-        // It may have ended already; then there is nothing to kill.
-        let _ = engine.kill();
-        engine.wait().unwrap();
-        world.wait_until_free(&thread);
-        let head = text(&world.show(&thread)["head"]);
-        if heads.last() != Some(&head) {
-            heads.push(head);
-        }
-    }
-    let last = poke(&world, &thread, &[]).exits(0).json();
-    heads.push(text(&last["head"]));
-    let done = steps(&world, &thread);
-    assert_eq!(done.len(), 1);
-    assert_eq!(done[0]["hash"].as_str(), heads.last().map(String::as_str));
-    // Whatever was the head once is still told.
-    let replaced = done[0]["replaces"].as_array().unwrap();
-    for head in &heads[..heads.len() - 1] {
-        assert!(replaced.contains(&json!(head)), "{head} of {heads:?}");
-    }
-    world.uwf(&["cas", "verify"]).exits(0);
 }
 
 #[test]

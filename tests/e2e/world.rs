@@ -1,8 +1,9 @@
 //! A world of its own for each test: a storage root, a project folder and the real binary.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -147,9 +148,15 @@ impl World {
 
     /// Returns the command, to be run in the project.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(binary());
+        let mut command = self.command_of(binary());
+        command.args(args);
         command
-            .args(args)
+    }
+
+    /// Returns another program, to be run where and as commands are.
+    pub(crate) fn command_of(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
             .current_dir(self.project())
             .env_clear()
             .envs(self.environment())
@@ -289,9 +296,15 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Returns the path of the binary under test.
+/// Returns the path of the binary under test: `UWF_BIN`, or the one that cargo built for these tests.
 pub(crate) fn binary() -> &'static Path {
-    Path::new(env!("CARGO_BIN_EXE_uwf"))
+    static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
+        let named = std::env::var_os("UWF_BIN");
+        let path = PathBuf::from(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_uwf").into()));
+        path.canonicalize()
+            .unwrap_or_else(|error| panic!("no binary at {}: {error}", path.display()))
+    });
+    &BINARY
 }
 
 /// Returns PATH with a folder before all others.

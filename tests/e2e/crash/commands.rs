@@ -1,0 +1,246 @@
+//! Each command is killed before each of its system calls: nothing that was recorded is lost, the same command goes
+//! on, and no finished answer is paid for twice.
+
+use serde_json::{Value, json};
+
+use super::reader::Ledger;
+use super::sweep::{kill_at, kill_before, kill_everywhere};
+use super::tracer::Traced;
+use crate::gates::{NOTE, gated_agent, runs};
+use crate::world::{ONE_STEP, REVIEW, World};
+
+const REVIEWED: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n    - output: { $status: approved, summary: s }\n";
+/// The words of the processes that may be killed.
+const ENGINE: &str = " thread ";
+const AGENT: &str = " agent mock ";
+
+/// A world with a thread of a workflow, whose agent counts its runs.
+fn world(workflow: &str, script: &str) -> (World, String) {
+    let world = World::new();
+    let name = workflow.trim_start().lines().next().unwrap();
+    world.put(workflow);
+    gated_agent(&world, script);
+    let thread = world.start(name.strip_prefix("name: ").unwrap());
+    (world, thread)
+}
+
+fn steps(world: &World, thread: &str) -> usize {
+    Ledger::read(&world.root()).threads[thread].len()
+}
+
+/// Asserts that a kill was tried before a call that begins with these words.
+#[track_caller]
+fn was_killed_before(calls: &[String], start: &str) {
+    let is_there = calls.iter().any(|call| call.starts_with(start));
+    assert!(is_there, "no `{start}` in {calls:#?}");
+}
+
+fn is_recorded_as_finished(traced: &Traced) -> bool {
+    let wrote = |call: &str| call.starts_with("write ") && call.ends_with("/pending.json");
+    let mut passed = traced.before_the_kill().iter();
+    passed.any(|point| point.command.contains(AGENT) && wrote(&point.call))
+}
+
+#[test]
+fn a_step_whose_engine_is_killed_anywhere_is_done_once() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let args = ["thread", "step", &thread];
+    let calls = kill_everywhere(&world, &args, ENGINE, |_| {
+        world.show(&thread);
+        let again = world.step(&thread);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        world.step(&thread).exits(7);
+        assert_eq!((steps(&world, &thread), runs(&world)), (1, 1));
+    });
+    was_killed_before(&calls, "start a process");
+    was_killed_before(&calls, "sync root/cas");
+    was_killed_before(&calls, "write root/history.jsonl");
+    was_killed_before(&calls, "rename root/.uwf-temp-");
+}
+
+#[test]
+fn a_step_in_the_middle_whose_engine_is_killed_anywhere_is_done_once() {
+    let (world, thread) = world(REVIEW, REVIEWED);
+    let args = ["thread", "step", &thread];
+    kill_everywhere(&world, &args, ENGINE, |traced| {
+        let done = steps(&world, &thread);
+        assert!(done <= 1);
+        let again = world.step(&thread).exits(0).json();
+        // The next step runs only if this one was in the thread already.
+        assert_eq!(steps(&world, &thread), done + 1, "{:?}", traced.killed());
+        assert_eq!(again["role"], json!(["writer", "reviewer"][done]));
+        assert_eq!(runs(&world), done + 1);
+    });
+}
+
+#[test]
+fn a_step_whose_agent_is_killed_anywhere_is_lost_only_before_it_is_on_record() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let args = ["thread", "step", &thread];
+    let calls = kill_everywhere(&world, &args, AGENT, |traced| {
+        let finished = is_recorded_as_finished(traced);
+        assert_eq!(traced.code, Some(if finished { 0 } else { 3 }));
+        let again = world.step(&thread);
+        assert_eq!(again.code, if finished { 7 } else { 0 });
+        assert_eq!(steps(&world, &thread), 1);
+        assert_eq!(runs(&world), if finished { 1 } else { 2 });
+    });
+    was_killed_before(&calls, "rename root/cas/");
+    was_killed_before(&calls, "write root/runs/");
+}
+
+#[test]
+fn a_finished_step_whose_adoption_is_killed_anywhere_is_not_done_again() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let args = ["thread", "step", &thread];
+    kill_before(&world, &args, ENGINE, |call| call == "sync root/cas");
+    assert!(world.pending(&thread).is_some());
+    let calls = kill_everywhere(&world, &args, ENGINE, |_| {
+        world.show(&thread);
+        let again = world.step(&thread);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        assert_eq!((steps(&world, &thread), runs(&world)), (1, 1));
+    });
+    was_killed_before(&calls, "rename root/.uwf-temp-");
+}
+
+#[test]
+fn a_resume_that_is_killed_anywhere_asks_the_agent_once() {
+    let (world, thread) = world(REVIEW, REVIEWED);
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    let args = ["thread", "resume", &thread, "-p", "the answer"];
+    kill_everywhere(&world, &args, ENGINE, |_| {
+        let again = world.uwf(&args);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        assert_eq!((steps(&world, &thread), runs(&world)), (3, 3));
+    });
+}
+
+#[test]
+fn a_poke_that_is_killed_anywhere_replaces_one_step_by_one() {
+    for words in [ENGINE, AGENT] {
+        let (world, thread) = world(REVIEW, REVIEWED);
+        world.step(&thread).exits(0);
+        let args = ["thread", "poke", &thread];
+        let calls = kill_everywhere(&world, &args, words, |_| {
+            assert_eq!(steps(&world, &thread), 1);
+            world.uwf(&args).exits(0);
+            assert_eq!(steps(&world, &thread), 1);
+            assert!(!Ledger::read(&world.root()).replaced.is_empty());
+        });
+        if words == ENGINE {
+            was_killed_before(&calls, "write root/history.jsonl");
+        }
+    }
+}
+
+#[test]
+fn a_start_that_is_killed_anywhere_starts_a_whole_thread_or_none() {
+    let (world, _) = world(ONE_STEP, NOTE);
+    let args = ["thread", "start", "one", "-p", "the task"];
+    kill_everywhere(&world, &args, ENGINE, |_| {
+        let before = Ledger::read(&world.root()).active.len();
+        assert!((1..=2).contains(&before));
+        let again = world.uwf(&args).exits(0).json();
+        world.step(again["thread"].as_str().unwrap()).exits(0);
+        assert_eq!(Ledger::read(&world.root()).threads.len(), before + 1);
+    });
+}
+
+#[test]
+fn a_fork_that_is_killed_anywhere_leaves_the_original_as_it_was() {
+    let (world, thread) = world(REVIEW, REVIEWED);
+    world.step(&thread).exits(0);
+    let head = world.show(&thread)["head"].clone();
+    let args = ["thread", "fork", head.as_str().unwrap()];
+    kill_everywhere(&world, &args, ENGINE, |_| {
+        assert_eq!(world.show(&thread)["head"], head);
+        let fork = world.uwf(&args).exits(0).json();
+        assert_eq!(steps(&world, fork["thread"].as_str().unwrap()), 1);
+    });
+}
+
+#[test]
+fn the_end_of_a_fork_that_is_killed_anywhere_is_recorded_once() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    world.step(&thread).exits(0);
+    let head = world.show(&thread)["head"].clone();
+    let fork = world.uwf(&["thread", "fork", head.as_str().unwrap()]);
+    let fork = fork.exits(0).json()["thread"].as_str().unwrap().to_owned();
+    let calls = kill_everywhere(&world, &["thread", "step", &fork], ENGINE, |_| {
+        let again = world.step(&fork);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        let history = world.state("history.jsonl");
+        assert_eq!(history.matches(&fork).count(), 1, "{history}");
+        assert_eq!((steps(&world, &fork), runs(&world)), (1, 1));
+    });
+    was_killed_before(&calls, "sync root/history.jsonl");
+}
+
+#[test]
+fn a_kill_that_is_killed_anywhere_can_be_repeated() {
+    let (world, thread) = world(REVIEW, REVIEWED);
+    world.step(&thread).exits(0);
+    let args = ["thread", "kill", &thread];
+    let calls = kill_everywhere(&world, &args, ENGINE, |_| {
+        let again = world.uwf(&args);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+        assert_eq!(steps(&world, &thread), 1);
+        world.step(&thread).exits(7);
+    });
+    was_killed_before(&calls, "write root/history.jsonl");
+}
+
+#[test]
+fn a_registration_that_is_killed_anywhere_leaves_the_old_workflow_or_the_new_one() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let old = world.uwf(&["workflow", "show", "one"]).exits(0).json();
+    let changed = ONE_STEP.replace("You write.", "You write well.");
+    world.write("one.yaml", &changed);
+    let args = ["workflow", "put", "one.yaml"];
+    let mut seen = std::collections::BTreeSet::new();
+    let calls = kill_everywhere(&world, &args, " workflow ", |_| {
+        let left = world.uwf(&["workflow", "show", "one"]).exits(0).json();
+        seen.insert(left["hash"] == old["hash"]);
+        let put = world.uwf(&args).exits(0).json();
+        let now = world.uwf(&["workflow", "show", "one"]).exits(0).json();
+        assert_eq!(now["hash"], put["hash"]);
+        assert_ne!(now["hash"], old["hash"]);
+        world.step(&thread).exits(0);
+    });
+    was_killed_before(&calls, "rename root/.uwf-temp-");
+    assert_eq!(seen.len(), 2, "both sides of the change were seen");
+}
+
+#[test]
+fn a_node_whose_put_is_killed_anywhere_is_whole_or_not_there() {
+    let (world, _) = world(ONE_STEP, NOTE);
+    let args = ["cas", "put-text", "a text"];
+    let calls = kill_everywhere(&world, &args, " cas ", |_| {
+        world.uwf(&["cas", "verify"]).exits(0);
+        let hash = world.uwf(&args).exits(0).json()["hash"].clone();
+        let node = world.uwf(&["cas", "get", hash.as_str().unwrap()]);
+        assert_eq!(node.exits(0).json()["payload"], json!("a text"));
+    });
+    was_killed_before(&calls, "rename root/cas/");
+}
+
+#[test]
+fn a_change_of_the_config_that_is_killed_anywhere_is_whole_or_not_made() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let get = |key: &str| -> Value { world.uwf(&["config", "get", key]).exits(0).json() };
+    world.configure("agents.default.timeout", "1h");
+    let [old, agent] = ["agents.default.timeout", "agents.default.command"].map(get);
+    let args = ["config", "set", "agents.default.timeout", "2h"];
+    let mut seen = Vec::new();
+    let calls = kill_everywhere(&world, &args, " config ", |_| {
+        seen.push(get("agents.default.timeout") == old);
+        assert_eq!(get("agents.default.command"), agent);
+        world.uwf(&args).exits(0);
+        assert_ne!(get("agents.default.timeout"), old);
+        world.step(&thread).exits(0);
+    });
+    was_killed_before(&calls, "rename root/.uwf-temp-");
+    assert!(seen.contains(&true) && seen.contains(&false), "{seen:?}");
+}

@@ -1,0 +1,10 @@
+//! Whatever dies, whenever: commands are killed before each of their system calls in turn, and what is left is judged
+//! by a reader that shares no code with the store.
+
+mod calls;
+mod commands;
+mod garbage;
+mod reader;
+mod sweep;
+mod tracer;
+mod windows;

@@ -1,0 +1,102 @@
+//! Kills a command at each of its points in turn, and judges what is left.
+
+use std::process::Command;
+
+use super::reader::Ledger;
+use super::tracer::{Point, Traced, Verdict, trace};
+use crate::world::World;
+
+/// Kills the process whose command line has the words, before each of its calls in turn: each time in the same
+/// world. After each kill all that was recorded must still be there, before and after `go_on` has gone on with the
+/// work. Returns the calls before which it was killed.
+#[track_caller]
+pub(crate) fn kill_everywhere(
+    world: &World,
+    args: &[&str],
+    words: &str,
+    mut go_on: impl FnMut(&Traced),
+) -> Vec<String> {
+    save(world);
+    let before = Ledger::read(&world.root());
+    let mut calls = Vec::new();
+    loop {
+        let traced = kill_at(world, args, words, calls.len());
+        let Some(point) = traced.killed() else {
+            return calls;
+        };
+        let at = At(calls.len(), point);
+        let left = Ledger::read(&world.root());
+        left.keeps(&before);
+        go_on(&traced);
+        Ledger::read(&world.root()).keeps(&left);
+        drop(at);
+        calls.push(point.call.clone());
+        restore(world);
+    }
+}
+
+/// Runs a command and kills the process whose command line has the words before its call with this number.
+pub(crate) fn kill_at(world: &World, args: &[&str], words: &str, number: usize) -> Traced {
+    let mut passed = 0;
+    trace(world, args, |point| {
+        if !point.command.contains(words) {
+            return Verdict::GoOn;
+        }
+        passed += 1;
+        match passed == number + 1 {
+            true => Verdict::Kill,
+            false => Verdict::GoOn,
+        }
+    })
+}
+
+/// Runs a command and kills the process whose command line has the words before the first call that is looked for.
+/// Fails if there was none.
+#[track_caller]
+pub(crate) fn kill_before(
+    world: &World,
+    args: &[&str],
+    words: &str,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Traced {
+    let mut is_killed = false;
+    let traced = trace(world, args, |point| {
+        if is_killed || !point.command.contains(words) || !is_wanted(&point.call) {
+            return Verdict::GoOn;
+        }
+        is_killed = true;
+        Verdict::Kill
+    });
+    assert!(traced.killed().is_some(), "not hit: {:#?}", traced.points);
+    traced
+}
+
+/// Says at which point a test failed.
+struct At<'a>(usize, &'a Point);
+
+impl Drop for At<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("killed at point {}: {:?}", self.0, self.1);
+        }
+    }
+}
+
+pub(crate) fn save(world: &World) {
+    for folder in ["root", "project"] {
+        copy(world, folder, &format!("saved-{folder}"));
+    }
+}
+
+pub(crate) fn restore(world: &World) {
+    for folder in ["root", "project"] {
+        std::fs::remove_dir_all(world.dir().join(folder)).unwrap();
+        copy(world, &format!("saved-{folder}"), folder);
+    }
+}
+
+fn copy(world: &World, from: &str, to: &str) {
+    let [from, to] = [from, to].map(|name| world.dir().join(name));
+    let mut copy = Command::new("cp");
+    assert!(copy.arg("-a").args([from, to]).status().unwrap().success());
+}

@@ -1,0 +1,233 @@
+//! Runs a command under the kernel's tracer and stops each of its processes before every system call that changes a
+//! file of the world, waits for a lock or starts a process. There a test may look around, or kill the process.
+//!
+//! No code for this is in the binary: it works with every build, also the one that is shipped, and no place where a
+//! crash could happen can be forgotten.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::process::Stdio;
+use std::sync::mpsc;
+
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+
+use super::calls;
+use crate::world::World;
+
+/// A process that is stopped before a system call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Point {
+    /// The command line of the process.
+    pub(crate) command: String,
+    /// What it is about to do, such as `rename root/.uwf-temp-x root/threads.yaml`.
+    pub(crate) call: String,
+}
+
+/// What happens at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    GoOn,
+    Kill,
+}
+
+/// What a traced command did. All its processes have ended.
+#[derive(Debug)]
+pub(crate) struct Traced {
+    /// The exit code, unless a signal ended the command.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// All points, in the order in which they were reached.
+    pub(crate) points: Vec<Point>,
+    /// Which of them was the last of its process, because it was killed there.
+    killed_at: Option<usize>,
+}
+
+impl Traced {
+    /// Returns where a process was killed.
+    pub(crate) fn killed(&self) -> Option<&Point> {
+        Some(&self.points[self.killed_at?])
+    }
+
+    /// Returns what had been done when a process was killed: all of it if none was.
+    pub(crate) fn before_the_kill(&self) -> &[Point] {
+        &self.points[..self.killed_at.unwrap_or(self.points.len())]
+    }
+}
+
+/// Runs a command and all that it starts to the end, and asks at every point what is to happen. Meanwhile the process
+/// is held there, and the judge may run other commands.
+pub(crate) fn trace(
+    world: &World,
+    args: &[&str],
+    mut judge: impl FnMut(&Point) -> Verdict,
+) -> Traced {
+    let (ask, asked) = mpsc::channel();
+    let (answer, answered) = mpsc::channel();
+    std::thread::scope(|scope| {
+        // The kernel reports to the thread that traces, about all its children: this one has no others.
+        let traced = scope.spawn(move || {
+            let judge = |point: &Point| {
+                ask.send(point.clone()).unwrap();
+                answered.recv().unwrap()
+            };
+            Tracer::start(world, args, judge).run()
+        });
+        for point in asked {
+            answer.send(judge(&point)).unwrap();
+        }
+        traced.join().unwrap()
+    })
+}
+
+struct Tracer<'a, J> {
+    world: &'a World,
+    judge: J,
+    first: Pid,
+    tasks: HashMap<Pid, Task>,
+    traced: Traced,
+    /// Whether the shell has become the command.
+    begun: bool,
+}
+
+/// A thread of a process that is traced.
+struct Task {
+    process: Pid,
+    /// Whether it is inside a system call: it stops when it enters one and when it leaves it.
+    inside: bool,
+}
+
+impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
+    /// Starts the command behind a shell that waits until it is traced.
+    #[expect(
+        clippy::zombie_processes,
+        reason = "the tracer waits for all that is traced"
+    )]
+    fn start(world: &'a World, args: &[&str], judge: J) -> Self {
+        let output = |name: &str| File::create(world.dir().join(name)).unwrap();
+        let mut child = world
+            .command_of("sh")
+            .args(["-c", "read go; exec \"$0\" \"$@\" < /dev/null"])
+            .arg(crate::world::binary())
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(output("stdout"))
+            .stderr(output("stderr"))
+            .spawn()
+            .unwrap();
+        let first = Pid::from_raw(child.id().cast_signed());
+        let options = Options::PTRACE_O_TRACESYSGOOD
+            | Options::PTRACE_O_TRACEFORK
+            | Options::PTRACE_O_TRACEVFORK
+            | Options::PTRACE_O_TRACECLONE
+            | Options::PTRACE_O_TRACEEXEC
+            | Options::PTRACE_O_EXITKILL;
+        ptrace::seize(first, options).unwrap();
+        ptrace::interrupt(first).unwrap();
+        child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        Self {
+            world,
+            judge,
+            first,
+            tasks: HashMap::new(),
+            traced: Traced {
+                code: None,
+                stdout: String::new(),
+                stderr: String::new(),
+                points: Vec::new(),
+                killed_at: None,
+            },
+            begun: false,
+        }
+    }
+
+    fn run(mut self) -> Traced {
+        let any = WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD;
+        loop {
+            match waitpid(None, Some(any)) {
+                Ok(status) => self.heed(status),
+                Err(Errno::EINTR) => {}
+                Err(Errno::ECHILD) => break,
+                Err(error) => panic!("cannot wait for what is traced: {error}"),
+            }
+        }
+        let read = |name: &str| fs::read_to_string(self.world.dir().join(name)).unwrap();
+        self.traced.stdout = read("stdout");
+        self.traced.stderr = read("stderr");
+        self.traced
+    }
+
+    fn heed(&mut self, status: WaitStatus) {
+        match status {
+            WaitStatus::PtraceSyscall(task) => self.at_call(task),
+            WaitStatus::PtraceEvent(task, _, event) => {
+                if event == libc::PTRACE_EVENT_EXEC {
+                    self.begun = true;
+                }
+                go_on(task, None);
+            }
+            WaitStatus::Stopped(task, signal) => go_on(task, Some(signal)),
+            WaitStatus::Exited(task, code) => {
+                self.tasks.remove(&task);
+                if task == self.first {
+                    self.traced.code = Some(code);
+                }
+            }
+            WaitStatus::Signaled(task, ..) => {
+                self.tasks.remove(&task);
+            }
+            WaitStatus::Continued(_) | WaitStatus::StillAlive => {}
+        }
+    }
+
+    fn at_call(&mut self, id: Pid) {
+        let task = self.tasks.entry(id).or_insert_with(|| Task {
+            process: process_of(id),
+            inside: false,
+        });
+        task.inside = !task.inside;
+        let process = task.process;
+        if task.inside
+            && self.begun
+            && let Some(call) = calls::describe(id, self.world.dir())
+        {
+            let point = Point {
+                command: command_of(process),
+                call,
+            };
+            let verdict = (self.judge)(&point);
+            self.traced.points.push(point);
+            if verdict == Verdict::Kill {
+                self.traced.killed_at = Some(self.traced.points.len() - 1);
+                // A call is not carried out any more if its process is killed before it.
+                kill(process, Signal::SIGKILL).unwrap();
+            }
+        }
+        go_on(id, None);
+    }
+}
+
+/// Lets a task run to its next stop. It may have been killed meanwhile.
+fn go_on(task: Pid, signal: Option<Signal>) {
+    match ptrace::syscall(task, signal) {
+        Ok(()) | Err(Errno::ESRCH) => {}
+        Err(error) => panic!("cannot let {task} go on: {error}"),
+    }
+}
+
+fn process_of(task: Pid) -> Pid {
+    let status = fs::read_to_string(format!("/proc/{task}/status")).unwrap_or_default();
+    let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    process.map_or(task, |id| Pid::from_raw(id.trim().parse().unwrap()))
+}
+
+fn command_of(process: Pid) -> String {
+    let words = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&words).replace('\0', " ")
+}

@@ -1,0 +1,203 @@
+//! The table "What survives what" of `docs/architecture.md`, line by line. Each test asserts that its window was hit.
+
+use serde_json::json;
+
+use super::reader::Ledger;
+use super::sweep::kill_before;
+use super::tracer::{Point, Verdict, trace};
+use crate::gates::{gated_agent, runs};
+use crate::world::{REVIEW, World};
+
+const ENGINE: &str = " thread ";
+const AGENT: &str = " agent mock ";
+const PLANS: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: rejected, reason: r }\n";
+
+/// A world whose review has a plan.
+fn planned() -> (World, String, String) {
+    let world = World::new();
+    world.put(REVIEW);
+    gated_agent(&world, PLANS);
+    let thread = world.start("review");
+    let report = world.step(&thread).exits(0).json();
+    let head = report["head"].as_str().unwrap().to_owned();
+    (world, thread, head)
+}
+
+fn head(world: &World, thread: &str) -> String {
+    world.show(thread)["head"].as_str().unwrap().to_owned()
+}
+
+fn is_the_head_moving(call: &str) -> bool {
+    call.starts_with("rename ") && call.ends_with(" root/threads.yaml")
+}
+
+#[test]
+fn the_agent_before_it_finished() {
+    let (world, thread, before) = planned();
+    let args = ["thread", "step", &thread];
+    let killed = kill_before(&world, &args, AGENT, |call| call.ends_with("/pending.json"));
+    assert_eq!(killed.code, Some(3), "{}", killed.stderr);
+    assert_eq!(
+        (head(&world, &thread), world.pending(&thread)),
+        (before, None)
+    );
+    let attempts = world.show(&thread)["attempts"].clone();
+    assert_eq!(attempts.as_array().unwrap().len(), 1, "{attempts}");
+    let again = world.step(&thread).exits(0).json();
+    assert_eq!(
+        (&again["role"], &again["adopted"]),
+        (&json!("reviewer"), &json!(false))
+    );
+    assert_eq!(runs(&world), 3);
+}
+
+#[test]
+fn the_agent_after_its_pending_record() {
+    let (world, thread, _) = planned();
+    let args = ["thread", "step", &thread];
+    // The last that an agent does is to print the hash.
+    let killed = kill_before(&world, &args, AGENT, |call| {
+        call.starts_with("write ") && call.ends_with("/stdout")
+    });
+    assert_eq!(killed.code, Some(0), "{}", killed.stderr);
+    assert_eq!(Ledger::read(&world.root()).threads[&thread].len(), 2);
+    assert_eq!(runs(&world), 2);
+}
+
+#[test]
+fn the_engine_between_check_and_head() {
+    let (world, thread, before) = planned();
+    let args = ["thread", "step", &thread];
+    kill_before(&world, &args, ENGINE, is_the_head_moving);
+    assert_eq!(head(&world, &thread), before);
+    let step = world.pending(&thread).unwrap()["step"].clone();
+    let again = world.step(&thread).exits(0).json();
+    assert_eq!((&again["adopted"], &again["head"]), (&json!(true), &step));
+    assert_eq!((runs(&world), world.pending(&thread)), (2, None));
+}
+
+#[test]
+fn the_engine_in_a_poke() {
+    let (world, thread, old) = planned();
+    kill_before(
+        &world,
+        &["thread", "poke", &thread],
+        ENGINE,
+        is_the_head_moving,
+    );
+    assert_eq!(head(&world, &thread), old);
+    let step = world.pending(&thread).unwrap()["step"].clone();
+    let again = world.step(&thread).exits(0).json();
+    assert_eq!((&again["adopted"], &again["head"]), (&json!(true), &step));
+    assert_eq!(again["replaced"], json!(old));
+    assert_eq!(runs(&world), 2);
+    let ledger = Ledger::read(&world.root());
+    assert_eq!(ledger.threads[&thread], [step.as_str().unwrap()]);
+    assert!(ledger.replaced.contains(&old));
+}
+
+#[test]
+fn the_agent_in_a_poke() {
+    let (world, thread, old) = planned();
+    let args = ["thread", "poke", &thread];
+    let killed = kill_before(&world, &args, AGENT, |call| call.ends_with("/pending.json"));
+    assert_eq!(killed.code, Some(3), "{}", killed.stderr);
+    assert_eq!((head(&world, &thread), world.pending(&thread)), (old, None));
+}
+
+#[test]
+fn the_engine_between_head_and_clean_up() {
+    let (world, thread, before) = planned();
+    let args = ["thread", "step", &thread];
+    let mut has_moved = false;
+    let traced = trace(&world, &args, |point| {
+        if has_moved && point.command.contains(ENGINE) {
+            return Verdict::Kill;
+        }
+        has_moved = is_the_head_moving(&point.call);
+        Verdict::GoOn
+    });
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    let now = head(&world, &thread);
+    assert_ne!(now, before);
+    // The record names the head, and is removed.
+    assert_eq!(world.pending(&thread).unwrap()["step"], json!(now));
+    let next = world.step(&thread).exits(0).json();
+    assert_eq!(
+        (&next["role"], &next["adopted"]),
+        (&json!("writer"), &json!(false))
+    );
+    assert_eq!((runs(&world), world.pending(&thread)), (3, None));
+}
+
+#[test]
+fn the_machine() {
+    let (world, thread, _) = planned();
+    let saved: Vec<_> = files_of_the_store(&world);
+    let traced = trace(&world, &["thread", "step", &thread], |_| Verdict::GoOn);
+    let new: Vec<String> = files_of_the_store(&world)
+        .into_iter()
+        .filter(|file| !saved.contains(file))
+        .collect();
+    assert!(new.len() > 3, "{new:?}");
+    let points = &traced.points;
+    let at = |what: &dyn Fn(&str) -> bool| points.iter().position(|point| what(&point.call));
+    let moved = at(&is_the_head_moving).expect("the head moves");
+    let before: &[Point] = &points[..moved];
+    // All that the new head needs is on the disk before the head is.
+    let is_done = |call: &str| before.iter().any(|point| point.call == call);
+    let step = head(&world, &thread);
+    let needed = needed_by(&world, &step, &new);
+    assert!(needed.len() >= 4, "{needed:?} of {new:?}");
+    for file in needed {
+        assert!(
+            is_done(&format!("sync root/cas/{file}")),
+            "{file} in {before:#?}"
+        );
+    }
+    let names = before
+        .iter()
+        .rposition(|point| point.call == "sync root/cas");
+    let last = before
+        .iter()
+        .rposition(|point| point.call.starts_with("sync root/cas/"));
+    assert!(names > last, "the names come after the nodes: {before:#?}");
+    let temporary = points[moved].call.split(' ').nth(1).unwrap();
+    assert!(is_done(&format!("sync {temporary}")), "{before:#?}");
+    assert_eq!(points[moved + 1].call, "sync root");
+}
+
+fn files_of_the_store(world: &World) -> Vec<String> {
+    let files = std::fs::read_dir(world.root().join("cas")).unwrap();
+    files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect()
+}
+
+/// Returns which of the files have nodes that the step refers to, or the step itself.
+fn needed_by(world: &World, step: &str, files: &[String]) -> Vec<String> {
+    let walked = world.uwf(&["cas", "walk", step]).exits(0).stdout;
+    let of_step = |file: &&String| walked.contains(file.strip_suffix(".bin").unwrap());
+    files.iter().filter(of_step).cloned().collect()
+}
+
+#[test]
+fn every_row_of_the_table_names_its_test() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let page = std::fs::read_to_string(format!("{folder}/docs/architecture.md")).unwrap();
+    let table = page.split("## What survives what").nth(1).unwrap();
+    let rows = table
+        .lines()
+        .filter(|line| line.starts_with("| the") || line.starts_with("| a "));
+    let tests = ["crash/windows.rs", "crash/garbage.rs", "crashes.rs"]
+        .map(|file| std::fs::read_to_string(format!("{folder}/tests/e2e/{file}")).unwrap())
+        .concat();
+    let mut found = 0;
+    for row in rows.take_while(|row| row.matches('|').count() == 4) {
+        for name in row.split('|').nth(3).unwrap().split('`').skip(1).step_by(2) {
+            assert!(tests.contains(&format!("\nfn {name}()")), "{name}");
+            found += 1;
+        }
+    }
+    assert!(found >= 9, "{found}");
+}
