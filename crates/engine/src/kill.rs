@@ -34,7 +34,14 @@ pub struct Killed {
 pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
     let state = State::new(&engine.root);
     loop {
-        let head = thread::active_head(engine, id)?;
+        let head = match thread::active_head(engine, id) {
+            // An earlier call archived the thread and was killed before it could end the agent.
+            Err(EngineError::Ended {
+                reason: Reason::Cancelled,
+                ..
+            }) if !is_free(&engine.root.run(id))? => break,
+            head => head?,
+        };
         let record = cancelled(engine, id, head);
         match state.archive(&record)? {
             Archived::Done => break,

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::reader::Ledger;
 use super::sweep::{kill_at, kill_before, kill_everywhere};
 use super::tracer::Traced;
-use crate::gates::{NOTE, gated_agent, runs};
+use crate::gates::{NOTE, at_work, gated_agent, runs, wait_for_ends};
+use crate::processes::that_were_started_with;
 use crate::world::{ONE_STEP, REVIEW, World};
 
 const REVIEWED: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n    - output: { $status: approved, summary: s }\n";
@@ -190,6 +191,31 @@ fn a_kill_that_is_killed_anywhere_can_be_repeated() {
         world.step(&thread).exits(7);
     });
     was_killed_before(&calls, "write root/history.jsonl");
+}
+
+#[test]
+fn a_kill_of_a_thread_at_work_that_is_killed_anywhere_can_be_repeated() {
+    let (world, _) = world(ONE_STEP, NOTE);
+    for number in 0.. {
+        let thread = world.start("one");
+        let mut engine = [at_work(&world, &["thread", "step", &thread])];
+        world.agent_at_work(&thread);
+        let args = ["thread", "kill", &thread];
+        let killed = kill_at(&world, &args, " thread kill ", number);
+        let again = world.uwf(&args);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        wait_for_ends(&mut engine, 1);
+        let ended = engine[0].wait().unwrap();
+        assert!(!ended.success(), "at {:?}", killed.killed());
+        let left = that_were_started_with(&thread);
+        assert!(left.is_empty(), "{left:?} at {:?}", killed.killed());
+        assert_eq!(world.show(&thread)["status"], json!("cancelled"));
+        Ledger::read(&world.root());
+        if killed.killed().is_none() {
+            assert!(number > 0);
+            break;
+        }
+    }
 }
 
 #[test]
