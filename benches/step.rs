@@ -19,7 +19,7 @@ const DEFAULT_PAIRS: usize = 40;
 const NOW: i64 = 1_780_000_000_000;
 
 /// Fills a world before it is measured.
-type Prepare = fn(&World);
+type Prepare = fn(&mut World);
 
 fn main() {
     let pairs = std::env::var("UWF_BENCH_PAIRS")
@@ -28,8 +28,9 @@ fn main() {
     let pairs = pairs.unwrap_or(DEFAULT_PAIRS);
     println!("| case | step / git commit, median of {pairs} pairs | lowest | highest | step, ms |");
     println!("|---|---|---|---|---|");
-    let cases: [(&str, Prepare); 7] = [
+    let cases: [(&str, Prepare); 8] = [
         ("a fresh store", |_| {}),
+        ("a condition before and after the step", World::decide),
         ("a thread of 1,000 steps", |world| world.lengthen(1_000)),
         ("a thread of 10,000 steps", |world| world.lengthen(10_000)),
         ("20,000 foreign nodes", |world| world.crowd(20_000)),
@@ -38,8 +39,8 @@ fn main() {
         ("10,000 active threads", |world| world.busy(10_000)),
     ];
     for (name, prepare) in cases {
-        let world = World::new();
-        prepare(&world);
+        let mut world = World::new();
+        prepare(&mut world);
         let measured = compare(
             pairs,
             || world.prepare(),
@@ -157,7 +158,7 @@ impl World {
         let script = json!([world.path("script.yaml")]).to_string();
         run(&mut world.uwf(&["config", "set", "agents.mock.args", &script]));
         run(&mut world.uwf(&["config", "set", "defaultAgent", "mock"]));
-        world.thread = world.start();
+        world.thread = world.start("loop");
         let repository = world.path("git");
         run(Command::new("git").args(["init", "-q"]).arg(&repository));
         world
@@ -178,9 +179,21 @@ impl World {
         command
     }
 
-    fn start(&self) -> String {
+    /// Goes on with a workflow whose routes depend on conditions.
+    fn decide(&mut self) {
+        let (head, _) = WORKFLOW.split_once("graph:\n").expect("it has a graph");
+        let workflow = head.replace("name: loop", "name: decide") + CONDITIONS;
+        std::fs::write(self.path("decide.yaml"), workflow).expect("the workflow is written");
+        run(&mut self.uwf(&["workflow", "put", "decide.yaml"]));
+        self.thread = self.start("decide");
+        // From here on there is an answer to look at before each step.
+        self.prepare();
+        self.step();
+    }
+
+    fn start(&self, workflow: &str) -> String {
         let output = self
-            .uwf(&["thread", "start", "loop", "-p", "go on"])
+            .uwf(&["thread", "start", workflow, "-p", "go on"])
             .output()
             .expect("uwf starts");
         let started: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -343,4 +356,16 @@ graph:
     again: { role: writer, prompt: "Write on after {{note}}." }
     seed: { role: seeder, prompt: "Seed." }
     done: { role: $END, prompt: "Done." }
+"#;
+
+const CONDITIONS: &str = r#"conditions:
+  ended: { expression: "$last('writer').note = 'the last'" }
+  long: { expression: "$count(steps[role = 'writer']) > 1000000" }
+graph:
+  $START: [{ role: writer, prompt: "Write." }]
+  seeder: [{ role: writer, prompt: "Write." }]
+  writer:
+    - { role: $END, condition: ended }
+    - { role: seeder, condition: long, prompt: "Seed." }
+    - { role: writer, prompt: "Write on after {{note}}." }
 "#;

@@ -15,6 +15,7 @@ mod builtin;
 mod cas;
 mod cli_agents;
 mod compat;
+mod conditions;
 mod config_and_log;
 mod config_edit;
 mod copies;

@@ -1,4 +1,5 @@
-//! The `uwf` binary: parse → call → render → exit code. It is also the built-in agents and `ocas`.
+//! The `uwf` binary: parse → call → render → exit code. It is also the built-in agents, `ocas`, and the
+//! process that evaluates conditions.
 
 mod args;
 mod commands;
@@ -36,6 +37,9 @@ fn main() -> ExitCode {
             }
             Err(arg) => return ExitCode::from(not_text(&arg)),
         }
+    }
+    if given.len() == 2 && given[1] == uwf_engine::EVALUATOR_DOOR {
+        return exit(uwf_engine::evaluate_conditions());
     }
     let code = match name {
         "ocas" => run(Cli::of_ocas(&given), env),

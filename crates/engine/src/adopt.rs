@@ -1,7 +1,7 @@
 //! Taking in a step that an agent finished after the engine that started it had died.
 
 use uwf_cas_fs::StoreError;
-use uwf_moderator::{Entry, Route, enter};
+use uwf_moderator::{Route, reenter};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::run::Pending;
 use uwf_storage::RunDir;
@@ -10,7 +10,7 @@ use crate::answer::{self, Refusal};
 use crate::commit::{commit, count_replaced, report};
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
-use crate::{Engine, EngineError, chain, limits, tags};
+use crate::{Engine, EngineError, chain, conditions, limits, tags};
 
 /// What became of looking for a finished step.
 pub(crate) enum Adoption {
@@ -33,7 +33,7 @@ pub(crate) fn adopt(
     let again = done_again(engine, &thread, &pending)?;
     let (place, role) = match (&again, pending.replaces) {
         (Some((before, role)), _) => (before, Some(role.clone())),
-        (None, None) => (&thread, expected_role(&thread)),
+        (None, None) => (&thread, expected_role(engine, &thread)?),
         (None, Some(_)) => (&thread, None),
     };
     let expected = role.filter(|_| pending.head == place.head);
@@ -79,19 +79,25 @@ fn done_again(
 }
 
 /// Returns who can have been at work at the thread's head: the role that is next, the one that was
-/// answered, or the one through which an ended thread was entered again.
-fn expected_role(thread: &Thread) -> Option<RoleName> {
-    match thread.route().ok()? {
-        Route::To(assignment) => Some(assignment.role),
-        Route::Suspend { role, .. } => Some(role),
-        Route::End => {
-            let (workflow, start) = (&thread.workflow, &thread.start);
-            match enter(workflow, start, &thread.steps, Entry::Resume) {
-                Ok(Route::To(assignment)) => Some(assignment.role),
-                Ok(Route::Suspend { .. } | Route::End) | Err(_) => None,
-            }
+/// answered, or the one through which an ended thread was entered again. Where that cannot be known now, the step
+/// waits.
+fn expected_role(engine: &Engine, thread: &Thread) -> Result<Option<RoleName>, EngineError> {
+    Ok(match thread.route(engine)? {
+        Ok(Route::To(assignment)) => Some(assignment.role),
+        Ok(Route::Suspend { role, .. }) => Some(role),
+        Ok(Route::End) => match reenter(&thread.workflow) {
+            Ok(Route::To(assignment)) => Some(assignment.role),
+            Ok(Route::Suspend { .. } | Route::End) | Err(_) => None,
+        },
+        route if conditions::cost_too_much(&route) => {
+            let blocked = |source| EngineError::Blocked {
+                thread: thread.id,
+                source,
+            };
+            return route.map(|_| None).map_err(blocked);
         }
-    }
+        Err(_) => None,
+    })
 }
 
 /// Tells whether a node of the step is no longer there as it was, which no waiting mends.

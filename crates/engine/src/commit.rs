@@ -34,7 +34,8 @@ pub(crate) fn commit(
     let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
     let (hash, role) = (step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &engine.store)?;
-    let route = thread.route();
+    // The step is finished: whatever becomes of this question, the head moves first.
+    let route = thread.route(engine);
     let state = State::new(&engine.root);
     if let Some(replaced) = replaced {
         // It is told before the head moves: nothing else will refer to the step then.
@@ -46,12 +47,14 @@ pub(crate) fn commit(
         })?;
     }
     let advance = match route {
-        Ok(Route::End) => {
+        Ok(Ok(Route::End)) => {
             let record = completed(&thread, engine.env.now_ms());
             sync()?;
             state.advance_and_archive(from, &record)?
         }
-        Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => state.advance(id, from, hash, sync)?,
+        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) | Err(_) => {
+            state.advance(id, from, hash, sync)?
+        }
     };
     let found = match advance {
         Advance::Moved => {
@@ -62,7 +65,7 @@ pub(crate) fn commit(
             return Ok(Committed {
                 thread,
                 replaced,
-                route,
+                route: route?,
             });
         }
         Advance::NotActive => "no longer active".to_owned(),

@@ -63,7 +63,7 @@ pub fn step(
             Adoption::Taken(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
         };
-        match thread.route() {
+        match thread.route(engine)? {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),
             Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
                 thread: id,

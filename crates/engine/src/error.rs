@@ -103,6 +103,9 @@ pub enum EngineError {
     /// A signal ended the call while it waited for a slot.
     #[error("interrupted by signal {0} while waiting for a slot; no agent was started")]
     WaitInterrupted(i32),
+    /// A signal ended the call while a condition was evaluated.
+    #[error("interrupted by signal {0} while the conditions of the workflow were evaluated")]
+    RouteInterrupted(i32),
     /// No agent is configured for the role.
     #[error("no agent is configured for role `{role}` of workflow `{workflow}`")]
     NoAgent {
@@ -282,7 +285,9 @@ impl EngineError {
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
             Self::Busy { .. } | Self::HeadMoved { .. } | Self::NoSlot { .. } => Exit::Busy,
             Self::Agent(_) => Exit::Agent,
-            Self::Interrupted(signal) | Self::WaitInterrupted(signal) => Exit::Signal(*signal),
+            Self::Interrupted(signal)
+            | Self::WaitInterrupted(signal)
+            | Self::RouteInterrupted(signal) => Exit::Signal(*signal),
             Self::Store(error) => store_exit(error),
             Self::Storage(error) => error.exit(),
         }
@@ -356,7 +361,7 @@ impl EngineError {
             Self::StepNotInThread { thread, .. } => {
                 format!("`uwf thread steps {thread}` lists its steps")
             }
-            Self::Interrupted(_) | Self::WaitInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
+            Self::Interrupted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
             Self::NothingInUse(_) => "`--root` or UWF_STORAGE_ROOT names the root whose threads and workflows use the store".to_owned(),
             Self::SharedStore(_) => "`--used-by <root>` names the roots that use it; a root that makes threads in it is known from then on".to_owned(),

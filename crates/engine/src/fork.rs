@@ -29,7 +29,7 @@ pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let thread = Thread::load(&engine.store, id, from)?;
     engine.enlist()?;
     let run = engine.root.run(id);
-    let route = thread.route();
+    let route = thread.route(engine)?;
     let place = Place::of(&run, &thread);
     let config = limits::of_config(engine);
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;

@@ -11,6 +11,7 @@ mod agent_hints;
 mod answer;
 mod chain;
 mod commit;
+mod conditions;
 mod context;
 mod cycle;
 mod error;
@@ -34,6 +35,7 @@ mod workflow_ref;
 use uwf_cas_fs::Store;
 use uwf_storage::{Env, Root};
 
+pub use conditions::{EVALUATOR_DOOR, evaluate_conditions};
 pub use cycle::{Intervention, StepOptions, step};
 pub use error::{AgentFailure, EngineError, resume_command, store_exit, store_hint};
 pub use fork::{Forked, fork};

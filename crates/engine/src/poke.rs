@@ -32,7 +32,7 @@ pub fn poke(
         };
         let without = thread.without_last(&engine.store)?;
         let (before, last) = without.ok_or(EngineError::NoStep(id))?;
-        let assignment = again(&before, last, options.prompt.as_deref());
+        let assignment = again(engine, &before, last, options.prompt.as_deref())?;
         let admitted = limits::admit(engine, run, &before, &assignment.role)?;
         let message = format!("role={} replaces={head}", assignment.role);
         engine.log(&before, tags::POKED, &message);
@@ -42,14 +42,21 @@ pub fn poke(
 
 /// Returns what the role is told: its instruction as it was, and what is said about the answer. The answer itself
 /// is read by the agent, which knows the step.
-fn again(before: &Thread, last: StepContext, prompt: Option<&str>) -> Assignment {
+fn again(
+    engine: &Engine,
+    before: &Thread,
+    last: StepContext,
+    prompt: Option<&str>,
+) -> Result<Assignment, EngineError> {
     let StepContext { hash, node, .. } = last;
-    let routed = match before.route() {
-        Ok(Route::To(assignment)) if assignment.role == node.role => assignment.prompt,
-        Ok(_) | Err(_) => String::new(),
+    let asked = match node.edge_prompt {
+        Some(asked) => asked,
+        // Older steps do not have it.
+        None => match before.route(engine)? {
+            Ok(Route::To(assignment)) if assignment.role == node.role => assignment.prompt,
+            Ok(_) | Err(_) => String::new(),
+        },
     };
-    // Older steps do not have it.
-    let asked = node.edge_prompt.unwrap_or(routed);
     let said = match prompt.map(str::trim).filter(|text| !text.is_empty()) {
         Some(text) => format!("What is said about it:\n\n{text}"),
         None => "Nothing is said about why: look for what can be better.".to_owned(),
@@ -60,9 +67,9 @@ fn again(before: &Thread, last: StepContext, prompt: Option<&str>) -> Assignment
     );
     let parts = [asked.trim_end(), &again];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    Assignment {
+    Ok(Assignment {
         role: node.role,
         prompt: parts.join("\n\n"),
         location: node.cwd.filter(|cwd| !cwd.is_empty()),
-    }
+    })
 }

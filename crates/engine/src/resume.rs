@@ -1,6 +1,6 @@
 //! Answering a suspended thread, and taking up an ended one whose workflow provides for it.
 
-use uwf_moderator::{Assignment, Entry, Route, RouteError, enter};
+use uwf_moderator::{Assignment, Route, RouteError, reenter};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
 
@@ -29,7 +29,7 @@ pub fn resume(
                 Adoption::Nothing(thread) => *thread,
             };
             let prompt = options.prompt.as_deref();
-            let assignment = match thread.route() {
+            let assignment = match thread.route(engine)? {
                 // An earlier call took the ended thread up again and was ended itself.
                 Ok(Route::End) => entrance(&thread, prompt).ok_or(EngineError::NotSuspended(id))?,
                 Ok(Route::To(assignment)) => {
@@ -46,7 +46,7 @@ pub fn resume(
             engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
             play(engine, run, thread, &assignment, admitted, &options.step)
         }
-        Located::Archived(record) => reenter(engine, run, &record, options),
+        Located::Archived(record) => take_up(engine, run, &record, options),
     })
 }
 
@@ -90,7 +90,7 @@ fn answer(
 
 /// Takes an ended thread up again where its workflow has a way back in. If the step fails, the thread has
 /// ended as before, and the same call tries again.
-fn reenter(
+fn take_up(
     engine: &Engine,
     run: &RunDir,
     record: &HistoryRecord,
@@ -124,13 +124,7 @@ fn reenter(
 
 /// Returns the assignment of the way back into an ended thread, if the workflow has one.
 fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
-    let route = enter(
-        &thread.workflow,
-        &thread.start,
-        &thread.steps,
-        Entry::Resume,
-    );
-    let Ok(Route::To(assignment)) = route else {
+    let Ok(Route::To(assignment)) = reenter(&thread.workflow) else {
         return None;
     };
     Some(with_words(assignment, prompt))

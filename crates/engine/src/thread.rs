@@ -1,7 +1,7 @@
 //! A thread as it stands: its head, its start, its workflow, and as much of the chain as routing needs.
 
 use uwf_cas_fs::Store;
-use uwf_moderator::{HistoryNeed, Route, RouteError, history_need, route};
+use uwf_moderator::{HistoryNeed, Route, RouteError, history_need};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
@@ -10,6 +10,7 @@ use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
 
 use crate::chain::{self, Head};
+use crate::conditions::Conditions;
 use crate::{Engine, EngineError};
 
 /// A thread at a head.
@@ -91,8 +92,11 @@ impl Thread {
     }
 
     /// Returns where the graph leads from the head.
-    pub(crate) fn route(&self) -> Result<Route, RouteError> {
-        route(&self.workflow, &self.start, &self.steps)
+    ///
+    /// The outer error says that a signal told us to stop before that was known.
+    pub(crate) fn route(&self, engine: &Engine) -> Result<Result<Route, RouteError>, EngineError> {
+        let mut conditions = Conditions::of_one_thread(engine);
+        conditions.route(&self.workflow, &self.start, &self.steps)
     }
 
     /// Returns the thread as it will be when this step is its head.

@@ -1,4 +1,8 @@
 //! Conditions of list edges: JSONata expressions over the thread, and what counts as true.
+//!
+//! A [`Question`] is plain data: who routes decides where it is answered. [`Question::answer`] answers it on the
+//! spot, within limits of nesting and length but not of memory or of the work of one built-in function. Answer
+//! questions about workflows of others where the process can be ended.
 
 use std::rc::Rc;
 
@@ -6,15 +10,19 @@ use jsonata_core::ast::{AstNode, BinaryOp};
 use jsonata_core::evaluator::{Context, Evaluator, EvaluatorError, EvaluatorOptions};
 use jsonata_core::parser;
 use jsonata_core::value::JValue;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::nodes::StartNode;
 
 /// How long an expression may be, in bytes.
 const MAX_LENGTH: usize = 16 * 1024;
 
-/// How long one evaluation may take, in milliseconds.
+/// How long one evaluation may take, in milliseconds. It is looked at between two operations, not within one.
 const TIMEOUT_MS: u64 = 2_000;
+
+/// What the evaluator's message about the end of that time begins with.
+const TIMED_OUT: &str = "D1012";
 
 /// How deep an evaluation may nest.
 const MAX_STACK_DEPTH: usize = 2_000;
@@ -26,7 +34,7 @@ const MAX_SEQUENCE_LENGTH: usize = 1_000_000;
 pub const ROOT_NAMES: [&str; 2] = ["start", "steps"];
 
 /// Says why a condition has no result.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ConditionError {
     /// The text is not a JSONata expression.
     #[error("`{expression}` is not a JSONata expression: {message}")]
@@ -50,20 +58,53 @@ pub enum ConditionError {
         /// What the evaluator says.
         message: String,
     },
+    /// The evaluation was ended: it took too much time or memory.
+    #[error("`{expression}` was not evaluated to its end: {limit}")]
+    Exceeded {
+        /// The expression.
+        expression: String,
+        /// The limit, in words.
+        limit: String,
+    },
+    /// Nothing could evaluate the expression.
+    #[error("`{expression}` was not evaluated: {problem}")]
+    Unevaluated {
+        /// The expression.
+        expression: String,
+        /// What went wrong.
+        problem: String,
+    },
 }
 
-/// A thread in the form that expressions look at: `start` with `workflow` and `prompt`, and `steps`, each
-/// with `role`, `output`, `detail` and `agent`, oldest first.
-pub struct History {
-    data: JValue,
-    answers: Rc<Vec<(String, JValue)>>,
+/// A question about a thread: which of these conditions is the first that holds?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The conditions in the order in which they are tried.
+    pub expressions: Vec<String>,
+    /// What they look at; see [`History`].
+    thread: Value,
 }
 
-impl History {
-    /// Returns the history of a thread; the steps are oldest first.
+/// The answer to a [`Question`]: the index of the first condition that holds, if one does.
+pub type Verdict = Result<Option<usize>, FailedCondition>;
+
+/// Says which condition of a question has no result. Those before it do not hold, those after it were not tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedCondition {
+    /// Its index.
+    pub index: usize,
+    /// Why it has no result.
+    pub problem: ConditionError,
+}
+
+/// Answers questions while a thread is routed.
+pub type Ask<'a> = &'a mut dyn FnMut(Question) -> Verdict;
+
+impl Question {
+    /// Returns the question which of these expressions holds first for a thread; the steps are oldest first.
     #[must_use]
-    pub fn new(start: &StartNode, steps: &[StepContext]) -> Self {
-        let data = json!({
+    pub fn new(expressions: Vec<String>, start: &StartNode, steps: &[StepContext]) -> Self {
+        let thread = json!({
             "start": { "workflow": start.workflow, "prompt": start.prompt },
             "steps": steps.iter().map(|step| json!({
                 "role": step.node.role,
@@ -72,7 +113,48 @@ impl History {
                 "agent": step.node.agent,
             })).collect::<Vec<_>>(),
         });
-        let data = JValue::from(data);
+        Self {
+            expressions,
+            thread,
+        }
+    }
+
+    /// Returns the first condition that holds, and evaluates none behind it.
+    ///
+    /// # Errors
+    /// When a condition before it cannot be parsed or fails.
+    pub fn answer(self) -> Verdict {
+        self.answer_telling(&mut |_| ())
+    }
+
+    /// Does the same, and tells the index of each condition before it is evaluated.
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub fn answer_telling(self, tell: &mut dyn FnMut(usize)) -> Verdict {
+        let history = History::new(self.thread);
+        for (index, expression) in self.expressions.iter().enumerate() {
+            tell(index);
+            match evaluate(expression, &history) {
+                Ok(true) => return Ok(Some(index)),
+                Ok(false) => {}
+                Err(problem) => return Err(FailedCondition { index, problem }),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// A thread in the form that expressions look at: `start` with `workflow` and `prompt`, and `steps`, each
+/// with `role`, `output`, `detail` and `agent`, oldest first.
+struct History {
+    data: JValue,
+    answers: Rc<Vec<(String, JValue)>>,
+}
+
+impl History {
+    fn new(thread: Value) -> Self {
+        let data = JValue::from(thread);
         let answer = |step: &JValue| {
             let role = step.get("role")?.as_str()?.to_owned();
             Some((role, step.get("output")?.clone()))
@@ -103,7 +185,7 @@ pub fn check(expression: &str) -> Result<(), ConditionError> {
 ///
 /// # Errors
 /// When the expression cannot be parsed, fails, or reaches a limit of time, depth or size.
-pub fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionError> {
+fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionError> {
     let ast = parse(expression)?;
     let options = EvaluatorOptions {
         timeout_ms: Some(TIMEOUT_MS),
@@ -115,10 +197,20 @@ pub fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionEr
     bind_helpers(&mut evaluator, history)
         .and_then(|()| evaluator.evaluate(&ast, &history.data))
         .map(|value| is_true(&value))
-        .map_err(|error| ConditionError::Evaluation {
-            expression: expression.to_owned(),
-            message: error.message().to_owned(),
-        })
+        .map_err(|error| failed(expression, error.message()))
+}
+
+/// Returns the error for what the evaluator says.
+fn failed(expression: &str, message: &str) -> ConditionError {
+    let expression = expression.to_owned();
+    if message.starts_with(TIMED_OUT) {
+        let limit = format!("it takes more than {} seconds", TIMEOUT_MS / 1000);
+        return ConditionError::Exceeded { expression, limit };
+    }
+    ConditionError::Evaluation {
+        expression,
+        message: message.to_owned(),
+    }
 }
 
 /// Returns the names that an expression looks for in the thread and that no thread has: each is undefined

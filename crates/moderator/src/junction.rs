@@ -1,7 +1,5 @@
 //! Taking an edge: conditions of lists, templates filled in from the last answer, and suspensions.
 
-use std::cell::LazyCell;
-
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
@@ -10,7 +8,7 @@ use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::{Condition, Destination, ListEdge, NodeName, Target};
 
-use crate::condition::{self, History};
+use crate::condition::{Ask, Question};
 use crate::route::{Assignment, Route};
 use crate::route_error::{EdgeKey, EdgeName, Field, RouteError};
 use crate::template;
@@ -58,6 +56,15 @@ impl<'w> Edge<'w> {
 }
 
 impl Junction<'_> {
+    /// Returns the place before the first step.
+    pub(crate) fn at_start() -> Self {
+        Self {
+            node: NodeName::Start,
+            status: Status::unit(),
+            answer: None,
+        }
+    }
+
     /// Takes the first edge of a list whose condition holds.
     pub(crate) fn follow_first(
         &self,
@@ -65,41 +72,39 @@ impl Junction<'_> {
         edges: &[ListEdge],
         start: &StartNode,
         steps: &[StepContext],
+        ask: Ask<'_>,
     ) -> Result<Route, RouteError> {
-        let history = LazyCell::new(|| History::new(start, steps));
-        for (index, edge) in edges.iter().enumerate() {
-            let holds = match &edge.condition {
-                None => true,
-                Some(name) => self.holds(conditions, index, name, &history)?,
-            };
-            if holds {
-                return self.follow(&Edge::of_list(index, edge));
-            }
-        }
-        Err(RouteError::NoMatch {
-            node: self.node.clone(),
-        })
-    }
-
-    fn holds(
-        &self,
-        conditions: &IndexMap<String, Condition>,
-        index: usize,
-        name: &str,
-        history: &History,
-    ) -> Result<bool, RouteError> {
-        let edge = || self.edge_name(EdgeKey::Index(index));
-        let Some(found) = conditions.get(name) else {
-            return Err(RouteError::UnknownCondition {
-                edge: edge(),
-                condition: name.to_owned(),
-            });
+        let known = |edge: &ListEdge| Some(&conditions.get(edge.condition.as_ref()?)?.expression);
+        // What stands behind them is an edge that is always taken, or one whose condition is not known.
+        let asked: Vec<String> = edges.iter().map_while(known).cloned().collect();
+        let otherwise = asked.len();
+        let first = match asked.is_empty() {
+            true => None,
+            false => ask(Question::new(asked, start, steps)).map_err(|failed| {
+                let name = edges
+                    .get(failed.index)
+                    .and_then(|edge| edge.condition.clone());
+                RouteError::Condition {
+                    edge: self.edge_name(EdgeKey::Index(failed.index)),
+                    condition: name.unwrap_or_default(),
+                    problem: Box::new(failed.problem),
+                }
+            })?,
         };
-        condition::evaluate(&found.expression, history).map_err(|problem| RouteError::Condition {
-            edge: edge(),
-            condition: name.to_owned(),
-            problem: Box::new(problem),
-        })
+        let index = first.unwrap_or(otherwise);
+        match edges.get(index) {
+            None => Err(RouteError::NoMatch {
+                node: self.node.clone(),
+            }),
+            Some(ListEdge {
+                condition: Some(unknown),
+                ..
+            }) if index == otherwise => Err(RouteError::UnknownCondition {
+                edge: self.edge_name(EdgeKey::Index(index)),
+                condition: unknown.clone(),
+            }),
+            Some(edge) => self.follow(&Edge::of_list(index, edge)),
+        }
     }
 
     pub(crate) fn follow(&self, edge: &Edge<'_>) -> Result<Route, RouteError> {

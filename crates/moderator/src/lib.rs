@@ -1,6 +1,7 @@
 //! The moderator: who comes next in a thread, with which instruction, and whether a workflow makes sense.
 //!
-//! Everything here is pure: a workflow and what happened so far come in as values, a decision goes out.
+//! Everything here is pure: a workflow and what happened so far come in as values, a decision goes out. What
+//! could take too long, the conditions of a workflow, is asked for through an argument.
 //! Reading workflows and threads, and doing what was decided, is for others.
 
 pub mod condition;
@@ -10,6 +11,6 @@ mod route_error;
 pub mod template;
 mod validate;
 
-pub use route::{Assignment, Entry, HistoryNeed, Route, enter, history_need, route, status_of};
+pub use route::{Assignment, HistoryNeed, Route, history_need, reenter, route, status_of};
 pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
 pub use validate::validate;

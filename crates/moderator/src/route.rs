@@ -8,6 +8,7 @@ use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::{Edges, NodeName, Target, Workflow};
 
+use crate::condition::Ask;
 use crate::junction::{Edge, Junction};
 use crate::route_error::RouteError;
 
@@ -36,15 +37,6 @@ pub struct Assignment {
     pub prompt: String,
     /// The agent's working directory; `None` is the thread's own.
     pub location: Option<String>,
-}
-
-/// The ways into a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Entry {
-    /// The thread begins: the edge `_` or `new` of `$START`.
-    New,
-    /// The thread had ended and goes on: the edge `resume` of `$START`.
-    Resume,
 }
 
 /// How much of a thread [`route`] must see.
@@ -76,7 +68,8 @@ pub fn history_need<S>(workflow: &Workflow<S>, last_role: Option<&RoleName>) -> 
 /// [`validate`](crate::validate()) accepts: a lone edge `_` belongs to a role whose schema allows one status
 /// at most, so it is taken whatever that status is called; and a lone edge with another name is taken when
 /// the answer leaves its one possible status out. A role that answers `$SUSPEND` suspends its thread, with
-/// or without an edge of that name.
+/// or without an edge of that name. In a list the first edge is taken whose condition holds; `ask` says which,
+/// and is called at most once.
 ///
 /// # Errors
 /// When the graph has no edge for the answer, a condition fails, or a template cannot be filled in.
@@ -84,9 +77,10 @@ pub fn route<S>(
     workflow: &Workflow<S>,
     start: &StartNode,
     steps: &[StepContext],
+    ask: Ask<'_>,
 ) -> Result<Route, RouteError> {
     let Some(last) = steps.last() else {
-        return enter(workflow, start, steps, Entry::New);
+        return enter(workflow, start, ask);
     };
     let at = Junction {
         node: NodeName::Role(last.node.role.clone()),
@@ -103,7 +97,7 @@ pub fn route<S>(
         }
         Some(Edges::InOrder(edges)) => match at.suspended_by_answer() {
             Some(route) => Ok(route),
-            None => at.follow_first(&workflow.conditions, edges, start, steps),
+            None => at.follow_first(&workflow.conditions, edges, start, steps, ask),
         },
         None => at
             .suspended_by_answer()
@@ -111,40 +105,38 @@ pub fn route<S>(
     }
 }
 
-/// Takes an edge out of `$START`: where a new thread begins, or where an ended one goes on.
-///
-/// # Errors
-/// When `$START` has no such edge, a condition fails, or a template cannot be filled in.
-pub fn enter<S>(
-    workflow: &Workflow<S>,
-    start: &StartNode,
-    steps: &[StepContext],
-    entry: Entry,
-) -> Result<Route, RouteError> {
-    let at = Junction {
-        node: NodeName::Start,
-        status: Status::unit(),
-        answer: None,
-    };
-    match (workflow.graph.get(&at.node), entry) {
-        (Some(Edges::ByStatus(targets)), Entry::New) => {
+/// Takes the edge out of `$START` where a new thread begins: `_` or `new`.
+fn enter<S>(workflow: &Workflow<S>, start: &StartNode, ask: Ask<'_>) -> Result<Route, RouteError> {
+    let at = Junction::at_start();
+    match workflow.graph.get(&at.node) {
+        Some(Edges::ByStatus(targets)) => {
             let new = targets
                 .get_key_value(&Status::unit())
                 .or_else(|| targets.get_key_value(&Status::new("new")))
                 .ok_or_else(|| at.unknown_status(targets))?;
             at.follow(&Edge::of_target(new.0, new.1))
         }
-        (Some(Edges::InOrder(edges)), Entry::New) => {
-            at.follow_first(&workflow.conditions, edges, start, steps)
+        Some(Edges::InOrder(edges)) => {
+            at.follow_first(&workflow.conditions, edges, start, &[], ask)
         }
-        (Some(Edges::ByStatus(targets)), Entry::Resume) => {
-            let (key, target) = targets
-                .get_key_value(&Status::new("resume"))
-                .ok_or(RouteError::NoResume)?;
+        None => Err(RouteError::NoEdges { node: at.node }),
+    }
+}
+
+/// Takes the edge out of `$START` where a thread that had ended goes on: `resume`.
+///
+/// # Errors
+/// When `$START` has no such edge, or a template cannot be filled in.
+pub fn reenter<S>(workflow: &Workflow<S>) -> Result<Route, RouteError> {
+    let at = Junction::at_start();
+    match workflow.graph.get(&at.node) {
+        Some(Edges::ByStatus(targets)) => {
+            let resume = targets.get_key_value(&Status::new("resume"));
+            let (key, target) = resume.ok_or(RouteError::NoResume)?;
             at.follow(&Edge::of_target(key, target))
         }
-        (Some(Edges::InOrder(_)), Entry::Resume) => Err(RouteError::NoResume),
-        (None, Entry::New | Entry::Resume) => Err(RouteError::NoEdges { node: at.node }),
+        Some(Edges::InOrder(_)) => Err(RouteError::NoResume),
+        None => Err(RouteError::NoEdges { node: at.node }),
     }
 }
 

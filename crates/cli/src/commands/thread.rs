@@ -2,7 +2,7 @@
 
 use uwf_engine::{
     Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, StartOptions, StepOptions,
-    StepReport, ThreadStatus,
+    StepReport, ThreadItem, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -99,12 +99,27 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     for warning in &listed.warnings {
         warn(warning);
     }
+    if let Some(warning) = costly(&listed.threads) {
+        warn(&warning);
+    }
     let threads = ThreadsView {
         threads: listed.threads,
         now_ms: context.engine.env.now_ms(),
     };
     print(&threads, context.format)?;
     Ok(Exit::Done)
+}
+
+/// Returns what is said about threads whose conditions cost too much to be evaluated.
+pub(crate) fn costly(threads: &[ThreadItem]) -> Option<String> {
+    let costly: Vec<&ThreadItem> = threads.iter().filter(|one| one.costs_too_much).collect();
+    let (first, rest) = costly.split_first()?;
+    let reason = first.blocked_reason.as_deref().unwrap_or_default();
+    let thread = first.thread;
+    Some(match rest.len() {
+        0 => format!("thread `{thread}` is shown as blocked: {reason}"),
+        more => format!("thread `{thread}` and {more} more are shown as blocked: {reason}"),
+    })
 }
 
 fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {

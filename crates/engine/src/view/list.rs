@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde::Serialize;
-use uwf_moderator::{HistoryNeed, history_need, route};
+use uwf_moderator::{HistoryNeed, history_need};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Reached};
 use uwf_protocol::nodes::StartNode;
@@ -13,9 +13,10 @@ use uwf_protocol::workflow::Workflow;
 use uwf_storage::{HistoryRecord, Located, State};
 
 use crate::chain::{self, Head};
+use crate::conditions::{self, Conditions};
 use crate::limits::{self, Place};
 use crate::thread;
-use crate::view::activity::Activity;
+use crate::view::activity::{self, Activity};
 use crate::view::report::ThreadStatus;
 use crate::view::show::ended_status;
 use crate::{Engine, EngineError};
@@ -70,6 +71,12 @@ pub struct ThreadItem {
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
+    /// Why it is blocked, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_reason: Option<String>,
+    /// Whether it is blocked because its conditions take too much time or memory.
+    #[serde(skip)]
+    pub costs_too_much: bool,
 }
 
 impl ThreadItem {
@@ -87,6 +94,8 @@ impl ThreadItem {
             workflow_name: None,
             error: None,
             limit: None,
+            blocked_reason: None,
+            costs_too_much: false,
         }
     }
 }
@@ -211,6 +220,7 @@ struct Reader<'a> {
     engine: &'a Engine,
     workflows: HashMap<CasRef, Rc<Workflow>>,
     limits: Limits,
+    conditions: Conditions<'a>,
 }
 
 impl<'a> Reader<'a> {
@@ -219,6 +229,7 @@ impl<'a> Reader<'a> {
             engine,
             workflows: HashMap::new(),
             limits: limits::of_config(engine),
+            conditions: Conditions::of_a_list(engine),
         }
     }
 
@@ -270,7 +281,7 @@ impl<'a> Reader<'a> {
         };
         let run = self.engine.root.run(id);
         let activity = Activity::at(&run, head)?;
-        let route = route(&workflow, &start, &steps);
+        let route = self.conditions.route(&workflow, &start, &steps)?;
         let place = Place {
             run: &run,
             workflow: &workflow.limits,
@@ -280,6 +291,7 @@ impl<'a> Reader<'a> {
         };
         let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
         let standing = activity.standing(&route).at_limits(id, &reached);
+        let blocked = standing.status == ThreadStatus::Blocked;
         let mut item = ThreadItem::new(id, head, standing.status);
         if activity.running.is_some_and(|running| running.waiting) {
             item.status_display = "running [waiting]".to_owned();
@@ -291,6 +303,8 @@ impl<'a> Reader<'a> {
             current_role: standing.current_role,
             workflow_name: Some(workflow.name.clone()),
             limit: standing.limit,
+            blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
+            costs_too_much: blocked && conditions::cost_too_much(&route),
             ..item
         })
     }

@@ -52,7 +52,7 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let thread = Thread::load(&engine.store, id, head)?;
     let run = engine.root.run(id);
     let activity = Activity::at(&run, head)?;
-    let route = thread.route();
+    let route = thread.route(engine)?;
     let config = limits::of_config(engine);
     let place = Place::of(&run, &thread);
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;

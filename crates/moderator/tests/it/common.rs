@@ -2,6 +2,8 @@
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
+use uwf_moderator::condition::Question;
+use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName, Status};
 use uwf_protocol::limits::Limits;
@@ -46,6 +48,15 @@ pub(crate) fn start() -> StartNode {
         prompt: "fix the bug".into(),
         cwd: None,
     }
+}
+
+/// Returns where the graph leads; conditions are answered on the spot.
+pub(crate) fn route<S>(
+    workflow: &Workflow<S>,
+    start: &StartNode,
+    steps: &[StepContext],
+) -> Result<Route, RouteError> {
+    uwf_moderator::route(workflow, start, steps, &mut Question::answer)
 }
 
 /// Returns a step of a role with this output.

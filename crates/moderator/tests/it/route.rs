@@ -1,12 +1,10 @@
 //! Which edge is taken, and what the next role is told.
 
 use serde_json::{Value, json};
-use uwf_moderator::{
-    Assignment, Entry, HistoryNeed, Route, RouteError, enter, history_need, route, status_of,
-};
+use uwf_moderator::{Assignment, HistoryNeed, Route, RouteError, history_need, reenter, status_of};
 use uwf_protocol::workflow::Workflow;
 
-use crate::common::{role, start, status_maps, step, workflow};
+use crate::common::{role, route, start, status_maps, step, workflow};
 
 /// Decides after one step of `a`.
 fn after(workflow: &Workflow<Value>, output: Value) -> Result<Route, RouteError> {
@@ -200,33 +198,30 @@ fn broken_templates_and_empty_results_name_their_edge() {
 
 #[test]
 fn a_thread_begins_at_start_and_goes_on_at_resume() {
-    let begin = |graph: Value, entry| enter(&status_maps(&graph), &start(), &[], entry);
+    let begin = |graph: Value| route(&status_maps(&graph), &start(), &[]);
+    let again = |graph: Value| reenter(&status_maps(&graph));
     let unit = json!({ "$START": { "_": { "role": "a", "prompt": "go {{$status}}" } } });
-    assert_eq!(begin(unit.clone(), Entry::New), to("a", "go _"));
-    assert_eq!(
-        begin(unit.clone(), Entry::Resume),
-        Err(RouteError::NoResume)
-    );
-    assert_eq!(route(&status_maps(&unit), &start(), &[]), to("a", "go _"));
+    assert_eq!(begin(unit.clone()), to("a", "go _"));
+    assert_eq!(again(unit), Err(RouteError::NoResume));
 
     let both = json!({ "$START": {
         "resume": { "role": "b", "prompt": "again" },
         "new": { "role": "a", "prompt": "first" },
     } });
-    assert_eq!(begin(both.clone(), Entry::New), to("a", "first"));
-    assert_eq!(begin(both, Entry::Resume), to("b", "again"));
+    assert_eq!(begin(both.clone()), to("a", "first"));
+    assert_eq!(again(both), to("b", "again"));
 
     let list = json!({ "$START": [{ "role": "a" }] });
-    assert_eq!(begin(list.clone(), Entry::New), to("a", ""));
-    assert_eq!(begin(list, Entry::Resume), Err(RouteError::NoResume));
+    assert_eq!(begin(list.clone()), to("a", ""));
+    assert_eq!(again(list), Err(RouteError::NoResume));
 
     let asks = json!({ "$START": { "_": { "role": "$SUSPEND", "prompt": "x" } } });
-    let error = begin(asks, Entry::New).unwrap_err().to_string();
+    let error = begin(asks).unwrap_err().to_string();
     assert!(
         error.starts_with("the edge `$START → _` leads to `$SUSPEND`"),
         "{error}"
     );
-    let error = begin(json!({}), Entry::New).unwrap_err().to_string();
+    let error = begin(json!({})).unwrap_err().to_string();
     assert_eq!(error, "the graph has no edges for `$START`");
 }
 

@@ -2,9 +2,10 @@
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::{Value, json};
-use uwf_moderator::{Entry, condition, enter, route, status_of, template, validate};
+use uwf_moderator::condition::Question;
+use uwf_moderator::{condition, reenter, status_of, template, validate};
 
-use crate::common;
+use crate::common::{self, route};
 
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -90,7 +91,7 @@ proptest! {
         let workflow = common::workflow(&json!({ "a": output, "b": {} }), &json!({ "c": source }), &graph);
         let start = common::start();
         let _ = status_of(&output);
-        let _ = enter(&workflow, &start, &[], Entry::Resume);
+        let _ = reenter(&workflow);
         for steps in [vec![], vec![common::step("a", output.clone())], vec![common::step("b", output.clone())]] {
             let _ = route(&workflow, &start, &steps);
         }
@@ -99,19 +100,21 @@ proptest! {
 
     #[test]
     fn conditions_never_panic(expression in "[a-z$'().=\\[\\]0-9 {}:&|<>~>-]{0,30}") {
-        let history = condition::History::new(&common::start(), &[common::step("a", json!({ "x": 1 }))]);
-        let _ = condition::evaluate(&expression, &history);
+        let steps = [common::step("a", json!({ "x": 1 }))];
+        let _ = Question::new(vec![expression], &common::start(), &steps).answer();
     }
 }
 
 #[test]
 fn deep_expressions_are_refused_or_answered() {
-    let history = condition::History::new(&common::start(), &[]);
+    let evaluate = |expression: &str| {
+        let _ = Question::new(vec![expression.to_owned()], &common::start(), &[]).answer();
+    };
     for deep in ["(", "[", "{\"a\":", "-", "$not(", "a.", "function($x){"] {
         let expression: String = deep.repeat(16 * 1024 / deep.len());
         let _ = condition::check(&expression);
-        let _ = condition::evaluate(&expression, &history);
+        evaluate(&expression);
     }
     let nested = format!("{}1{}", "(".repeat(8_000), ")".repeat(8_000));
-    let _ = condition::evaluate(&nested, &history);
+    evaluate(&nested);
 }

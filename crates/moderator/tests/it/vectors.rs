@@ -1,9 +1,9 @@
 //! The recorded behaviour of the reference program, and every place where this one differs on purpose.
 
 use serde_json::Value;
-use uwf_moderator::{Route, route};
+use uwf_moderator::Route;
 
-use crate::common;
+use crate::common::{self, route};
 
 const VECTORS: &str = include_str!("../../../../tests/fixtures/evaluate.jsonl");
 

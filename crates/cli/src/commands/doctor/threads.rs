@@ -8,6 +8,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunDir, ThreadLock, is_alive};
 use uwf_util::time;
 
+use crate::commands::thread::costly;
 use crate::failure::Failure;
 use crate::text::Check;
 
@@ -25,6 +26,7 @@ pub(super) fn look(engine: &Engine) -> Vec<Check> {
         }
     };
     let mut checks = vec![readable(&threads.threads, &threads.warnings)];
+    checks.extend(conditions(&threads.threads));
     let runs = run_dirs(engine);
     let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
     checks.extend(locks(engine, &runs));
@@ -47,6 +49,12 @@ fn readable(threads: &[ThreadItem], warnings: &[String]) -> Check {
             Check::error("threads", format!("{first}{more}"), hint)
         }
     }
+}
+
+/// Says which threads have conditions that cannot be evaluated within their limits.
+fn conditions(threads: &[ThreadItem]) -> Option<Check> {
+    let hint = "`uwf thread show <thread>` tells why; put a corrected workflow and start a new thread on it";
+    Some(Check::warning("conditions", costly(threads)?, hint))
 }
 
 /// A directory of `runs/`.

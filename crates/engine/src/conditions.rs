@@ -1,0 +1,247 @@
+//! The conditions of a workflow, evaluated within limits of time and memory.
+//!
+//! A condition is a program that somebody else wrote, and one call of a built-in function can take hours or all
+//! memory. So a process of its own evaluates it (`door`), which we can end (`evaluator`). It is started when the
+//! first question is asked, and answers all questions of one operation. Workflows of status maps start none.
+
+mod door;
+mod evaluator;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use uwf_moderator::condition::{ConditionError, FailedCondition, Question, Verdict};
+use uwf_moderator::{Route, RouteError, route};
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::workflow::Workflow;
+
+pub use self::door::{EVALUATOR_DOOR, evaluate_conditions};
+use self::evaluator::{Evaluator, Trouble};
+use crate::signals::Signals;
+use crate::{Engine, EngineError};
+
+/// How long the question of one thread may take. The evaluator ends long before, unless the machine is busy.
+const QUESTION_LIMIT: Duration = Duration::from_secs(10);
+
+/// How long all questions of one list may take together.
+const LIST_LIMIT: Duration = Duration::from_secs(5);
+
+/// Which part of the time that a list still has its next question may take. So a costly condition leaves time for
+/// the others, however many there are.
+const LIST_SHARE: u32 = 10;
+
+/// What evaluates the conditions of one operation.
+pub(crate) struct Conditions<'e> {
+    signals: &'e Signals,
+    evaluator: Option<Evaluator>,
+    budget: Budget,
+    /// The questions that were not answered once. They are not asked again for the next thread of a list.
+    unanswered: HashMap<Vec<String>, FailedCondition>,
+    /// The signal that ended an evaluation.
+    stopped_by: Option<i32>,
+}
+
+/// How much time there is.
+enum Budget {
+    /// So much for each question.
+    Each(Duration),
+    /// So much for all questions: how much is left.
+    All(Duration),
+}
+
+impl<'e> Conditions<'e> {
+    /// Returns what evaluates the conditions of one thread.
+    pub(crate) fn of_one_thread(engine: &'e Engine) -> Self {
+        Self::within(&engine.signals, Budget::Each(QUESTION_LIMIT))
+    }
+
+    /// Returns what evaluates the conditions of many threads, within one limit for all of them.
+    pub(crate) fn of_a_list(engine: &'e Engine) -> Self {
+        Self::within(&engine.signals, Budget::All(LIST_LIMIT))
+    }
+
+    fn within(signals: &'e Signals, budget: Budget) -> Self {
+        Self {
+            signals,
+            evaluator: None,
+            budget,
+            unanswered: HashMap::new(),
+            stopped_by: None,
+        }
+    }
+
+    /// Returns where the graph leads after these steps.
+    ///
+    /// # Errors
+    /// When a signal told us to stop. A condition that cannot be evaluated is part of the route.
+    pub(crate) fn route<S>(
+        &mut self,
+        workflow: &Workflow<S>,
+        start: &StartNode,
+        steps: &[StepContext],
+    ) -> Result<Result<Route, RouteError>, EngineError> {
+        let route = route(workflow, start, steps, &mut |question| self.ask(&question));
+        match self.stopped_by {
+            Some(signal) => Err(EngineError::RouteInterrupted(signal)),
+            None => Ok(route),
+        }
+    }
+
+    fn ask(&mut self, question: &Question) -> Verdict {
+        if let Some(known) = self.unanswered.get(&question.expressions) {
+            return Err(known.clone());
+        }
+        let begun = Instant::now();
+        let limit = match self.budget {
+            Budget::Each(limit) => limit,
+            Budget::All(left) => left / LIST_SHARE,
+        };
+        let answered = self.exchange(question, begun + limit);
+        if let Budget::All(left) = &mut self.budget {
+            *left = left.saturating_sub(begun.elapsed());
+        }
+        let (index, trouble) = match answered {
+            Ok(verdict) => return verdict,
+            Err(found) => found,
+        };
+        // What it was doing is not known any more, or it is not there.
+        self.evaluator = None;
+        if let Trouble::Stopped(signal) = trouble {
+            self.stopped_by = Some(signal);
+        }
+        let expression = question.expressions.get(index).map(String::as_str);
+        let failed = FailedCondition {
+            index,
+            problem: self.problem(expression.unwrap_or_default(), trouble),
+        };
+        let question = question.expressions.clone();
+        self.unanswered.insert(question, failed.clone());
+        Err(failed)
+    }
+
+    /// Has the evaluator answer; otherwise says which condition it was at, and what the trouble is.
+    fn exchange(
+        &mut self,
+        question: &Question,
+        deadline: Instant,
+    ) -> Result<Verdict, (usize, Trouble)> {
+        let evaluator = match &mut self.evaluator {
+            Some(evaluator) => evaluator,
+            none => none.insert(Evaluator::start().map_err(|error| (0, error))?),
+        };
+        evaluator.answer(question, deadline, self.signals)
+    }
+
+    fn problem(&self, expression: &str, trouble: Trouble) -> ConditionError {
+        let exceeded = |limit: String| ConditionError::Exceeded {
+            expression: expression.to_owned(),
+            limit,
+        };
+        let unevaluated = |problem: String| ConditionError::Unevaluated {
+            expression: expression.to_owned(),
+            problem,
+        };
+        match (trouble, &self.budget) {
+            (Trouble::Work, _) => exceeded(format!(
+                "it takes more than {} seconds of work",
+                door::WORK_SECONDS
+            )),
+            (Trouble::Memory, _) => exceeded(format!(
+                "it takes more than {} MiB of memory",
+                door::MEMORY >> 20
+            )),
+            (Trouble::Depth, _) => exceeded("it nests too deeply".to_owned()),
+            (Trouble::Late, Budget::Each(limit)) => {
+                exceeded(format!("it takes more than {} seconds", limit.as_secs()))
+            }
+            (Trouble::Late, Budget::All(_)) => unevaluated(format!(
+                "it takes too long for a list, which has {} seconds for the conditions of all threads",
+                LIST_LIMIT.as_secs()
+            )),
+            (Trouble::Stopped(_), _) => unevaluated("interrupted".to_owned()),
+            (Trouble::Broken(problem), _) => {
+                unevaluated(format!("the process that evaluates conditions {problem}"))
+            }
+        }
+    }
+}
+
+/// Tells whether a thread is blocked because its conditions cost too much, rather than by what they say.
+pub(crate) fn cost_too_much(route: &Result<Route, RouteError>) -> bool {
+    match route {
+        Err(RouteError::Condition { problem, .. }) => match **problem {
+            ConditionError::Exceeded { .. } | ConditionError::Unevaluated { .. } => true,
+            ConditionError::Syntax { .. }
+            | ConditionError::TooLong { .. }
+            | ConditionError::Evaluation { .. } => false,
+        },
+        Ok(_) | Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use indexmap::IndexMap;
+    use uwf_protocol::ids::CasRef;
+    use uwf_protocol::limits::Limits;
+    use uwf_protocol::workflow::{Destination, Edges, ListEdge, NodeName};
+
+    use super::*;
+
+    fn starts_a_process(edges: Vec<ListEdge>) -> bool {
+        let workflow: Workflow<()> = Workflow {
+            name: "test".to_owned(),
+            description: String::new(),
+            roles: IndexMap::new(),
+            conditions: IndexMap::new(),
+            graph: IndexMap::from([(NodeName::Start, Edges::InOrder(edges))]),
+            limits: Limits::default(),
+        };
+        let start = StartNode {
+            workflow: CasRef::from_u64(1),
+            prompt: "task".to_owned(),
+            cwd: None,
+        };
+        let signals = Signals::default();
+        let mut conditions = Conditions::within(&signals, Budget::Each(QUESTION_LIMIT));
+        let route = conditions.route(&workflow, &start, &[]).unwrap();
+        assert_eq!(route, Ok(Route::End));
+        conditions.evaluator.is_some()
+    }
+
+    #[test]
+    fn a_route_without_conditions_starts_no_process() {
+        let always = ListEdge {
+            to: Destination::End,
+            condition: None,
+            prompt: None,
+            location: None,
+        };
+        assert!(!starts_a_process(vec![always]));
+    }
+
+    #[test]
+    fn only_what_an_evaluation_takes_counts_as_cost() {
+        let failed = |problem: ConditionError| {
+            Err(RouteError::Condition {
+                edge: uwf_moderator::EdgeName {
+                    from: NodeName::Start,
+                    key: uwf_moderator::EdgeKey::Index(0),
+                },
+                condition: "c".to_owned(),
+                problem: Box::new(problem),
+            })
+        };
+        let expression = || "x".to_owned();
+        assert!(cost_too_much(&failed(ConditionError::Exceeded {
+            expression: expression(),
+            limit: "l".to_owned(),
+        })));
+        assert!(!cost_too_much(&failed(ConditionError::Evaluation {
+            expression: expression(),
+            message: "m".to_owned(),
+        })));
+        assert!(!cost_too_much(&Ok(Route::End)));
+    }
+}

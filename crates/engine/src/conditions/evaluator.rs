@@ -1,0 +1,214 @@
+//! Our side of the evaluator: starting it, asking it, and ending it when it takes too long.
+
+use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::ioctl_fionbio;
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use uwf_moderator::condition::{Question, Verdict};
+
+use super::door::EVALUATOR_DOOR;
+use crate::signals::Signals;
+
+/// The program that we are, also when its file was replaced meanwhile.
+const OWN_PROGRAM: &str = "/proc/self/exe";
+
+/// How often we look whether a signal has come.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How much of what a broken evaluator says is read.
+const MOST_SAID: u64 = 4096;
+
+/// What the evaluator prints, one line each.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// It goes on to the condition with this index.
+    At(usize),
+    /// It has the answer.
+    Verdict(Verdict),
+}
+
+/// Why there is no verdict.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The condition took too much processor time.
+    Work,
+    /// The condition took too much memory.
+    Memory,
+    /// The condition nested too deeply.
+    Depth,
+    /// The time is over.
+    Late,
+    /// A signal told us to stop.
+    Stopped(i32),
+    /// The process could not be started, or ended in a way that nobody foresaw.
+    Broken(String),
+}
+
+/// A process that answers questions. Dropping it ends it.
+pub(super) struct Evaluator {
+    child: Child,
+    questions: ChildStdin,
+    replies: ChildStdout,
+    /// What was read and is not a whole line yet.
+    buffer: Vec<u8>,
+}
+
+impl Evaluator {
+    /// Starts the process, in a group of its own: a signal from the terminal is for us.
+    pub(super) fn start() -> Result<Self, Trouble> {
+        let broken = |error: io::Error| {
+            Trouble::Broken(format!("cannot be started from `{OWN_PROGRAM}`: {error}"))
+        };
+        let mut child = Command::new(OWN_PROGRAM)
+            .arg0("uwf")
+            .arg(EVALUATOR_DOOR)
+            .env_clear()
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(broken)?;
+        let questions = child.stdin.take().expect("stdin is a pipe");
+        let replies = child.stdout.take().expect("stdout is a pipe");
+        let started = Self {
+            child,
+            questions,
+            replies,
+            buffer: Vec::new(),
+        };
+        for pipe in [started.questions.as_fd(), started.replies.as_fd()] {
+            ioctl_fionbio(pipe, true).map_err(|error| broken(error.into()))?;
+        }
+        Ok(started)
+    }
+
+    /// Returns the verdict; or which condition was at work when there was trouble.
+    pub(super) fn answer(
+        &mut self,
+        question: &Question,
+        deadline: Instant,
+        signals: &Signals,
+    ) -> Result<Verdict, (usize, Trouble)> {
+        let mut line = serde_json::to_vec(question).expect("a question is plain data");
+        line.push(b'\n');
+        let mut unsent = line.as_slice();
+        let mut at = 0;
+        loop {
+            while let Some(reply) = self.next_reply() {
+                match reply {
+                    Ok(Reply::At(index)) => at = index,
+                    Ok(Reply::Verdict(verdict)) => return Ok(verdict),
+                    Err(error) => return Err((at, Trouble::Broken(format!("said: {error}")))),
+                }
+            }
+            if let Some(signal) = signals.stop() {
+                return Err((at, Trouble::Stopped(signal)));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err((at, Trouble::Late));
+            }
+            self.wait(left.min(TICK), !unsent.is_empty());
+            let gone = self.send(&mut unsent).is_err() | self.receive().is_err();
+            if gone && !self.buffer.contains(&b'\n') {
+                return Err((at, self.last_words()));
+            }
+        }
+    }
+
+    /// Returns the next whole line that was received.
+    fn next_reply(&mut self) -> Option<serde_json::Result<Reply>> {
+        let end = self.buffer.iter().position(|byte| *byte == b'\n')?;
+        let line: Vec<u8> = self.buffer.drain(..=end).collect();
+        Some(serde_json::from_slice(&line))
+    }
+
+    /// Waits until there is something to read, or room to write, but not longer than this.
+    fn wait(&self, most: Duration, sending: bool) {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let mut pipes = vec![PollFd::new(&self.replies, PollFlags::IN)];
+        if sending {
+            pipes.push(PollFd::new(&self.questions, PollFlags::OUT));
+        }
+        // A signal interrupts the wait: it is looked at by the caller.
+        let _ = poll(&mut pipes, Some(&timeout));
+    }
+
+    /// Sends what the pipe has room for. An error says that nobody reads.
+    fn send(&mut self, unsent: &mut &[u8]) -> io::Result<()> {
+        while !unsent.is_empty() {
+            match self.questions.write(unsent) {
+                Ok(sent) => *unsent = &unsent[sent..],
+                Err(error) => return unless_not_yet(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives what is there. An error says that nothing more will come.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 4096];
+        loop {
+            match self.replies.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.buffer.extend_from_slice(&chunk[..count]),
+                Err(error) => return unless_not_yet(error),
+            }
+        }
+    }
+
+    /// Returns why the process has ended.
+    fn last_words(&mut self) -> Trouble {
+        // It may have closed its streams and live on.
+        let _ = self.child.kill();
+        let status = match self.child.wait() {
+            Ok(status) => status,
+            Err(error) => return Trouble::Broken(format!("is lost: {error}")),
+        };
+        let mut said = Vec::new();
+        if let Some(stderr) = self.child.stderr.take() {
+            let _ = stderr.take(MOST_SAID).read_to_end(&mut said);
+        }
+        explain(status, String::from_utf8_lossy(&said).trim())
+    }
+}
+
+impl Drop for Evaluator {
+    fn drop(&mut self) {
+        // It has nothing to finish. If it is gone already, that is what we want.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn unless_not_yet(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+        _ => Err(error),
+    }
+}
+
+/// Returns what it means that the evaluator ended like this, with these words on stderr.
+fn explain(status: ExitStatus, said: &str) -> Trouble {
+    let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
+    if ended_by(Signal::XCPU) {
+        Trouble::Work
+    } else if said.contains("memory allocation of") || said.contains("capacity overflow") {
+        Trouble::Memory
+    } else if said.contains("overflowed its stack") || ended_by(Signal::SEGV) {
+        Trouble::Depth
+    } else {
+        let said = said.lines().next().unwrap_or_default();
+        Trouble::Broken(format!("ended with {status}: {said}"))
+    }
+}

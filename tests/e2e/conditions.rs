@@ -1,0 +1,233 @@
+//! Conditions that take too much: they cannot hang a command, eat the machine's memory or outlive their caller.
+
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::world::{Run, World, wait_until};
+
+/// Expressions that take hours or more memory than there is, most of them within one call of a built-in function,
+/// and what is said about them.
+const COSTLY: [(&str, &str); 9] = [
+    ("$distinct([1..900000])", TOO_MUCH),
+    ("$pad('x', 1000000000000)", MEMORY),
+    ("$pad('x', 2000000000)", MEMORY),
+    (
+        "$replace($pad('x', 900000, 'x'), 'x', $pad('y', 9999, 'y'))",
+        MEMORY,
+    ),
+    ("$split($pad('x', 100000000, 'x'), '')", TOO_MUCH),
+    (
+        "$join($map([1..900000], function($x){ $pad('x', 9999) }))",
+        TOO_MUCH,
+    ),
+    ("$sort([1..900000], function($a, $b){ $a > $b })", TOO_MUCH),
+    ("($f := function($x){ $f($x) }; $f(1))", TOO_MUCH),
+    (
+        "$count([1..9999999])",
+        "The maximum sequence length of 1000000 was exceeded",
+    ),
+];
+
+const TOO_MUCH: &str = "it takes more than";
+const MEMORY: &str = "it takes more than 512 MiB of memory";
+
+/// What is far longer than any of these calls takes, and far shorter than one that hangs.
+const PROMPT: Duration = Duration::from_secs(30);
+
+/// Returns a workflow of one role whose first step depends on a condition.
+fn begins_with(name: &str, expression: &str) -> String {
+    format!(
+        r#"
+name: {name}
+description: It begins with a condition
+roles:
+  writer: {{ goal: You write., frontmatter: {{ type: object, properties: {{ n: {{ type: integer }} }}, required: [n] }} }}
+conditions:
+  costly: {{ expression: "{expression}" }}
+graph:
+  $START: [{{ role: writer, prompt: a, condition: costly }}, {{ role: writer, prompt: b }}]
+  writer: [{{ role: $END }}]
+"#
+    )
+}
+
+/// Returns a workflow whose condition is evaluated after the first step.
+fn goes_on_with(name: &str, expression: &str) -> String {
+    begins_with(name, expression)
+        .replace(
+            "$START: [{ role: writer, prompt: a, condition: costly }, ",
+            "$START: [",
+        )
+        .replace(
+            "writer: [{ role: $END }]",
+            "writer: [{ role: writer, condition: costly }, { role: $END }]",
+        )
+}
+
+const ONE_ANSWER: &str = "roles:\n  writer: [{ output: { n: 1 } }]\n";
+
+#[track_caller]
+fn promptly(run: impl FnOnce() -> Run) -> Run {
+    let begun = Instant::now();
+    let run = run();
+    assert!(begun.elapsed() < PROMPT, "it took {:?}", begun.elapsed());
+    run
+}
+
+#[test]
+fn a_condition_that_takes_too_much_blocks_its_thread_and_says_why() {
+    let world = World::new();
+    world.mock(ONE_ANSWER);
+    for (index, (expression, reason)) in COSTLY.into_iter().enumerate() {
+        let name = format!("costly{index}");
+        world.put(&begins_with(&name, expression));
+        let thread = world.start(&name);
+        let run = promptly(|| world.step(&thread)).exits(1);
+        let run = run
+            .says(&format!("error: thread `{thread}` is blocked"))
+            .says("the condition `costly` of the edge `$START → edge 1` failed")
+            .says(reason)
+            .says(&format!("hint: `uwf thread steps {thread}`"));
+        assert_eq!(run.stdout, "");
+        if reason == MEMORY {
+            let shown = world.show(&thread);
+            assert_eq!(shown["status"], json!("blocked"), "{expression}");
+            let told = shown["blockedReason"].as_str().unwrap();
+            assert!(told.contains(reason), "{expression}: {told}");
+        }
+    }
+}
+
+#[test]
+fn a_list_has_one_limit_of_time_for_the_conditions_of_all_its_threads() {
+    let world = World::new();
+    world.put(&begins_with("good", "$count(steps) = 0"));
+    for index in 0..12 {
+        // Each is a question of its own: none is known from another thread.
+        let name = format!("costly{index}");
+        world.put(&begins_with(
+            &name,
+            &format!("$distinct([1..8999{index:02}])"),
+        ));
+        world.start(&name);
+    }
+    let newest = world.start("good");
+    let begun = Instant::now();
+    let listed = world.uwf(&["thread", "list"]).exits(0);
+    let took = begun.elapsed();
+    assert!(
+        took < Duration::from_secs(20),
+        "12 conditions took {took:?}"
+    );
+    let listed = listed.says("and 11 more are shown as blocked").json();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 13);
+    let item = |id: &str| listed.iter().find(|item| item["thread"] == id).unwrap();
+    let newest = item(&newest);
+    assert_eq!(newest["status"], json!("idle"), "{newest}");
+    assert!(newest.get("blockedReason").is_none());
+    let blocked = listed.iter().filter(|item| item["status"] == "blocked");
+    let reasons: Vec<&str> = blocked
+        .map(|item| item["blockedReason"].as_str().unwrap())
+        .collect();
+    assert_eq!(reasons.len(), 12);
+    let late =
+        "it takes too long for a list, which has 5 seconds for the conditions of all threads";
+    assert!(
+        reasons.iter().all(|reason| reason.contains(late)),
+        "{reasons:?}"
+    );
+    let checks = promptly(|| world.uwf(&["doctor", "--offline"])).json();
+    let checks = checks["checks"].as_array().unwrap();
+    let check = checks
+        .iter()
+        .find(|check| check["check"] == "conditions")
+        .unwrap();
+    assert_eq!(check["status"], json!("warning"), "{check}");
+}
+
+#[test]
+fn the_same_costly_condition_is_evaluated_once_in_a_list() {
+    let world = World::new();
+    world.put(&begins_with("good", "$count(steps) = 0"));
+    world.put(&begins_with("costly", "$distinct([1..900000])"));
+    let good = world.start("good");
+    for _ in 0..12 {
+        world.start("costly");
+    }
+    let listed = promptly(|| world.uwf(&["thread", "list"])).exits(0).json();
+    let with = |status: &str| {
+        let items = listed.as_array().unwrap().iter();
+        items.filter(|item| item["status"] == status).count()
+    };
+    assert_eq!((with("idle"), with("blocked")), (1, 12), "{listed}");
+    assert_eq!(world.show(&good)["status"], json!("idle"));
+}
+
+/// Starts a step whose agent ends well and whose condition then takes its time, and returns it with the number of
+/// the process that evaluates the condition.
+fn step_at_its_condition(world: &World, thread: &str) -> (Child, Pid) {
+    let step = world.spawn(&["thread", "step", thread]);
+    wait_until("the condition is evaluated", || {
+        evaluator_of(&step).is_some()
+    });
+    let evaluator = evaluator_of(&step).unwrap();
+    (step, evaluator)
+}
+
+/// Returns the process that evaluates conditions for this one.
+fn evaluator_of(step: &Child) -> Option<Pid> {
+    let id = step.id();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    let named = |pid: &&str| {
+        let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim_end() == "uwf-conditions"
+    };
+    Pid::from_raw(children.split_whitespace().find(named)?.parse().ok()?)
+}
+
+fn is_gone(process: Pid) -> bool {
+    !Path::new(&format!("/proc/{}", process.as_raw_nonzero())).exists()
+}
+
+#[test]
+fn a_signal_ends_a_condition_and_keeps_the_step_before_it() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)] {
+        let world = World::new();
+        world.mock(ONE_ANSWER);
+        world.put(&goes_on_with("late", "$distinct([1..900000])"));
+        let thread = world.start("late");
+        let (step, evaluator) = step_at_its_condition(&world, &thread);
+        let begun = Instant::now();
+        kill_process(Pid::from_child(&step), signal).unwrap();
+        let run = Run::from(step.wait_with_output().unwrap()).exits(code);
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(1), "{signal:?} took {took:?}");
+        run.says("while the conditions of the workflow were evaluated");
+        assert!(is_gone(evaluator));
+        let shown = world.show(&thread);
+        assert_eq!(
+            (&shown["steps"], &shown["status"]),
+            (&json!(1), &json!("blocked"))
+        );
+    }
+}
+
+#[test]
+fn an_evaluator_dies_with_its_engine_and_keeps_no_lock() {
+    let world = World::new();
+    world.mock(ONE_ANSWER);
+    world.put(&begins_with("late", "$distinct([1..900000])"));
+    let thread = world.start("late");
+    let (mut step, evaluator) = step_at_its_condition(&world, &thread);
+    let open = std::fs::read_dir(format!("/proc/{}/fd", evaluator.as_raw_nonzero())).unwrap();
+    assert_eq!(open.count(), 3, "stdin, stdout and stderr");
+    step.kill().unwrap();
+    step.wait().unwrap();
+    wait_until("the evaluator is gone", || is_gone(evaluator));
+    promptly(|| world.step(&thread)).exits(1).says(TOO_MUCH);
+}
