@@ -4,8 +4,7 @@
 use serde_json::{Value, json};
 
 use super::reader::Ledger;
-use super::sweep::{kill_at, kill_before, kill_everywhere};
-use super::tracer::Traced;
+use super::sweep::{is_recorded_as_finished, kill_at, kill_before, kill_everywhere};
 use crate::gates::{NOTE, at_work, gated_agent, runs, wait_for_ends};
 use crate::processes::that_were_started_with;
 use crate::world::{ONE_STEP, REVIEW, World};
@@ -34,12 +33,6 @@ fn steps(world: &World, thread: &str) -> usize {
 fn was_killed_before(calls: &[String], start: &str) {
     let is_there = calls.iter().any(|call| call.starts_with(start));
     assert!(is_there, "no `{start}` in {calls:#?}");
-}
-
-fn is_recorded_as_finished(traced: &Traced) -> bool {
-    let wrote = |call: &str| call.starts_with("write ") && call.ends_with("/pending.json");
-    let mut passed = traced.before_the_kill().iter();
-    passed.any(|point| point.command.contains(AGENT) && wrote(&point.call))
 }
 
 #[test]
@@ -88,6 +81,41 @@ fn a_step_whose_agent_is_killed_anywhere_is_lost_only_before_it_is_on_record() {
     });
     was_killed_before(&calls, "rename root/cas/");
     was_killed_before(&calls, "write root/runs/");
+}
+
+#[test]
+fn a_step_whose_adapter_is_killed_anywhere_is_lost_only_before_it_is_on_record() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let tool = "echo run >> runs; cat > prompt; printf -- '---\\nnote: n\\n---\\n'";
+    let tool = world.script("tool.sh", tool);
+    world.scripted_agent(&format!(
+        "exec {} agent command -- {} \"$@\"",
+        crate::world::binary().display(),
+        tool.display()
+    ));
+    let args = ["thread", "step", &thread];
+    let calls = kill_everywhere(&world, &args, " agent command ", |traced| {
+        let finished = is_recorded_as_finished(traced);
+        let again = world.step(&thread);
+        assert_eq!(again.code, if finished { 7 } else { 0 });
+        assert_eq!(steps(&world, &thread), 1);
+        assert!(runs(&world) <= if finished { 1 } else { 2 });
+    });
+    was_killed_before(&calls, "start a process");
+    was_killed_before(&calls, "rename root/cas/");
+}
+
+#[test]
+fn an_agent_without_an_engine_that_is_killed_anywhere_leaves_a_whole_step_or_none() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let script = world.project().join("answers.yaml");
+    let args = ["agent", "mock", script.to_str().unwrap(), &thread, "writer"];
+    let calls = kill_everywhere(&world, &args, AGENT, |traced| {
+        let next = world.step(&thread).exits(0).json();
+        assert_eq!(next["adopted"], json!(is_recorded_as_finished(traced)));
+        assert_eq!(steps(&world, &thread), 1);
+    });
+    was_killed_before(&calls, "sync root/cas/");
 }
 
 #[test]

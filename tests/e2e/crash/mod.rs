@@ -5,6 +5,7 @@ mod calls;
 mod commands;
 mod garbage;
 mod reader;
+mod soak;
 mod sweep;
 mod tracer;
 mod windows;

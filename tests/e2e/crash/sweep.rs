@@ -71,6 +71,14 @@ pub(crate) fn kill_before(
     traced
 }
 
+/// Tells whether an agent had put its step on record as finished when a process was killed.
+pub(crate) fn is_recorded_as_finished(traced: &Traced) -> bool {
+    // A record is written in place or renamed into it.
+    let wrote = |call: &str| call.ends_with("/pending.json") && !call.starts_with("create ");
+    let mut passed = traced.before_the_kill().iter();
+    passed.any(|point| point.command.contains(" agent ") && wrote(&point.call))
+}
+
 /// Says at which point a test failed.
 struct At<'a>(usize, &'a Point);
 

@@ -167,6 +167,45 @@ fn the_machine() {
     assert_eq!(points[moved + 1].call, "sync root");
 }
 
+#[test]
+fn the_machine_when_an_agent_works_without_an_engine() {
+    let (world, thread, _) = planned();
+    let saved = files_of_the_store(&world);
+    let script = world.project().join("answers.yaml");
+    let args = [
+        "agent",
+        "mock",
+        script.to_str().unwrap(),
+        &thread,
+        "reviewer",
+    ];
+    let traced = trace(&world, &args, |_| Verdict::GoOn);
+    let calls: Vec<&str> = traced
+        .points
+        .iter()
+        .map(|point| point.call.as_str())
+        .collect();
+    let recorded = calls
+        .iter()
+        .position(|call| call.starts_with("rename ") && call.ends_with("/pending.json"));
+    let (before, after) = calls.split_at(recorded.expect("the step is put on record"));
+    let mut new = files_of_the_store(&world);
+    new.retain(|file| !saved.contains(file));
+    assert!(new.len() >= 4, "{new:?}");
+    for file in new {
+        let named = before
+            .iter()
+            .find(|call| call.ends_with(&format!(" root/cas/{file}")));
+        let temporary = named.unwrap().split(' ').nth(1).unwrap();
+        let synced = format!("sync {temporary}");
+        assert!(before.contains(&synced.as_str()), "{file} in {before:#?}");
+    }
+    let named = |call: &&str| call.starts_with("rename root/cas/");
+    let last = before.iter().rposition(named).unwrap();
+    assert!(before[last..].contains(&"sync root/cas"), "{before:#?}");
+    assert_eq!(after[1], format!("sync root/runs/{thread}"));
+}
+
 fn files_of_the_store(world: &World) -> Vec<String> {
     let files = std::fs::read_dir(world.root().join("cas")).unwrap();
     files
