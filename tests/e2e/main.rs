@@ -45,6 +45,7 @@ mod pty;
 mod races;
 mod readme;
 mod recordings;
+mod refusals;
 mod release_notes;
 mod resolution;
 mod resumes;

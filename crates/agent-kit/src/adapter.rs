@@ -94,6 +94,8 @@ pub struct Reply {
     pub turns: Vec<Turn>,
     /// What this answer used up, if the agent tells.
     pub usage: Option<Usage>,
+    /// The tools whose calls were refused because the agent may not make them, one entry for each call.
+    pub refused: Vec<String>,
 }
 
 /// Says why there is no answer.

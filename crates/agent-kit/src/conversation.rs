@@ -1,6 +1,6 @@
 //! Talking with an agent until its answer is accepted, within limits, and keeping count of all of it.
 
-use uwf_protocol::nodes::{Extraction, ExtractionMethod, Turn, TurnRole, Usage};
+use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
 use uwf_protocol::run::Phase;
 
 use crate::adapter::{Adapter, AdapterError, Reply, Task};
@@ -43,6 +43,8 @@ pub struct Conversation {
     pub model: Option<String>,
     /// The sum over all answers; `None` if no answer tells.
     pub usage: Option<Usage>,
+    /// The tools whose calls were refused, one entry for each call.
+    refused: Vec<String>,
 }
 
 /// A message to the agent, if it was not the whole prompt, and its answer.
@@ -209,6 +211,7 @@ impl Conversation {
                 self.session_id = reply.session_id.or(self.session_id.take());
                 self.model = reply.model.or(self.model.take());
                 self.usage = sum(self.usage.take(), reply.usage);
+                self.refused.extend(reply.refused);
                 self.exchanges.push(Exchange {
                     message,
                     text: reply.text,
@@ -229,6 +232,12 @@ impl Conversation {
     #[must_use]
     pub fn answer(&self) -> &str {
         self.exchanges.last().map_or("", |exchange| &exchange.text)
+    }
+
+    /// Returns the calls of tools that the agent was not allowed to make, by tool.
+    #[must_use]
+    pub fn refused_calls(&self) -> Vec<RefusedCalls> {
+        RefusedCalls::count(&self.refused)
     }
 
     /// Returns what the agent was asked last.

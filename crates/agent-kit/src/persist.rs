@@ -136,8 +136,13 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
         usage: conversation.usage.clone(),
         extraction: work.extraction.clone(),
         raw,
+        refused_calls: conversation.refused_calls(),
     };
-    Ok(batch.put(schemas::DETAIL, &payload(&detail), now_ms)?)
+    let detail_type = match detail.refused_calls.is_empty() {
+        true => schemas::DETAIL,
+        false => batch.put(schemas::META, &schemas::detail_with_refusals(), now_ms)?,
+    };
+    Ok(batch.put(detail_type, &payload(&detail), now_ms)?)
 }
 
 /// Puts a turn of an attempt that failed. Nothing of a thread leads to it, and no disk is waited for.

@@ -9,6 +9,7 @@ use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::RefusedCalls;
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, ThreadLock};
@@ -40,6 +41,8 @@ pub enum Failure {
         source: Box<Unfinished>,
         /// The text node with the last answer, if there was one.
         raw: Option<CasRef>,
+        /// What the agent was not allowed to do, in words.
+        refused: Option<String>,
     },
 }
 
@@ -165,6 +168,7 @@ fn play(
                 role: call.role.clone(),
                 source: Box::new(source),
                 raw,
+                refused: RefusedCalls::note(&conversation.refused_calls()),
             })
         }
     }
@@ -239,7 +243,11 @@ fn keep_failure(
     let _ = run.write_failure(&KitFailure {
         phase: source.phase(),
         error: source.to_string(),
-        hint: hint_of(source, raw),
+        hint: hint_of(
+            source,
+            raw,
+            RefusedCalls::note(&conversation.refused_calls()),
+        ),
         feedback,
         session_id: conversation.session_id.clone(),
         usage: conversation.usage.clone(),
@@ -265,16 +273,16 @@ fn leave_word(run: &RunDir, error: &KitError) {
 
 /// Returns what the user could do about a conversation that failed: what the agent or the model that should
 /// read its answer advises, else to look at the answer.
-fn hint_of(source: &Unfinished, raw: Option<CasRef>) -> Option<String> {
-    let advice = match source {
-        Unfinished::Agent(error) => return error.hint.clone(),
-        Unfinished::Rejected { unread, .. } => unread.as_ref().and_then(|it| it.hint.clone()),
+fn hint_of(source: &Unfinished, raw: Option<CasRef>, refused: Option<String>) -> Option<String> {
+    let (advice, look) = match source {
+        Unfinished::Agent(error) => (error.hint.clone(), None),
+        Unfinished::Rejected { unread, .. } => (
+            unread.as_ref().and_then(|it| it.hint.clone()),
+            raw.map(|raw| format!("`uwf cas get {raw}` shows the answer")),
+        ),
     };
-    let look = raw.map(|raw| format!("`uwf cas get {raw}` shows the answer"));
-    match (advice, look) {
-        (Some(advice), Some(look)) => Some(format!("{advice}; {look}")),
-        (advice, look) => advice.or(look),
-    }
+    let hints: Vec<String> = [refused, advice, look].into_iter().flatten().collect();
+    (!hints.is_empty()).then(|| hints.join("; "))
 }
 
 impl Failure {
@@ -294,7 +302,12 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Self::Kit(error) => error.hint(),
-            Self::Unfinished { source, raw, .. } => hint_of(source, *raw),
+            Self::Unfinished {
+                source,
+                raw,
+                refused,
+                ..
+            } => hint_of(source, *raw, refused.clone()),
         }
     }
 }

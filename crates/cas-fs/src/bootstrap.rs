@@ -65,7 +65,11 @@ mod tests {
             let schema = json!({ "type": name });
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{name}");
         }
-        for (hash, schema) in schemas::all() {
+        let later = (
+            schemas::DETAIL_WITH_REFUSALS,
+            schemas::detail_with_refusals(),
+        );
+        for (hash, schema) in schemas::all().into_iter().chain([later]) {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");
         }
     }

@@ -135,10 +135,13 @@ pub(crate) fn closure(store: &Store, step: &StepContext) -> Result<Vec<CasRef>, 
 /// Returns the detail node and what it refers to. What our own kit wrote is read without its schema.
 fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, EngineError> {
     let node = store.get(hash)?;
-    if node.type_hash == schemas::DETAIL
+    if schemas::DETAILS.contains(&node.type_hash)
         && let Ok(detail) = serde_json::from_value::<Detail>(node.payload)
     {
         let mut reached = detail.turns;
+        // The schema of a later version comes with the first node that needs it.
+        let later = (node.type_hash != schemas::DETAIL).then_some(node.type_hash);
+        reached.extend(later);
         reached.extend([detail.raw, hash]);
         return Ok(reached);
     }

@@ -9,6 +9,7 @@ use uwf_storage::{Advance, HistoryRecord, Reason, ReplacedStep, RunDir, State};
 use crate::answer;
 use crate::limits::{self, Place};
 use crate::thread::Thread;
+use crate::view::notes::Notes;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, tags};
 
@@ -99,8 +100,17 @@ pub(crate) fn report(
     // The step is taken in. Whether the next one may run is asked again when it is to.
     let place = Place::of(run, &thread);
     let reached = limits::on_the_way(&engine.store, &place, &route, config).unwrap_or_default();
+    // A step is recorded whatever can be told about it.
+    let notes = match taken {
+        Taken::Ran | Taken::Adopted => thread
+            .last()
+            .map(|step| Notes::read(&engine.store, step.node.detail)),
+        Taken::Nothing => None,
+    };
+    let notes = notes.and_then(Result::ok).unwrap_or_default();
     StepReport {
         replaced,
+        refused_calls: notes.refused_calls,
         ..StepReport::new(&thread, &route, taken, &reached)
     }
 }

@@ -86,6 +86,49 @@ pub struct Detail {
     pub extraction: Extraction,
     /// The text node with the final answer.
     pub raw: CasRef,
+    /// The calls of tools that the agent was not allowed to make. With any, the node has a type of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
+}
+
+/// How often calls of one tool were refused, because the agent is not allowed to make them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedCalls {
+    /// The tool, by the agent's name for it.
+    pub tool: String,
+    /// How many of its calls.
+    pub calls: u64,
+}
+
+impl RefusedCalls {
+    /// Counts refused calls by their tools, in the order of the first calls.
+    #[must_use]
+    pub fn count(tools: &[String]) -> Vec<Self> {
+        let mut counted: Vec<Self> = Vec::new();
+        for tool in tools {
+            match counted.iter_mut().find(|one| one.tool == *tool) {
+                Some(one) => one.calls += 1,
+                None => counted.push(Self {
+                    tool: tool.clone(),
+                    calls: 1,
+                }),
+            }
+        }
+        counted
+    }
+
+    /// Returns what people are told, such as "3 tool calls were refused: Edit, Bash"; nothing if none was.
+    #[must_use]
+    pub fn note(refused: &[Self]) -> Option<String> {
+        let tools: Vec<&str> = refused.iter().map(|one| one.tool.as_str()).collect();
+        let count: u64 = refused.iter().map(|one| one.calls).sum();
+        let calls = match count {
+            0 => return None,
+            1 => "1 tool call was refused".to_owned(),
+            count => format!("{count} tool calls were refused"),
+        };
+        Some(format!("{calls}: {}", tools.join(", ")))
+    }
 }
 
 /// What a step used up. `None` means unknown, which is not zero.
@@ -241,6 +284,27 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn refused_calls_are_counted_by_tool() {
+        let tools = ["Edit", "Bash", "Edit"].map(str::to_owned);
+        let counted = RefusedCalls::count(&tools);
+        let pairs: Vec<_> = counted
+            .iter()
+            .map(|one| (one.tool.as_str(), one.calls))
+            .collect();
+        assert_eq!(pairs, [("Edit", 2), ("Bash", 1)]);
+        let note = |refused: &[RefusedCalls]| RefusedCalls::note(refused);
+        assert_eq!(
+            note(&counted).unwrap(),
+            "3 tool calls were refused: Edit, Bash"
+        );
+        assert_eq!(
+            note(&counted[1..]).unwrap(),
+            "1 tool call was refused: Bash"
+        );
+        assert_eq!(note(&[]), None);
+    }
 
     #[test]
     fn usage_is_read_from_details_of_any_program_that_tells_it() {

@@ -27,6 +27,11 @@ pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
 pub const WORKFLOWS: [CasRef; 3] = [WORKFLOW, WORKFLOW_WITH_CONDITIONS, WORKFLOW_WITH_OPTIONS];
 /// Detail nodes of the agent kit.
 pub const DETAIL: CasRef = CasRef::from_digits(b"BVC993YSEPJZD");
+/// Detail nodes that also tell which calls of tools were refused; only steps with such calls have one. Its schema comes
+/// into a store with the first of them.
+pub const DETAIL_WITH_REFUSALS: CasRef = CasRef::from_digits(b"4Y5E30W8Y1322");
+/// Every type under which the agent kit stores details.
+pub const DETAILS: [CasRef; 2] = [DETAIL, DETAIL_WITH_REFUSALS];
 /// Turn nodes of the agent kit.
 pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
 
@@ -276,4 +281,21 @@ fn detail() -> Value {
             "raw": reference(),
         },
     })
+}
+
+/// Returns the schema of [`DETAIL_WITH_REFUSALS`].
+#[must_use]
+pub fn detail_with_refusals() -> Value {
+    let refused = json!({
+        "type": "object",
+        "required": ["tool", "calls"],
+        "additionalProperties": false,
+        "properties": { "tool": string(), "calls": integer() },
+    });
+    let mut schema = detail();
+    schema["properties"]["refusedCalls"] = json!({ "type": "array", "items": refused });
+    if let Some(required) = schema["required"].as_array_mut() {
+        required.push("refusedCalls".into());
+    }
+    schema
 }

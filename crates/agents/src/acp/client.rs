@@ -56,6 +56,8 @@ pub(crate) struct Outcome {
     pub(crate) turns: Vec<Turn>,
     /// What it used up; what the agent does not tell is `None`.
     pub(crate) usage: Usage,
+    /// The kinds of tools whose calls were not permitted, one entry for each call.
+    pub(crate) refused: Vec<String>,
 }
 
 /// What we wait for.
@@ -82,6 +84,8 @@ pub(crate) struct Client {
     model: Option<String>,
     usage: Usage,
     transcript: Transcript,
+    /// The kinds of tools whose calls were not permitted, one entry for each call.
+    denied: Vec<String>,
 }
 
 impl Client {
@@ -96,6 +100,7 @@ impl Client {
             model: None,
             usage: Usage::default(),
             transcript: Transcript::default(),
+            denied: Vec::new(),
         };
         let params = json!({
             "protocolVersion": VERSION,
@@ -152,6 +157,7 @@ impl Client {
             model: self.model,
             turns: self.transcript.turns().to_vec(),
             usage: self.usage,
+            refused: self.denied,
         }
     }
 
@@ -321,6 +327,9 @@ impl Client {
             title,
             &params["options"],
         );
+        if !decision.permits {
+            self.denied.push(kind.unwrap_or(title).to_owned());
+        }
         self.transcript.decision(&decision.words);
         let mut actions = vec![
             Action::Send(wire::reply(id, &decision.result)),

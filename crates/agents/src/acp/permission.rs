@@ -62,6 +62,8 @@ pub(super) struct Decision {
     pub(super) result: Value,
     /// One line about it.
     pub(super) words: String,
+    /// Whether it permits what was asked for.
+    pub(super) permits: bool,
 }
 
 /// Decides about a request for permission. `tool_kind` is what the agent calls the kind of tool, empty if it
@@ -84,10 +86,12 @@ pub(super) fn decide(policy: Policy, tool_kind: &str, title: &str, options: &Val
         Some((answer, id)) => Decision {
             result: json!({ "outcome": { "outcome": "selected", "optionId": id } }),
             words: format!("{asked}: {} {by}, option `{id}`", told(answer)),
+            permits: answer.starts_with("allow"),
         },
         None => Decision {
             result: json!({ "outcome": { "outcome": "cancelled" } }),
             words: format!("{asked}: cancelled, no option says what {by} must be said"),
+            permits: false,
         },
     }
 }

@@ -130,6 +130,7 @@ impl Builtin<'_> {
             commands: Commands::of(self.env, &variables),
             cas: CasTool::new(&self.store),
             calls_left: self.calls,
+            refused: Vec::new(),
             turns_left: options.max_turns,
             deadline,
         };

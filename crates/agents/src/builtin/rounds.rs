@@ -58,6 +58,7 @@ impl Rounds<'_, '_> {
         live.session(&session.id);
         let result = self.until_done(session, &mut record, &mut live);
         let session_id = Some(session.id.clone());
+        let refused = std::mem::take(&mut self.tools.refused);
         match result {
             Ok(text) => Ok(Reply {
                 text,
@@ -65,6 +66,7 @@ impl Rounds<'_, '_> {
                 model: record.model,
                 turns: record.turns,
                 usage: Some(record.usage),
+                refused,
             }),
             Err(error) => Err(AdapterError {
                 session_id,

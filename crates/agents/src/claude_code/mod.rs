@@ -42,6 +42,14 @@ pub(crate) const TOOL: Tool = Tool {
     counts: Counts::Calls,
 };
 
+/// How a result of a tool says that nobody was there to permit the call.
+const REFUSALS: [&str; 4] = [
+    "haven't granted it yet",
+    "requires approval",
+    "require approval",
+    "has been denied",
+];
+
 fn args(options: &Options, session: Option<&str>) -> Vec<String> {
     options.after(
         &["-p", "--output-format", "stream-json", "--verbose"],
@@ -76,6 +84,9 @@ fn read_assistant(event: &Value, seen: &mut Transcript) {
     let of = |kind: &'static str| blocks(event).filter(move |block| block["type"] == kind);
     let said = joined(of("text"), "/text");
     let thought = joined(of("thinking"), "/thinking");
+    for block in of("tool_use") {
+        seen.called(&plain(&block["id"]), &plain(&block["name"]));
+    }
     let calls = of("tool_use").map(|block| ToolCall {
         name: plain(&block["name"]),
         args: plain(&block["input"]),
@@ -95,6 +106,9 @@ fn read_user(event: &Value, seen: &mut Transcript) {
             content => plain(content),
         };
         seen.tool(&content);
+        if result["is_error"] == true && REFUSALS.iter().any(|sign| content.contains(sign)) {
+            seen.refused(&plain(&result["tool_use_id"]), None);
+        }
     }
 }
 
@@ -110,6 +124,10 @@ fn read_result(event: &Value, seen: &mut Transcript) {
     usage.turns = count(event, "/num_turns");
     usage.duration_ms = count(event, "/duration_ms");
     usage.cost_usd = cost(event);
+    // It lists those that it told about on the way, and others.
+    for denial in event["permission_denials"].as_array().into_iter().flatten() {
+        seen.refused(&plain(&denial["tool_use_id"]), text(denial, "/tool_name"));
+    }
     let is_error = event["is_error"] == true;
     let subtype = text(event, "/subtype").unwrap_or_default();
     let result = text(event, "/result");

@@ -85,6 +85,10 @@ fn read_item(item: &Value, seen: &mut Transcript) {
         Some("command_execution") => {
             call(seen, "command_execution", &item["command"]);
             let output = text(item, "/aggregated_output").unwrap_or_default();
+            let by_sandbox = item["exit_code"] != 0 && says_read_only(output);
+            if item["status"] == "declined" || by_sandbox {
+                seen.refused(&plain(&item["id"]), Some("command_execution"));
+            }
             seen.tool(&match item["exit_code"].as_i64() {
                 Some(0) | None => output.to_owned(),
                 Some(code) => format!("{output}[exit code {code}]"),
@@ -96,11 +100,21 @@ fn read_item(item: &Value, seen: &mut Transcript) {
             let error = text(item, "/error/message").map(ToOwned::to_owned);
             seen.tool(&error.unwrap_or_else(|| plain(&item["result"])));
         }
-        Some("file_change") => call(seen, "file_change", &item["changes"]),
+        Some("file_change") => {
+            call(seen, "file_change", &item["changes"]);
+            if item["status"] == "declined" || item["status"] == "failed" {
+                seen.refused(&plain(&item["id"]), Some("file_change"));
+            }
+        }
         Some("web_search") => call(seen, "web_search", &item["query"]),
         Some("todo_list") => call(seen, "todo_list", &item["items"]),
         Some(_) | None => {}
     }
+}
+
+/// Tells whether the output of a command that failed shows that the sandbox kept it from writing.
+fn says_read_only(output: &str) -> bool {
+    output.to_lowercase().contains("read-only file system")
 }
 
 fn call(seen: &mut Transcript, name: &str, args: &Value) {

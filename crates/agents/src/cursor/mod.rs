@@ -92,8 +92,18 @@ fn read_tool_call(tool_call: &Value, seen: &mut Transcript) {
     for (name, call) in tool_call.as_object().unwrap_or(&empty) {
         let name = name.strip_suffix("ToolCall").unwrap_or(name).to_owned();
         let args = plain(&call["args"]);
-        seen.assistant("", vec![ToolCall { name, args }], "");
+        let called = ToolCall {
+            name: name.clone(),
+            args,
+        };
+        seen.assistant("", vec![called], "");
         let result = &call["result"];
+        if ["rejected", "permissionDenied"]
+            .iter()
+            .any(|key| result.get(key).is_some())
+        {
+            seen.refused("", Some(&name));
+        }
         let content = text(result, "/success/content");
         seen.tool(&content.map_or_else(|| plain(result), ToOwned::to_owned));
     }

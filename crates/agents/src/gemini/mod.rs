@@ -50,19 +50,42 @@ fn read(event: &Value, seen: &mut Transcript) {
                 seen.end_of_pieces(Vec::new());
             }
         }
-        Some("tool_use") => seen.end_of_pieces(vec![ToolCall {
-            name: plain(&event["tool_name"]),
-            args: plain(&event["parameters"]),
-        }]),
+        Some("tool_use") => {
+            seen.called(&plain(&event["tool_id"]), &plain(&event["tool_name"]));
+            seen.end_of_pieces(vec![ToolCall {
+                name: plain(&event["tool_name"]),
+                args: plain(&event["parameters"]),
+            }]);
+        }
         Some("tool_result") => {
             let error = text(event, "/error/message");
             seen.tool(error.or(text(event, "/output")).unwrap_or_default());
+            if event["status"] == "error" && was_refused(event) {
+                seen.refused(&plain(&event["tool_id"]), None);
+            }
         }
         // It goes on after a warning, and tells an error again in its result.
         Some("error") => seen.tell(text(event, "/message").unwrap_or("unknown error")),
         Some("result") => read_result(event, seen),
         Some(_) | None => {}
     }
+}
+
+/// Tells whether a tool is not there, as those are that would need a person's consent, or was forbidden by a rule.
+fn was_refused(event: &Value) -> bool {
+    const KINDS: [&str; 3] = [
+        "tool_not_registered",
+        "policy_violation",
+        "permission_denied",
+    ];
+    const WORDS: [&str; 3] = [
+        "not found in registry",
+        "denied by policy",
+        "user confirmation",
+    ];
+    let kind = text(event, "/error/type").unwrap_or_default();
+    let message = text(event, "/error/message").unwrap_or_default();
+    KINDS.contains(&kind) || WORDS.iter().any(|words| message.contains(words))
 }
 
 fn read_result(event: &Value, seen: &mut Transcript) {

@@ -94,6 +94,7 @@ impl Asker<'_> {
             model: observed.model.or_else(|| self.options.model.clone()),
             turns: observed.turns,
             usage: Some(observed.usage),
+            ..Reply::default()
         })
     }
 

@@ -134,6 +134,7 @@ impl Hermes {
             model: outcome.model,
             turns: outcome.turns,
             usage: Some(outcome.usage),
+            refused: outcome.refused,
         })
     }
 }

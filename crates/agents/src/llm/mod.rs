@@ -171,5 +171,6 @@ fn answer(reply: ChatReply, session_id: String) -> Result<Reply, AdapterError> {
         model: reply.model,
         turns,
         usage: Some(reply.usage),
+        ..Reply::default()
     })
 }

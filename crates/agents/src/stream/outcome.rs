@@ -41,6 +41,7 @@ pub(super) fn outcome(
             model: seen.model.take(),
             usage: Some(seen.usage.clone()),
             turns: seen.take_turns(),
+            refused: seen.take_refused(),
         }),
         None => Err(failure(tool, program, session, seen, ended)),
     }

@@ -1,5 +1,6 @@
 //! What was seen of a tool's work: its turns, within limits, and what it says about itself.
 
+use std::collections::HashMap;
 use std::io::{self, Write as _};
 
 use uwf_agent_kit::Live;
@@ -37,6 +38,10 @@ pub(crate) struct Transcript {
     pub(crate) last_text: Option<String>,
     /// Why the tool says that it failed.
     pub(crate) error: Option<String>,
+    /// The names of the model's tools by the ids of their calls.
+    called: HashMap<String, String>,
+    /// The calls that were refused: id, if the tool tells it, and name.
+    refused: Vec<(String, String)>,
 }
 
 impl Transcript {
@@ -55,7 +60,35 @@ impl Transcript {
             answer: None,
             last_text: None,
             error: None,
+            called: HashMap::new(),
+            refused: Vec::new(),
         }
+    }
+
+    /// Takes note of which tool is called under an id.
+    pub(crate) fn called(&mut self, id: &str, name: &str) {
+        self.called.insert(id.to_owned(), name.to_owned());
+    }
+
+    /// Takes note of a call that was refused because the model may not make it. `name` may be left out if the call was
+    /// noted before; an id that comes again is the same call.
+    pub(crate) fn refused(&mut self, id: &str, name: Option<&str>) {
+        let is_known = !id.is_empty() && self.refused.iter().any(|(known, _)| known == id);
+        if is_known {
+            return;
+        }
+        let name = name
+            .or(self.called.get(id).map(String::as_str))
+            .unwrap_or("a tool");
+        let name: String = printable(name).chars().take(TOLD).collect();
+        self.tell(&format!("{name} was refused"));
+        self.refused.push((id.to_owned(), name));
+    }
+
+    /// Takes out the tools whose calls were refused, one entry for each call.
+    pub(super) fn take_refused(&mut self) -> Vec<String> {
+        let refused = std::mem::take(&mut self.refused);
+        refused.into_iter().map(|(_, name)| name).collect()
     }
 
     /// Adds what the model said and called, if it is anything.

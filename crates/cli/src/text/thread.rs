@@ -7,7 +7,7 @@ use uwf_engine::{
     StepsView, ThreadItem, ThreadStatus, ThreadView,
 };
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::nodes::Extraction;
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::workflow::reserved;
 use uwf_util::time;
 
@@ -157,6 +157,15 @@ fn next(thread: ThreadId, standing: &Standing) -> Option<String> {
     }
 }
 
+/// Returns the row that tells what the agent of a step was not allowed to do: its answer may rest on it.
+fn refused_row(refused: &[RefusedCalls]) -> Option<(&'static str, String)> {
+    let note = RefusedCalls::note(refused)?;
+    Some((
+        "refused",
+        format!("{note} (the agent's `args` say what it may do, see `uwf doctor`)"),
+    ))
+}
+
 /// Returns what a suspended thread waits for: an answer, a higher limit, or both.
 fn why_suspended(standing: &Standing) -> Vec<(&'static str, String)> {
     let message = standing.suspend_message.clone();
@@ -192,6 +201,7 @@ impl Show for StepReport {
         };
         let mut rows = vec![("step", done)];
         rows.extend(self.replaced.map(|step| ("replaced", step.to_string())));
+        rows.extend(refused_row(&self.refused_calls));
         rows.push(("thread", standing(&self.standing)));
         rows.extend(why_suspended(&self.standing));
         if self.standing.status == ThreadStatus::Suspended {
@@ -217,6 +227,7 @@ impl Show for ThreadView {
                 rows.push(("waiting", "for a free slot".to_owned()));
             }
         }
+        rows.extend(refused_row(&self.refused_calls));
         rows.extend(why_suspended(&self.standing));
         if let Some(reason) = &self.blocked_reason {
             rows.push(("blocked", reason.clone()));
@@ -310,10 +321,13 @@ fn start_row(start: &StartEntry) -> Vec<String> {
 
 fn step_row(step: &StepEntry) -> Vec<String> {
     let took = step.duration_ms.map(time::format_duration);
-    let agent = match step.extraction.as_ref().and_then(Extraction::note) {
-        Some(note) => format!("{} ({note})", step.agent),
-        None => step.agent.clone(),
-    };
+    let extraction = step.extraction.as_ref().and_then(Extraction::note);
+    let notes = extraction
+        .into_iter()
+        .chain(RefusedCalls::note(&step.refused_calls));
+    let agent = notes.fold(step.agent.clone(), |agent, note| {
+        format!("{agent} ({note})")
+    });
     vec![
         step.hash.to_string(),
         step.role.to_string(),

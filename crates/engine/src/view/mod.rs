@@ -5,6 +5,7 @@ mod document;
 mod expand;
 mod history;
 pub(crate) mod list;
+pub(crate) mod notes;
 pub(crate) mod read;
 pub(crate) mod report;
 pub(crate) mod show;

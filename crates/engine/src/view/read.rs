@@ -5,15 +5,13 @@ use std::collections::HashSet;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::nodes::Extraction;
-use uwf_protocol::schemas;
 use uwf_protocol::workflow::Workflow;
 
 use crate::view::activity::attempts_at;
 use crate::view::document::{newest_that_fit, one_line, tagged};
 use crate::view::history::{History, TimedStep};
+use crate::view::notes::Notes;
 use crate::view::show::show;
-use crate::view::steps::extraction_in;
 use crate::view::thread_document::{
     Block, Frame, Heading, failures_section, start_section, stop_section,
 };
@@ -126,7 +124,7 @@ fn block(store: &Store, workflow: &Workflow, number: usize, step: &TimedStep) ->
         agent: &node.agent,
         stored_ms: *timestamp_ms,
         duration_ms: node.duration_ms(),
-        extraction: answer.extraction.as_ref(),
+        notes: &answer.notes,
     };
     Block {
         step: *hash,
@@ -141,16 +139,16 @@ fn block(store: &Store, workflow: &Workflow, number: usize, step: &TimedStep) ->
 
 /// What is shown of an answer.
 struct Answer {
-    extraction: Option<Extraction>,
+    notes: Notes,
     body: String,
 }
 
 impl Answer {
     /// Reads what the agent said; where nothing is kept of that, the data that it answered with.
     fn read(store: &Store, detail: CasRef, output: CasRef) -> Self {
-        let (extraction, said, trouble) = match said(store, detail) {
-            Ok((extraction, said)) => (extraction, said, None),
-            Err(error) => (None, None, Some(error)),
+        let (notes_of_kit, said, trouble) = match said(store, detail) {
+            Ok((notes, said)) => (notes, said, None),
+            Err(error) => (Notes::default(), None, Some(error)),
         };
         let shown = match said {
             Some(said) => Ok(tagged("output", &said)),
@@ -160,19 +158,18 @@ impl Answer {
         let shown = shown.unwrap_or_else(|error| note(&error));
         let parts: Vec<String> = notes.chain([shown]).collect();
         Self {
-            extraction,
+            notes: notes_of_kit,
             body: parts.join("\n\n"),
         }
     }
 }
 
-fn said(store: &Store, detail: CasRef) -> Result<(Option<Extraction>, Option<String>), StoreError> {
+fn said(store: &Store, detail: CasRef) -> Result<(Notes, Option<String>), StoreError> {
     let Some(node) = store.find(detail)? else {
-        return Ok((None, None));
+        return Ok((Notes::default(), None));
     };
-    let ours = node.type_hash == schemas::DETAIL;
-    let extraction = ours.then(|| extraction_in(&node.payload)).flatten();
-    Ok((extraction, turns::answer(store, &node.payload)?))
+    let notes = Notes::of(node.type_hash, &node.payload);
+    Ok((notes, turns::answer(store, &node.payload)?))
 }
 
 fn data(store: &Store, output: CasRef) -> Result<String, StoreError> {

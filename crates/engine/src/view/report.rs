@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
+use uwf_protocol::nodes::RefusedCalls;
 
 use crate::error::{describe_reached, resume_command};
 use crate::thread::Thread;
@@ -205,6 +206,9 @@ pub struct StepReport {
     pub adopted: bool,
     /// Why the thread is blocked, if it is.
     pub blocked_reason: Option<String>,
+    /// The calls of tools that the step's agent was not allowed to make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
     /// The step whose place this one took, if it was done again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
@@ -233,6 +237,7 @@ impl StepReport {
             duration_ms: step.and_then(|step| step.node.duration_ms()),
             adopted: taken == Taken::Adopted,
             blocked_reason: route.as_ref().err().map(ToString::to_string),
+            refused_calls: Vec::new(),
             replaced: None,
         }
     }

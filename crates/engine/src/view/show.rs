@@ -3,12 +3,14 @@
 use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::RefusedCalls;
 use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
 
-use crate::chain::{self, Walk};
+use crate::chain::{self, Head, Walk};
 use crate::limits::{self, Place};
 use crate::thread::{self, Thread};
 use crate::view::activity::{self, Activity, AttemptView, RunningView};
+use crate::view::notes::Notes;
 use crate::view::report::{Standing, ThreadStatus};
 use crate::{Engine, EngineError};
 
@@ -35,6 +37,9 @@ pub struct ThreadView {
     pub steps: u64,
     /// Who works on it now.
     pub running: Option<RunningView>,
+    /// The calls of tools that the agent of the last step was not allowed to make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
 }
 
 /// Returns how a thread stands, active or ended.
@@ -73,6 +78,7 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
         attempts: activity.attempts,
         steps: count_steps(&engine.store, &run, head)?,
         running: activity.running,
+        refused_calls: refused_calls(&engine.store, head)?,
     })
 }
 
@@ -88,6 +94,15 @@ fn show_ended(engine: &Engine, record: &HistoryRecord) -> Result<ThreadView, Eng
         attempts: activity::attempts_at(&run, record.head),
         steps: count_steps(&engine.store, &run, record.head)?,
         running: None,
+        refused_calls: refused_calls(&engine.store, record.head)?,
+    })
+}
+
+/// Returns what the agent of a head was not allowed to do.
+fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, EngineError> {
+    Ok(match chain::read_head(store, head)? {
+        Head::Step(step) => Notes::read(store, step.detail)?.refused_calls,
+        Head::Start(_) => Vec::new(),
     })
 }
 

@@ -5,11 +5,12 @@
 use serde_json::Value;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::StepNode;
+use uwf_protocol::nodes::{RefusedCalls, StepNode};
 
 use crate::view::document::{code, counted, length, newest_that_fit, one_line, tagged};
 use crate::view::expand::expand;
 use crate::view::history::{not_a_step, timed_step};
+use crate::view::notes::Notes;
 use crate::view::turns::{self, Call, Turn};
 use crate::{Engine, EngineError};
 
@@ -44,7 +45,9 @@ pub fn read_step(
     options: &StepReadOptions,
 ) -> Result<String, EngineError> {
     let node = read(&engine.store, step)?;
-    let detail = engine.store.get(node.detail)?.payload;
+    let found = engine.store.get(node.detail)?;
+    let notes = Notes::of(found.type_hash, &found.payload);
+    let detail = found.payload;
     let turns = turns::read_all(&engine.store, &detail)?;
     let mut blocks: Vec<String> = turns
         .iter()
@@ -55,7 +58,12 @@ pub fn read_step(
         let raw = turns::raw(&engine.store, &detail)?;
         blocks.extend(raw.map(|raw| format!("## Answer{GAP}{}", content(&raw))));
     }
-    Ok(turns_document(&header(step, &node), &blocks, options.quota))
+    let refused = RefusedCalls::note(&notes.refused_calls);
+    let refused = refused.map_or_else(String::new, |note| {
+        format!("\n**Refused:** {}", one_line(&note))
+    });
+    let header = header(step, &node) + &refused;
+    Ok(turns_document(&header, &blocks, options.quota))
 }
 
 /// Returns the whole prompt that the agent of a step got, as Markdown; if it was not kept, a note that

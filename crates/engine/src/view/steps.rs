@@ -4,12 +4,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::nodes::Extraction;
-use uwf_protocol::schemas;
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_storage::{ReplacedStep, State};
 
 use crate::view::activity::AttemptView;
 use crate::view::history::{History, TimedStep};
+use crate::view::notes::Notes;
 use crate::{Engine, EngineError};
 
 /// A thread as the list of what happened in it.
@@ -68,6 +68,9 @@ pub struct StepEntry {
     pub duration_ms: Option<u64>,
     /// How the data was got out of the answer; `None` with other programs' details.
     pub extraction: Option<Extraction>,
+    /// The calls of tools that the agent was not allowed to make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
     /// The instruction that the moderator rendered; older steps have none.
     pub edge_prompt: Option<String>,
     /// The steps whose place it took, oldest first.
@@ -124,6 +127,7 @@ fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
 fn entry(store: &Store, step: TimedStep, replaces: Vec<CasRef>) -> Result<StepEntry, StoreError> {
     let output = store.find(step.node.output)?.map(|node| node.payload);
     let duration_ms = step.node.duration_ms();
+    let notes = Notes::read(store, step.node.detail)?;
     Ok(StepEntry {
         hash: step.hash,
         role: step.node.role,
@@ -132,21 +136,9 @@ fn entry(store: &Store, step: TimedStep, replaces: Vec<CasRef>) -> Result<StepEn
         agent: step.node.agent,
         timestamp: step.timestamp_ms,
         duration_ms,
-        extraction: extraction(store, step.node.detail)?,
+        extraction: notes.extraction,
+        refused_calls: notes.refused_calls,
         edge_prompt: step.node.edge_prompt,
         replaces,
     })
-}
-
-/// Returns how the data was got out of an answer, if the agent kit wrote the detail.
-pub(crate) fn extraction(store: &Store, detail: CasRef) -> Result<Option<Extraction>, StoreError> {
-    let ours = store
-        .find(detail)?
-        .filter(|node| node.type_hash == schemas::DETAIL);
-    Ok(ours.and_then(|node| extraction_in(&node.payload)))
-}
-
-/// Returns what the payload of a detail says about the extraction.
-pub(crate) fn extraction_in(detail: &Value) -> Option<Extraction> {
-    serde_json::from_value(detail.get("extraction")?.clone()).ok()
 }

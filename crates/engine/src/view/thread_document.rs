@@ -6,11 +6,12 @@
 use std::collections::HashSet;
 
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::nodes::Extraction;
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_util::time;
 
 use crate::view::activity::AttemptView;
 use crate::view::document::{RULE, code, counted, length, one_line, shortened};
+use crate::view::notes::Notes;
 use crate::view::report::Standing;
 
 /// How many characters of a failure's text are shown.
@@ -45,7 +46,7 @@ pub(crate) struct Heading<'a> {
     pub(crate) agent: &'a str,
     pub(crate) stored_ms: i64,
     pub(crate) duration_ms: Option<u64>,
-    pub(crate) extraction: Option<&'a Extraction>,
+    pub(crate) notes: &'a Notes,
 }
 
 impl Frame {
@@ -124,8 +125,11 @@ impl Heading<'_> {
             line += &format!(" | **Duration:** {}", time::format_duration(duration));
         }
         // Data that a model read out of an answer is not quite what the agent said.
-        if let Some(note) = self.extraction.and_then(Extraction::note) {
+        if let Some(note) = self.notes.extraction.as_ref().and_then(Extraction::note) {
             line += &format!(" | **Extraction:** {}", one_line(&note));
+        }
+        if let Some(note) = RefusedCalls::note(&self.notes.refused_calls) {
+            line += &format!(" | **Refused:** {}", one_line(&note));
         }
         format!("## Step {number}: {role} `{step}`\n{line}")
     }
@@ -223,7 +227,7 @@ mod tests {
             agent: "uwf-mock",
             stored_ms: 0,
             duration_ms: Some(1500),
-            extraction: None,
+            notes: &Notes::default(),
         };
         Block {
             step: hash(number),
@@ -311,11 +315,14 @@ mod tests {
     }
 
     #[test]
-    fn data_that_a_model_extracted_is_marked() {
-        let extraction = Extraction {
-            method: ExtractionMethod::Llm,
-            attempts: 3,
-            model: Some("small".to_owned()),
+    fn data_that_a_model_extracted_and_refused_calls_are_marked() {
+        let notes = Notes {
+            extraction: Some(Extraction {
+                method: ExtractionMethod::Llm,
+                attempts: 3,
+                model: Some("small".to_owned()),
+            }),
+            refused_calls: RefusedCalls::count(&["Edit".to_owned()]),
         };
         let role: RoleName = "writer".parse().unwrap();
         let heading = Heading {
@@ -325,9 +332,9 @@ mod tests {
             agent: "a\n# b",
             stored_ms: 0,
             duration_ms: None,
-            extraction: Some(&extraction),
+            notes: &notes,
         };
-        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm small, attempt 3";
+        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm small, attempt 3 | **Refused:** 1 tool call was refused: Edit";
         assert_eq!(heading.render().lines().last(), Some(line));
     }
 

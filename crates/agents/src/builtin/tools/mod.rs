@@ -79,6 +79,8 @@ pub(super) struct Tools<'a> {
     pub(super) cas: CasTool<'a>,
     /// How often a tool may still be called.
     pub(super) calls_left: u32,
+    /// The tools that exist, are not offered, and were called nevertheless, one entry for each call.
+    pub(super) refused: Vec<String>,
     /// When the step's time is over.
     pub(super) deadline: Option<Instant>,
     /// How often the model may still answer after the round that calls.
@@ -129,9 +131,13 @@ impl Toolbox for Tools<'_> {
 
 impl Tools<'_> {
     fn try_call(&mut self, request: &ToolRequest) -> Result<String, String> {
-        let Some(tool) = Tool::named(&request.name).filter(|tool| self.offered.contains(tool))
-        else {
-            return Err(self.unknown(&request.name));
+        let tool = match Tool::named(&request.name) {
+            Some(tool) if self.offered.contains(&tool) => tool,
+            Some(tool) => {
+                self.refused.push(tool.name().to_owned());
+                return Err(self.unknown(&request.name));
+            }
+            None => return Err(self.unknown(&request.name)),
         };
         if self
             .deadline

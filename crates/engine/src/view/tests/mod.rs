@@ -123,6 +123,7 @@ impl World {
             model: None,
             turns,
             usage: None,
+            refused_calls: Vec::new(),
             extraction: Extraction {
                 method,
                 attempts: 1,
