@@ -152,6 +152,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
 
     use super::*;
 
@@ -177,7 +178,15 @@ mod tests {
         let held = FileLock::acquire(&path).unwrap();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| FileLock::acquire(&path).unwrap());
-            thread::sleep(Duration::from_millis(50));
+            let inode = format!(":{} ", fs::metadata(&path).unwrap().ino());
+            let waits = |line: &str| line.contains("-> ") && line.contains(&inode);
+            while !fs::read_to_string("/proc/locks")
+                .unwrap()
+                .lines()
+                .any(waits)
+            {
+                thread::sleep(PAUSE);
+            }
             fs::remove_file(&path).unwrap();
             drop(held);
             let lock = waiter.join().unwrap();

@@ -11,7 +11,7 @@ use uwf_cas_fs::{Collect, Collected, Roots, Store, StoreError};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::{META, OBJECT, TEXT};
 
-use crate::support::{NOW, file, reference_store, store};
+use crate::support::{NOW, file, reference_store, store, until_somebody_waits_for};
 
 /// Everything is old: what is used in the year 5000 is young.
 const NOTHING_IS_YOUNG: i64 = 95_617_584_000_000;
@@ -129,16 +129,16 @@ fn roots_that_come_up_meanwhile_count() {
 fn nobody_begins_to_refer_to_old_nodes_while_garbage_is_removed() {
     let (_dir, store) = store();
     let root = text(&store, "root");
-    text(&store, "waste");
+    let waste = text(&store, "waste");
     let hold = store.hold().unwrap();
     let collector = thread::scope(|scope| {
         let collector = scope.spawn(|| collect(&store, &[root]).unwrap());
-        thread::sleep(Duration::from_millis(100));
-        let waits = !collector.is_finished();
+        until_somebody_waits_for(&store.dir().join(".gc.lock"));
+        assert!(has(&store, waste));
         drop(hold);
-        (waits, collector.join().unwrap().garbage.len())
+        collector.join().unwrap().garbage.len()
     });
-    assert_eq!(collector, (true, 1));
+    assert_eq!((collector, has(&store, waste)), (1, false));
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_damaged_node_that_is_mended_meanwhile_does_not_go_with_the_garbage() {
                     text(&store, "damaged");
                     is_mended.store(true, Ordering::Relaxed);
                 });
-                thread::sleep(Duration::from_millis(100));
+                until_somebody_waits_for(&store.dir().join(".gc.lock"));
                 let too_early = is_mended.load(Ordering::Relaxed);
                 assert!(!too_early, "it would be removed as what it was");
             }

@@ -74,3 +74,17 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
     names.sort();
     names
 }
+
+/// Returns when somebody waits for the lock of a file.
+pub(crate) fn until_somebody_waits_for(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{} ", fs::metadata(path).unwrap().ino());
+    let waits = |line: &str| line.contains("-> ") && line.contains(&inode);
+    while !fs::read_to_string("/proc/locks")
+        .unwrap()
+        .lines()
+        .any(waits)
+    {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
