@@ -203,3 +203,98 @@ fn a_status_that_the_graph_does_not_know_is_never_taken_for_another() {
         again.stderr
     );
 }
+
+/// A coder and a tester who go on until nothing fails, three times at most.
+const UNTIL_IT_PASSES: &str = r#"
+name: until
+roles:
+  coder: { goal: You code., frontmatter: { type: object, properties: { branch: { type: string } }, required: [branch] } }
+  tester: { goal: You test., frontmatter: { type: object, properties: { failures: { type: integer } }, required: [failures] } }
+conditions:
+  passed: { expression: "$last('tester').failures = 0" }
+  enough: { expression: "$count(steps[role = 'coder']) >= 3" }
+graph:
+  $START: [{ role: coder }]
+  coder: [{ role: tester }]
+  tester:
+    - { role: $END, condition: passed }
+    - { role: $SUSPEND, condition: enough, prompt: "What now?" }
+    - { role: coder }
+"#;
+
+#[test]
+fn a_slip_in_a_condition_is_found_before_anything_runs() {
+    let world = World::new();
+    world.put(UNTIL_IT_PASSES);
+    let slips = [
+        (
+            "$last('tester')",
+            "$last('testr')",
+            ":7:25: the condition looks for `testr`, which is not a role; did you mean `tester`?",
+        ),
+        (
+            ".failures = 0",
+            ".failure = 0",
+            ":7:25: `failure` is always undefined: it is not in the answer of `tester`; did you mean `failures`?",
+        ),
+        (
+            "role = 'coder'",
+            "role = 'codr'",
+            ":8:25: the condition looks for `codr`, which is not a role; did you mean `coder`?",
+        ),
+        (
+            "failures = 0",
+            "failures == 0",
+            "`==` at character 26 is no operator: equality is `=`",
+        ),
+        (
+            "{ type: object, properties: { failures",
+            "{ type: array, properties: { failures",
+            "is of type `array`, which no answer has",
+        ),
+    ];
+    for (right, wrong, message) in slips {
+        assert!(UNTIL_IT_PASSES.contains(right), "{right}");
+        world.write("until.yaml", &UNTIL_IT_PASSES.replace(right, wrong));
+        for command in [
+            ["workflow", "validate", "until.yaml"],
+            ["workflow", "put", "until.yaml"],
+        ] {
+            world.uwf(&command).exits(1).says(message);
+        }
+        world
+            .uwf(&["thread", "start", "./until.yaml", "-p", "x"])
+            .exits(1)
+            .says(message);
+    }
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    let world = World::new();
+    let open = UNTIL_IT_PASSES
+        .replace("    - { role: coder }\n", "")
+        .replace("[failures]", "[failure]");
+    world.write("until.yaml", &open);
+    let required = "until.yaml:5:30: `required` names `failure`, which is not among the `properties`; did you mean `failures`?";
+    let ended = "until.yaml:12:3: every edge of `tester` has a condition: where none holds, the thread is blocked; let the last edge have none";
+    let calls: [&[&str]; 3] = [
+        &["workflow", "validate", "until.yaml"],
+        &["workflow", "put", "until.yaml"],
+        &["thread", "start", "./until.yaml", "-p", "x"],
+    ];
+    for call in calls {
+        let run = world.uwf(call).exits(0);
+        let run = run.says(required).says(ended);
+        let warnings: Vec<String> = serde_json::from_value(run.json()["warnings"].clone()).unwrap();
+        let path = if call[0] == "thread" { "./" } else { "" };
+        assert_eq!(
+            warnings,
+            [format!("{path}{required}"), format!("{path}{ended}")]
+        );
+    }
+    world.write("until.yaml", UNTIL_IT_PASSES);
+    let run = world.uwf(calls[0]).exits(0);
+    assert_eq!(run.stderr, "");
+    assert!(run.json().get("warnings").is_none());
+}

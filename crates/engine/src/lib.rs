@@ -42,7 +42,7 @@ pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, gc};
 pub use kill::{Killed, kill};
 pub use poke::poke;
-pub use register::{Registered, check_file, put_workflow};
+pub use register::{Checked, Registered, check_file, put_workflow};
 pub use resume::resume;
 pub use signals::Signals;
 pub use slots::NoSlot;

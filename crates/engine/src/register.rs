@@ -7,8 +7,9 @@ use uwf_cas_fs::schema;
 use uwf_moderator::validate;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
-use uwf_protocol::workflow::{Problem, Role, Workflow};
+use uwf_protocol::workflow::{Problem, Role, Severity, Workflow};
 use uwf_protocol::workflow_stored;
+use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, project};
 
 use crate::{Engine, EngineError};
@@ -20,6 +21,17 @@ pub struct Registered {
     pub name: String,
     /// Its node.
     pub hash: CasRef,
+    /// What is probably not meant.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A workflow file in which nothing is wrong.
+#[derive(Debug, Clone)]
+pub struct Checked {
+    /// What it says.
+    pub workflow: Workflow<Value>,
+    /// What is probably not meant.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Checks a workflow file, stores it, and registers it under its name.
@@ -27,10 +39,10 @@ pub struct Registered {
 /// # Errors
 /// When the file cannot be read, or with everything that is wrong with it.
 pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineError> {
-    let workflow = check_file(engine, file)?;
+    let checked = check_file(engine, file)?;
     engine.create()?;
     let _hold = engine.store.hold()?;
-    let registered = store(engine, &workflow)?;
+    let registered = store(engine, checked)?;
     State::new(&engine.root).register(&registered.name, registered.hash)?;
     Ok(registered)
 }
@@ -39,21 +51,23 @@ pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineEr
 ///
 /// # Errors
 /// When the file cannot be read, or with everything that is wrong with it.
-pub fn check_file(engine: &Engine, file: &Path) -> Result<Workflow<Value>, EngineError> {
+pub fn check_file(engine: &Engine, file: &Path) -> Result<Checked, EngineError> {
     let path = engine.env.cwd().join(file);
     let check = |workflow: &Workflow<Value>| {
         let name = name_problem(&path, &workflow.name).into_iter();
         let schemas = schema_problems(workflow).into_iter();
         name.chain(schemas).chain(validate(workflow)).collect()
     };
-    Ok(project::read_workflow_file(&path, file, &check)?.workflow)
+    let loaded = project::read_workflow_file(&path, file, &check)?;
+    Ok(Checked {
+        workflow: loaded.workflow,
+        warnings: loaded.warnings,
+    })
 }
 
 /// Writes the role schemas and the workflow node in one batch.
-pub(crate) fn store(
-    engine: &Engine,
-    workflow: &Workflow<Value>,
-) -> Result<Registered, EngineError> {
+pub(crate) fn store(engine: &Engine, checked: Checked) -> Result<Registered, EngineError> {
+    let Checked { workflow, warnings } = checked;
     let now = engine.env.now_ms();
     let mut batch = engine.store.batch();
     let mut roles = indexmap::IndexMap::new();
@@ -63,12 +77,12 @@ pub(crate) fn store(
         roles.insert(name.clone(), with_schema(role, schema));
     }
     let stored = Workflow {
-        name: workflow.name.clone(),
-        description: workflow.description.clone(),
+        name: workflow.name,
+        description: workflow.description,
         roles,
-        conditions: workflow.conditions.clone(),
-        graph: workflow.graph.clone(),
-        limits: workflow.limits.clone(),
+        conditions: workflow.conditions,
+        graph: workflow.graph,
+        limits: workflow.limits,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
     let hash = batch.put(type_hash, &payload, now)?;
@@ -76,6 +90,7 @@ pub(crate) fn store(
     Ok(Registered {
         name: stored.name,
         hash,
+        warnings,
     })
 }
 
@@ -125,6 +140,7 @@ fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {
         Some(Problem {
             path,
             message: format!("role `{name}`: {error}"),
+            severity: Severity::Error,
         })
     };
     workflow.roles.iter().filter_map(of_role).collect()

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas;
+use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::State;
 
 use crate::{Engine, EngineError, tags, workflow_ref};
@@ -19,12 +20,14 @@ pub struct StartOptions {
 }
 
 /// A thread that was recorded.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Started {
     /// The workflow that it is pinned to.
     pub workflow: CasRef,
     /// The thread.
     pub thread: ThreadId,
+    /// What is probably not meant in the workflow's file.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Finds the workflow, writes the start node and makes the thread active.
@@ -42,7 +45,8 @@ pub fn start(
     let cwd = directory(engine, options.cwd.as_ref())?;
     engine.create()?;
     let _hold = engine.store.hold()?;
-    let workflow = workflow_ref::resolve(engine, workflow)?.hash;
+    let found = workflow_ref::resolve(engine, workflow)?;
+    let workflow = found.hash;
     let node = StartNode {
         workflow,
         prompt: options.prompt.clone(),
@@ -61,7 +65,11 @@ pub fn start(
         Some(thread),
         Some(workflow),
     );
-    Ok(Started { workflow, thread })
+    Ok(Started {
+        workflow,
+        thread,
+        warnings: found.warnings,
+    })
 }
 
 fn directory(engine: &Engine, given: Option<&PathBuf>) -> Result<String, EngineError> {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, project};
 
 use crate::{Engine, EngineError, register, thread};
@@ -22,6 +23,8 @@ pub enum Origin {
 pub(crate) struct Found {
     pub(crate) hash: CasRef,
     pub(crate) origin: Origin,
+    /// What is probably not meant in its file.
+    pub(crate) warnings: Vec<Diagnostic>,
 }
 
 /// Finds a workflow; one that is found as a file is checked and stored, but not registered.
@@ -32,14 +35,16 @@ pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError>
         return Ok(Found {
             hash,
             origin: Origin::Hash,
+            warnings: Vec::new(),
         });
     }
     if let Some(file) = find_file(engine, text)? {
-        let workflow = register::check_file(engine, &file)?;
-        let hash = register::store(engine, &workflow)?.hash;
+        let checked = register::check_file(engine, &file)?;
+        let stored = register::store(engine, checked)?;
         return Ok(Found {
-            hash,
+            hash: stored.hash,
             origin: Origin::File(file),
+            warnings: stored.warnings,
         });
     }
     match State::new(&engine.root).workflows()?.get(text) {
@@ -48,6 +53,7 @@ pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError>
             Ok(Found {
                 hash: *hash,
                 origin: Origin::Registry,
+                warnings: Vec::new(),
             })
         }
         None => Err(EngineError::UnknownWorkflow(text.to_owned())),

@@ -4,9 +4,12 @@
 //! spot, within limits of nesting and length but not of memory or of the work of one built-in function. Answer
 //! questions about workflows of others where the process can be ended.
 
+mod foreign;
+mod mentions;
+
 use std::rc::Rc;
 
-use jsonata_core::ast::{AstNode, BinaryOp};
+use jsonata_core::ast::AstNode;
 use jsonata_core::evaluator::{Context, Evaluator, EvaluatorError, EvaluatorOptions};
 use jsonata_core::parser;
 use jsonata_core::value::JValue;
@@ -14,6 +17,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::nodes::StartNode;
+
+pub(crate) use self::mentions::Mention;
 
 /// How long an expression may be, in bytes.
 const MAX_LENGTH: usize = 16 * 1024;
@@ -213,44 +218,9 @@ fn failed(expression: &str, message: &str) -> ConditionError {
     }
 }
 
-/// Returns the names that an expression looks for in the thread and that no thread has: each is undefined
-/// for ever. Only what is certainly looked up there counts: names in predicates, functions and constructors
-/// may mean something else. An expression that cannot be parsed has none.
-#[must_use]
-pub fn unknown_names(expression: &str) -> Vec<String> {
-    let Ok(ast) = parse(expression) else {
-        return Vec::new();
-    };
-    let mut unknown = Vec::new();
-    let mut open = vec![&ast];
-    while let Some(node) = open.pop() {
-        match node {
-            AstNode::Name(name)
-                if !ROOT_NAMES.contains(&name.as_str()) && !unknown.contains(name) =>
-            {
-                unknown.push(name.clone());
-            }
-            // What follows the first step is looked up in its result.
-            AstNode::Path { steps } => open.extend(steps.first().map(|step| &step.node)),
-            AstNode::Binary { op, lhs, rhs } if takes_values(*op) => open.extend([&**rhs, &**lhs]),
-            AstNode::Function { args, .. } => open.extend(args.iter().rev()),
-            AstNode::Unary { operand, .. } => open.push(operand),
-            _ => {}
-        }
-    }
-    unknown
-}
-
-/// Tells whether both sides of an operator are evaluated where the whole is.
-fn takes_values(op: BinaryOp) -> bool {
-    use BinaryOp as Op;
-    match op {
-        Op::Add | Op::Subtract | Op::Multiply | Op::Divide | Op::Modulo => true,
-        Op::Equal | Op::NotEqual | Op::In | Op::And | Op::Or | Op::Concatenate => true,
-        Op::LessThan | Op::LessThanOrEqual | Op::GreaterThan | Op::GreaterThanOrEqual => true,
-        Op::Range | Op::ColonEqual | Op::FocusBind | Op::IndexBind => false,
-        Op::Coalesce | Op::Default | Op::ChainPipe => false,
-    }
+/// Returns what an expression names of its workflow.
+pub(crate) fn mentions(expression: &str) -> Result<Vec<Mention>, ConditionError> {
+    parse(expression).map(|parsed| mentions::of(&parsed))
 }
 
 fn parse(expression: &str) -> Result<AstNode, ConditionError> {
@@ -261,7 +231,7 @@ fn parse(expression: &str) -> Result<AstNode, ConditionError> {
     }
     parser::parse(expression).map_err(|error| ConditionError::Syntax {
         expression: expression.to_owned(),
-        message: error.to_string(),
+        message: foreign::explain(expression).unwrap_or_else(|| error.to_string()),
     })
 }
 

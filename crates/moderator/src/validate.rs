@@ -1,9 +1,12 @@
 //! What can be wrong with a workflow that is well formed, found before a thread is started.
 //!
 //! Problems of the graph itself are in `graph`, statuses and their edges in `statuses`, the names that
-//! templates use in `variables`; `shape` knows what a JSON Schema promises about a value.
+//! templates use in `variables`, the names that
+//! conditions use in `conditions`; `shape` knows what a JSON Schema promises about a value.
 
+mod conditions;
 mod graph;
+mod required;
 mod shape;
 mod statuses;
 mod variables;
@@ -13,26 +16,17 @@ use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::limits::MaxVisits;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};
 
-use crate::condition;
-
 /// Returns everything that is wrong with a workflow, each problem with the path of keys that leads to it.
 ///
-/// A workflow without problems can always be routed, as far as its schemas say what roles answer.
+/// A workflow with nothing worse than warnings can always be routed, as far as its schemas say what roles answer.
 #[must_use]
 pub fn validate(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = graph::check(workflow);
     problems.extend(statuses::check(workflow));
     problems.extend(variables::check(workflow));
     problems.extend(limited_strangers(workflow));
-    for (name, condition) in &workflow.conditions {
-        let path = ["conditions", name, "expression"];
-        if let Err(error) = condition::check(&condition.expression) {
-            problems.push(Problem::new(&path, error.to_string()));
-        }
-        for word in condition::unknown_names(&condition.expression) {
-            problems.push(Problem::new(&path, unknown_name(&word)));
-        }
-    }
+    problems.extend(conditions::check(workflow));
+    problems.extend(required::check(workflow));
     problems
 }
 
@@ -51,15 +45,6 @@ fn limited_strangers(workflow: &Workflow<Value>) -> Vec<Problem> {
         Problem::new(&["limits", "maxVisits", role.as_str()], message)
     };
     strangers.map(problem).collect()
-}
-
-/// Says that a condition looks for something that is in no thread.
-fn unknown_name(word: &str) -> String {
-    let known = quoted(condition::ROOT_NAMES);
-    let message = format!(
-        "`{word}` is always undefined: a condition sees {known}, and answers by `$first(role)` and `$last(role)`"
-    );
-    with_suggestion(message, word, condition::ROOT_NAMES)
 }
 
 /// One edge of either kind, and its place.

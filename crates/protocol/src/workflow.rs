@@ -163,15 +163,36 @@ pub struct Problem {
     pub path: Vec<String>,
     /// What is wrong, in lower case and without a full stop.
     pub message: String,
+    /// Whether the workflow can be used all the same.
+    pub severity: Severity,
+}
+
+/// How much a [`Problem`] matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// The workflow cannot be used.
+    Error,
+    /// The workflow can be used, and probably does not do what its author wants.
+    Warning,
 }
 
 impl Problem {
-    /// Returns a problem at a path.
+    /// Returns an error at a path.
     #[must_use]
     pub fn new(path: &[&str], message: impl Into<String>) -> Self {
         Self {
             path: path.iter().map(|key| (*key).to_owned()).collect(),
             message: message.into(),
+            severity: Severity::Error,
+        }
+    }
+
+    /// Returns a warning at a path.
+    #[must_use]
+    pub fn warning(path: &[&str], message: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Warning,
+            ..Self::new(path, message)
         }
     }
 }

@@ -19,7 +19,7 @@ mod tree;
 
 use serde_json::Value;
 
-use crate::workflow::{Problem, Workflow};
+use crate::workflow::{Problem, Severity, Workflow};
 pub use diagnostic::{Diagnostic, Position, Positions};
 
 /// The size of the largest file that is read, in bytes; includes count each for itself.
@@ -57,6 +57,8 @@ pub struct LoadedWorkflow {
     pub workflow: Workflow<Value>,
     /// Where everything is.
     pub positions: Positions,
+    /// What is probably not meant, in the order of the files and lines.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Reads a workflow.
@@ -84,12 +86,19 @@ pub fn load(
     let positions = Positions::new(files, root);
     let is_whole = findings.iter().all(|finding| finding.is_surplus);
     if let Some(workflow) = workflow.filter(|_| is_whole) {
-        let problems = check(&workflow).into_iter();
-        findings.extend(problems.map(|problem| positions.finding(problem)));
+        let mut warnings = Vec::new();
+        for problem in check(&workflow) {
+            match problem.severity {
+                Severity::Error => findings.push(positions.finding(problem)),
+                Severity::Warning => warnings.push(positions.finding(problem)),
+            }
+        }
         if findings.is_empty() {
+            let warnings = diagnostic::sorted(positions.files(), warnings);
             return Ok(LoadedWorkflow {
                 workflow,
                 positions,
+                warnings,
             });
         }
     }

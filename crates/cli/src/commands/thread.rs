@@ -10,6 +10,7 @@ use uwf_protocol::limits::Setting;
 use uwf_util::{suggest, time};
 
 use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadCommand};
+use crate::commands::workflow::warn_all;
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
 use crate::output::{print, write_document};
@@ -49,6 +50,7 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
         cwd: args.cwd,
     };
     let started = uwf_engine::start(&context.engine, &args.workflow, &options)?;
+    warn_all(&started.warnings);
     print(&StartedView::from(started), context.format)?;
     Ok(Exit::Done)
 }

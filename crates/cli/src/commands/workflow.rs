@@ -1,10 +1,11 @@
 //! `uwf workflow …`.
 
 use uwf_protocol::exit::Exit;
+use uwf_protocol::workflow_yaml::Diagnostic;
 
 use crate::args::WorkflowCommand;
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::output::print;
 use crate::text::{RegisteredView, ValidView};
 
@@ -13,11 +14,13 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
     match command {
         WorkflowCommand::Put { file } => {
             let registered = uwf_engine::put_workflow(engine, &file)?;
+            warn_all(&registered.warnings);
             print(&RegisteredView::from(registered), context.format)?;
         }
         WorkflowCommand::Validate { file } => {
-            let workflow = uwf_engine::check_file(engine, &file)?;
-            print(&ValidView::from(&workflow), context.format)?;
+            let checked = uwf_engine::check_file(engine, &file)?;
+            warn_all(&checked.warnings);
+            print(&ValidView::from(&checked), context.format)?;
         }
         WorkflowCommand::Show { workflow } => {
             print(
@@ -30,4 +33,11 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
         }
     }
     Ok(Exit::Done)
+}
+
+/// Says what is probably not meant in a workflow file.
+pub(crate) fn warn_all(warnings: &[Diagnostic]) {
+    for warning in warnings {
+        warn(&warning.to_string());
+    }
 }

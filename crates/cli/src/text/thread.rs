@@ -14,6 +14,7 @@ use uwf_util::time;
 use crate::output::Show;
 use crate::text::cas::document;
 use crate::text::table::{fields, shortened, table};
+use crate::text::workflow::texts_of;
 
 /// How many characters a line shows of an answer's data, a task or an error.
 const DATA_SHOWN: usize = 100;
@@ -23,6 +24,8 @@ const DATA_SHOWN: usize = 100;
 pub(crate) struct StartedView {
     workflow: CasRef,
     thread: ThreadId,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl From<Started> for StartedView {
@@ -30,6 +33,7 @@ impl From<Started> for StartedView {
         Self {
             workflow: started.workflow,
             thread: started.thread,
+            warnings: texts_of(&started.warnings),
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_engine::{Registered, WorkflowItem, WorkflowView};
+use uwf_engine::{Checked, Registered, WorkflowItem, WorkflowView};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
 use uwf_protocol::workflow_stored;
+use uwf_protocol::workflow_yaml::Diagnostic;
 
 use crate::output::Show;
 use crate::text::cas::document;
@@ -20,6 +21,8 @@ const PROMPT_SHOWN: usize = 60;
 pub(crate) struct RegisteredView {
     name: String,
     hash: CasRef,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 impl From<Registered> for RegisteredView {
@@ -27,6 +30,7 @@ impl From<Registered> for RegisteredView {
         Self {
             name: registered.name,
             hash: registered.hash,
+            warnings: texts_of(&registered.warnings),
         }
     }
 }
@@ -43,11 +47,20 @@ pub(crate) struct ValidView {
     name: String,
     valid: bool,
     roles: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
-impl From<&Workflow<Value>> for ValidView {
-    fn from(workflow: &Workflow<Value>) -> Self {
+/// Returns what is said about a file, one text each.
+pub(crate) fn texts_of(warnings: &[Diagnostic]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
+}
+
+impl From<&Checked> for ValidView {
+    fn from(checked: &Checked) -> Self {
+        let workflow = &checked.workflow;
         Self {
+            warnings: texts_of(&checked.warnings),
             name: workflow.name.clone(),
             valid: true,
             roles: workflow.roles.keys().map(ToString::to_string).collect(),

@@ -100,7 +100,7 @@ fn shadowing(
 /// When there is no such workflow, or with everything that is wrong with its file.
 pub fn show_workflow(engine: &Engine, text: &str) -> Result<WorkflowView, EngineError> {
     engine.create()?;
-    let Found { hash, origin } = workflow_ref::resolve(engine, text)?;
+    let Found { hash, origin, .. } = workflow_ref::resolve(engine, text)?;
     let node = engine.store.get(hash)?;
     let registered = State::new(&engine.root).workflows()?;
     let name = registered

@@ -11,6 +11,7 @@ mod route;
 mod template;
 mod total;
 mod validate;
+mod validate_conditions;
 mod validate_statuses;
 mod validate_templates;
 mod vectors;

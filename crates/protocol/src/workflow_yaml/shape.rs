@@ -164,6 +164,14 @@ fn unfit_schema(key: &Key, node: &Node, what: &str) -> Option<Finding> {
     let value = |name| node.entry(name).map(|(_, value)| value);
     let is_known = |data: &Data| matches!(data, Data::Text(_) | Data::Broken);
     let has_type = value("type").is_some_and(|value| is_known(&value.data));
+    if let Some(wrong) = value("type")
+        && let Data::Text(name) = &wrong.data
+        && name != "object"
+    {
+        let message = format!("{what} is of type `{name}`, which no answer has");
+        let finding = Finding::new(wrong.at, message);
+        return Some(finding.hint("an answer is an object: `type: object`"));
+    }
     let one_of = value("oneOf").map(|value| &value.data);
     if has_type || matches!(one_of, Some(Data::List(_) | Data::Broken)) {
         return None;

@@ -329,6 +329,12 @@ fn schemas_that_are_none_of_an_answer() {
         "{ type: [object] }",
         "w.yaml:5:19: `type` in `meta` of role `a` must be one string, not a list (an answer is an object: `type: object`)",
     );
+    for wrong in ["string", "array"] {
+        let expected = format!(
+            "w.yaml:5:19: `meta` of role `a` is of type `{wrong}`, which no answer has (an answer is an object: `type: object`)"
+        );
+        check_schema(&format!("{{ type: {wrong} }}"), &expected);
+    }
     check_schema(
         "{ oneOf: x }",
         "w.yaml:5:20: `oneOf` in `meta` of role `a` must be a list, not a string",

@@ -1,0 +1,263 @@
+//! What a condition names of its workflow: roles, and what they answer. Only what is certain counts: what a name in
+//! a function, behind a variable or in a value of the expression's own looks at is not followed.
+
+use jsonata_core::ast::{AstNode, BinaryOp, PathStep, Stage};
+
+/// One thing that a condition names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Mention {
+    /// A name at the top of the thread that no thread has.
+    Unknown(String),
+    /// A name that the start of no thread has.
+    UnknownOfStart(String),
+    /// A name that no step has.
+    UnknownOfStep(String),
+    /// A role.
+    Role(String),
+    /// A part of an answer: the keys that lead to it; of any role if it is not known of which.
+    Answer {
+        role: Option<String>,
+        keys: Vec<String>,
+    },
+}
+
+/// What a part of an expression stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Place {
+    /// The whole thread.
+    Thread,
+    /// Its start.
+    Start,
+    /// Steps, of one role if that is known.
+    Steps(Option<String>),
+    /// The name of a step's role.
+    RoleName,
+    /// Answers of a role, or what these keys lead to in them.
+    Answer {
+        role: Option<String>,
+        keys: Vec<String>,
+    },
+    /// Anything else.
+    Other,
+}
+
+/// Returns what an expression names, each once, in its order.
+pub(super) fn of(expression: &AstNode) -> Vec<Mention> {
+    let mut walk = Walk::default();
+    walk.look(expression, &Place::Thread);
+    walk.mentions
+}
+
+#[derive(Default)]
+struct Walk {
+    mentions: Vec<Mention>,
+}
+
+impl Walk {
+    fn say(&mut self, mention: Mention) {
+        if !self.mentions.contains(&mention) {
+            self.mentions.push(mention);
+        }
+    }
+
+    /// Looks at an expression whose names are looked up in `here`, and returns what it stands for.
+    fn look(&mut self, node: &AstNode, here: &Place) -> Place {
+        match node {
+            AstNode::Name(name) => self.name(name, here),
+            AstNode::Variable(name) if name.is_empty() => here.clone(),
+            AstNode::ParentVariable(name) if name.is_empty() => Place::Thread,
+            AstNode::Path { steps } => self.path(steps, here),
+            AstNode::Function {
+                name,
+                args,
+                is_builtin: true,
+            } if matches!(name.as_str(), "first" | "last") => self.answer_of(args, here),
+            AstNode::Binary { op, lhs, rhs } => self.binary(*op, lhs, rhs, here),
+            AstNode::Block(parts) => {
+                let places = parts.iter().map(|part| self.look(part, here));
+                places.last().unwrap_or(Place::Other)
+            }
+            AstNode::FunctionApplication(inner) => self.look(inner, here),
+            AstNode::Sort { input, terms } => {
+                let sorted = self.look(input, here);
+                for (term, _) in terms {
+                    self.look(term, &sorted);
+                }
+                sorted
+            }
+            _ => {
+                self.parts(node, here);
+                Place::Other
+            }
+        }
+    }
+
+    fn name(&mut self, name: &str, here: &Place) -> Place {
+        match here {
+            Place::Thread => match name {
+                "steps" => Place::Steps(None),
+                "start" => Place::Start,
+                unknown => {
+                    self.say(Mention::Unknown(unknown.to_owned()));
+                    Place::Other
+                }
+            },
+            Place::Start => {
+                if !matches!(name, "prompt" | "workflow") {
+                    self.say(Mention::UnknownOfStart(name.to_owned()));
+                }
+                Place::Other
+            }
+            Place::Steps(role) => match name {
+                "role" => Place::RoleName,
+                "output" => Place::Answer {
+                    role: role.clone(),
+                    keys: Vec::new(),
+                },
+                "detail" | "agent" => Place::Other,
+                unknown => {
+                    self.say(Mention::UnknownOfStep(unknown.to_owned()));
+                    Place::Other
+                }
+            },
+            Place::Answer { role, keys } => {
+                let mut keys = keys.clone();
+                keys.push(name.to_owned());
+                let role = role.clone();
+                self.say(Mention::Answer {
+                    role: role.clone(),
+                    keys: keys.clone(),
+                });
+                Place::Answer { role, keys }
+            }
+            Place::RoleName | Place::Other => Place::Other,
+        }
+    }
+
+    fn path(&mut self, steps: &[PathStep], here: &Place) -> Place {
+        let mut place = here.clone();
+        for step in steps {
+            place = self.look(&step.node, &place);
+            if step.focus.is_some() || step.ancestor_label.is_some() {
+                // What follows looks at what came before.
+                place = Place::Other;
+            }
+            for stage in &step.stages {
+                if let Stage::Filter(filter) = stage {
+                    if let (Place::Steps(role @ None), Some(named)) = (&mut place, role_in(filter))
+                    {
+                        *role = Some(named.to_owned());
+                    }
+                    self.look(filter, &place);
+                }
+            }
+        }
+        place
+    }
+
+    /// Looks at `$first` or `$last`.
+    fn answer_of(&mut self, args: &[AstNode], here: &Place) -> Place {
+        let [AstNode::String(role)] = args else {
+            for arg in args {
+                self.look(arg, here);
+            }
+            return Place::Other;
+        };
+        self.say(Mention::Role(role.clone()));
+        Place::Answer {
+            role: Some(role.clone()),
+            keys: Vec::new(),
+        }
+    }
+
+    fn binary(&mut self, op: BinaryOp, lhs: &AstNode, rhs: &AstNode, here: &Place) -> Place {
+        // The side behind the arrow is called with what stands before it.
+        let sides = [self.look(lhs, here), self.look(rhs, here)];
+        if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual | BinaryOp::In) {
+            for (place, other) in sides.iter().zip([rhs, lhs]) {
+                if *place == Place::RoleName {
+                    for name in texts(other) {
+                        self.say(Mention::Role(name.to_owned()));
+                    }
+                }
+            }
+        }
+        Place::Other
+    }
+
+    /// Looks at the parts of what stands for nothing of the thread itself.
+    fn parts(&mut self, node: &AstNode, here: &Place) {
+        match node {
+            AstNode::Unary { operand, .. } => drop(self.look(operand, here)),
+            AstNode::Function { args, .. } | AstNode::Array(args) | AstNode::ArrayGroup(args) => {
+                for arg in args {
+                    self.look(arg, here);
+                }
+            }
+            AstNode::Object(pairs) => {
+                for (key, value) in pairs {
+                    self.look(key, here);
+                    self.look(value, here);
+                }
+            }
+            AstNode::Conditional {
+                condition,
+                then_branch,
+                else_branch,
+            } => {
+                let branches = [Some(condition), Some(then_branch), else_branch.as_ref()];
+                for branch in branches.into_iter().flatten() {
+                    self.look(branch, here);
+                }
+            }
+            // What they look at is known when they are called.
+            AstNode::Lambda { body, .. } => drop(self.look(body, &Place::Other)),
+            AstNode::Call { procedure, args } => {
+                self.look(procedure, &Place::Other);
+                for arg in args {
+                    self.look(arg, here);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the role that all steps have which pass a filter, if it says so.
+fn role_in(filter: &AstNode) -> Option<&str> {
+    let AstNode::Binary { op, lhs, rhs } = filter else {
+        return None;
+    };
+    match op {
+        BinaryOp::And => role_in(lhs).or_else(|| role_in(rhs)),
+        BinaryOp::Equal if is_role(lhs) => text(rhs),
+        BinaryOp::Equal if is_role(rhs) => text(lhs),
+        _ => None,
+    }
+}
+
+fn is_role(node: &AstNode) -> bool {
+    match node {
+        AstNode::Name(name) => name == "role",
+        AstNode::Path { steps } => match steps.as_slice() {
+            [step] => step.stages.is_empty() && is_role(&step.node),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn text(node: &AstNode) -> Option<&str> {
+    match node {
+        AstNode::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the texts of a literal: one, or a list of them.
+fn texts(node: &AstNode) -> Vec<&str> {
+    match node {
+        AstNode::Array(items) => items.iter().filter_map(text).collect(),
+        one => text(one).into_iter().collect(),
+    }
+}

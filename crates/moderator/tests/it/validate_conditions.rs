@@ -1,0 +1,200 @@
+//! What conditions name, and what schemas require: slips that nothing else would find.
+
+use serde_json::{Value, json};
+use uwf_moderator::validate;
+use uwf_protocol::workflow::Problem;
+
+use crate::common::workflow;
+use crate::validate::problems_of;
+
+/// Returns the problems of a workflow with this condition, behind their path.
+fn problems_of_condition(expression: &str) -> Vec<String> {
+    let graph = json!({ "$START": [{ "role": "$END" }] });
+    let tester = json!({
+        "type": "object",
+        "properties": {
+            "failures": { "type": "integer" },
+            "cases": { "type": "array", "items": {
+                "type": "object",
+                "properties": { "name": { "type": "string" }, "ok": { "type": "boolean" } },
+            } },
+        },
+    });
+    let roles = json!({ "a": {}, "coder": {}, "tester": tester });
+    let found = problems_of(&workflow(&roles, &json!({ "c": expression }), &graph));
+    let path = "conditions.c.expression: ";
+    let message = |problem: &String| Some(problem.strip_prefix(path)?.to_owned());
+    found.iter().filter_map(message).collect()
+}
+
+#[test]
+fn what_no_thread_has_at_its_top_is_always_undefined() {
+    let problem = |name: &str, near: &str| {
+        format!(
+            "`{name}` is always undefined: a condition sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`{near}"
+        )
+    };
+    let one = [problem("cost", "")];
+    assert_eq!(problems_of_condition("cost > 80"), one);
+    assert_eq!(problems_of_condition("$not(80 < cost.total)"), one);
+    assert_eq!(problems_of_condition("-cost < 1 or cost[0] = 1"), one);
+    assert_eq!(
+        problems_of_condition("output.ok and $count(step) > 2"),
+        [
+            problem("output", ""),
+            problem("step", "; did you mean `steps`?")
+        ]
+    );
+}
+
+#[test]
+fn names_that_may_mean_something_are_left_alone() {
+    for expression in [
+        "start.prompt = 'x' and steps[-1].output.cost > 80",
+        "$count(steps[role = 'coder' and agent != 'x']) >= 3",
+        "$last('tester').failures = 0",
+        "$exists($filter(steps, function($s) { $s.role = 'a' and cost }))",
+        "$sum(steps.(output.cost * output.count)) > 5",
+        "steps^(output.cost)[0].role = 'a'",
+        "steps{role: output}.a.cost > 1",
+        "($cost := steps[-1].output.cost; $cost > 80)",
+        "steps ~> |$|{'cost': cost}|",
+        "steps@$s.output[cost = $s.role]",
+        "$last('tester').$status = 'x' or $last('tester').reason = 'y'",
+        "$last('coder').any.thing = 1",
+        "**.cost > 80 or *.role = 'a'",
+        "'a' in steps.role",
+    ] {
+        assert_eq!(
+            problems_of_condition(expression),
+            Vec::<String>::new(),
+            "{expression}"
+        );
+    }
+}
+
+#[test]
+fn what_a_condition_names_is_in_the_workflow() {
+    let check = |expression: &str, expected: &[&str]| {
+        assert_eq!(problems_of_condition(expression), expected, "{expression}");
+    };
+    let stranger = |name: &str, near: &str| {
+        format!("the condition looks for `{name}`, which is not a role; did you mean `{near}`?")
+    };
+    let testr = stranger("testr", "tester");
+    check("$last('testr').failures = 0", &[&testr]);
+    check("$map([1], function($x){ $first('testr') })", &[&testr]);
+    let codr = stranger("codr", "coder");
+    for expression in [
+        "$count(steps[role = 'codr']) >= 3",
+        "$count(steps['codr' = role]) >= 3",
+        "steps[-1].role != 'codr'",
+        "steps[-1].role in ['coder', 'codr']",
+        "steps.($.role = 'codr')",
+        "$$.steps[output.any and role = 'codr']",
+        "steps^(output.any)[0].role = 'codr'",
+    ] {
+        check(expression, &[&codr]);
+    }
+    let undefined = |keys: &str, whose: &str, near: &str| {
+        format!("`{keys}` is always undefined: it is not in the answer of {whose}{near}")
+    };
+    let near = "; did you mean `failures`?";
+    let failure = undefined("failure", "`tester`", near);
+    for expression in [
+        "$last('tester').failure = 0",
+        "$first('tester')[failure > 1]",
+        "steps[role = 'tester'].output.failure = 0",
+        "steps[role = 'tester' and output.failure > 1]",
+        "steps[role = 'tester'][-1].(output.failure)",
+    ] {
+        check(expression, &[&failure]);
+    }
+    check(
+        "$last('tester').cases.nme = 'x' and $last('tester').cases[name = 'x'].ok",
+        &[&undefined(
+            "cases.nme",
+            "`tester`",
+            "; did you mean `name`?",
+        )],
+    );
+    check(
+        "$.cost > 1 or $$.cost > 1",
+        &[
+            "`cost` is always undefined: a condition sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`",
+        ],
+    );
+    check(
+        "start.promt = 'x'",
+        &[
+            "`promt` is always undefined: the start has `prompt`, `workflow`; did you mean `prompt`?",
+        ],
+    );
+    check(
+        "steps[-1].outptu.x",
+        &[
+            "`outptu` is always undefined: a step has `role`, `output`, `detail`, `agent`; did you mean `output`?",
+        ],
+    );
+}
+
+#[test]
+fn operators_of_other_languages_are_translated() {
+    let check = |expression: &str, said: &str| {
+        let expected = format!("`{expression}` is not a JSONata expression: {said}");
+        assert_eq!(problems_of_condition(expression), [expected]);
+    };
+    check(
+        "$last('coder').x == 1",
+        "`==` at character 18 is no operator: equality is `=`",
+    );
+    check(
+        "steps.x = '==' && steps",
+        "`&&` at character 16 is no operator: both is `and`",
+    );
+    check(
+        "steps != 1 || steps",
+        "`||` at character 12 is no operator: either is `or`",
+    );
+    check(
+        "!steps",
+        "`!` at character 1 is no operator: negation is `$not(…)`",
+    );
+}
+
+#[test]
+fn what_is_required_and_not_described_is_warned_of() {
+    let check = |schema: Value, expected: &[&str]| {
+        let graph = json!({
+            "$START": [{ "role": "a" }],
+            "a": [{ "role": "$END" }],
+        });
+        let found = validate(&workflow(&json!({ "a": schema }), &json!({}), &graph));
+        let expected: Vec<Problem> = expected
+            .iter()
+            .map(|name| {
+                let message = format!("`required` names {name}");
+                Problem::warning(&["roles", "a", "frontmatter"], message)
+            })
+            .collect();
+        assert_eq!(found, expected);
+    };
+    let missing = "which is not among the `properties`";
+    let of_slug = format!("`slugg`, {missing}; did you mean `slug`?");
+    let slug = json!({ "type": "object", "properties": { "slug": {} }, "required": ["slugg"] });
+    check(slug.clone(), &[&of_slug]);
+    let list =
+        json!({ "type": "object", "properties": { "l": { "type": "array", "items": slug } } });
+    check(list, &[&of_slug]);
+    let described = json!({
+        "type": "object",
+        "properties": { "a": {} },
+        "required": ["a", "b"],
+        "oneOf": [
+            { "properties": { "$status": { "const": "x" }, "b": {} }, "required": ["a", "b"] },
+            { "properties": { "$status": { "const": "y" }, "b": {} }, "required": ["$status", "c"] },
+        ],
+    });
+    check(described, &[&format!("`c`, {missing}")]);
+    check(json!({ "type": "object", "required": ["x"] }), &[]);
+}
