@@ -123,10 +123,10 @@ fn a_missing_node_is_told_and_the_thread_can_be_ended() {
     let thread = world.start("one");
     let head = world.show(&thread)["head"].clone();
     fs::remove_file(node_file(&world, &head)).unwrap();
-    // A store that is another thread's looks the same, so this is not called damage.
+    // A store that is another thread's looks the same, and is named.
     world
         .step(&thread)
-        .exits(1)
+        .exits(4)
         .says(head.as_str().unwrap())
         .says("OCAS_DIR");
     let listed = world.uwf(&["thread", "list"]).exits(0).json();

@@ -121,6 +121,7 @@ fn its_form_is_fixed() {
     assert_eq!(json["ok"], json!(false));
     assert_eq!(json["checks"].as_array().unwrap()[..6], expected);
     let expected = [
+        ok("state", "every thread with a run folder is on record"),
         ok("threads", "0 can be read"),
         ok("lock", "no thread is held"),
         ok("pending", "every finished step is taken in"),
@@ -137,10 +138,10 @@ fn its_form_is_fixed() {
     let warning = [
         "WARNING  agent: there is no default agent".to_owned(),
         format!("         → {}", choose.as_str().unwrap()),
-        "ok       threads: 0 can be read".to_owned(),
+        "ok       state: every thread with a run folder is on record".to_owned(),
     ];
     assert_eq!(lines[6..9], warning);
-    assert_eq!(*lines.last().unwrap(), "11 ok, 1 warning, 0 errors");
+    assert_eq!(*lines.last().unwrap(), "12 ok, 1 warning, 0 errors");
 }
 
 #[test]

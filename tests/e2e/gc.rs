@@ -283,7 +283,7 @@ fn a_file_that_cannot_be_understood_stops_everything() {
     let run = fs::read_dir(world.root().join("runs")).unwrap().next();
     let record = run.unwrap().unwrap().path().join("strange.json");
     fs::create_dir(&record).unwrap();
-    gc(&world, &[]).exits(1).says("strange.json");
+    gc(&world, &[]).exits(4).says("strange.json");
     assert_eq!(nodes(&world), before);
     fs::remove_dir(&record).unwrap();
     gc(&world, &[]).exits(0);

@@ -37,6 +37,7 @@ mod golden;
 mod hermes;
 mod kills;
 mod limits;
+mod lost_state;
 #[path = "../support/model_server.rs"]
 mod model_server;
 mod pokes;

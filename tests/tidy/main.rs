@@ -47,6 +47,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "uwf-agent-kit",
             "uwf-agents",
             "uwf-cas-fs",
+            "uwf-durable",
             "uwf-engine",
             "uwf-protocol",
             "uwf-storage",

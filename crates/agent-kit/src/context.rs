@@ -82,7 +82,7 @@ pub fn read(
         start_hash,
         start,
         prev: (head != start_hash).then_some(head),
-        schema: RoleSchema::new(role.schema, store.get(role.schema)?.payload)?,
+        schema: RoleSchema::new(role.schema, store.need(role.schema)?.payload)?,
         role,
         step,
         visit: visits + 1,
@@ -136,7 +136,7 @@ fn replaces(call: &AgentCall, environment: &Env) -> Result<Option<CasRef>, KitEr
 }
 
 fn workflow(store: &Store, hash: CasRef) -> Result<Workflow, KitError> {
-    let node = store.get(hash)?;
+    let node = store.need(hash)?;
     workflow_stored::from_payload(node.type_hash, &node.payload)
         .map_err(|source| KitError::Workflow { hash, source })
 }
@@ -146,7 +146,7 @@ fn payload<T: serde::de::DeserializeOwned>(
     hash: CasRef,
     expected: &'static str,
 ) -> Result<T, KitError> {
-    let node = store.get(hash)?;
+    let node = store.need(hash)?;
     serde_json::from_value(node.payload).map_err(|_| KitError::Unexpected { hash, expected })
 }
 
@@ -161,7 +161,7 @@ struct Chain<'a> {
 
 impl<'a> Chain<'a> {
     fn from(store: &'a Store, head: CasRef) -> Result<Self, KitError> {
-        let node = store.get(head)?;
+        let node = store.need(head)?;
         let mut chain = Self {
             store,
             head,
@@ -273,33 +273,25 @@ fn past_step(store: &Store, number: u64, step: &StepNode) -> Result<PastStep, Ki
     })
 }
 
-/// Returns the data of a step; a node that is not there counts as empty.
+/// Returns the data of a step.
 fn output(store: &Store, step: &StepNode) -> Result<Value, KitError> {
-    let node = store.find(step.output)?;
-    Ok(node.map_or_else(
-        || Value::Object(serde_json::Map::new()),
-        |node| node.payload,
-    ))
+    Ok(store.need(step.output)?.payload)
 }
 
 /// Returns the agent's answer. Details of other programs may not have it: there it is the last turn that is not
 /// blank.
 fn content(store: &Store, detail: CasRef) -> Result<Option<String>, KitError> {
-    let Some(detail) = store.find(detail)? else {
-        return Ok(None);
-    };
+    let detail = store.need(detail)?;
     let reference = |value: &Value| value.as_str()?.parse::<CasRef>().ok();
     let raw = detail.payload.get("raw").and_then(reference);
-    let raw = raw.map(|raw| store.find(raw)).transpose()?.flatten();
+    let raw = raw.map(|raw| store.need(raw)).transpose()?;
     let raw = raw.and_then(|raw| Some(raw.payload.as_str()?.to_owned()));
     if let Some(raw) = raw.filter(|raw| !raw.trim().is_empty()) {
         return Ok(Some(raw));
     }
     let turns = detail.payload.get("turns").and_then(Value::as_array);
     for turn in turns.into_iter().flatten().rev().filter_map(reference) {
-        let text = store
-            .find(turn)?
-            .and_then(|turn| assistant_text(&turn.payload));
+        let text = assistant_text(&store.need(turn)?.payload);
         if text.is_some() {
             return Ok(text);
         }

@@ -8,6 +8,7 @@ use uwf_durable::{Draft, FileError, Placed};
 use uwf_protocol::ids::CasRef;
 
 use crate::error::StoreError;
+use crate::node::Checked;
 use crate::{Store, cbor, disk, hold, index, node};
 
 /// Nodes that are to be stored together.
@@ -267,7 +268,7 @@ fn plan(
     };
     match node::check(hash, &stored.bytes) {
         Err(_) => Ok(Plan::Replace),
-        Ok(other) if other.node.type_hash == type_hash && other.payload == payload => {
+        Ok(other) if other.node.type_hash == type_hash && says(&other, payload) => {
             Ok(Plan::Keep(stored.path))
         }
         Ok(_) => Err(StoreError::Collision {
@@ -275,4 +276,9 @@ fn plan(
             path: stored.path,
         }),
     }
+}
+
+/// Tells whether a node says what this payload says: in the same bytes, or in those of another encoder.
+fn says(node: &Checked<'_>, payload: &[u8]) -> bool {
+    node.payload == payload || cbor::encode(&node.node.payload).is_ok_and(|ours| ours == payload)
 }

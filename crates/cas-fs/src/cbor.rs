@@ -2,8 +2,8 @@
 //!
 //! Every number is a double. An integral one up to 2^53 − 1 in magnitude is written as the shortest CBOR
 //! integer (`1.0` and `-0.0` too), every other one as a 64-bit float. Lengths are definite, and the keys of
-//! a map are in the order of their encoded form. The decoder accepts exactly what the encoder writes, so
-//! equal bytes and equal values are the same thing.
+//! a map are in the order of their encoded form. The decoder reads what other encoders write for a JSON value, too:
+//! shorter floats, keys in another order, indefinite lengths.
 
 mod decode;
 mod encode;
@@ -35,5 +35,7 @@ mod simple {
     pub(super) const FALSE: u8 = 0xf4;
     pub(super) const TRUE: u8 = 0xf5;
     pub(super) const NULL: u8 = 0xf6;
+    pub(super) const HALF: u8 = 0xf9;
+    pub(super) const SINGLE: u8 = 0xfa;
     pub(super) const DOUBLE: u8 = 0xfb;
 }

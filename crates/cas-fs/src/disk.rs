@@ -10,7 +10,7 @@ use uwf_durable::{Draft, FileError};
 use uwf_protocol::ids::CasRef;
 
 use crate::error::{Damage, StoreError};
-use crate::hold;
+use crate::{hold, node};
 
 const EXTENSION: &str = ".bin";
 /// How long the name of a node's file is.
@@ -128,6 +128,22 @@ pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, St
         }
     }
     Ok(left)
+}
+
+/// Writes nodes anew, durably, if they are what their hashes say.
+pub(crate) fn renew_nodes(dir: &Path, hashes: &[CasRef]) -> Result<(), StoreError> {
+    for &hash in hashes {
+        let Stored { path, bytes } = read(dir, hash)?.ok_or(StoreError::NotFound { hash })?;
+        node::check(hash, &bytes).map_err(|reason| StoreError::Damaged {
+            hash,
+            path: path.clone(),
+            reason,
+        })?;
+        // A collector must not remove the new file in the place of the old one.
+        let _hold = hold::share(dir).ok();
+        Draft::beside(&path, &bytes)?.replace_durably(&path)?;
+    }
+    Ok(())
 }
 
 /// Makes the content of nodes durable, then their names.

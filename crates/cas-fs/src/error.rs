@@ -18,6 +18,12 @@ pub enum StoreError {
         /// The hash that was asked for.
         hash: CasRef,
     },
+    /// A node that another node or a thread needs is not in the store.
+    #[error("node `{hash}` is needed, and is not in the store")]
+    Lost {
+        /// The hash of the node.
+        hash: CasRef,
+    },
     /// A file is there, but it is not the node that its name says. Putting the node again repairs it.
     #[error("node `{hash}` is damaged: {reason} (file `{}`)", path.display())]
     Damaged {
@@ -82,6 +88,8 @@ pub struct BrokenNode {
     pub problem: String,
     /// Who refers to it, such as "the head of thread …".
     pub used_by: String,
+    /// Who needs it in the end: the root from which it is reached.
+    pub needed_by: String,
 }
 
 /// What is wrong with a file that should hold a node.
@@ -122,6 +130,7 @@ fn broken(nodes: &[BrokenNode]) -> String {
             hash,
             problem,
             used_by,
+            needed_by: _,
         } = node;
         format!("`{hash}`, which is {used_by}, {problem}")
     };

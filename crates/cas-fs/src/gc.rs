@@ -131,6 +131,11 @@ fn sort_out(
     })
 }
 
+/// Returns when a node was used the last time.
+pub(crate) fn used_ms(store: &Store, hash: CasRef) -> Result<Option<i64>, StoreError> {
+    Ok(look_at(store, hash)?.map(|found| found.used_ms))
+}
+
 /// Returns what the files of a node say; `None` if there is none any more.
 fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
     let files = disk::files_of(store.dir(), hash)?;

@@ -30,6 +30,15 @@ pub(crate) fn share(dir: &Path) -> Result<Hold, StoreError> {
     Ok(Hold { _lock: lock })
 }
 
+/// Takes the lock together with others, if there is one. A store in which nobody ever collected or held anything has
+/// none, and who only looks does not make it.
+pub(crate) fn share_existing(dir: &Path) -> Result<Hold, StoreError> {
+    match dir.join(NAME).exists() {
+        true => share(dir),
+        false => Ok(Hold { _lock: None }),
+    }
+}
+
 /// Takes the lock alone, and waits for it as long as it takes.
 pub(crate) fn own(dir: &Path) -> Result<Hold, StoreError> {
     let lock = FileLock::acquire(&dir.join(NAME))?;

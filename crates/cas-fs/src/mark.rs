@@ -95,6 +95,7 @@ impl<'a> Marker<'a> {
                     None => used_by.to_owned(),
                     Some(referrer) => format!("referred to by `{referrer}`"),
                 },
+                needed_by: used_by.to_owned(),
             });
         }
         Ok(())
@@ -151,6 +152,19 @@ impl<'a> Marker<'a> {
         }
         Ok(self.schemas.get(&hash).and_then(Option::as_ref))
     }
+}
+
+/// Returns what is needed and cannot be read.
+pub(crate) fn broken(
+    store: &Store,
+    roots: &[(CasRef, String)],
+) -> Result<Vec<BrokenNode>, StoreError> {
+    let lost = HashSet::new();
+    let mut marker = Marker::new(store, &lost);
+    for (root, used_by) in roots {
+        marker.need(*root, used_by)?;
+    }
+    Ok(marker.broken)
 }
 
 impl Links {

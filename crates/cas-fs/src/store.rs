@@ -8,13 +8,13 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
 
 use crate::batch::{Batch, Durability};
-use crate::error::StoreError;
+use crate::error::{BrokenNode, StoreError};
 use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::schema::{self, Validator};
 use crate::verify::Verified;
-use crate::{bootstrap, disk, gc, graph, hold, index, node, verify};
+use crate::{bootstrap, disk, gc, graph, hold, index, mark, node, verify};
 
 /// A directory of nodes. Several processes may read and write it at once.
 ///
@@ -193,6 +193,31 @@ impl Store {
         disk::sync_nodes(&self.dir, hashes)
     }
 
+    /// Writes nodes anew that somebody else has written, durably, whatever became of their files.
+    ///
+    /// # Errors
+    /// Those of [`get`](Store::get), or [`StoreError::File`] if the disk refuses.
+    pub fn renew(&self, hashes: &[CasRef]) -> Result<(), StoreError> {
+        disk::renew_nodes(&self.dir, hashes)
+    }
+
+    /// Reads a node that must be there, because another one or a thread refers to it.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`], and those of [`find`](Store::find).
+    pub fn need(&self, hash: CasRef) -> Result<Node, StoreError> {
+        self.find(hash)?.ok_or(StoreError::Lost { hash })
+    }
+
+    /// Returns which of the nodes that are needed, with all that they refer to, cannot be read. Each root comes with
+    /// who needs it, such as "the head of thread …".
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if a file cannot be read.
+    pub fn broken(&self, roots: &[(CasRef, String)]) -> Result<Vec<BrokenNode>, StoreError> {
+        mark::broken(self, roots)
+    }
+
     /// Returns the hashes of all nodes, sorted.
     ///
     /// # Errors
@@ -241,6 +266,22 @@ impl Store {
     /// [`StoreError::File`] if the lock of the store cannot be opened.
     pub fn hold(&self) -> Result<Hold, StoreError> {
         hold::share(&self.dir)
+    }
+
+    /// Keeps everything in the store like [`hold`](Store::hold), for who only reads: it writes nothing.
+    ///
+    /// # Errors
+    /// See [`hold`](Store::hold).
+    pub fn hold_to_read(&self) -> Result<Hold, StoreError> {
+        hold::share_existing(&self.dir)
+    }
+
+    /// Returns when a node was written or put again the last time, in milliseconds since 1970; `None` if there is none.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if its file cannot be looked at.
+    pub fn used_ms(&self, hash: CasRef) -> Result<Option<i64>, StoreError> {
+        gc::used_ms(self, hash)
     }
 
     /// Removes the nodes that neither the roots nor young nodes lead to, and temporary files that nobody has used for

@@ -17,6 +17,16 @@ pub fn append_line(path: &Path, line: &str) -> Result<(), FileError> {
     append(&file, path, line).map_err(FileError::io("append to", path))
 }
 
+/// Cuts a file to a length, durably.
+///
+/// # Errors
+/// See [`append_line`].
+pub fn cut(path: &Path, length: u64) -> Result<(), FileError> {
+    let file = open_append(path)?;
+    let cut = calls::cut(&file, length).and_then(|()| calls::sync(&file));
+    cut.map_err(FileError::io("cut", path))
+}
+
 fn append(file: &File, path: &Path, line: &str) -> io::Result<()> {
     let length = file.metadata()?.len();
     let mut text = String::with_capacity(line.len() + 2);
@@ -29,7 +39,11 @@ fn append(file: &File, path: &Path, line: &str) -> io::Result<()> {
     }
     text.push_str(line);
     text.push('\n');
-    calls::write(file, text.as_bytes())?;
+    if let Err(error) = calls::write(file, text.as_bytes()) {
+        // A disk that is full takes a part of the line; it would stay as a line that nobody understands.
+        let _ = calls::cut(file, length);
+        return Err(error);
+    }
     calls::sync(file)?;
     if length == 0 {
         calls::sync_dir(directory_of(path))?;

@@ -18,6 +18,11 @@ pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)
 }
 
+/// Cuts the file to a length.
+pub(crate) fn cut(file: &File, length: u64) -> io::Result<()> {
+    file.set_len(length)
+}
+
 /// Makes the content of the file durable.
 pub(crate) fn sync(file: &File) -> io::Result<()> {
     file.sync_all()

@@ -14,7 +14,7 @@ mod open;
 mod present;
 mod record;
 
-pub use append::append_line;
+pub use append::{append_line, cut};
 pub use dir::{create_dir, names, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind};

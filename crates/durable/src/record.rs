@@ -1,7 +1,7 @@
 //! Small records that are written over one another, without making a file and without waiting for the disk.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::open::open_own;
@@ -12,37 +12,39 @@ const OVERWRITTEN: usize = 4096;
 
 /// Writes a small record over the one before, padded with blanks; a larger one replaces the file.
 ///
-/// It is one call of the system, so a process that dies leaves all of it or nothing. A reader at the same instant and
-/// a power cut may find it torn.
+/// The first one gets its name when it is written, and each further one is one call of the system; so a process that
+/// dies leaves all of it or nothing, and never an empty file. A reader at the same instant and a power cut may find it
+/// torn.
 ///
 /// # Errors
 /// [`FileError::Link`], [`FileError::NotRegular`], [`FileError::Io`].
 pub fn overwrite(path: &Path, content: &[u8]) -> Result<(), FileError> {
-    if content.len() > OVERWRITTEN {
+    if content.len() > OVERWRITTEN || !path.exists() {
         return replace(path, content, Durability::Volatile);
     }
     let file = open_own(OpenOptions::new().write(true), path)
         .map_err(|error| error.about("write", path))?;
-    let write = || -> io::Result<()> {
-        let before = usize::try_from(file.metadata()?.len()).unwrap_or(OVERWRITTEN);
-        let mut padded = content.to_vec();
-        padded.resize(content.len().max(before.min(OVERWRITTEN)), b' ');
-        if before > OVERWRITTEN {
-            file.set_len(0)?;
-        }
-        calls::write_over(&file, &padded)
-    };
-    write().map_err(FileError::io("write", path))
+    let before = file
+        .metadata()
+        .map_err(FileError::io("look at", path))?
+        .len();
+    if before > OVERWRITTEN as u64 {
+        return replace(path, content, Durability::Volatile);
+    }
+    let mut padded = content.to_vec();
+    padded.resize(content.len().max(before as usize), b' ');
+    calls::write_over(&file, &padded).map_err(FileError::io("write", path))
 }
 
-/// Writes blanks over a small record: there is none then, and the next is written without making a file. One that
-/// cannot be written, such as a link or another's file, is removed.
+/// Writes blanks over a small record: there is none then, and the next is written without making a file. A large one is
+/// removed, and so is one that cannot be written, such as a link or another's file.
 ///
 /// # Errors
 /// [`FileError::Io`].
 pub fn blank(path: &Path) -> Result<(), FileError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(found) if !(1..=OVERWRITTEN as u64).contains(&found.len()) => remove(path),
         _ => overwrite(path, b"").or_else(|_| remove(path)),
     }
 }

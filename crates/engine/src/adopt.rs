@@ -7,7 +7,7 @@ use uwf_protocol::run::Pending;
 use uwf_storage::RunDir;
 
 use crate::answer::{self, Refusal};
-use crate::commit::{commit, count_replaced, report};
+use crate::commit::{Nodes, commit, count_replaced, report};
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, conditions, limits, tags};
@@ -55,7 +55,7 @@ pub(crate) fn adopt(
     let thread = again.map_or(thread, |(before, _)| before);
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
-    let committed = commit(engine, run, thread, &summary, step)?;
+    let committed = commit(engine, run, thread, &summary, step, Nodes::FromBefore)?;
     // Whoever is on record there did this step.
     run.clear_holder()?;
     let config = limits::of_config(engine);

@@ -1,7 +1,6 @@
 //! Walking a thread's chain, and the summary that saves walking it.
 
 use serde::Deserialize;
-use serde_json::Value;
 use uwf_cas_fs::{Node, Store};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::CasRef;
@@ -18,7 +17,7 @@ pub(crate) enum Head {
 
 /// Reads a head, of this version's shape or an older one: what it is shows in its fields.
 pub(crate) fn read_head(store: &Store, hash: CasRef) -> Result<Head, EngineError> {
-    let node = store.get(hash)?;
+    let node = store.need(hash)?;
     if let Some(step) = as_step(&node) {
         return Ok(Head::Step(step));
     }
@@ -50,16 +49,13 @@ pub(crate) fn read_step(store: &Store, hash: CasRef) -> Result<StepNode, EngineE
     }
 }
 
-/// Returns the step with the data of its answer; an output that is not in the store counts as empty.
+/// Returns the step with the data of its answer.
 pub(crate) fn with_output(
     store: &Store,
     hash: CasRef,
     node: StepNode,
 ) -> Result<StepContext, EngineError> {
-    let output = store.find(node.output)?.map_or_else(
-        || Value::Object(serde_json::Map::new()),
-        |found| found.payload,
-    );
+    let output = store.need(node.output)?.payload;
     Ok(StepContext { hash, node, output })
 }
 

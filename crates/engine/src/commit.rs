@@ -21,6 +21,16 @@ pub(crate) struct Committed {
     pub(crate) route: Result<Route, RouteError>,
 }
 
+/// Who wrote the nodes of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nodes {
+    /// The agent of this call.
+    New,
+    /// The agent of an earlier call. It may have failed because the disk refused: then the kernel gives up what was
+    /// not written, and says so only once. Such nodes are written anew.
+    FromBefore,
+}
+
 /// Moves the head to the step if it still is where the step began, and archives the thread if the graph
 /// leads to `$END`.
 pub(crate) fn commit(
@@ -29,9 +39,14 @@ pub(crate) fn commit(
     before: Thread,
     summary: &ChainSummary,
     step: StepContext,
+    nodes: Nodes,
 ) -> Result<Committed, EngineError> {
     let closure = answer::closure(&engine.store, &step)?;
-    let sync = || -> Result<(), EngineError> { Ok(engine.store.sync(&closure)?) };
+    // Before the lock of the state is taken: other threads need not wait for our nodes.
+    match nodes {
+        Nodes::New => engine.store.sync(&closure)?,
+        Nodes::FromBefore => engine.store.renew(&closure)?,
+    }
     let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
     let (hash, role) = (step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &engine.store)?;
@@ -50,11 +65,10 @@ pub(crate) fn commit(
     let advance = match route {
         Ok(Ok(Route::End)) => {
             let record = completed(&thread, engine.env.now_ms());
-            sync()?;
             state.advance_and_archive(from, &record)?
         }
         Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) | Err(_) => {
-            state.advance(id, from, hash, sync)?
+            state.advance(id, from, hash)?
         }
     };
     let found = match advance {

@@ -16,7 +16,7 @@ use uwf_util::size;
 use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
-use crate::commit::{Committed, commit, completed, report};
+use crate::commit::{Committed, Nodes, commit, completed, report};
 use crate::failure::{self, Attempted, Problem};
 use crate::limits::{self, Admitted};
 use crate::process::{self, Ending, Launch};
@@ -171,12 +171,13 @@ pub(crate) fn play(
     }
     match performed? {
         Ok(step) => {
-            let committed = commit(engine, run, thread, &summary, step)?;
+            let committed = commit(engine, run, thread, &summary, step, Nodes::New)?;
             Ok(report(engine, run, committed, Taken::Ran, &config.limits))
         }
         Err(problem) => {
             // An agent that was ended together with its thread did not fail.
             thread::active_head(engine, thread.id)?;
+            failure::check_nodes(engine, run, &thread)?;
             Err(failure::record(engine, run, &thread, attempted, &problem))
         }
     }

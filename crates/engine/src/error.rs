@@ -193,6 +193,11 @@ pub enum EngineError {
     /// Nothing refers to any node: who uses the store is not known.
     #[error("nothing under `{}` says which nodes are in use", .0.display())]
     NothingInUse(PathBuf),
+    /// No thread is on record, though the store has the start of one.
+    #[error(
+        "no thread is on record, and the store has the start of one, `{0}`: the files of the state are lost"
+    )]
+    NoThreads(CasRef),
     /// The store is not the root's own.
     #[error("the store `{}` is not this root's own: other roots may use it", .0.display())]
     SharedStore(PathBuf),
@@ -281,6 +286,7 @@ impl EngineError {
             | Self::NoRoot { .. }
             | Self::ForeignState(_)
             | Self::Io { .. } => Exit::Request,
+            Self::NoThreads(_) => Exit::Store,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
             Self::Busy { .. } | Self::HeadMoved { .. } | Self::NoSlot { .. } => Exit::Busy,
@@ -363,6 +369,9 @@ impl EngineError {
             }
             Self::Interrupted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
+            Self::NoThreads(start) => format!(
+                "bring `threads.yaml` and `history.jsonl` back from a copy; without one, `uwf thread fork {start}` makes a thread of it, and `uwf cas gc --lost {start}` gives it up"
+            ),
             Self::NothingInUse(_) => "`--root` or UWF_STORAGE_ROOT names the root whose threads and workflows use the store".to_owned(),
             Self::SharedStore(_) => "`--used-by <root>` names the roots that use it; a root that makes threads in it is known from then on".to_owned(),
             Self::NoRoot { list, .. } => format!(
@@ -382,9 +391,10 @@ impl EngineError {
 #[must_use]
 pub fn store_exit(error: &StoreError) -> Exit {
     match error {
-        StoreError::Damaged { .. } | StoreError::Collision { .. } | StoreError::Broken { .. } => {
-            Exit::Store
-        }
+        StoreError::Lost { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Collision { .. }
+        | StoreError::Broken { .. } => Exit::Store,
         StoreError::NotFound { .. }
         | StoreError::Invalid { .. }
         | StoreError::NotASchema(_)
@@ -400,6 +410,9 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
     let hint = match error {
         StoreError::NotFound { .. } => {
             "`uwf cas list` shows every node; is `--root` or `OCAS_DIR` another store's?"
+        }
+        StoreError::Lost { .. } => {
+            "bring it back from a copy of the store; `uwf cas verify` tells what else is gone; is `--root` or `OCAS_DIR` another store's?"
         }
         StoreError::Damaged { .. } => {
             "`uwf cas verify` finds every damaged node; putting the same data again repairs one"

@@ -105,6 +105,27 @@ fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
     (!is_of_another).then_some(session)
 }
 
+/// Fails if the agent did not begin, and nodes that the thread needs are gone or damaged: then it is the store that
+/// failed.
+pub(crate) fn check_nodes(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+) -> Result<(), EngineError> {
+    let unbegun = run.read_failure().is_some_and(|told| {
+        told.session_id.is_none() && told.usage.is_none() && told.raw.is_none()
+    });
+    if !unbegun {
+        return Ok(());
+    }
+    let used_by = format!("the head of thread `{}`", thread.id);
+    let broken = engine.store.broken(&[(thread.expected_head(), used_by)])?;
+    match broken.first() {
+        Some(node) => Ok(engine.store.need(node.hash).map(drop)?),
+        None => Ok(()),
+    }
+}
+
 /// Puts the attempt on record, with what the kit told about it, and returns the error to report.
 pub(crate) fn record(
     engine: &Engine,
@@ -145,8 +166,13 @@ pub(crate) fn record(
         // What went wrong may quote the agent, and with it a secret: it is kept with the attempt only.
         &format!("role={} phase={phase:?}", attempted.role),
     );
-    if let Err(error) = run.append_attempt(&attempt) {
-        return error.into();
+    if run.append_attempt(&attempt).is_err() {
+        // What the agent did wrong is told all the same: the disk may be full.
+        engine.log(
+            thread,
+            tags::ATTEMPT_NOT_KEPT,
+            "the attempt is not on record",
+        );
     }
     EngineError::Agent(Box::new(AgentFailure {
         thread: thread.id,

@@ -25,6 +25,7 @@ pub struct Forked {
 /// When the node is missing or is neither.
 pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let _hold = engine.store.hold()?;
+    engine.store.get(from)?;
     let id = engine.new_thread_id();
     let thread = Thread::load(&engine.store, id, from)?;
     engine.enlist()?;
@@ -34,7 +35,6 @@ pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let config = limits::of_config(engine);
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
     let standing = Standing::of_active(&route).at_limits(id, &reached);
-    run.create()?;
     State::new(&engine.root).insert(id, from)?;
     engine.log(&thread, tags::FORKED, &format!("from={from}"));
     Ok(Forked {

@@ -5,8 +5,9 @@
 
 use std::path::PathBuf;
 
-use uwf_cas_fs::{Collect, Collected, Roots};
+use uwf_cas_fs::{BrokenNode, Collect, Collected, Roots, Verified};
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::schemas;
 use uwf_storage::references::{self, AtWork};
 use uwf_storage::{Root, State, users};
 
@@ -55,6 +56,9 @@ pub fn gc(engine: &Engine, options: &GcOptions) -> Result<Collected, EngineError
             add(root, engine.env.now_ms(), grace_ms, &mut found)?;
         }
         found.young_from_ms = found.young_from_ms.saturating_sub(behind_ms);
+        if let Some(start) = lost_start(engine, &roots, options, found.young_from_ms)? {
+            return Err(EngineError::NoThreads(start));
+        }
         young_from_ms = young_from_ms.min(found.young_from_ms);
         if found.needed.is_empty() {
             return Err(EngineError::NothingInUse(engine.root.path().to_owned()));
@@ -106,6 +110,29 @@ fn roots_of(engine: &Engine, options: &GcOptions) -> Result<Vec<Root>, EngineErr
     }
 }
 
+/// Returns the start of a thread that is older than all that is young, where no thread at all is on record: whatever
+/// made it has lost the files of the state.
+fn lost_start(
+    engine: &Engine,
+    roots: &[Root],
+    options: &GcOptions,
+    young_from_ms: i64,
+) -> Result<Option<CasRef>, EngineError> {
+    for root in roots {
+        let state = State::new(root);
+        if !state.heads()?.is_empty() || !state.history()?.records.is_empty() {
+            return Ok(None);
+        }
+    }
+    for start in engine.store.of_type(schemas::START_NODE)? {
+        let used_ms = engine.store.used_ms(start)?;
+        if used_ms.is_some_and(|used| used < young_from_ms) && !options.lost.contains(&start) {
+            return Ok(Some(start));
+        }
+    }
+    Ok(None)
+}
+
 /// Adds what one root says.
 ///
 /// The order matters, for what changes meanwhile: who is at work is looked at first, so that whatever was not there
@@ -114,15 +141,22 @@ fn roots_of(engine: &Engine, options: &GcOptions) -> Result<Vec<Root>, EngineErr
 fn add(root: &Root, now_ms: i64, grace_ms: u64, found: &mut Roots) -> Result<(), EngineError> {
     let at_work = AtWork::look(root)?;
     found.useful.extend(references::named_by_runs(root)?);
+    add_needed(root, found)?;
+    State::new(root).check()?;
+    found.young_from_ms = found
+        .young_from_ms
+        .min(young_from(&at_work, now_ms, grace_ms));
+    Ok(())
+}
+
+/// Adds what the files of the state need.
+fn add_needed(root: &Root, found: &mut Roots) -> Result<(), EngineError> {
     let state = State::new(root);
     for (thread, head) in state.heads()? {
         let used_by = format!("the head of thread `{thread}`");
         found.needed.push((head, used_by));
     }
     let history = state.history()?;
-    if let Some(bad) = history.damaged.into_iter().next() {
-        return Err(uwf_storage::StorageError::Damaged(bad).into());
-    }
     for record in history.records {
         let used_by = format!("the head of the ended thread `{}`", record.thread);
         found.needed.push((record.head, used_by));
@@ -137,10 +171,39 @@ fn add(root: &Root, now_ms: i64, grace_ms: u64, found: &mut Roots) -> Result<(),
     for (name, hash) in state.workflows()? {
         found.needed.push((hash, format!("the workflow `{name}`")));
     }
-    found.young_from_ms = found
-        .young_from_ms
-        .min(young_from(&at_work, now_ms, grace_ms));
     Ok(())
+}
+
+/// What came of verifying a store.
+#[derive(Debug)]
+pub struct VerifiedStore {
+    /// Every node that is stored, with what came of checking it.
+    pub nodes: Vec<Verified>,
+    /// What this root needs and cannot be read, with who needs it.
+    pub broken: Vec<BrokenNode>,
+}
+
+/// Checks every node of the store, and that everything is there that the threads and workflows of the root need.
+///
+/// # Errors
+/// When a file of the state or of the store cannot be read.
+pub fn verify(engine: &Engine) -> Result<VerifiedStore, EngineError> {
+    // What is collected meanwhile would look as if it were missing.
+    let _hold = engine.store.hold_to_read().ok();
+    let nodes = engine.store.verify(&engine.store.all()?)?;
+    let broken = broken(engine)?;
+    Ok(VerifiedStore { nodes, broken })
+}
+
+/// Returns what the threads and workflows of the root need and cannot be read.
+///
+/// # Errors
+/// See [`verify`].
+pub fn broken(engine: &Engine) -> Result<Vec<BrokenNode>, EngineError> {
+    let _hold = engine.store.hold_to_read().ok();
+    let mut roots = Roots::default();
+    add_needed(&engine.root, &mut roots)?;
+    Ok(engine.store.broken(&roots.needed)?)
 }
 
 /// Returns from when on nodes are young: so long ago, counted from when the oldest step began that is at work. What

@@ -39,7 +39,7 @@ pub use conditions::{EVALUATOR_DOOR, evaluate_conditions};
 pub use cycle::{Intervention, StepOptions, step};
 pub use error::{AgentFailure, EngineError, resume_command, store_exit, store_hint};
 pub use fork::{Forked, fork};
-pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, gc};
+pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
 pub use kill::{Killed, kill};
 pub use poke::poke;
 pub use register::{Checked, Registered, check_file, put_workflow};

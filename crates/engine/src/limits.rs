@@ -219,10 +219,10 @@ pub(crate) fn used_by(store: &Store, step: CasRef) -> Result<Used, EngineError> 
     Ok(used)
 }
 
-/// Adds a step. One whose detail is not in the store any more does not tell.
+/// Adds a step.
 fn add_step(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), EngineError> {
-    let detail = store.find(step.detail)?;
-    let usage = detail.map(|detail| Usage::of_detail(&detail.payload));
-    used.add(usage.as_ref(), step.duration_ms());
+    let detail = store.need(step.detail)?;
+    let usage = Usage::of_detail(&detail.payload);
+    used.add(Some(&usage), step.duration_ms());
     Ok(())
 }

@@ -57,7 +57,6 @@ pub fn start(
         .store
         .put(schemas::START_NODE, &payload, engine.env.now_ms())?;
     let thread = engine.new_thread_id();
-    engine.root.run(thread).create()?;
     State::new(&engine.root).insert(thread, head)?;
     engine.log_line(
         tags::THREAD_CREATED,

@@ -142,7 +142,7 @@ pub(crate) fn active_head(engine: &Engine, id: ThreadId) -> Result<CasRef, Engin
 
 /// Reads a stored workflow of either form.
 pub(crate) fn load_workflow(store: &Store, hash: CasRef) -> Result<Workflow, EngineError> {
-    let node = store.get(hash)?;
+    let node = store.need(hash)?;
     workflow_stored::from_payload(node.type_hash, &node.payload).map_err(|_| {
         EngineError::WrongType {
             hash,

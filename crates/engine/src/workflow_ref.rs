@@ -31,6 +31,7 @@ pub(crate) struct Found {
 pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError> {
     let text = text.trim();
     if let Ok(hash) = text.parse::<CasRef>() {
+        engine.store.get(hash)?;
         thread::load_workflow(&engine.store, hash)?;
         return Ok(Found {
             hash,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use uwf_durable::{FileError, FileKind};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_util::words;
 
 /// Why something under the root cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +25,17 @@ pub enum StorageError {
     /// A file of the state has a line that no program should have written. Writers stop until it is mended.
     #[error("{0}")]
     Damaged(BadLine),
+    /// Threads that other files under the root know are in no file of the state any more.
+    #[error("{0}")]
+    Vanished(Box<Vanished>),
+    /// The record of a finished step is there, and cannot be understood. The step may be paid for.
+    #[error("the record of a finished step, `{}`, cannot be understood: {problem}", path.display())]
+    TornRecord {
+        /// The record.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
     /// A file that people write cannot be understood.
     #[error("`{}:{line}:{column}`: {problem}", path.display())]
     Invalid {
@@ -99,7 +111,10 @@ impl StorageError {
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Damaged(_) | Self::NotRegular { .. } => Exit::Store,
+            Self::Damaged(_)
+            | Self::Vanished(_)
+            | Self::TornRecord { .. }
+            | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }
             | Self::Invalid { .. }
             | Self::Link { .. }
@@ -119,6 +134,13 @@ impl StorageError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Damaged(_) => "mend that line by hand; until then nothing changes the file",
+            Self::Vanished(vanished) => return Some(vanished.hint()),
+            Self::TornRecord { path, .. } => {
+                let path = words::quote(&path.display().to_string()).into_owned();
+                return Some(format!(
+                    "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; `mv {path} {path}.torn` puts the record aside, and the role runs again"
+                ));
+            }
             Self::NotRegular { .. } => "move it away and put the file in its place",
             Self::Link { .. } => "change the file that it points to, or put a file in its place",
             Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
@@ -154,6 +176,56 @@ impl StorageError {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+/// Threads that have run folders and are neither active nor ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vanished {
+    /// The threads, never none, each with the last head that its run folder knows.
+    pub threads: Vec<(ThreadId, Option<CasRef>)>,
+    /// The file of the active threads.
+    pub active: PathBuf,
+    /// The file of the threads that ended.
+    pub ended: PathBuf,
+    /// The directory of the run folders.
+    pub runs: PathBuf,
+    /// The last line of the history, if it is torn: what is missing may have been there.
+    pub torn: Option<BadLine>,
+}
+
+impl fmt::Display for Vanished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (thread, _) = &self.threads[0];
+        let (active, ended) = (self.active.display(), self.ended.display());
+        let runs = self.runs.display();
+        match self.threads.len() - 1 {
+            0 => write!(f, "thread `{thread}` has a folder in `{runs}`")?,
+            more => write!(
+                f,
+                "thread `{thread}` and {more} more have folders in `{runs}`"
+            )?,
+        }
+        write!(f, ", and neither `{active}` nor `{ended}` tells of it")?;
+        match &self.torn {
+            Some(torn) => write!(f, "; {torn}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Vanished {
+    fn hint(&self) -> String {
+        let (thread, head) = &self.threads[0];
+        let run = self.runs.join(thread.as_str());
+        let quoted = |path: &Path| words::quote(&path.display().to_string()).into_owned();
+        let (active, run) = (quoted(&self.active), quoted(&run));
+        let known = head.map_or_else(String::new, |head| {
+            format!("`echo '{thread}: {head}' >> {active}` makes the thread active again, at its last known head; ")
+        });
+        format!(
+            "bring the two files back from a copy; without one: {known}`mv {run} {run}.forgotten` says that the thread is to be forgotten, and keeps its records"
+        )
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
@@ -62,8 +63,10 @@ pub struct History {
     pub records: Vec<HistoryRecord>,
     /// The steps that were done again.
     pub replaced: Vec<ReplacedStep>,
-    /// The others, but for an unfinished last line, which a crash may leave.
+    /// The others, but for an unfinished last line.
     pub damaged: Vec<BadLine>,
+    /// The last line, if it is unfinished. A power cut may leave that; then its thread is still active.
+    pub torn: Option<BadLine>,
 }
 
 /// Understands the content of the file.
@@ -77,16 +80,30 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
             Ok(record) => history.records.push(record),
             Err(error) => match serde_json::from_str(line) {
                 Ok(step) => history.replaced.push(step),
-                Err(_) if !line.ends_with('\n') => {}
-                Err(_) => history.damaged.push(BadLine {
-                    path: path.to_owned(),
-                    line: number,
-                    problem: error.to_string(),
-                }),
+                Err(_) => {
+                    let bad = BadLine {
+                        path: path.to_owned(),
+                        line: number,
+                        problem: error.to_string(),
+                    };
+                    match line.ends_with('\n') {
+                        true => history.damaged.push(bad),
+                        false => history.torn = Some(bad),
+                    }
+                }
             },
         }
     }
     history
+}
+
+/// Returns where an unfinished last line begins, if there is one. A line that only lacks its end is finished.
+pub(crate) fn unfinished(content: &[u8]) -> Option<usize> {
+    let start = content.iter().rposition(|byte| *byte == b'\n');
+    let start = start.map_or(0, |end| end + 1);
+    let line = &content[start..];
+    let is_whole = line.is_empty() || serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    (!is_whole).then_some(start)
 }
 
 /// Returns the last record of a thread. Only lines that name it are looked at.
@@ -161,7 +178,8 @@ mod tests {
         let history = parse(&text, Path::new("h"));
         assert_eq!(times(&history), [1, 2]);
         let lines: Vec<u64> = history.damaged.iter().map(|bad| bad.line).collect();
-        assert_eq!(lines, [2], "the unfinished last line is no damage");
+        assert_eq!(lines, [2], "the unfinished last line is told apart");
+        assert_eq!(history.torn.unwrap().line, 4);
     }
 
     #[test]

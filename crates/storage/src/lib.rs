@@ -25,6 +25,7 @@ pub mod references;
 mod registry;
 mod root;
 mod run_dir;
+mod seal;
 mod secret;
 mod slots;
 mod state;
@@ -33,7 +34,7 @@ mod yaml;
 
 pub use dotenv::load_dotenv;
 pub use env::Env;
-pub use error::{BadLine, StorageError};
+pub use error::{BadLine, StorageError, Vanished};
 pub use history::{History, HistoryRecord, Reason, ReplacedStep};
 pub use lock::ThreadLock;
 pub use process::{is_alive, process_group, process_identity, process_parent};

@@ -85,6 +85,11 @@ impl Root {
         self.path.join("history.jsonl")
     }
 
+    /// Returns the file of the lines of the history that a power cut left unfinished.
+    pub(crate) fn torn_history_file(&self) -> PathBuf {
+        self.path.join("history.torn")
+    }
+
     /// Returns the file of the workflows that have a name.
     #[must_use]
     pub fn registry_file(&self) -> PathBuf {
@@ -99,6 +104,17 @@ impl Root {
     /// Returns the file whose lock is the state lock.
     pub(crate) fn state_lock_file(&self) -> PathBuf {
         self.path.join("locks").join("state.lock")
+    }
+
+    /// Returns the file that says what the files of the state looked like when they were written last.
+    pub(crate) fn seal_file(&self) -> PathBuf {
+        self.path.join("locks").join("state.seal")
+    }
+
+    /// Returns the threads that have a run folder.
+    pub(crate) fn threads_with_runs(&self) -> Result<Vec<ThreadId>, StorageError> {
+        let names = uwf_durable::names(&self.runs_dir())?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
     /// Returns the directory of the slots in which agents work.

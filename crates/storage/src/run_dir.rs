@@ -1,6 +1,6 @@
 //! The records that a run of a thread leaves: small files under `runs/<thread>`, of which the pending record
 //! and the failed attempts survive a power cut. All can be deleted without losing the thread, so one that
-//! cannot be understood counts as absent.
+//! cannot be understood counts as absent; but for the pending record, which names a step that was paid for.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -124,10 +124,22 @@ impl RunDir {
     /// Returns the finished step that waits for its commit.
     ///
     /// # Errors
-    /// [`StorageError::Io`] if there is a file that cannot be read: what was paid for may be in it.
+    /// [`StorageError::TornRecord`] for a file that is neither blank nor a record, and [`StorageError::Io`] for one that
+    /// cannot be read: what was paid for may be in it.
     pub fn read_pending(&self) -> Result<Option<Pending>, StorageError> {
-        let content = uwf_durable::read(&self.path.join(PENDING))?;
-        Ok(content.and_then(|content| serde_json::from_slice(&content).ok()))
+        let path = self.path.join(PENDING);
+        let Some(content) = uwf_durable::read(&path)? else {
+            return Ok(None);
+        };
+        // Records are blanked with blanks; an empty file is what a power cut leaves of one.
+        if !content.is_empty() && content.iter().all(|byte| *byte == b' ') {
+            return Ok(None);
+        }
+        let pending = serde_json::from_slice(&content);
+        pending.map_err(|error| StorageError::TornRecord {
+            path,
+            problem: error.to_string(),
+        })
     }
 
     /// Says that a step is finished; durable on return.

@@ -1,14 +1,18 @@
 //! The state: which threads are active and where their heads are, which ended, which workflows have names.
 //! Every change is made under the state lock and is complete and durable when the call returns.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use uwf_durable::{Draft, Durability, FileLock};
+use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::heads::{self, Heads};
-use crate::{History, HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
+use crate::seal::Seal;
+use crate::{
+    History, HistoryRecord, ReplacedStep, Root, RunDir, StorageError, Vanished, history, registry,
+};
 
 /// The state under a root. It holds nothing: every call reads the files anew.
 #[derive(Debug, Clone, Copy)]
@@ -99,51 +103,80 @@ impl<'a> State<'a> {
     /// See [`heads`](Self::heads).
     pub fn find(&self, thread: ThreadId) -> Result<Option<Located>, StorageError> {
         // In this order a thread that is just being archived is never missed.
-        match self.head(thread)? {
-            Some(head) => Ok(Some(Located::Active(head))),
-            None => Ok(self.archived(thread)?.map(Located::Archived)),
+        if let Some(head) = self.head(thread)? {
+            return Ok(Some(Located::Active(head)));
+        }
+        let text = self.read_history()?;
+        if let Some(record) = history::last_of(&text, thread) {
+            return Ok(Some(Located::Archived(record)));
+        }
+        // It is in neither file. That means something only if both say all that they once said.
+        let history = history::parse(&text, &self.root.history_file());
+        match vanished(self.root, &history, &[thread]) {
+            Some(error) => Err(error),
+            None => Ok(None),
+        }
+    }
+
+    /// Makes sure that the files of the state are whole: that each line can be understood, and that each thread with a
+    /// run folder is in one of them.
+    ///
+    /// # Errors
+    /// [`StorageError::Damaged`] with the first bad line, [`StorageError::Vanished`], and [`StorageError::Io`].
+    pub fn check(&self) -> Result<(), StorageError> {
+        // In this order nothing that is just being made or archived is missed.
+        let known = self.root.threads_with_runs()?;
+        let heads = self.read_heads()?;
+        self.check_against(&heads, known)
+    }
+
+    fn check_against(&self, heads: &Heads, mut known: Vec<ThreadId>) -> Result<(), StorageError> {
+        let history = self.history()?;
+        let ended: HashSet<ThreadId> = history.records.iter().map(|one| one.thread).collect();
+        known.retain(|thread| heads.get(*thread).is_none() && !ended.contains(thread));
+        match vanished(self.root, &history, &known) {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
 
     /// Adds a thread that is not active yet.
     ///
     /// # Errors
-    /// [`StorageError::ThreadExists`], and those of [`heads`](Self::heads).
+    /// [`StorageError::ThreadExists`], and those of [`check`](Self::check).
     pub fn insert(&self, thread: ThreadId, head: CasRef) -> Result<(), StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.read_heads()?;
+        let mut heads = self.whole_heads()?;
         if heads.get(thread).is_some() {
             return Err(StorageError::ThreadExists(thread));
         }
         heads.set(thread, head);
-        self.write_heads(&heads)
+        self.write_heads(&heads)?;
+        // From now on the run folder tells of the thread, should the files of the state lose it. A thread without one is
+        // none the worse.
+        let _ = self.root.run(thread).create();
+        Ok(())
     }
 
-    /// Moves the head of a thread, provided that it is where the caller saw it. `before` does what must be
-    /// done before the head may move, such as making the new head durable; if it fails, nothing changes. The
-    /// new state is on its way to the disk meanwhile, so that both share one wait.
+    /// Moves the head of a thread, provided that it is where the caller saw it. The new head must be durable: nobody
+    /// else can change the state while this waits for the disk.
     ///
     /// # Errors
-    /// See [`heads`](Self::heads); and those of `before`.
-    pub fn advance<E: From<StorageError>>(
+    /// See [`check`](Self::check).
+    pub fn advance(
         &self,
         thread: ThreadId,
         from: CasRef,
         to: CasRef,
-        before: impl FnOnce() -> Result<(), E>,
-    ) -> Result<Advance, E> {
+    ) -> Result<Advance, StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.read_heads()?;
+        let mut heads = self.whole_heads()?;
         match heads.get(thread) {
             None => return Ok(Advance::NotActive),
             Some(head) if head != from => return Ok(Advance::HeadIs(head)),
             Some(_) => heads.set(thread, to),
         }
-        let path = self.root.threads_file();
-        let draft = Draft::beside(&path, heads.as_bytes()).map_err(StorageError::from)?;
-        draft.begin_to_sync();
-        before()?;
-        draft.replace_durably(&path).map_err(StorageError::from)?;
+        self.write_heads(&heads)?;
         Ok(Advance::Moved)
     }
 
@@ -171,7 +204,7 @@ impl<'a> State<'a> {
         record: &HistoryRecord,
     ) -> Result<Advance, StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.read_heads()?;
+        let mut heads = self.whole_heads()?;
         match heads.get(record.thread) {
             None => return Ok(Advance::NotActive),
             Some(head) if head != from => return Ok(Advance::HeadIs(head)),
@@ -189,7 +222,7 @@ impl<'a> State<'a> {
     /// See [`heads`](Self::heads).
     pub fn reactivate(&self, thread: ThreadId, head: CasRef) -> Result<Reactivated, StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.read_heads()?;
+        let mut heads = self.whole_heads()?;
         if let Some(active) = heads.get(thread) {
             return Ok(Reactivated::Active(active));
         }
@@ -218,12 +251,13 @@ impl<'a> State<'a> {
     /// [`StorageError::Io`].
     pub fn record_replaced(&self, step: &ReplacedStep) -> Result<(), StorageError> {
         let _lock = self.lock()?;
+        self.whole_heads()?;
         let mut known = self.history()?.replaced.into_iter();
         if known.any(|known| (known.replaced, known.by) == (step.replaced, step.by)) {
             return Ok(());
         }
         let line = serde_json::to_string(step).expect("a step is plain data");
-        Ok(uwf_durable::append_line(&self.root.history_file(), &line)?)
+        self.append_to_history(&line)
     }
 
     /// Returns how a thread ended the last time, whether or not it is active again.
@@ -274,13 +308,40 @@ impl<'a> State<'a> {
         Heads::parse(uwf_durable::read(&path)?.unwrap_or_default(), &path)
     }
 
+    /// Reads the heads for a writer, who must not build on files that have lost something. Files that are as the last
+    /// writer left them are not looked into again.
+    fn whole_heads(&self) -> Result<Heads, StorageError> {
+        let known = match Seal::is_intact(self.root) {
+            true => None,
+            false => Some(self.root.threads_with_runs()?),
+        };
+        let heads = self.read_heads()?;
+        if let Some(known) = known {
+            self.check_against(&heads, known)?;
+        }
+        Ok(heads)
+    }
+
     fn write_heads(&self, heads: &Heads) -> Result<(), StorageError> {
         let path = self.root.threads_file();
-        Ok(uwf_durable::replace(
-            &path,
-            heads.as_bytes(),
-            Durability::Durable,
-        )?)
+        uwf_durable::replace(&path, heads.as_bytes(), Durability::Durable)?;
+        Seal::set(self.root);
+        Ok(())
+    }
+
+    /// Appends a line. An unfinished last line goes into a file of its own first: nothing that was written is thrown
+    /// away, and a line in the middle that nobody understands would stop every writer.
+    fn append_to_history(&self, line: &str) -> Result<(), StorageError> {
+        let path = self.root.history_file();
+        let content = uwf_durable::read(&path)?.unwrap_or_default();
+        if let Some(end) = history::unfinished(&content) {
+            let torn = String::from_utf8_lossy(&content[end..]);
+            uwf_durable::append_line(&self.root.torn_history_file(), &torn)?;
+            uwf_durable::cut(&path, end as u64)?;
+        }
+        uwf_durable::append_line(&path, line)?;
+        Seal::set(self.root);
+        Ok(())
     }
 
     /// Reads the history; bytes that are not text spoil their line only.
@@ -297,8 +358,31 @@ impl<'a> State<'a> {
             return Ok(());
         }
         let line = serde_json::to_string(record).expect("a record is plain data");
-        Ok(uwf_durable::append_line(&self.root.history_file(), &line)?)
+        self.append_to_history(&line)
     }
+}
+
+/// Returns what is wrong with the state, given the history and threads that are in neither of its files.
+fn vanished(root: &Root, history: &History, threads: &[ThreadId]) -> Option<StorageError> {
+    if let Some(bad) = history.damaged.first() {
+        return Some(StorageError::Damaged(bad.clone()));
+    }
+    let known = threads.iter().map(|thread| (*thread, root.run(*thread)));
+    let known = known.filter(|(_, run)| run.path().is_dir());
+    let last_head = |run: &RunDir| run.chain_summary().map(|summary| summary.head);
+    let threads: Vec<_> = known
+        .map(|(thread, run)| (thread, last_head(&run)))
+        .collect();
+    if threads.is_empty() {
+        return None;
+    }
+    Some(StorageError::Vanished(Box::new(Vanished {
+        threads,
+        active: root.threads_file(),
+        ended: root.history_file(),
+        runs: root.runs_dir(),
+        torn: history.torn.clone(),
+    })))
 }
 
 fn read_names(path: &Path) -> Result<IndexMap<String, CasRef>, StorageError> {

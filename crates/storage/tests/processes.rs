@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Advance, Root, State, StorageError, ThreadLock};
+use uwf_storage::{Advance, Root, State, ThreadLock};
 
 const ROOT: &str = "UWF_STORAGE_TEST_ROOT";
 const NUMBER: &str = "UWF_STORAGE_TEST_NUMBER";
@@ -54,9 +54,7 @@ fn as_a_stepper() {
     for step in 0..STEPS {
         let (from, to) = (CasRef::from_u64(step), CasRef::from_u64(step + 1));
         assert_eq!(
-            state
-                .advance(thread(number), from, to, nothing_before)
-                .unwrap(),
+            state.advance(thread(number), from, to).unwrap(),
             Advance::Moved
         );
     }
@@ -98,9 +96,7 @@ fn as_an_endless_stepper() {
         let head = state.head(thread(number)).unwrap().unwrap();
         let next = CasRef::from_u64(if head == CasRef::from_u64(1) { 2 } else { 1 });
         assert_eq!(
-            state
-                .advance(thread(number), head, next, nothing_before)
-                .unwrap(),
+            state.advance(thread(number), head, next).unwrap(),
             Advance::Moved
         );
     }
@@ -123,12 +119,7 @@ fn a_writer_that_is_killed_leaves_a_complete_file_and_no_lock() {
         writer.wait().unwrap();
         let head = state.head(thread(0)).unwrap().unwrap();
         assert!([1, 2].map(CasRef::from_u64).contains(&head), "{head}");
-        let other = state.advance(
-            thread(1),
-            CasRef::from_u64(7),
-            CasRef::from_u64(7),
-            nothing_before,
-        );
+        let other = state.advance(thread(1), CasRef::from_u64(7), CasRef::from_u64(7));
         assert_eq!(other.unwrap(), Advance::Moved);
     }
 }
@@ -209,9 +200,4 @@ fn of_many_processes_one_gets_a_thread_and_the_others_are_told_at_once() {
         drop(locker.stdin.take());
         assert!(locker.wait().unwrap().success());
     }
-}
-
-/// What tests have to do before a head moves.
-fn nothing_before() -> Result<(), StorageError> {
-    Ok(())
 }

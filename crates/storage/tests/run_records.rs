@@ -106,16 +106,9 @@ fn records_are_read_back_until_they_are_cleared() {
 fn records_that_cannot_be_understood_count_as_absent_and_can_be_replaced() {
     let (_temp, run) = world();
     run.create().unwrap();
-    for name in [
-        "pending.json",
-        "holder.json",
-        "failure.json",
-        "sessions.json",
-        "chain.json",
-    ] {
+    for name in ["holder.json", "failure.json", "sessions.json", "chain.json"] {
         fs::write(run.path().join(name), "{\"step\":\"CTS").unwrap();
     }
-    assert_eq!(run.read_pending().unwrap(), None);
     assert_eq!(run.read_holder(), None);
     assert_eq!(run.read_failure(), None);
     assert_eq!(run.chain_summary(), None);

@@ -72,15 +72,10 @@ fn a_head_moves_only_from_where_the_caller_saw_it() {
     let (a, b) = (thread(1), thread(2));
     state.insert(b, FIRST).unwrap();
     state.insert(a, FIRST).unwrap();
-    assert_eq!(
-        state.advance(a, FIRST, SECOND, nothing_before).unwrap(),
-        Advance::Moved
-    );
-    let again = state.advance(a, FIRST, THIRD, nothing_before).unwrap();
+    assert_eq!(state.advance(a, FIRST, SECOND).unwrap(), Advance::Moved);
+    let again = state.advance(a, FIRST, THIRD).unwrap();
     assert_eq!(again, Advance::HeadIs(SECOND));
-    let stranger = state
-        .advance(thread(3), FIRST, SECOND, nothing_before)
-        .unwrap();
+    let stranger = state.advance(thread(3), FIRST, SECOND).unwrap();
     assert_eq!(stranger, Advance::NotActive);
     assert_eq!(world.threads(), format!("{a}: {SECOND}\n{b}: {FIRST}\n"));
 }
@@ -239,11 +234,7 @@ fn a_damaged_thread_list_is_an_error_and_stops_all_writers() {
     };
     check(state.heads().unwrap_err());
     check(state.insert(thread(3), FIRST).unwrap_err());
-    check(
-        state
-            .advance(thread(1), FIRST, SECOND, nothing_before)
-            .unwrap_err(),
-    );
+    check(state.advance(thread(1), FIRST, SECOND).unwrap_err());
     check(state.archive(&ended(thread(1), FIRST)).unwrap_err());
     check(state.reactivate(thread(1), FIRST).unwrap_err());
     assert_eq!(world.threads(), damaged);
@@ -261,10 +252,7 @@ fn a_thread_list_of_another_program_is_read_and_kept() {
     let heads = [(a, FIRST), (b, SECOND), (c, THIRD)];
     assert_eq!(world.state().heads().unwrap(), heads);
     assert_eq!(
-        world
-            .state()
-            .advance(a, FIRST, THIRD, nothing_before)
-            .unwrap(),
+        world.state().advance(a, FIRST, THIRD).unwrap(),
         Advance::Moved
     );
     assert_eq!(
@@ -310,8 +298,9 @@ fn a_torn_history_goes_on_with_a_new_line() {
     assert_eq!(state.archive(&ended(b, FIRST)).unwrap(), Archived::Done);
     let healed = state.history().unwrap();
     assert_eq!(healed.records, [ended(a, FIRST), ended(b, FIRST)]);
-    assert_eq!(healed.damaged.len(), 1);
-    assert_eq!(healed.damaged[0].line, 2);
+    assert_eq!(healed.damaged, []);
+    let kept = fs::read_to_string(world.root.path().join("history.torn")).unwrap();
+    assert_eq!(kept, "{\"thread\":\"01\n");
     assert!(state.archived(b).unwrap().is_some());
 }
 
@@ -384,9 +373,4 @@ fn the_files_of_the_state_are_for_their_owner_alone() {
         let mode = file.metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{}", file.display());
     }
-}
-
-/// What tests have to do before a head moves.
-fn nothing_before() -> Result<(), StorageError> {
-    Ok(())
 }

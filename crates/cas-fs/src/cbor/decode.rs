@@ -1,10 +1,15 @@
-//! From bytes to the one JSON value that has them. The bytes are not trusted.
+//! From bytes to a JSON value: any well-formed CBOR that means one, whatever program encoded it. The bytes are not
+//! trusted.
 
 use serde_json::{Map, Number, Value};
 
 use super::{MAX_DEPTH, MAX_SAFE_INTEGER, major, simple};
 
-/// Says where the bytes stop being a value that the encoder writes, and why.
+/// The argument of an item whose end is marked by [`BREAK`].
+const INDEFINITE: u8 = 31;
+const BREAK: u8 = 0xff;
+
+/// Says where the bytes stop being a JSON value, and why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} at byte {at}")]
 pub struct DecodeError {
@@ -23,15 +28,12 @@ pub enum DecodeProblem {
     /// Bytes follow the end of the value.
     #[error("there is more data than one value")]
     Trailing,
-    /// An item that no JSON value is written as: a byte string, a tag, `undefined`, an indefinite length, …
+    /// An item that means no JSON value: a byte string, a tag, `undefined`, a number that is none, …
     #[error("there is a kind of item (first byte {0:#04x}) that JSON does not have")]
     NotJson(u8),
-    /// A number or a length has a longer form than it needs, or the wrong one of integer and float.
-    #[error("a number or a length is not in its canonical form")]
-    NotCanonical,
-    /// The keys of a map are not in order, or one occurs twice.
-    #[error("the keys of a map are not in order")]
-    KeyOrder,
+    /// A key of a map occurs twice.
+    #[error("a key of a map occurs twice")]
+    KeyTwice,
     /// The key of a map is not a text.
     #[error("the key of a map is not a text")]
     KeyType,
@@ -46,10 +48,10 @@ pub enum DecodeProblem {
     Frame,
 }
 
-/// Returns the value that has these bytes.
+/// Returns the value that these bytes mean. [`encode`](super::encode()) writes one of the encodings of each value.
 ///
 /// # Errors
-/// [`DecodeError`] for bytes that [`encode`](super::encode()) does not write.
+/// [`DecodeError`] for bytes that are not one JSON value.
 pub fn decode(bytes: &[u8]) -> Result<Value, DecodeError> {
     let mut decoder = Decoder::new(bytes);
     let value = decoder.value()?;
@@ -116,18 +118,36 @@ impl<'a> Decoder<'a> {
             simple::NULL => return Ok(Value::Null),
             simple::FALSE => return Ok(Value::Bool(false)),
             simple::TRUE => return Ok(Value::Bool(true)),
-            simple::DOUBLE => return self.double(start),
+            simple::HALF => {
+                let bits = self.digits(2)? as u16;
+                return number(f16_to_f64(bits), start, first);
+            }
+            simple::SINGLE => {
+                let bits = self.digits(4)? as u32;
+                return number(f32::from_bits(bits).into(), start, first);
+            }
+            simple::DOUBLE => return number(f64::from_bits(self.digits(8)?), start, first),
             _ if first >> 5 == major::SIMPLE => return Err(not_json(start, first)),
             _ => {}
+        }
+        if first & 0x1f == INDEFINITE {
+            return match first >> 5 {
+                major::TEXT => Ok(Value::String(self.chunks()?)),
+                major::ARRAY => self.array(None, inner(levels, start)?),
+                major::MAP => self.map(None, inner(levels, start)?),
+                _ => Err(not_json(start, first)),
+            };
         }
         let argument = self.argument(first)?;
         match first >> 5 {
             major::UNSIGNED if argument <= MAX_SAFE_INTEGER => Ok(argument.into()),
             major::NEGATIVE if argument < MAX_SAFE_INTEGER => Ok((-1 - argument as i64).into()),
-            major::UNSIGNED | major::NEGATIVE => Err(problem(start, DecodeProblem::NotCanonical)),
+            // A number in JSON is a double.
+            major::UNSIGNED => number(argument as f64, start, first),
+            major::NEGATIVE => number(-1.0 - argument as f64, start, first),
             major::TEXT => Ok(Value::String(self.text(argument)?.to_owned())),
-            major::ARRAY => self.array(argument, inner(levels, start)?),
-            major::MAP => self.map(argument, inner(levels, start)?),
+            major::ARRAY => self.array(Some(argument), inner(levels, start)?),
+            major::MAP => self.map(Some(argument), inner(levels, start)?),
             _ => Err(not_json(start, first)),
         }
     }
@@ -136,39 +156,29 @@ impl<'a> Decoder<'a> {
         Ok(self.take(1)?[0])
     }
 
-    /// Reads the argument of an item, which must be in the shortest form.
+    /// Reads the argument of an item.
     fn argument(&mut self, first: u8) -> Result<u64, DecodeError> {
-        let start = self.at - 1;
-        let (length, least) = match first & 0x1f {
-            short @ 0..24 => return Ok(u64::from(short)),
-            24 => (1, 24),
-            25 => (2, 1 << 8),
-            26 => (4, 1 << 16),
-            27 => (8, 1 << 32),
-            _ => return Err(not_json(start, first)),
-        };
-        let digits = self.take(length)?;
-        let argument = digits
-            .iter()
-            .fold(0, |sum: u64, digit| sum << 8 | u64::from(*digit));
-        if argument < least {
-            return Err(problem(start, DecodeProblem::NotCanonical));
+        match first & 0x1f {
+            short @ 0..24 => Ok(u64::from(short)),
+            24 => self.digits(1),
+            25 => self.digits(2),
+            26 => self.digits(4),
+            27 => self.digits(8),
+            _ => Err(not_json(self.at - 1, first)),
         }
-        Ok(argument)
     }
 
-    fn double(&mut self, start: usize) -> Result<Value, DecodeError> {
-        let bits = self
-            .take(8)?
-            .iter()
-            .fold(0, |bits: u64, byte| bits << 8 | u64::from(*byte));
-        let double = f64::from_bits(bits);
-        let number = Number::from_f64(double)
-            .ok_or(problem(start, DecodeProblem::NotJson(simple::DOUBLE)))?;
-        if double.fract() == 0.0 && double.abs() <= MAX_SAFE_INTEGER as f64 {
-            return Err(problem(start, DecodeProblem::NotCanonical));
-        }
-        Ok(Value::Number(number))
+    /// Reads a number of so many bytes, the greatest first.
+    fn digits(&mut self, length: u64) -> Result<u64, DecodeError> {
+        let digits = self.take(length)?.iter();
+        Ok(digits.fold(0, |sum: u64, digit| sum << 8 | u64::from(*digit)))
+    }
+
+    /// Tells whether the end of items without a length is here, and reads it.
+    fn at_break(&mut self) -> bool {
+        let ends = self.bytes.get(self.at) == Some(&BREAK);
+        self.at += usize::from(ends);
+        ends
     }
 
     fn text(&mut self, length: u64) -> Result<&'a str, DecodeError> {
@@ -176,37 +186,81 @@ impl<'a> Decoder<'a> {
         std::str::from_utf8(self.take(length)?).map_err(|_| problem(start, DecodeProblem::Utf8))
     }
 
-    fn array(&mut self, length: u64, levels: usize) -> Result<Value, DecodeError> {
+    /// Reads a text in pieces, each with a length.
+    fn chunks(&mut self) -> Result<String, DecodeError> {
+        let mut text = String::new();
+        while !self.at_break() {
+            let start = self.at;
+            let first = self.byte()?;
+            if first >> 5 != major::TEXT || first & 0x1f == INDEFINITE {
+                return Err(not_json(start, first));
+            }
+            let length = self.argument(first)?;
+            text.push_str(self.text(length)?);
+        }
+        Ok(text)
+    }
+
+    /// Reads so many items, or those up to the end.
+    fn array(&mut self, length: Option<u64>, levels: usize) -> Result<Value, DecodeError> {
         let mut items = Vec::new();
-        for _ in 0..length {
+        while !self.is_complete(length, items.len()) {
             items.push(self.nested(levels)?);
         }
         Ok(Value::Array(items))
     }
 
-    fn map(&mut self, length: u64, levels: usize) -> Result<Value, DecodeError> {
+    fn map(&mut self, length: Option<u64>, levels: usize) -> Result<Value, DecodeError> {
         let mut members = Map::new();
-        let mut last: Option<&str> = None;
-        for _ in 0..length {
+        while !self.is_complete(length, members.len()) {
             let start = self.at;
             let key = self.key()?;
-            if last.is_some_and(|last| (last.len(), last) >= (key.len(), key)) {
-                return Err(problem(start, DecodeProblem::KeyOrder));
+            if members.insert(key, self.nested(levels)?).is_some() {
+                return Err(problem(start, DecodeProblem::KeyTwice));
             }
-            last = Some(key);
-            members.insert(key.to_owned(), self.nested(levels)?);
         }
         Ok(Value::Object(members))
     }
 
-    fn key(&mut self) -> Result<&'a str, DecodeError> {
+    fn is_complete(&mut self, length: Option<u64>, read: usize) -> bool {
+        match length {
+            Some(length) => read as u64 == length,
+            None => self.at_break(),
+        }
+    }
+
+    fn key(&mut self) -> Result<String, DecodeError> {
         let start = self.at;
         let first = self.byte()?;
         if first >> 5 != major::TEXT {
             return Err(problem(start, DecodeProblem::KeyType));
         }
+        if first & 0x1f == INDEFINITE {
+            return self.chunks();
+        }
         let length = self.argument(first)?;
-        self.text(length)
+        Ok(self.text(length)?.to_owned())
+    }
+}
+
+/// Returns the number that a double means: an integer where it is exactly one, as JavaScript has it.
+fn number(double: f64, start: usize, first: u8) -> Result<Value, DecodeError> {
+    if double.fract() == 0.0 && double.abs() <= MAX_SAFE_INTEGER as f64 {
+        return Ok((double as i64).into());
+    }
+    let number = Number::from_f64(double).ok_or(not_json(start, first))?;
+    Ok(Value::Number(number))
+}
+
+/// Returns the value of a float of 16 bits.
+fn f16_to_f64(bits: u16) -> f64 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let (exponent, fraction) = (i32::from(bits >> 10 & 0x1f), f64::from(bits & 0x3ff));
+    sign * match exponent {
+        0 => fraction * 2_f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2_f64.powi(exponent - 25),
     }
 }
 
@@ -226,10 +280,12 @@ fn not_json(at: usize, first: u8) -> DecodeError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
-    fn what_the_encoder_would_not_write_is_refused() {
+    fn what_means_no_json_value_is_refused() {
         let check = |bytes: &[u8], at: usize, problem: DecodeProblem| {
             assert_eq!(
                 decode(bytes),
@@ -239,27 +295,47 @@ mod tests {
         };
         check(b"", 0, DecodeProblem::Truncated);
         check(b"\x01\x02", 1, DecodeProblem::Trailing);
-        check(b"\x18\x01", 0, DecodeProblem::NotCanonical);
-        check(b"\x19\x00\xff", 0, DecodeProblem::NotCanonical);
-        check(b"\x1b\x00\x20\0\0\0\0\0\0", 0, DecodeProblem::NotCanonical);
-        check(
-            b"\x3b\x00\x1f\xff\xff\xff\xff\xff\xff",
-            0,
-            DecodeProblem::NotCanonical,
-        );
-        check(b"\xfb\x3f\xf0\0\0\0\0\0\0", 0, DecodeProblem::NotCanonical);
-        check(b"\xfb\x80\0\0\0\0\0\0\0", 0, DecodeProblem::NotCanonical);
+        check(b"\x19\x01", 2, DecodeProblem::Truncated);
         check(b"\xfb\x7f\xf0\0\0\0\0\0\0", 0, DecodeProblem::NotJson(0xfb));
-        check(b"\xfa\x3f\x80\0\0", 0, DecodeProblem::NotJson(0xfa));
+        check(b"\xfa\x7f\x80\0\0", 0, DecodeProblem::NotJson(0xfa));
+        check(b"\xf9\x7e\0", 0, DecodeProblem::NotJson(0xf9));
         check(b"\xf7", 0, DecodeProblem::NotJson(0xf7));
+        check(b"\xff", 0, DecodeProblem::NotJson(0xff));
+        check(b"\x1f", 0, DecodeProblem::NotJson(0x1f));
+        check(b"\x1c", 0, DecodeProblem::NotJson(0x1c));
         check(b"\x41a", 0, DecodeProblem::NotJson(0x41));
+        check(b"\x5f\xff", 0, DecodeProblem::NotJson(0x5f));
         check(b"\xc1\x01", 0, DecodeProblem::NotJson(0xc1));
-        check(b"\x9f\x01\xff", 0, DecodeProblem::NotJson(0x9f));
+        check(b"\x9f\x01", 2, DecodeProblem::Truncated);
+        check(b"\x7f\x01\xff", 1, DecodeProblem::NotJson(0x01));
+        check(b"\x7f\x7f\xff\xff", 1, DecodeProblem::NotJson(0x7f));
         check(b"\x62\xff\xfe", 1, DecodeProblem::Utf8);
         check(b"\xa1\x01\x01", 1, DecodeProblem::KeyType);
-        check(b"\xa2\x61b\x01\x61a\x01", 4, DecodeProblem::KeyOrder);
-        check(b"\xa2\x61a\x01\x61a\x01", 4, DecodeProblem::KeyOrder);
-        check(b"\xa2\x62aa\x01\x61b\x01", 5, DecodeProblem::KeyOrder);
+        check(b"\xbf\x61a\xff", 3, DecodeProblem::NotJson(0xff));
+        check(b"\xa2\x61a\x01\x61a\x01", 4, DecodeProblem::KeyTwice);
+    }
+
+    #[test]
+    fn a_value_is_read_in_every_encoding_that_it_has() {
+        let check = |bytes: &[u8], value: Value| {
+            assert_eq!(decode(bytes), Ok(value), "{bytes:x?}");
+        };
+        check(b"\x18\x01", json!(1));
+        check(b"\x1b\0\0\0\0\0\0\0\x05", json!(5));
+        check(b"\x38\x00", json!(-1));
+        check(b"\x1b\x00\x20\0\0\0\0\0\0", json!(9_007_199_254_740_992.0));
+        check(b"\xfb\x3f\xf0\0\0\0\0\0\0", json!(1));
+        check(b"\xfb\x80\0\0\0\0\0\0\0", json!(0));
+        check(b"\xfa\x3f\x80\0\0", json!(1));
+        check(b"\xfa\x3f\x00\0\0", json!(0.5));
+        check(b"\xf9\x38\0", json!(0.5));
+        check(b"\xf9\x3c\0", json!(1));
+        check(b"\xf9\xc1\0", json!(-2.5));
+        check(b"\xf9\0\x01", json!(5.960_464_477_539_063e-8));
+        check(b"\x9f\x01\x02\xff", json!([1, 2]));
+        check(b"\x7f\x61a\x60\x62bc\xff", json!("abc"));
+        check(b"\xbf\x61b\x01\x61a\x02\xff", json!({ "b": 1, "a": 2 }));
+        check(b"\xa2\x62aa\x01\x61b\x01", json!({ "aa": 1, "b": 1 }));
     }
 
     #[test]

@@ -168,10 +168,7 @@ fn a_store_that_cannot_be_written_can_be_read_and_says_so() {
     assert_eq!(store.put(TEXT, &json!("hello"), NOW).unwrap(), text);
     if bound {
         let message = store.put(TEXT, &json!("new"), NOW).unwrap_err().to_string();
-        let start = format!(
-            "could not make a temporary file in `{}`",
-            store.dir().display()
-        );
+        let start = format!("cannot write into `{}`", store.dir().display());
         assert!(message.starts_with(&start), "{message}");
         assert!(store.reindex().is_err());
     } else {

@@ -7,6 +7,7 @@ use crate::support::{NOW, file, hash, names, store};
 use serde_json::json;
 use uwf_cas_fs::cbor::EncodeError;
 use uwf_cas_fs::{Store, StoreError, hash_of};
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::{DETAIL, META, STEP_NODE, TEXT};
 
 /// Two texts whose nodes have one hash.
@@ -198,4 +199,51 @@ fn a_walk_visits_breadth_first_and_skips_what_is_missing() {
     assert_eq!(store.refs(STEP_NODE).unwrap(), []);
     let refused = store.refs(hash(missing)).unwrap_err();
     assert!(matches!(refused, StoreError::NotFound { .. }), "{refused}");
+}
+
+/// The bytes of a file with this payload, and its hash.
+fn foreign(type_hash: CasRef, payload: &[u8]) -> (CasRef, Vec<u8>) {
+    let named = [type_hash.as_str().as_bytes(), payload].concat();
+    let hash = CasRef::from_u64(xxhash_rust::xxh64::xxh64(&named, 0));
+    let type_text = type_hash.as_str().as_bytes();
+    let file = [
+        &b"\xa3dtypem"[..],
+        type_text,
+        b"gpayload",
+        payload,
+        b"itimestamp\x00",
+    ];
+    (hash, file.concat())
+}
+
+#[test]
+fn a_node_of_another_encoder_is_verified_over_its_own_bytes() {
+    let (_dir, store) = store();
+    let number = store.put_schema(&json!({ "type": "number" }), NOW).unwrap();
+    let object = store.put_schema(&json!({ "type": "object" }), NOW).unwrap();
+    let cases: [(CasRef, &[u8], serde_json::Value); 4] = [
+        (number, b"\xf9\x38\x00", json!(0.5)),
+        (number, b"\xfa\x3f\x00\x00\x00", json!(0.5)),
+        (number, b"\x18\x05", json!(5)),
+        (
+            object,
+            b"\xbf\x61b\x01\x61a\xf9\x3c\x00\xff",
+            json!({ "b": 1, "a": 1 }),
+        ),
+    ];
+    for (type_hash, payload, value) in cases {
+        let (hash, bytes) = foreign(type_hash, payload);
+        fs::write(store.dir().join(format!("{hash}.bin")), &bytes).unwrap();
+        assert_eq!(store.get(hash).unwrap().payload, value);
+        let verified = store.verify(&[hash]).unwrap();
+        assert_eq!(verified[0].verdict, uwf_cas_fs::Verdict::Ok);
+        // What we write stays what it was.
+        let ours = store.put(type_hash, &value, NOW).unwrap();
+        assert_ne!(ours, hash);
+        assert_eq!(store.get(hash).unwrap().payload, value);
+        assert_eq!(
+            fs::read(store.dir().join(format!("{hash}.bin"))).unwrap(),
+            bytes
+        );
+    }
 }

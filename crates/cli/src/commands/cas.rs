@@ -1,12 +1,11 @@
 //! `uwf cas …` and `ocas …`.
 
 use serde_json::Value;
-use uwf_cas_fs::{Collect, StoreError, Verdict, hash_of};
-use uwf_engine::GcOptions;
+use uwf_cas_fs::{Collect, StoreError, hash_of};
+use uwf_engine::{GcOptions, VerifiedStore};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
-use uwf_storage::State;
 
 use crate::args::{CasCommand, GcArgs, SchemaCommand};
 use crate::commands::{Context, read_stdin};
@@ -113,33 +112,23 @@ fn has(context: &Context, hash: &str) -> Result<Exit, Failure> {
 }
 
 fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
-    let store = &context.engine.store;
-    let hashes = match hashes {
-        [] => all_and_heads(context)?,
-        given => given
-            .iter()
-            .map(|hash| hash.parse())
-            .collect::<Result<Vec<CasRef>, _>>()?,
+    let verified = match hashes {
+        [] => uwf_engine::verify(&context.engine)?,
+        given => {
+            let given = given.iter().map(|hash| hash.parse());
+            VerifiedStore {
+                nodes: context
+                    .engine
+                    .store
+                    .verify(&given.collect::<Result<Vec<CasRef>, _>>()?)?,
+                broken: Vec::new(),
+            }
+        }
     };
-    let verified = store.verify(&hashes)?;
-    let sound = verified
-        .iter()
-        .all(|node| matches!(node.verdict, Verdict::Ok));
-    print(&VerifiedView::from(verified), context.format)?;
+    let view = VerifiedView::from(verified);
+    let sound = view.is_sound();
+    print(&view, context.format)?;
     Ok(if sound { Exit::Done } else { Exit::Store })
-}
-
-/// Returns every node that is stored, and every one that a thread needs as its head or was replaced in it.
-fn all_and_heads(context: &Context) -> Result<Vec<CasRef>, Failure> {
-    let state = State::new(&context.engine.root);
-    let mut hashes = context.engine.store.all()?;
-    hashes.extend(state.heads()?.into_iter().map(|(_, head)| head));
-    let history = state.history()?;
-    hashes.extend(history.records.into_iter().map(|record| record.head));
-    hashes.extend(history.replaced.into_iter().map(|step| step.replaced));
-    hashes.sort_unstable();
-    hashes.dedup();
-    Ok(hashes)
 }
 
 fn gc(context: &Context, args: GcArgs) -> Result<(), Failure> {

@@ -7,6 +7,7 @@ use uwf_engine::{
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Setting;
+use uwf_storage::State;
 use uwf_util::{suggest, time};
 
 use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadCommand};
@@ -109,6 +110,8 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
         now_ms: context.engine.env.now_ms(),
     };
     print(&threads, context.format)?;
+    // What can be read is shown first: a damaged line hides no thread but its own.
+    State::new(&context.engine.root).check()?;
     Ok(Exit::Done)
 }
 

@@ -1,8 +1,11 @@
 //! Nodes, hashes and verdicts.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::Value;
-use uwf_cas_fs::{Collect, Collected, Garbage, Node, Verdict, Verified};
+use uwf_cas_fs::{BrokenNode, Collect, Collected, Garbage, Node, Verdict, Verified};
+use uwf_engine::VerifiedStore;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_util::{size, time};
@@ -211,16 +214,32 @@ pub(crate) struct VerifiedView {
 
 /// A node that is not what it should be.
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct NodeProblem {
     hash: CasRef,
     verdict: &'static str,
     reason: String,
+    /// Who cannot be read without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needed_by: Option<String>,
 }
 
-impl From<Vec<Verified>> for VerifiedView {
-    fn from(verified: Vec<Verified>) -> Self {
-        let checked = verified.len();
-        let problem = |node: Verified| {
+impl VerifiedView {
+    /// Tells whether everything is as it should be.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.ok
+    }
+}
+
+impl From<VerifiedStore> for VerifiedView {
+    fn from(verified: VerifiedStore) -> Self {
+        let mut broken: BTreeMap<CasRef, BrokenNode> = verified
+            .broken
+            .into_iter()
+            .map(|node| (node.hash, node))
+            .collect();
+        let mut checked = verified.nodes.len();
+        let mut problem = |node: Verified| {
             let (verdict, reason) = match node.verdict {
                 Verdict::Ok => return None,
                 Verdict::Corrupted { reason } => ("corrupted", reason),
@@ -231,9 +250,23 @@ impl From<Vec<Verified>> for VerifiedView {
                 hash: node.hash,
                 verdict,
                 reason,
+                needed_by: broken.remove(&node.hash).map(|node| node.needed_by),
             })
         };
-        let problems: Vec<NodeProblem> = verified.into_iter().filter_map(problem).collect();
+        let mut problems: Vec<NodeProblem> = verified
+            .nodes
+            .into_iter()
+            .filter_map(&mut problem)
+            .collect();
+        // What is not stored at all.
+        checked += broken.len();
+        problems.extend(broken.into_values().map(|node| NodeProblem {
+            hash: node.hash,
+            verdict: "missing",
+            reason: format!("it {}, and is {}", node.problem, node.used_by),
+            needed_by: Some(node.needed_by),
+        }));
+        problems.sort_by_key(|problem| problem.hash);
         Self {
             ok: problems.is_empty(),
             checked,
@@ -244,17 +277,26 @@ impl From<Vec<Verified>> for VerifiedView {
 
 impl Show for VerifiedView {
     fn text(&self) -> String {
-        let mut lines: Vec<String> = self
-            .problems
-            .iter()
-            .map(|problem| format!("{} {}: {}", problem.hash, problem.verdict, problem.reason))
-            .collect();
+        let mut lines: Vec<String> = self.problems.iter().map(NodeProblem::line).collect();
         let nodes = counted(self.checked, "node");
         lines.push(match self.problems.len() {
             0 => format!("{nodes} checked, all in order"),
             problems => format!("{nodes} checked, {problems} not in order"),
         });
         lines.join("\n")
+    }
+}
+
+impl NodeProblem {
+    fn line(&self) -> String {
+        let Self {
+            hash,
+            verdict,
+            reason,
+            needed_by,
+        } = self;
+        let needed = needed_by.as_ref().map(|by| format!(" (needed by {by})"));
+        format!("{hash} {verdict}: {reason}{}", needed.unwrap_or_default())
     }
 }
 

@@ -242,6 +242,9 @@ impl Show for ThreadView {
             let again = attempt.replaces.map_or("", |_| ", doing it again");
             rows.push(("failed", format!("{at}  {role} by {agent}{again}: {error}")));
         }
+        if let Some(step) = self.finished_step {
+            rows.push(("finished", format!("step {step} waits to be taken in")));
+        }
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         if self.standing.status == ThreadStatus::Blocked && self.steps > 0 {
             let poke = format!("uwf thread poke {} -p \"…\"", self.thread);
@@ -288,6 +291,7 @@ impl Show for ThreadsView {
 
 fn who_is_next(item: &ThreadItem) -> String {
     match (&item.current_role, item.status) {
+        (Some(role), _) if item.finished_step.is_some() => format!("{role} (finished)"),
         (Some(role), _) => role.to_string(),
         (None, ThreadStatus::Suspended) => "(you)".to_owned(),
         (None, _) => "-".to_owned(),
@@ -308,6 +312,11 @@ impl Show for StepsView {
                 let there = self.attempts.iter().filter(|attempt| attempt.at() == hash);
                 rows.extend(there.map(attempt_row));
             }
+        }
+        if let Some(step) = self.finished_step {
+            let waits = "finished, and waits to be taken in by `uwf thread step`".to_owned();
+            let none = || "-".to_owned();
+            rows.push(vec![step.to_string(), none(), none(), none(), waits]);
         }
         table(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows)
     }

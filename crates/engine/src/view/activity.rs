@@ -96,14 +96,21 @@ pub(crate) struct Activity {
     pub(crate) running: Option<RunningView>,
     /// What failed there, newest last.
     pub(crate) attempts: Vec<AttemptView>,
+    /// The finished step after the head that waits to be taken in: nobody works on it any more.
+    pub(crate) finished_step: Option<CasRef>,
 }
 
 impl Activity {
     /// Reads the records.
     pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
+        // In this order a step that is just being taken in does not look as if it waited.
+        let pending = run.read_pending()?;
+        let running = running(run)?;
+        let waits = pending.filter(|pending| running.is_none() && pending.expects() == head);
         Ok(Self {
-            running: running(run)?,
+            running,
             attempts: attempts_at(run, head),
+            finished_step: waits.map(|pending| pending.step),
         })
     }
 
@@ -192,6 +199,7 @@ mod tests {
         Activity {
             running: None,
             attempts,
+            finished_step: None,
         }
     }
 
@@ -215,6 +223,7 @@ mod tests {
         let activity = Activity {
             running: Some(running),
             attempts: vec![failed()],
+            finished_step: None,
         };
         let asks = Ok(Route::Suspend {
             role: "asker".parse().unwrap(),

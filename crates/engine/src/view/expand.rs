@@ -88,10 +88,8 @@ impl Expansion<'_> {
             return Ok(None);
         }
         self.left -= 1;
-        match self.store.find(hash)? {
-            Some(node) => Ok(Some(self.node(node, depth + 1)?)),
-            None => Ok(None),
-        }
+        let node = self.store.need(hash)?;
+        Ok(Some(self.node(node, depth + 1)?))
     }
 }
 

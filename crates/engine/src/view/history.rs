@@ -34,7 +34,7 @@ impl History {
         };
         let steps = steps(&engine.store, head)?;
         let start_hash = steps.first().map_or(head, |first| first.node.start);
-        let node = engine.store.get(start_hash)?;
+        let node = engine.store.need(start_hash)?;
         let id_ms = id.time_ms(engine.env.now_ms());
         let first_ms = steps.first().map(|first| first.timestamp_ms);
         let started_ms = started_ms(id_ms, node.timestamp_ms, first_ms);
@@ -86,7 +86,7 @@ fn steps(store: &Store, head: CasRef) -> Result<Vec<TimedStep>, EngineError> {
 
 /// Reads a step; nothing if the node is something else.
 pub(crate) fn timed_step(store: &Store, hash: CasRef) -> Result<Option<TimedStep>, StoreError> {
-    let node = store.get(hash)?;
+    let node = store.need(hash)?;
     let timestamp_ms = node.timestamp_ms;
     Ok(chain::as_step(&node).map(|node| TimedStep {
         hash,

@@ -68,6 +68,9 @@ pub struct ThreadItem {
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The finished step that waits to be taken in, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
@@ -93,6 +96,7 @@ impl ThreadItem {
             },
             workflow_name: None,
             error: None,
+            finished_step: None,
             limit: None,
             blocked_reason: None,
             costs_too_much: false,
@@ -293,7 +297,9 @@ impl<'a> Reader<'a> {
         let standing = activity.standing(&route).at_limits(id, &reached);
         let blocked = standing.status == ThreadStatus::Blocked;
         let mut item = ThreadItem::new(id, head, standing.status);
-        if activity.running.is_some_and(|running| running.waiting) {
+        if activity.finished_step.is_some() {
+            item.status_display = format!("{} [finished step waits]", item.status.as_str());
+        } else if activity.running.is_some_and(|running| running.waiting) {
             item.status_display = "running [waiting]".to_owned();
         } else if standing.limit.is_some() {
             item.status_display = "suspended [limit]".to_owned();
@@ -302,6 +308,7 @@ impl<'a> Reader<'a> {
             workflow: Some(start.workflow),
             current_role: standing.current_role,
             workflow_name: Some(workflow.name.clone()),
+            finished_step: activity.finished_step,
             limit: standing.limit,
             blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(&route),

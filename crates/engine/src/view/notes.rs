@@ -14,12 +14,10 @@ pub(crate) struct Notes {
 }
 
 impl Notes {
-    /// Reads those of a detail node; a node that is not in the store says nothing.
+    /// Reads those of a detail node.
     pub(crate) fn read(store: &Store, detail: CasRef) -> Result<Self, StoreError> {
-        let node = store.find(detail)?;
-        Ok(node.map_or_else(Self::default, |node| {
-            Self::of(node.type_hash, &node.payload)
-        }))
+        let node = store.need(detail)?;
+        Ok(Self::of(node.type_hash, &node.payload))
     }
 
     /// Returns those in the payload of a detail.

@@ -54,18 +54,29 @@ pub fn read_thread(
     let frame = frame(engine, id, &history, &workflow, options);
     let mut told = HashSet::new();
     let mut blocks = Vec::new();
+    let mut lost = None;
     let fitting = newest_that_fit(
         steps.len(),
         frame.room(options.quota),
         |hidden| frame.notice_cost(hidden, history.head),
         |nth| {
             let index = steps.len() - 1 - nth;
-            let block = block(&engine.store, &workflow, index + 1, &steps[index]);
-            let cost = block.cost(&mut told);
-            blocks.push(block);
-            cost
+            match block(&engine.store, &workflow, index + 1, &steps[index]) {
+                Ok(block) => {
+                    let cost = block.cost(&mut told);
+                    blocks.push(block);
+                    cost
+                }
+                Err(error) => {
+                    lost.get_or_insert(error);
+                    0
+                }
+            }
         },
     );
+    if let Some(error) = lost {
+        return Err(error.into());
+    }
     blocks.truncate(fitting);
     blocks.reverse();
     Ok(frame.render(&blocks, steps.len() - fitting))
@@ -106,7 +117,12 @@ fn frame(
     }
 }
 
-fn block(store: &Store, workflow: &Workflow, number: usize, step: &TimedStep) -> Block {
+fn block(
+    store: &Store,
+    workflow: &Workflow,
+    number: usize,
+    step: &TimedStep,
+) -> Result<Block, StoreError> {
     let TimedStep {
         hash,
         node,
@@ -116,7 +132,7 @@ fn block(store: &Store, workflow: &Workflow, number: usize, step: &TimedStep) ->
         .roles
         .get(&node.role)
         .map(|role| role.goal.as_str());
-    let answer = Answer::read(store, node.detail, node.output);
+    let answer = Answer::read(store, node.detail, node.output)?;
     let heading = Heading {
         number,
         step: *hash,
@@ -126,7 +142,7 @@ fn block(store: &Store, workflow: &Workflow, number: usize, step: &TimedStep) ->
         duration_ms: node.duration_ms(),
         notes: &answer.notes,
     };
-    Block {
+    Ok(Block {
         step: *hash,
         role: node.role.clone(),
         heading: heading.render(),
@@ -134,7 +150,7 @@ fn block(store: &Store, workflow: &Workflow, number: usize, step: &TimedStep) ->
             .filter(|goal| !goal.trim().is_empty())
             .map(|goal| tagged("prompt", goal)),
         body: answer.body,
-    }
+    })
 }
 
 /// What is shown of an answer.
@@ -144,10 +160,12 @@ struct Answer {
 }
 
 impl Answer {
-    /// Reads what the agent said; where nothing is kept of that, the data that it answered with.
-    fn read(store: &Store, detail: CasRef, output: CasRef) -> Self {
+    /// Reads what the agent said; where nothing is kept of that, the data that it answered with. A damaged node is
+    /// told in its place.
+    fn read(store: &Store, detail: CasRef, output: CasRef) -> Result<Self, StoreError> {
         let (notes_of_kit, said, trouble) = match said(store, detail) {
             Ok((notes, said)) => (notes, said, None),
+            Err(error @ StoreError::Lost { .. }) => return Err(error),
             Err(error) => (Notes::default(), None, Some(error)),
         };
         let shown = match said {
@@ -155,25 +173,26 @@ impl Answer {
             None => data(store, output).map(|data| tagged("output", &data)),
         };
         let notes = trouble.into_iter().map(|error| note(&error));
-        let shown = shown.unwrap_or_else(|error| note(&error));
+        let shown = match shown {
+            Err(error @ StoreError::Lost { .. }) => return Err(error),
+            shown => shown.unwrap_or_else(|error| note(&error)),
+        };
         let parts: Vec<String> = notes.chain([shown]).collect();
-        Self {
+        Ok(Self {
             notes: notes_of_kit,
             body: parts.join("\n\n"),
-        }
+        })
     }
 }
 
 fn said(store: &Store, detail: CasRef) -> Result<(Notes, Option<String>), StoreError> {
-    let Some(node) = store.find(detail)? else {
-        return Ok((Notes::default(), None));
-    };
+    let node = store.need(detail)?;
     let notes = Notes::of(node.type_hash, &node.payload);
     Ok((notes, turns::answer(store, &node.payload)?))
 }
 
 fn data(store: &Store, output: CasRef) -> Result<String, StoreError> {
-    let payload = store.get(output)?.payload;
+    let payload = store.need(output)?.payload;
     Ok(format!("```json\n{}\n```", pretty(&payload)))
 }
 

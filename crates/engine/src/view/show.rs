@@ -40,6 +40,9 @@ pub struct ThreadView {
     /// The calls of tools that the agent of the last step was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// The finished step that waits to be taken in, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
 }
 
 /// Returns how a thread stands, active or ended.
@@ -63,10 +66,7 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
     let standing = activity.standing(&route).at_limits(id, &reached);
     let blocked = standing.status == ThreadStatus::Blocked;
-    let pending = run
-        .read_pending()?
-        .filter(|pending| pending.expects() == head);
-    let waits = pending.is_some() && activity.running.is_none();
+    let waits = activity.finished_step.is_some();
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,
@@ -79,6 +79,7 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
         steps: count_steps(&engine.store, &run, head)?,
         running: activity.running,
         refused_calls: refused_calls(&engine.store, head)?,
+        finished_step: activity.finished_step,
     })
 }
 
@@ -95,6 +96,7 @@ fn show_ended(engine: &Engine, record: &HistoryRecord) -> Result<ThreadView, Eng
         steps: count_steps(&engine.store, &run, record.head)?,
         running: None,
         refused_calls: refused_calls(&engine.store, record.head)?,
+        finished_step: None,
     })
 }
 

@@ -30,7 +30,7 @@ pub struct StepReadOptions {
 /// When the step or its detail is not in the store, or the node is not a step.
 pub fn step_details(engine: &Engine, step: CasRef) -> Result<Value, EngineError> {
     let node = read(&engine.store, step)?;
-    let detail = engine.store.get(node.detail)?;
+    let detail = engine.store.need(node.detail)?;
     Ok(expand(&engine.store, detail)?)
 }
 
@@ -45,7 +45,7 @@ pub fn read_step(
     options: &StepReadOptions,
 ) -> Result<String, EngineError> {
     let node = read(&engine.store, step)?;
-    let found = engine.store.get(node.detail)?;
+    let found = engine.store.need(node.detail)?;
     let notes = Notes::of(found.type_hash, &found.payload);
     let detail = found.payload;
     let turns = turns::read_all(&engine.store, &detail)?;
@@ -78,13 +78,14 @@ pub fn read_step_prompt(engine: &Engine, step: CasRef) -> Result<String, EngineE
         None => "*(the prompt of this step was not kept)*".to_owned(),
         Some(hash) => match turns::text(&engine.store, hash)? {
             Some(prompt) => prompt,
-            None => format!("*(the prompt of this step, `{hash}`, is not in the store)*"),
+            None => format!("*(the prompt of this step, `{hash}`, is not a text)*"),
         },
     };
     Ok(format!("{header}{GAP}## Prompt{GAP}{prompt}\n"))
 }
 
 fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
+    store.get(hash)?;
     match timed_step(store, hash)? {
         Some(step) => Ok(step.node),
         None => Err(not_a_step(store, hash)?),

@@ -1,19 +1,20 @@
 //! All steps of a thread with their data, oldest first, and the attempts that failed.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_storage::{ReplacedStep, State};
 
-use crate::view::activity::AttemptView;
+use crate::view::activity::{Activity, AttemptView};
 use crate::view::history::{History, TimedStep};
 use crate::view::notes::Notes;
 use crate::{Engine, EngineError};
 
 /// A thread as the list of what happened in it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct StepsView {
     /// The thread.
     pub thread: ThreadId,
@@ -23,6 +24,9 @@ pub struct StepsView {
     pub steps: Vec<StepsEntry>,
     /// The failed attempts that are on record, at the head and before, newest last.
     pub attempts: Vec<AttemptView>,
+    /// The finished step that waits to be taken in, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
 }
 
 /// One node of the chain.
@@ -56,7 +60,7 @@ pub struct StepEntry {
     pub hash: CasRef,
     /// Who did it.
     pub role: RoleName,
-    /// The data of the answer; empty if it is not in the store.
+    /// The data of the answer.
     pub output: Value,
     /// The node that says what happened in detail.
     pub detail: CasRef,
@@ -98,12 +102,14 @@ pub fn steps(engine: &Engine, id: ThreadId) -> Result<StepsView, EngineError> {
         let entry = entry(&engine.store, step, replaces)?;
         entries.push(StepsEntry::Step(Box::new(entry)));
     }
-    let attempts = engine.root.run(id).attempts();
+    let run = engine.root.run(id);
+    let attempts = run.attempts();
     Ok(StepsView {
         thread: id,
         workflow: history.start.workflow,
         steps: entries,
         attempts: attempts.into_iter().map(AttemptView::from).collect(),
+        finished_step: Activity::at(&run, history.head)?.finished_step,
     })
 }
 
@@ -125,13 +131,13 @@ fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
 }
 
 fn entry(store: &Store, step: TimedStep, replaces: Vec<CasRef>) -> Result<StepEntry, StoreError> {
-    let output = store.find(step.node.output)?.map(|node| node.payload);
+    let output = store.need(step.node.output)?.payload;
     let duration_ms = step.node.duration_ms();
     let notes = Notes::read(store, step.node.detail)?;
     Ok(StepEntry {
         hash: step.hash,
         role: step.node.role,
-        output: output.unwrap_or_else(|| Value::Object(Map::new())),
+        output,
         detail: step.node.detail,
         agent: step.node.agent,
         timestamp: step.timestamp_ms,

@@ -104,10 +104,10 @@ pub(crate) fn raw(store: &Store, detail: &Value) -> Result<Option<String>, Store
     Ok(text.filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads a text node; nothing if it is missing or holds something else.
+/// Reads a text node; nothing if it holds something else.
 pub(crate) fn text(store: &Store, hash: CasRef) -> Result<Option<String>, StoreError> {
-    let node = store.find(hash)?;
-    Ok(node.and_then(|node| Some(node.payload.as_str()?.to_owned())))
+    let node = store.need(hash)?;
+    Ok(node.payload.as_str().map(str::to_owned))
 }
 
 fn entries(detail: &Value) -> &[Value] {
@@ -125,8 +125,8 @@ fn read(store: &Store, entry: &Value, place: usize) -> Result<Option<Turn>, Stor
     let Some(hash) = hash_of(entry) else {
         return Ok(None);
     };
-    let node = store.find(hash)?;
-    Ok(node.map(|node| Turn::understand(&node.payload, place)))
+    let node = store.need(hash)?;
+    Ok(Some(Turn::understand(&node.payload, place)))
 }
 
 fn hash_of(value: &Value) -> Option<CasRef> {

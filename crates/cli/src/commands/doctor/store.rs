@@ -1,7 +1,7 @@
 //! The store: whether its nodes are what their hashes say.
 
-use uwf_cas_fs::{StoreError, Verdict};
-use uwf_engine::Engine;
+use uwf_cas_fs::Verdict;
+use uwf_engine::{Engine, EngineError};
 use uwf_protocol::ids::CasRef;
 
 use crate::text::Check;
@@ -10,6 +10,8 @@ const NAME: &str = "store";
 
 /// How many nodes are verified unless all are wanted.
 const SAMPLE: usize = 500;
+
+const HINT: &str = "`uwf cas verify` names all; bring them back from a copy of the store";
 
 /// How many bad nodes are named.
 const NAMED: usize = 3;
@@ -24,7 +26,9 @@ pub(super) fn look(engine: &Engine, all: bool) -> Check {
     })
 }
 
-fn look_into(engine: &Engine, all: bool) -> Result<Check, StoreError> {
+fn look_into(engine: &Engine, all: bool) -> Result<Check, EngineError> {
+    // What is collected meanwhile would look as if it were missing.
+    let _hold = engine.store.hold_to_read().ok();
     let nodes = engine.store.all()?;
     let total = nodes.len();
     let chosen = if all {
@@ -36,6 +40,25 @@ fn look_into(engine: &Engine, all: bool) -> Result<Check, StoreError> {
     let bad = verified.iter().filter(|node| node.verdict != Verdict::Ok);
     let bad: Vec<String> = bad.map(|node| node.hash.to_string()).collect();
     let looked = format!("{} of {total} nodes verified", chosen.len());
+    let broken = uwf_engine::broken(engine)?;
+    if let Some(first) = broken.first() {
+        return Ok(Check::error(
+            NAME,
+            format!(
+                "{looked}; {} {} needed and cannot be read, the first is `{}`: it {}, and {} needs it",
+                broken.len(),
+                if broken.len() == 1 {
+                    "node is"
+                } else {
+                    "nodes are"
+                },
+                first.hash,
+                first.problem,
+                first.needed_by
+            ),
+            HINT,
+        ));
+    }
     if bad.is_empty() {
         return Ok(Check::ok(NAME, looked));
     }
@@ -48,7 +71,7 @@ fn look_into(engine: &Engine, all: bool) -> Result<Check, StoreError> {
     Ok(Check::error(
         NAME,
         format!("{looked}, {} of them damaged: {named}", bad.len()),
-        "`uwf cas verify` names all; bring them back from a copy of the store",
+        HINT,
     ))
 }
 

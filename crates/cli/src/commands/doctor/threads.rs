@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use uwf_engine::{Engine, ListFilter, ThreadItem, ThreadStatus, list};
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{RunDir, ThreadLock, is_alive};
+use uwf_storage::{RunDir, State, ThreadLock, is_alive};
 use uwf_util::time;
 
 use crate::commands::thread::costly;
@@ -25,7 +25,7 @@ pub(super) fn look(engine: &Engine) -> Vec<Check> {
             return vec![Check::error("threads", failure.what, hint)];
         }
     };
-    let mut checks = vec![readable(&threads.threads, &threads.warnings)];
+    let mut checks = vec![whole(engine), readable(&threads.threads)];
     checks.extend(conditions(&threads.threads));
     let runs = run_dirs(engine);
     let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
@@ -35,9 +35,28 @@ pub(super) fn look(engine: &Engine) -> Vec<Check> {
     checks
 }
 
+/// Says whether the files of the state tell of all that they once told.
+fn whole(engine: &Engine) -> Check {
+    const NAME: &str = "state";
+    match State::new(&engine.root).check() {
+        Ok(()) => Check::ok(NAME, "every thread with a run folder is on record"),
+        Err(error) => {
+            let hint = error
+                .hint()
+                .unwrap_or_else(|| "make the file readable for you".to_owned());
+            Check::error(NAME, error.to_string(), hint)
+        }
+    }
+}
+
 /// Says whether the head of every thread can be read.
-fn readable(threads: &[ThreadItem], warnings: &[String]) -> Check {
-    match warnings {
+fn readable(threads: &[ThreadItem]) -> Check {
+    let trouble = |item: &ThreadItem| {
+        let reason = item.error.as_ref()?;
+        Some(format!("thread `{}` cannot be read: {reason}", item.thread))
+    };
+    let trouble: Vec<String> = threads.iter().filter_map(trouble).collect();
+    match &trouble[..] {
         [] => Check::ok("threads", format!("{} can be read", threads.len())),
         [first, rest @ ..] => {
             let more = match rest.len() {
@@ -141,14 +160,12 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
                 )
                 .of(&thread),
             ),
-            (Err(error), _) => checks.push(
-                Check::error(
-                    "pending",
-                    error.to_string(),
-                    "make the file readable for you",
-                )
-                .of(&thread),
-            ),
+            (Err(error), _) => {
+                let hint = error
+                    .hint()
+                    .unwrap_or_else(|| "make the file readable for you".to_owned());
+                checks.push(Check::error("pending", error.to_string(), hint).of(&thread));
+            }
         }
     }
     if checks.is_empty() {
@@ -191,7 +208,7 @@ fn files_left(engine: &Engine) -> Vec<PathBuf> {
         .filter(|entry| {
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            name.starts_with("config-edit-") || name.starts_with(".uwf-temp-")
+            name.starts_with("config-edit-") || uwf_durable::is_temporary(&name)
         })
         .map(|entry| entry.path())
         .collect();

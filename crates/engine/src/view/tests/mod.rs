@@ -108,10 +108,7 @@ impl World {
             assembled_prompt: None,
         };
         let step = self.put(schemas::STEP_NODE, &serde_json::to_value(step).unwrap());
-        let moved = self
-            .state()
-            .advance(thread, head, step, || Ok::<(), crate::EngineError>(()))
-            .unwrap();
+        let moved = self.state().advance(thread, head, step).unwrap();
         assert_eq!(moved, Advance::Moved);
         step
     }
