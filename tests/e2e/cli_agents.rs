@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::model_server::{ModelServer, Scripted};
 use crate::processes::{kill, kill_group};
 use crate::world::{ONE_STEP, Run, World, path_with, wait_until};
 
@@ -124,6 +125,65 @@ fn a_tool_in_which_nobody_is_logged_in_is_told_by_its_own_words() {
     }
 }
 
+/// Does a step with `-v`, and returns what it prints on stderr.
+fn watched(world: &World, thread: &str) -> String {
+    let mut command = world.command(&["-v", "thread", "step", thread]);
+    command.env("PATH", path_with(&world.project().join("bin")));
+    Run::from(command.output().unwrap()).exits(0).stderr
+}
+
+#[test]
+fn each_turn_is_a_line_for_those_who_watch() {
+    let bash = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t","name":"Bash","input":{"command":"ls -l"}}]},"session_id":"s1"}"#;
+    let script = format!("cat init; echo; cat look; echo; echo '{bash}'; cat result");
+    let (world, thread) = world("uwf-claude-code", "claude", &script);
+    let shown = watched(&world, &thread);
+    assert!(shown.contains("uwf-claude-code: I look.\n"), "{shown}");
+    assert!(
+        shown.contains(r#"uwf-claude-code: calls Bash {"command":"ls -l"}"#),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_model_that_answers_alone_is_told_and_recorded_by_the_name_that_was_asked_for() {
+    let answer = json!({ "choices": [{ "message": { "content": "---\nnote: n\n---\n" }, "finish_reason": "stop" }] });
+    let server = ModelServer::start(vec![Scripted::body(200, &answer.to_string())]);
+    let world = World::new();
+    world.model("small", &server.base_url());
+    world.configure("defaultModel", "small");
+    world.put(ONE_STEP);
+    world.agent("uwf-llm", &[]);
+    let thread = world.start("one");
+    let shown = watched(&world, &thread);
+    assert!(shown.contains("uwf-llm: note: n\n"), "{shown}");
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(
+        detail(&world, &steps["steps"][1]["hash"])["model"],
+        json!("vendor/small")
+    );
+}
+
+#[test]
+fn a_tool_that_names_no_model_is_recorded_with_the_one_that_was_asked_for() {
+    let events = r#"{"type":"item.completed","item":{"type":"agent_message","text":"---\\nnote: n\\n---\\n"}}
+{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}"#;
+    let (world, thread) = world("uwf-codex", "codex", "cat events");
+    world.write("events", &events.replace("\\\\", "\\"));
+    world.agent("uwf-codex", &["--model", "some-model"]);
+    let done = run(&world, &thread).exits(0).json();
+    assert_eq!(detail(&world, &done["step"])["model"], json!("some-model"));
+}
+
+#[test]
+fn an_error_of_a_tool_is_told_without_colours_traces_and_warnings_of_its_start() {
+    let script = r"printf 'Warning: 256-color support not detected.\n\033[91mError: no quota\033[0m\n    at send (file:///opt/x.js:1:2)\n' >&2; exit 1";
+    let (world, thread) = world("uwf-gemini", "gemini", script);
+    run(&world, &thread).exits(3);
+    let error = world.show(&thread)["attempts"][0]["error"].clone();
+    assert_eq!(error, "`gemini` exited with code 1: Error: no quota");
+}
+
 #[test]
 fn turns_can_be_watched_while_the_tool_works() {
     let script =
@@ -238,7 +298,8 @@ fn every_built_in_agent_tells_how_it_is_called() {
         assert!(list.contains(&format!("\n  {name} ")), "{name}: {list}");
         let long = world.uwf(&["agent", name, "--help"]).exits(0);
         assert!(
-            long.stdout.contains(&format!("Usage: uwf-{name} ")),
+            long.stdout.contains(&format!("Usage: uwf-{name} "))
+                && long.stdout.contains("\nOptions:\n  --"),
             "{}",
             long.stdout
         );

@@ -45,6 +45,7 @@ mod processes;
 mod pty;
 mod races;
 mod readme;
+mod recipes;
 mod recordings;
 mod refusals;
 mod release_notes;

@@ -10,6 +10,7 @@ mod chat;
 mod claude_code;
 mod codex;
 mod command;
+mod complaint;
 mod cursor;
 mod drives;
 mod gemini;
@@ -26,11 +27,14 @@ mod shorten;
 mod stream;
 #[cfg(test)]
 mod test_task;
+mod told;
 
 use std::io::{self, Write as _};
 
 use uwf_storage::Env;
 use uwf_util::printable::labelled;
+
+use options::{Known, listed as listed_options};
 
 pub use drives::{Drives, drives};
 
@@ -43,6 +47,8 @@ struct Door {
     /// What it is, for a list.
     about: &'static str,
     usage: &'static str,
+    /// Its options, of which some lists may be shared.
+    options: &'static [&'static [Known]],
     serve: fn(&[String], &Env) -> anyhow::Result<i32>,
 }
 
@@ -51,60 +57,70 @@ const DOORS: [Door; 10] = [
         name: "mock",
         about: "answers from a script: tests, demos, dry runs",
         usage: mock::USAGE,
+        options: &[&mock::OPTIONS],
         serve: mock::serve,
     },
     Door {
         name: "command",
         about: "any program that reads a prompt and prints an answer",
         usage: command::USAGE,
+        options: &[&command::OPTIONS],
         serve: command::serve,
     },
     Door {
         name: "claude-code",
         about: "Claude Code (`claude`)",
         usage: claude_code::USAGE,
+        options: &[&stream::OURS, claude_code::TOOL.options],
         serve: |args, env| stream::start(&claude_code::TOOL, args, env),
     },
     Door {
         name: "codex",
         about: "Codex (`codex exec`)",
         usage: codex::USAGE,
+        options: &[&stream::OURS, codex::TOOL.options],
         serve: |args, env| stream::start(&codex::TOOL, args, env),
     },
     Door {
         name: "cursor",
         about: "Cursor's command line agent",
         usage: cursor::USAGE,
+        options: &[&stream::OURS, cursor::OPTIONS],
         serve: cursor::serve,
     },
     Door {
         name: "gemini",
         about: "Gemini CLI",
         usage: gemini::USAGE,
+        options: &[&stream::OURS, gemini::TOOL.options],
         serve: |args, env| stream::start(&gemini::TOOL, args, env),
     },
     Door {
         name: "hermes",
         about: "Hermes: its chat, or the Agent Client Protocol",
         usage: hermes::USAGE,
+        options: &[&hermes::OPTIONS],
         serve: hermes::serve,
     },
     Door {
         name: "llm",
         about: "a model of the config, which answers alone",
         usage: llm::USAGE,
+        options: &[&llm::OPTIONS],
         serve: llm::serve,
     },
     Door {
         name: "builtin",
         about: "a model of the config with tools in the step's directory",
         usage: builtin::USAGE,
+        options: &[&builtin::OPTIONS],
         serve: builtin::serve,
     },
     Door {
         name: "record",
         about: "runs another agent and records what it answers",
         usage: record::USAGE,
+        options: &[&record::OPTIONS],
         serve: record::serve,
     },
 ];
@@ -115,7 +131,16 @@ const DOORS: [Door; 10] = [
 pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
     let door = DOORS.iter().find(|door| door.name == name)?;
     if asks_for_help(args) {
-        let help = format!("uwf-{name}: {}\n\nUsage: {}", door.about, door.usage);
+        let options: Vec<String> = door
+            .options
+            .iter()
+            .map(|some| listed_options(some))
+            .collect();
+        let (about, usage) = (door.about, door.usage);
+        let help = format!(
+            "uwf-{name}: {about}\n\nUsage: {usage}\n\nOptions:\n{}",
+            options.join("\n")
+        );
         // Whoever does not listen any more has seen enough.
         let _ = writeln!(io::stdout(), "{help}");
         return Some(0);
@@ -155,6 +180,27 @@ const fn names() -> [&'static str; DOORS.len()] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_option_is_in_the_usage_and_described() {
+        for door in &DOORS {
+            for option in door.options.iter().copied().flatten() {
+                let (name, about) = match option {
+                    Known::Valued(name, about) | Known::Flag(name, about) => (name, about),
+                };
+                assert!(door.usage.contains(name), "{}: {name}", door.name);
+                assert!(about.len() > 5, "{}: {name}", door.name);
+            }
+            let named = door
+                .usage
+                .split(['[', ' ', ']', '('])
+                .filter(|word| word.starts_with("--"));
+            for name in named.filter(|name| *name != "--") {
+                let has = door.options.iter().copied().flatten().any(|option| matches!(option, Known::Valued(known, _) | Known::Flag(known, _) if *known == name));
+                assert!(has, "{}: {name}", door.name);
+            }
+        }
+    }
 
     #[test]
     fn help_is_what_a_person_asks_for_and_no_value_of_a_call() {

@@ -7,10 +7,10 @@ use uwf_util::{size, suggest, time};
 /// An option that an adapter knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It has a value: `--name value` or `--name=value`.
-    Valued(&'static str),
-    /// It stands alone.
-    Flag(&'static str),
+    /// It has a value, `--name value` or `--name=value`; and what it is for.
+    Valued(&'static str, &'static str),
+    /// It stands alone; and what it is for.
+    Flag(&'static str, &'static str),
 }
 
 /// Arguments that were told apart.
@@ -34,9 +34,9 @@ pub(crate) fn parse<'a>(args: &'a [String], known: &[Known]) -> Result<Arguments
         };
         let option = known.iter().find(|known| known.name() == name);
         let value = match option.ok_or_else(|| unknown(name, known))? {
-            Known::Flag(_) if value.is_some() => return Err(format!("`{name}` takes no value")),
-            Known::Flag(_) => None,
-            Known::Valued(_) => {
+            Known::Flag(..) if value.is_some() => return Err(format!("`{name}` takes no value")),
+            Known::Flag(..) => None,
+            Known::Valued(..) => {
                 let value = value.or_else(|| own.next().cloned());
                 Some(value.ok_or_else(|| format!("`{name}` needs a value"))?)
             }
@@ -65,9 +65,24 @@ pub(crate) fn bytes(value: &str) -> Result<u64, String> {
 impl Known {
     fn name(self) -> &'static str {
         match self {
-            Self::Valued(name) | Self::Flag(name) => name,
+            Self::Valued(name, _) | Self::Flag(name, _) => name,
         }
     }
+
+    /// Returns the option as help lists it.
+    fn listed(self) -> String {
+        let (name, about) = match self {
+            Self::Valued(name, about) => (format!("{name} <…>"), about),
+            Self::Flag(name, about) => (name.to_owned(), about),
+        };
+        format!("  {name:<32} {about}")
+    }
+}
+
+/// Returns the lines of help about options.
+pub(crate) fn listed(known: &[Known]) -> String {
+    let lines: Vec<String> = known.iter().map(|option| option.listed()).collect();
+    lines.join("\n")
 }
 
 fn unknown(name: &str, known: &[Known]) -> String {
@@ -85,9 +100,9 @@ mod tests {
     use super::*;
 
     const KNOWN: [Known; 3] = [
-        Known::Valued("--model"),
-        Known::Valued("--timeout"),
-        Known::Flag("--force"),
+        Known::Valued("--model", "m"),
+        Known::Valued("--timeout", "t"),
+        Known::Flag("--force", "f"),
     ];
 
     fn check(args: &[&str], expected: Result<&[(&str, Option<&str>)], &str>) {

@@ -11,7 +11,9 @@ use uwf_util::size;
 
 use super::client::{Action, Client, Errand, Outcome};
 use super::error::AcpError;
+use crate::complaint::complaint;
 use crate::program::{self, Dialogue, Heard, Launch};
+use crate::told;
 
 /// How long a program may take to end after its stdin was closed.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -49,6 +51,7 @@ impl Failed {
 /// # Errors
 /// When the program cannot be started, ends, is too slow, or its agent does not answer.
 pub(crate) fn exchange(
+    label: &str,
     launch: &Launch<'_>,
     limits: Limits,
     errand: Errand,
@@ -57,13 +60,13 @@ pub(crate) fn exchange(
     let began = Instant::now();
     let mut dialogue = Dialogue::start(launch).map_err(Failed::to_start)?;
     let (mut client, first) = Client::begin(errand);
-    act(first, &dialogue, live);
+    act(label, first, &dialogue, live);
     let deadline = launch.timeout.map(|limit| Due {
         at: began + limit,
         words: "time limit",
         limit,
     });
-    let problem = hold(&mut dialogue, &mut client, deadline, limits, live).err();
+    let problem = hold(label, &mut dialogue, &mut client, deadline, limits, live).err();
     if let Some(cancel) = client.cancel() {
         dialogue.say(cancel);
     }
@@ -122,6 +125,7 @@ struct Due {
 
 /// Talks until the client has its answer.
 fn hold(
+    label: &str,
     dialogue: &mut Dialogue,
     client: &mut Client,
     deadline: Option<Due>,
@@ -147,7 +151,7 @@ fn hold(
                     live.session(session);
                 }
                 for action in actions {
-                    act(action, dialogue, live);
+                    act(label, action, dialogue, live);
                 }
             }
             (Heard::TooLong { bytes }, _) => {
@@ -165,10 +169,13 @@ fn hold(
     Ok(())
 }
 
-fn act(action: Action, dialogue: &Dialogue, live: &mut Live) {
+fn act(label: &str, action: Action, dialogue: &Dialogue, live: &mut Live) {
     match action {
         Action::Send(line) => dialogue.say(line),
-        Action::Turn(turn) => live.turn(&turn),
+        Action::Turn(turn) => {
+            live.turn(&turn);
+            told::turn(label, &turn);
+        }
         Action::Delta(text) => live.delta(&text),
         Action::Tell(words) => {
             let _ = writeln!(io::stderr(), "{words}");
@@ -183,7 +190,7 @@ fn too_much(limit: u64) -> String {
 
 /// Returns what happened, with the end of what the program said about it.
 fn told(what: &str, stderr: &str) -> String {
-    match program::tail(stderr) {
+    match program::tail(&complaint(stderr)) {
         "" => what.to_owned(),
         said => format!("{what}: {said}"),
     }

@@ -23,10 +23,14 @@ use crate::call;
 use crate::chat::{self, Session};
 use form::Form;
 use options::Options;
+
+pub(crate) use options::OPTIONS;
 use rounds::Rounds;
 use tools::environment::Variables;
 use tools::workspace::Workspace;
 use tools::{Commands, Tools};
+
+const LABEL: &str = "uwf-builtin";
 
 pub(crate) const USAGE: &str = "uwf-builtin [--model <alias>] [--tools <name>,…] [--allow-shell] \
     [--allow-outside] [--keep-env <name>]… [--max-turns <number>] [--timeout <duration>] <thread> <role>";
@@ -69,7 +73,7 @@ struct Builtin<'a> {
 
 impl Adapter for Builtin<'_> {
     fn label(&self) -> String {
-        "uwf-builtin".to_owned()
+        LABEL.to_owned()
     }
 
     fn can_resume(&self) -> bool {

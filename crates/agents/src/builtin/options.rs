@@ -9,14 +9,29 @@ use crate::options::{self, Known};
 /// How often a model may answer in one step if nothing else is said.
 const MAX_TURNS: u32 = 30;
 
-const KNOWN: [Known; 7] = [
-    Known::Valued("--model"),
-    Known::Valued("--tools"),
-    Known::Flag("--allow-shell"),
-    Known::Flag("--allow-outside"),
-    Known::Valued("--keep-env"),
-    Known::Valued("--max-turns"),
-    Known::Valued("--timeout"),
+pub(crate) const OPTIONS: [Known; 7] = [
+    Known::Valued(
+        "--model",
+        "The alias of a model of the config; unset: that of agents",
+    ),
+    Known::Valued(
+        "--tools",
+        "Offers only these tools, with commas between them",
+    ),
+    Known::Flag(
+        "--allow-shell",
+        "Offers `shell_exec`, which runs any command",
+    ),
+    Known::Flag(
+        "--allow-outside",
+        "Lets tools name files outside the working directory",
+    ),
+    Known::Valued(
+        "--keep-env",
+        "Gives commands a variable that looks like a secret; may be repeated",
+    ),
+    Known::Valued("--max-turns", "How often the model may answer; unset: 30"),
+    Known::Valued("--timeout", "After this time the model is asked no more"),
 ];
 
 /// What a model may do, and how much of it.
@@ -39,7 +54,7 @@ pub(super) struct Options {
 impl Options {
     /// Reads the arguments before thread and role.
     pub(super) fn parse(args: &[String]) -> Result<Self, String> {
-        let arguments = options::parse(args, &KNOWN)?;
+        let arguments = options::parse(args, &OPTIONS)?;
         if arguments.rest.is_some() {
             return Err("nothing may stand after `--`".to_owned());
         }

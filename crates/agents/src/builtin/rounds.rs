@@ -1,27 +1,24 @@
 //! The rounds of one task: the model answers, its tools are called, until its result is accepted or a limit is
 //! reached.
 
-use std::io::{self, Write as _};
 use std::time::Instant;
 
 use uwf_agent_kit::llm::{Client, with_code};
 use uwf_agent_kit::reactor::{Cause, Finish, Handed, Observed, Reactor, ReactorError};
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
-use uwf_protocol::nodes::{Turn, TurnRole, Usage};
-use uwf_util::printable::printable;
+use uwf_protocol::nodes::{Turn, Usage};
 
+use super::LABEL;
 use super::form::Form;
 use super::tools::Tools;
 use crate::chat::Session;
+use crate::told;
 
 /// The tool by which the model hands in its result.
 pub(super) const FINISH: &str = "finish";
 
 /// How often in a row a model may answer with neither a call of a tool nor an accepted result.
 const CORRECTIONS: u32 = 4;
-/// How many characters of a call are shown to people who watch.
-const SHOWN: usize = 120;
-
 /// What the rounds need.
 pub(super) struct Rounds<'a, 'b> {
     pub(super) task: &'a Task,
@@ -59,11 +56,13 @@ impl Rounds<'_, '_> {
         let result = self.until_done(session, &mut record, &mut live);
         let session_id = Some(session.id.clone());
         let refused = std::mem::take(&mut self.tools.refused);
+        let asked = self.client.endpoint().model.clone();
         match result {
             Ok(text) => Ok(Reply {
                 text,
                 session_id,
-                model: record.model,
+                // Not every server says which model answered.
+                model: record.model.or(Some(asked)),
                 turns: record.turns,
                 usage: Some(record.usage),
                 refused,
@@ -145,7 +144,7 @@ impl Rounds<'_, '_> {
             observe: &mut |what| match what {
                 Observed::Turn(turn) => {
                     live.turn(turn);
-                    tell(turn);
+                    told::turn(LABEL, turn);
                 }
                 Observed::Text(piece) => live.delta(piece),
             },
@@ -184,21 +183,5 @@ impl Record {
         self.turns.extend(turns);
         self.usage = self.usage.plus(usage);
         self.model = model.or(self.model.take());
-    }
-}
-
-/// Tells who watches what the model does, one line for each call: silence would look like a standstill.
-fn tell(turn: &Turn) {
-    if turn.role != TurnRole::Assistant {
-        return;
-    }
-    for call in turn.tool_calls.iter().flatten() {
-        let args: String = call.args.chars().take(SHOWN).collect();
-        let _ = writeln!(
-            io::stderr(),
-            "{} {}",
-            printable(&call.name),
-            printable(&args)
-        );
     }
 }

@@ -30,12 +30,21 @@ pub(crate) const TOOL: Tool = Tool {
         "--resume requires a valid session id",
     ],
     options: &[
-        Known::Valued("--model"),
-        Known::Valued("--max-turns"),
-        Known::Valued("--permission-mode"),
-        Known::Valued("--allowed-tools"),
-        Known::Valued("--disallowed-tools"),
-        Known::Flag("--dangerously-skip-permissions"),
+        Known::Valued("--model", "The model, by Claude Code's name or alias"),
+        Known::Valued("--max-turns", "How often the model may answer in one call"),
+        Known::Valued(
+            "--permission-mode",
+            "What is allowed without asking: default, acceptEdits, plan or bypassPermissions",
+        ),
+        Known::Valued(
+            "--allowed-tools",
+            "Tools that are allowed without asking, such as Bash or Bash(git:*)",
+        ),
+        Known::Valued("--disallowed-tools", "Tools that are never allowed"),
+        Known::Flag(
+            "--dangerously-skip-permissions",
+            "Allows everything without asking",
+        ),
     ],
     args,
     read,

@@ -20,11 +20,20 @@ pub(crate) const TOOL: Tool = Tool {
     logged_out: &["not logged in", "401 unauthorized", "codex login"],
     gone: &["no rollout found", "no saved session found"],
     options: &[
-        Known::Valued("--model"),
-        Known::Valued("--sandbox"),
-        Known::Valued("--profile"),
-        Known::Valued("--config"),
-        Known::Flag("--skip-git-repo-check"),
+        Known::Valued("--model", "The model"),
+        Known::Valued(
+            "--sandbox",
+            "What commands may do: read-only, workspace-write or danger-full-access",
+        ),
+        Known::Valued("--profile", "A profile of Codex's own config"),
+        Known::Valued(
+            "--config",
+            "A key of its config and a value; may be repeated",
+        ),
+        Known::Flag(
+            "--skip-git-repo-check",
+            "Runs outside git repositories, too",
+        ),
     ],
     args,
     read,

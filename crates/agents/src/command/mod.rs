@@ -14,8 +14,11 @@ use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_storage::Env;
 
 use crate::call;
+use crate::complaint::complaint;
 use crate::program::{self, Launch, Output};
 use options::Options;
+
+pub(crate) use options::OPTIONS;
 use template::Values;
 
 pub(crate) const USAGE: &str = "uwf-command [--session-regex <regex>] [--resume-args <args>]… \
@@ -134,7 +137,7 @@ impl Command {
             }),
             Some(problem) => Err(AdapterError {
                 session_id,
-                ..AdapterError::failed(problem)
+                ..AdapterError::failed(complaint(&problem))
             }),
         }
     }

@@ -10,12 +10,21 @@ use crate::program::MAX_OUTPUT;
 
 use super::template;
 
-const KNOWN: [Known; 5] = [
-    Known::Valued("--session-regex"),
-    Known::Valued("--resume-args"),
-    Known::Valued("--resume-arg"),
-    Known::Valued("--timeout"),
-    Known::Valued("--max-output"),
+pub(crate) const OPTIONS: [Known; 5] = [
+    Known::Valued(
+        "--session-regex",
+        "Finds the session in what the program printed",
+    ),
+    Known::Valued(
+        "--resume-args",
+        "The arguments that continue a session, in place of `<args…>`; may be repeated",
+    ),
+    Known::Valued(
+        "--resume-arg",
+        "One such argument, with its blanks; may be repeated",
+    ),
+    Known::Valued("--timeout", "Ends the program after this time"),
+    Known::Valued("--max-output", "How long an answer may be; unset: 256MiB"),
 ];
 
 /// How a program is run.
@@ -38,7 +47,7 @@ pub(super) struct Options {
 impl Options {
     /// Reads the arguments before thread and role.
     pub(super) fn parse(args: &[String]) -> Result<Self, String> {
-        let arguments = options::parse(args, &KNOWN)?;
+        let arguments = options::parse(args, &OPTIONS)?;
         let rest = arguments
             .rest
             .ok_or("a `--` is expected before the program")?;

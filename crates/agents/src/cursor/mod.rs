@@ -27,6 +27,15 @@ const LOGGED_OUT: &[&str] = &[
     "invalid api key",
 ];
 
+pub(crate) const OPTIONS: &[Known] = &[
+    Known::Valued(
+        "--form",
+        "Which program: agent (cursor-agent, unless said otherwise) or cursor",
+    ),
+    Known::Valued("--model", "The model"),
+    Known::Flag("--force", "Allows everything without asking"),
+];
+
 const AGENT: Tool = Tool {
     label: "uwf-cursor",
     program: "cursor-agent",
@@ -34,11 +43,7 @@ const AGENT: Tool = Tool {
     login: LOGIN,
     logged_out: LOGGED_OUT,
     gone: &["session not found", "chat not found", "no such chat"],
-    options: &[
-        Known::Valued("--form"),
-        Known::Valued("--model"),
-        Known::Flag("--force"),
-    ],
+    options: OPTIONS,
     args,
     read,
     counts: Counts::Calls,

@@ -24,10 +24,16 @@ pub(crate) const TOOL: Tool = Tool {
     ],
     gone: &["invalid session identifier", "no previous sessions found"],
     options: &[
-        Known::Valued("--model"),
-        Known::Valued("--approval-mode"),
-        Known::Flag("--sandbox"),
-        Known::Flag("--skip-trust"),
+        Known::Valued("--model", "The model"),
+        Known::Valued(
+            "--approval-mode",
+            "What is allowed without asking: default, auto_edit or yolo",
+        ),
+        Known::Flag("--sandbox", "Runs tools in a sandbox"),
+        Known::Flag(
+            "--skip-trust",
+            "Runs in folders that it was not told to trust",
+        ),
     ],
     args,
     read,

@@ -7,10 +7,12 @@ use std::time::Duration;
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
 use uwf_protocol::nodes::{Turn, Usage};
 
+use super::LABEL;
 use super::options::{Chat, Options};
 use super::record::Record;
 use super::words;
 use crate::program::{self, Ended, Launch, Line};
+use crate::told;
 
 /// How long hermes may take to export a session.
 const EXPORT_LIMIT: Duration = Duration::from_secs(60);
@@ -78,6 +80,7 @@ impl Asker<'_> {
         let mut live = Live::of(task);
         for turn in &observed.turns {
             live.turn(turn);
+            told::turn(LABEL, turn);
         }
         if let Some(problem) = self.problem(&said) {
             return Err(AdapterError {

@@ -19,8 +19,12 @@ use crate::program::Launch;
 use chat::Asker;
 use options::{Acp, Mode, Options};
 
+pub(crate) use options::OPTIONS;
+
 /// The program, as it is looked for on PATH.
 pub(crate) const PROGRAM: &str = "hermes";
+
+const LABEL: &str = "uwf-hermes";
 
 pub(crate) const USAGE: &str = "uwf-hermes [--program <path>] [--model <model>] [--timeout <duration>] [--max-output <size>] \
     ([--mode chat] [--max-turns <n>] [--no-yolo] | --mode acp \
@@ -51,7 +55,7 @@ struct Hermes {
 
 impl Adapter for Hermes {
     fn label(&self) -> String {
-        "uwf-hermes".to_owned()
+        LABEL.to_owned()
     }
 
     fn can_resume(&self) -> bool {
@@ -118,7 +122,7 @@ impl Hermes {
             idle: acp.idle,
             max_output: self.options.max_output,
         };
-        let outcome = acp::exchange(&launch, limits, errand, &mut Live::of(task));
+        let outcome = acp::exchange(LABEL, &launch, limits, errand, &mut Live::of(task));
         let outcome = outcome.map_err(explained)?;
         if let Some(complaint) = words::provider_complaint(&outcome.text) {
             return Err(AdapterError {

@@ -8,17 +8,32 @@ use crate::acp::Policy;
 use crate::options::{self, Known};
 use crate::program::MAX_OUTPUT;
 
-const KNOWN: [Known; 10] = [
-    Known::Valued("--mode"),
-    Known::Valued("--program"),
-    Known::Valued("--model"),
-    Known::Valued("--timeout"),
-    Known::Valued("--max-output"),
-    Known::Valued("--max-turns"),
-    Known::Flag("--no-yolo"),
-    Known::Valued("--permissions"),
-    Known::Valued("--session-mode"),
-    Known::Valued("--idle-timeout"),
+pub(crate) const OPTIONS: [Known; 10] = [
+    Known::Valued(
+        "--mode",
+        "How to talk with Hermes: chat (unless said otherwise) or acp",
+    ),
+    Known::Valued("--program", "The program, if it is not `hermes` on PATH"),
+    Known::Valued("--model", "The model"),
+    Known::Valued("--timeout", "Ends one call of the program after this time"),
+    Known::Valued("--max-output", "How long an answer may be; unset: 256MiB"),
+    Known::Valued(
+        "--max-turns",
+        "With chat: how many rounds of tools it may take; unset: 90",
+    ),
+    Known::Flag("--no-yolo", "With chat: leaves `--yolo` out"),
+    Known::Valued(
+        "--permissions",
+        "With acp: deny, read-only (unless said otherwise), allow-once or allow-always",
+    ),
+    Known::Valued(
+        "--session-mode",
+        "With acp: default, accept_edits or dont_ask",
+    ),
+    Known::Valued(
+        "--idle-timeout",
+        "With acp: ends it when it has sent no message for so long",
+    ),
 ];
 
 /// How many rounds of tools hermes may take if nothing else is said.
@@ -71,7 +86,7 @@ pub(super) struct Acp {
 impl Options {
     /// Reads the arguments before thread and role.
     pub(super) fn parse(args: &[String]) -> Result<Self, String> {
-        let arguments = options::parse(args, &KNOWN)?;
+        let arguments = options::parse(args, &OPTIONS)?;
         if arguments.rest.is_some() {
             return Err("nothing stands after the options".to_owned());
         }

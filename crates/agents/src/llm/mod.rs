@@ -13,15 +13,21 @@ use uwf_storage::{Env, Root};
 use crate::call;
 use crate::chat::{self, Session};
 use crate::options::{self, Known};
+use crate::told;
+
+const LABEL: &str = "uwf-llm";
 
 pub(crate) const USAGE: &str = "uwf-llm [--model <alias>] [--system <text>] [--max-tokens <number>] \
     [--timeout <duration>] <thread> <role>";
 
-const KNOWN: [Known; 4] = [
-    Known::Valued("--model"),
-    Known::Valued("--system"),
-    Known::Valued("--max-tokens"),
-    Known::Valued("--timeout"),
+pub(crate) const OPTIONS: [Known; 4] = [
+    Known::Valued(
+        "--model",
+        "The alias of a model of the config; unset: that of agents",
+    ),
+    Known::Valued("--system", "What the model is told before the first prompt"),
+    Known::Valued("--max-tokens", "How many tokens it may write"),
+    Known::Valued("--timeout", "How long one answer may take; unset: 10m"),
 ];
 
 /// Serves one call.
@@ -46,7 +52,7 @@ struct Options {
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, String> {
-        let arguments = options::parse(args, &KNOWN)?;
+        let arguments = options::parse(args, &OPTIONS)?;
         if arguments.rest.is_some() {
             return Err("nothing may stand after `--`".to_owned());
         }
@@ -77,7 +83,7 @@ struct Llm<'a> {
 
 impl Adapter for Llm<'_> {
     fn label(&self) -> String {
-        "uwf-llm".to_owned()
+        LABEL.to_owned()
     }
 
     fn can_resume(&self) -> bool {
@@ -129,7 +135,9 @@ impl Llm<'_> {
         });
         session.keep()?;
         live.turn(&turn(&reply));
-        answer(reply, session.id)
+        told::turn(LABEL, &turn(&reply));
+        let asked = self.client()?.endpoint().model.clone();
+        answer(reply, session.id, asked)
     }
 
     fn client(&mut self) -> Result<&mut Client, AdapterError> {
@@ -151,8 +159,8 @@ fn turn(reply: &ChatReply) -> Turn {
     }
 }
 
-/// Returns the answer, if it is whole.
-fn answer(reply: ChatReply, session_id: String) -> Result<Reply, AdapterError> {
+/// Returns the answer, if it is whole. The model is the one that was asked for, if none says that it answered.
+fn answer(reply: ChatReply, session_id: String, asked: String) -> Result<Reply, AdapterError> {
     let turns = vec![turn(&reply)];
     if reply.finish.as_deref() == Some("length") {
         return Err(AdapterError {
@@ -168,7 +176,7 @@ fn answer(reply: ChatReply, session_id: String) -> Result<Reply, AdapterError> {
     Ok(Reply {
         text: reply.text,
         session_id: Some(session_id),
-        model: reply.model,
+        model: reply.model.or(Some(asked)),
         turns,
         usage: Some(reply.usage),
         ..Reply::default()

@@ -22,12 +22,17 @@ use script::{Entry, Script};
 
 pub(crate) const USAGE: &str = "uwf-mock [--strict] <script.yaml> <thread> <role>";
 
+pub(crate) const OPTIONS: [Known; 1] = [Known::Flag(
+    "--strict",
+    "Fails where no recorded answer has the same instruction",
+)];
+
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let (own, call) = call::split(args)?;
     let (own, paths): (Vec<String>, Vec<String>) =
         own.iter().cloned().partition(|arg| arg.starts_with('-'));
-    let own = options::parse(&own, &[Known::Flag("--strict")]).map_err(anyhow::Error::msg)?;
+    let own = options::parse(&own, &OPTIONS).map_err(anyhow::Error::msg)?;
     let strict = !own.options.is_empty();
     let [path] = paths.as_slice() else {
         anyhow::bail!("the path of one script is expected");

@@ -26,10 +26,13 @@ pub(crate) const USAGE: &str = "uwf-record --to <file> -- <agent> <args…> <thr
 /// The code for a program that cannot be started, as shells have it.
 const NOT_STARTED: i32 = 127;
 
+pub(crate) const OPTIONS: [Known; 1] =
+    [Known::Valued("--to", "The file that attempts are added to")];
+
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     let (own, call) = call::split(args)?;
-    let arguments = options::parse(own, &[Known::Valued("--to")]).map_err(anyhow::Error::msg)?;
+    let arguments = options::parse(own, &OPTIONS).map_err(anyhow::Error::msg)?;
     let Some([command, inner @ ..]) = arguments.rest else {
         anyhow::bail!("an agent is expected after `--`");
     };

@@ -19,7 +19,7 @@ use crate::call;
 use crate::options::Known;
 use crate::program::{self, Launch, Line};
 
-pub(crate) use options::Options;
+pub(crate) use options::{OURS, Options};
 pub(crate) use transcript::Transcript;
 #[cfg(test)]
 pub(crate) use transcript::tests;
@@ -123,6 +123,8 @@ impl Agent {
             timeout: self.options.timeout,
         };
         let ended = program::stream(&launch, &mut |line| take(self.tool, line, &mut seen))?;
+        // Some tools do not say which model they use.
+        seen.model = seen.model.take().or_else(|| self.options.model());
         let took_ms = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
         seen.usage.duration_ms.get_or_insert(took_ms);
         if self.tool.counts == Counts::Sessions {

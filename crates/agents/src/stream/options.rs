@@ -6,7 +6,13 @@ use crate::options::{self, Known};
 
 use super::Tool;
 
-const OURS: [Known; 2] = [Known::Valued("--program"), Known::Valued("--timeout")];
+pub(crate) const OURS: [Known; 2] = [
+    Known::Valued(
+        "--program",
+        "The program, if it is not on PATH under its own name",
+    ),
+    Known::Valued("--timeout", "Ends one call of the program after this time"),
+];
 
 /// How a tool is called.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,6 +59,12 @@ impl Options {
             .chain(self.passed.iter().cloned())
             .chain(self.extra.iter().cloned())
             .collect()
+    }
+
+    /// Returns the model that is asked for, if one is.
+    pub(crate) fn model(&self) -> Option<String> {
+        let at = self.passed.iter().position(|arg| arg == "--model")?;
+        self.passed.get(at + 1).cloned()
     }
 
     /// Takes out an option with a value that is not the tool's, but decides how it is called.

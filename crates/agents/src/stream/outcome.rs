@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 
 use uwf_agent_kit::{AdapterError, Reply};
 
+use crate::complaint::complaint;
 use crate::program::{Ended, Ending, tail};
 
 use super::{Tool, Transcript};
@@ -54,12 +55,17 @@ fn failure(
     seen: &mut Transcript,
     ended: &Ended,
 ) -> AdapterError {
-    let said = [
-        seen.error.as_deref().unwrap_or_default(),
-        &ended.stderr,
-        seen.noise_seen(),
-    ];
-    let said = said.into_iter().map(tail).find(|said| !said.is_empty());
+    // What a tool prints at its start is not why it ran out of time.
+    let printed = match ended.ending {
+        Ending::TimedOut(_) => ["", ""],
+        _ => [ended.stderr.as_str(), seen.noise_seen()],
+    };
+    let said = seen.error.as_deref().into_iter().chain(printed);
+    let said: Vec<String> = said.map(complaint).collect();
+    let said = said
+        .iter()
+        .map(|said| tail(said))
+        .find(|said| !said.is_empty());
     let what = ended.ending.what(program).unwrap_or(match seen.error {
         Some(_) => format!("`{program}` failed"),
         None => format!("`{program}` ended without an answer"),

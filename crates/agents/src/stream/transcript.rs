@@ -1,7 +1,6 @@
 //! What was seen of a tool's work: its turns, within limits, and what it says about itself.
 
 use std::collections::HashMap;
-use std::io::{self, Write as _};
 
 use uwf_agent_kit::Live;
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
@@ -9,6 +8,7 @@ use uwf_util::printable::printable;
 use uwf_util::size;
 
 use crate::shorten::{TURN_TEXT, shorten};
+use crate::told;
 
 /// How much of all turns is kept, in bytes.
 const ALL: usize = 16 << 20;
@@ -16,8 +16,8 @@ const ALL: usize = 16 << 20;
 const TURN: usize = 256;
 /// How much of what is no event is kept, in bytes.
 const NOISE: usize = 2000;
-/// How many characters of a turn are told while the tool works.
-const TOLD: usize = 100;
+/// How many characters of a name are kept.
+const NAME: usize = 100;
 
 /// What was seen so far. Readers of events fill it in.
 pub(crate) struct Transcript {
@@ -80,7 +80,7 @@ impl Transcript {
         let name = name
             .or(self.called.get(id).map(String::as_str))
             .unwrap_or("a tool");
-        let name: String = printable(name).chars().take(TOLD).collect();
+        let name: String = printable(name).chars().take(NAME).collect();
         self.tell(&format!("{name} was refused"));
         self.refused.push((id.to_owned(), name));
     }
@@ -127,11 +127,9 @@ impl Transcript {
         self.assistant(&text, calls, "");
     }
 
-    /// Tells people what happens. It also shows whoever waits for signs of life that there are some.
+    /// Tells people what happens.
     pub(crate) fn tell(&self, what: &str) {
-        let line = what.trim().lines().next().unwrap_or_default();
-        let short: String = line.chars().take(TOLD).collect();
-        let _ = writeln!(io::stderr(), "{}: {}", self.label, printable(&short));
+        told::line(self.label, what);
     }
 
     /// Takes note of a line that is no event.
@@ -176,7 +174,7 @@ impl Transcript {
         for call in turn.tool_calls.iter_mut().flatten() {
             call.args = shorten(&call.args, TURN_TEXT);
         }
-        self.tell(&summary(&turn));
+        told::turn(self.label, &turn);
         self.tell_session();
         self.live.turn(&turn);
         match self.room.checked_sub(weight(&turn)) {
@@ -194,18 +192,6 @@ fn weight(turn: &Turn) -> usize {
     let calls = turn.tool_calls.iter().flatten();
     let args: usize = calls.map(|call| call.args.len() + call.name.len()).sum();
     TURN + turn.content.len() + args + turn.reasoning.as_ref().map_or(0, String::len)
-}
-
-/// Returns a turn in a few words.
-fn summary(turn: &Turn) -> String {
-    let calls = turn.tool_calls.iter().flatten();
-    let names: Vec<&str> = calls.map(|call| call.name.as_str()).collect();
-    match turn.role {
-        TurnRole::Assistant if !names.is_empty() => format!("calls {}", names.join(", ")),
-        TurnRole::Assistant if turn.content.is_empty() => "thinks".to_owned(),
-        TurnRole::Assistant | TurnRole::User => turn.content.clone(),
-        TurnRole::Tool => format!("a tool answers {}", size::format(turn.content.len() as u64)),
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,68 @@
+//! Telling who watches what an agent does: one line for each turn, on stderr. It also shows whoever waits for signs of
+//! life that there are some.
+
+use std::io::{self, Write as _};
+
+use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
+use uwf_util::printable::printable;
+use uwf_util::size;
+
+/// How many characters of a turn are told.
+const TOLD: usize = 100;
+
+/// Tells what happens, in a line that names the agent.
+pub(crate) fn line(label: &str, what: &str) {
+    // The fence before an answer's data says nothing.
+    let mut lines = what.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty() && *line != "---");
+    let line = line.unwrap_or_default();
+    let short: String = line.chars().take(TOLD).collect();
+    // Nobody has to watch.
+    let _ = writeln!(io::stderr(), "{label}: {}", printable(&short));
+}
+
+/// Tells a turn.
+pub(crate) fn turn(label: &str, turn: &Turn) {
+    line(label, &summary(turn));
+}
+
+/// Returns a turn in a few words.
+fn summary(turn: &Turn) -> String {
+    let calls = turn.tool_calls.iter().flatten();
+    let calls: Vec<String> = calls.map(call).collect();
+    let said = turn.content.trim();
+    match turn.role {
+        TurnRole::Assistant if !calls.is_empty() => format!("calls {}", calls.join(", ")),
+        TurnRole::Assistant if said.is_empty() => "thinks".to_owned(),
+        TurnRole::Assistant | TurnRole::User => said.to_owned(),
+        TurnRole::Tool => format!("a tool answers {}", size::format(turn.content.len() as u64)),
+    }
+}
+
+/// Returns a call on one line.
+fn call(call: &ToolCall) -> String {
+    let args: Vec<&str> = call.args.split_whitespace().collect();
+    format!("{} {}", call.name, args.join(" "))
+        .trim_end()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_is_told_in_a_few_words() {
+        let spoken = |role, text: &str| summary(&Turn::spoken(role, text));
+        assert_eq!(spoken(TurnRole::Assistant, " I look.\n"), "I look.");
+        assert_eq!(spoken(TurnRole::Assistant, "\n"), "thinks");
+        assert_eq!(spoken(TurnRole::Tool, "abc"), "a tool answers 3 B");
+        let mut turn = Turn::spoken(TurnRole::Assistant, "I look.");
+        let call = |args: &str| ToolCall {
+            name: "Bash".to_owned(),
+            args: args.to_owned(),
+        };
+        turn.tool_calls = Some(vec![call("{\"command\":\n  \"ls\"}"), call("")]);
+        assert_eq!(summary(&turn), "calls Bash {\"command\": \"ls\"}, Bash");
+    }
+}
