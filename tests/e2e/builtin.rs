@@ -300,7 +300,7 @@ fn what_is_wrong_with_the_model_is_said_with_what_to_do() {
     );
     check(
         Scripted::body(404, "no such model"),
-        &["404", "models.<alias>.name", " (not_found)\n"],
+        &["404", "models.m.name", " (not_found)\n"],
     );
     check(Scripted::Hang, &["hint:"]);
     check(Scripted::Stall(vec![delta("half an ans")]), &["hint:"]);

@@ -310,7 +310,7 @@ fn a_model_that_cannot_be_asked_loses_nothing() {
         vec![Scripted::body(404, "")],
         PROSE,
         1,
-        &["was not found", "models.<alias>.name"],
+        &["was not found", "models.small.name"],
     );
     check_unread(
         vec![Scripted::body(200, "<html>")],

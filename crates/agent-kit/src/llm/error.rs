@@ -1,5 +1,6 @@
 //! What can go wrong when a model is called, sorted by what the caller can do about it.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -11,6 +12,23 @@ use super::{Endpoint, Secret};
 /// How much of what a provider says goes into a message, in characters.
 const EXCERPT: usize = 500;
 
+/// Who was called, as messages and hints name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    alias: Option<String>,
+    provider: String,
+    url: String,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.alias {
+            Some(alias) => write!(f, "model `{alias}` at {}", self.url),
+            None => write!(f, "provider `{}` at {}", self.provider, self.url),
+        }
+    }
+}
+
 /// Says why a model gave no answer. `endpoint` names the alias and the place, and never holds a secret; `says`
 /// is the provider's own word, cut short, with the key struck out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +37,7 @@ pub enum LlmError {
     #[error("{endpoint} refused the key (HTTP {status}){}", said(says))]
     Unauthorized {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
         /// What the provider says.
@@ -29,7 +47,7 @@ pub enum LlmError {
     #[error("{endpoint} was not found (HTTP 404){}", said(says))]
     NotFound {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// What the provider says.
         says: String,
     },
@@ -37,7 +55,7 @@ pub enum LlmError {
     #[error("{endpoint} asks to wait (HTTP 429, {}){}", tried(*tries), said(says))]
     RateLimited {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// How often it was called.
         tries: u32,
         /// What the provider says.
@@ -47,7 +65,7 @@ pub enum LlmError {
     #[error("{endpoint} refused the request (HTTP {status}){}", said(says))]
     Refused {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
         /// What the provider says.
@@ -57,7 +75,7 @@ pub enum LlmError {
     #[error("{endpoint} failed (HTTP {status}, {}){}", tried(*tries), said(says))]
     Unavailable {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
         /// How often it was called.
@@ -69,7 +87,7 @@ pub enum LlmError {
     #[error("{endpoint} redirects (HTTP {status}){}", location.as_ref().map_or(String::new(), |to| format!(" to {to}")))]
     Redirected {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
         /// Where to.
@@ -79,7 +97,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot be reached ({}): {reason}", tried(*tries))]
     Connection {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// How often it was called.
         tries: u32,
         /// Why not.
@@ -89,7 +107,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot be trusted: {reason}")]
     Tls {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// Why not.
         reason: String,
         /// What to do about it.
@@ -99,7 +117,7 @@ pub enum LlmError {
     #[error("{endpoint} did not answer within {}", time::format_duration(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))]
     Timeout {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// The limit that was reached.
         after: Duration,
     },
@@ -107,7 +125,7 @@ pub enum LlmError {
     #[error("the answer of {endpoint} is larger than {}", size::format(*limit as u64))]
     TooLarge {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// The limit in bytes.
         limit: usize,
     },
@@ -115,7 +133,7 @@ pub enum LlmError {
     #[error("the answer of {endpoint} is not understood: {problem}")]
     BadShape {
         /// Who was called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// What is wrong with it.
         problem: String,
     },
@@ -123,7 +141,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot be called: {problem}")]
     NotCallable {
         /// Who was to be called.
-        endpoint: String,
+        endpoint: Box<Place>,
         /// Why.
         problem: String,
     },
@@ -176,7 +194,26 @@ impl LlmError {
             }
             Self::NotCallable { .. } => "correct the config or the environment",
         }
-        .to_owned()
+        .replace("<name>", &self.endpoint().provider)
+        .replace("<alias>", self.endpoint().alias.as_deref().unwrap_or("<alias>"))
+    }
+
+    /// Returns who was called, or was to be.
+    fn endpoint(&self) -> &Place {
+        match self {
+            Self::Unauthorized { endpoint, .. }
+            | Self::NotFound { endpoint, .. }
+            | Self::RateLimited { endpoint, .. }
+            | Self::Refused { endpoint, .. }
+            | Self::Unavailable { endpoint, .. }
+            | Self::Redirected { endpoint, .. }
+            | Self::Connection { endpoint, .. }
+            | Self::Tls { endpoint, .. }
+            | Self::Timeout { endpoint, .. }
+            | Self::TooLarge { endpoint, .. }
+            | Self::BadShape { endpoint, .. }
+            | Self::NotCallable { endpoint, .. } => endpoint,
+        }
     }
 }
 
@@ -189,8 +226,12 @@ pub(super) struct Refusal<'a> {
 
 impl Endpoint {
     /// Returns how messages name the endpoint.
-    pub(super) fn place(&self) -> String {
-        format!("model `{}` at {}", self.alias, self.base_url)
+    pub(super) fn place(&self) -> Box<Place> {
+        Box::new(Place {
+            alias: self.alias.clone(),
+            provider: self.provider.clone(),
+            url: self.base_url.clone(),
+        })
     }
 
     /// Returns what a provider says, fit for a message.
@@ -283,7 +324,8 @@ mod tests {
 
     fn endpoint() -> Endpoint {
         Endpoint {
-            alias: "big".to_owned(),
+            alias: Some("big".to_owned()),
+            provider: "mine".to_owned(),
             model: "vendor/big".to_owned(),
             base_url: "http://h/v1".to_owned(),
             key: Some(Secret::new("sk-123")),
@@ -311,6 +353,25 @@ mod tests {
         check(302, "redirected");
         check(500, "unavailable");
         check(529, "unavailable");
+    }
+
+    #[test]
+    fn hints_name_the_entries_of_the_config() {
+        let hint = refused(401, "").hint();
+        assert!(hint.contains("`providers.mine.apiKey`"), "{hint}");
+        let hint = refused(404, "").hint();
+        assert!(
+            hint.contains("`models.big.name`") && hint.contains("`providers.mine.baseUrl`"),
+            "{hint}"
+        );
+        let listing = Endpoint {
+            alias: None,
+            ..endpoint()
+        };
+        assert_eq!(
+            listing.place().to_string(),
+            "provider `mine` at http://h/v1"
+        );
     }
 
     #[test]

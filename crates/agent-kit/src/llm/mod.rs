@@ -24,7 +24,7 @@ pub use uwf_protocol::config::ResponseFormat;
 use uwf_protocol::nodes::Usage;
 
 pub use client::Client;
-pub use error::LlmError;
+pub use error::{LlmError, Place};
 pub use message::{Message, ToolRequest};
 pub use resolve::{ModelError, Purpose, reach, resolve};
 pub use secret::Secret;
@@ -38,8 +38,10 @@ pub fn with_code(problem: &str, code: &str) -> String {
 /// Where a model is served, and what it is called there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoint {
-    /// The alias in the config's `models`.
-    pub alias: String,
+    /// The alias in the config's `models`; `None` where the provider itself is asked.
+    pub alias: Option<String>,
+    /// The name in the config's `providers`.
+    pub provider: String,
     /// What the provider calls the model.
     pub model: String,
     /// The base URL, without slashes at its end.

@@ -147,7 +147,8 @@ pub fn resolve(config: &Config, env: &Env, purpose: Purpose<'_>) -> Result<Endpo
     let (provider_name, provider) = provider(config, alias, model)?;
     let (base_url, key) = reach(provider_name, provider, env)?;
     Ok(Endpoint {
-        alias: alias.to_owned(),
+        alias: Some(alias.to_owned()),
+        provider: provider_name.to_owned(),
         model: name,
         base_url,
         key,
@@ -296,7 +297,10 @@ mod tests {
     fn alias_for(change: impl Fn(&mut serde_json::Value), purpose: Purpose<'_>) -> String {
         let mut value = two_models();
         change(&mut value);
-        resolve(&config(value), &env(), purpose).unwrap().alias
+        resolve(&config(value), &env(), purpose)
+            .unwrap()
+            .alias
+            .unwrap()
     }
 
     fn check_error(change: impl Fn(&mut serde_json::Value), code: &str, parts: &[&str]) {

@@ -15,7 +15,8 @@ const KEY: &str = "sk-very-secret";
 
 fn endpoint(base_url: String) -> Endpoint {
     Endpoint {
-        alias: "big".to_owned(),
+        alias: Some("big".to_owned()),
+        provider: "mine".to_owned(),
         model: "vendor/big".to_owned(),
         base_url,
         key: Some(Secret::new(KEY)),

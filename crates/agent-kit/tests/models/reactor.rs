@@ -49,7 +49,8 @@ struct Ran {
 fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
     let server = ModelServer::start(script);
     let endpoint = Endpoint {
-        alias: "m".to_owned(),
+        alias: Some("m".to_owned()),
+        provider: "p".to_owned(),
         model: "m".to_owned(),
         base_url: server.base_url(),
         key: None,

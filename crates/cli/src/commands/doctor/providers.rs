@@ -31,12 +31,11 @@ fn one(name: &str, config: &Config, env: &Env) -> Vec<Check> {
     let Some(provider) = config.providers.get(name) else {
         return Vec::new();
     };
-    let mut served = config.models.iter();
-    let alias = served.find(|(_, model)| model.provider.as_deref() == Some(name));
     match reach(name, provider, env) {
         Ok((base_url, key)) => {
             let endpoint = Endpoint {
-                alias: alias.map_or(name, |(alias, _)| alias).to_owned(),
+                alias: None,
+                provider: name.to_owned(),
                 model: String::new(),
                 base_url,
                 key,

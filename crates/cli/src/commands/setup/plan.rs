@@ -62,7 +62,9 @@ impl ModelAnswer {
     /// Returns what a call of the model needs.
     pub(super) fn endpoint(&self) -> Endpoint {
         Endpoint {
-            alias: MODEL_ALIAS.to_owned(),
+            // Before a model was chosen, it is the provider that is asked.
+            alias: (!self.model.is_empty()).then(|| MODEL_ALIAS.to_owned()),
+            provider: self.provider.clone(),
             model: self.model.clone(),
             base_url: self.base_url.clone(),
             key: self.key.secret().cloned(),
