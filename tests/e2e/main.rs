@@ -53,6 +53,7 @@ mod resolution;
 mod resumes;
 mod sessions;
 mod setup;
+mod setup_asks;
 mod slots;
 mod terminal;
 mod threads;

@@ -3,6 +3,7 @@
 //! An adapter reads its own arguments and puts prompts to its agent; the rest of a call is the kit's.
 
 mod acp;
+mod allowance;
 mod answer;
 mod builtin;
 mod call;
@@ -36,6 +37,7 @@ use uwf_util::printable::labelled;
 
 use options::{Known, listed as listed_options};
 
+pub use allowance::{Allowance, allow, can_be_allowed, leaves_open};
 pub use drives::{Drives, drives};
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.

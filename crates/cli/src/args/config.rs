@@ -1,6 +1,7 @@
 //! `uwf config …` and `uwf log …`.
 
 use clap::{Args, Subcommand};
+use uwf_agents::Allowance;
 
 use crate::commands::presets;
 
@@ -80,6 +81,14 @@ pub(crate) struct SetupArgs {
     /// The default agent: a name with or without uwf-, or a path
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// What the agent may do while nobody is there to ask
+    #[arg(long, value_name = "WHAT", value_parser = allowance)]
+    pub(crate) allow: Option<Allowance>,
+}
+
+fn allowance(text: &str) -> Result<Allowance, String> {
+    let known = Allowance::ALL.map(|one| format!("{} ({})", one.name(), one.about()));
+    Allowance::named(text).ok_or_else(|| format!("one of these is expected: {}", known.join(", ")))
 }
 
 fn provider_help() -> String {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use uwf_agents::{Drives, drives};
+use uwf_agents::{Drives, drives, leaves_open};
 use uwf_engine::Engine;
 use uwf_protocol::config::{AgentConfig, Config};
 
@@ -17,6 +17,9 @@ pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
     let mut checks: Vec<Check> = agents
         .filter_map(|(alias, agent)| Some(one(engine, alias, agent)?.of(alias)))
         .collect();
+    for (alias, agent) in &config.agents {
+        checks.extend(unsaid(alias, agent).map(|check| check.of(alias)));
+    }
     if config.default_agent.is_none() {
         checks.push(Check::warning(
             NAME,
@@ -63,6 +66,19 @@ fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
             ),
         },
         (_, None) => missing(alias, command),
+    })
+}
+
+/// Warns of an agent whose tool will refuse what it would ask a person for.
+fn unsaid(alias: &str, agent: &AgentConfig) -> Option<Check> {
+    let file = agent.command.as_deref()?.rsplit('/').next()?;
+    let adapter = file.strip_prefix("uwf-")?;
+    leaves_open(adapter, &agent.args).then(|| {
+        Check::warning(
+            NAME,
+            "its `args` do not say what it may do: unless its own settings do, it refuses to edit files and to run commands",
+            format!("`uwf setup --agent {alias} --allow edit`, or `read` or `run`"),
+        )
     })
 }
 

@@ -3,7 +3,7 @@
 
 mod agents;
 mod machine;
-mod providers;
+pub(crate) mod providers;
 mod store;
 mod threads;
 mod version;

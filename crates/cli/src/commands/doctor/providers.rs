@@ -100,7 +100,7 @@ fn unlisted(provider: &str, config: &Config, listed: &[String]) -> Vec<Check> {
 
 /// Tells whether a model of a list is the one of a name: lists may put a folder before it, or a version behind it,
 /// that calls leave out.
-fn is_called(listed: &str, name: &str) -> bool {
+pub(crate) fn is_called(listed: &str, name: &str) -> bool {
     let last = listed.rsplit('/').next().unwrap_or(listed);
     let bare = listed.strip_suffix(":latest");
     listed == name || last == name || bare == Some(name)

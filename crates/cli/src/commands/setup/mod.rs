@@ -10,17 +10,19 @@ mod wizard;
 use std::io::IsTerminal;
 
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret, with_code};
+use uwf_agents::{Drives, can_be_allowed, drives, leaves_open};
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
 use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root, config, load_dotenv};
+use uwf_util::suggest;
 
 use crate::args::SetupArgs;
 use crate::commands::{Context, read_stdin};
 use crate::failure::{Failure, warn};
 use crate::output::{Format, print};
 use crate::text::{SetupView, Validation};
-use plan::{Answers, Key, ModelAnswer, Plan};
+use plan::{Answers, Behind, Key, ModelAnswer, Plan};
 use terminal::Terminal;
 
 /// What `setup` knows of the world it writes into.
@@ -74,8 +76,17 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
     };
     let answers = match &terminal {
         Some(_) if !only_agent => wizard::ask(args, &setting)?,
-        _ => of_flags(args, &setting)?,
+        Some(_) => {
+            let answers = of_flags(args, &setting)?;
+            let allowance = wizard::ask_allowance(args, &setting, &answers.agent)?;
+            Answers {
+                allowance,
+                ..answers
+            }
+        }
+        None => of_flags(args, &setting)?,
     };
+    warn_of_agent(&answers, &setting);
     let plan = Plan::new(&answers, &setting.config)?;
     write(&setting, &plan, terminal.as_ref())?;
     let validation = answers
@@ -103,7 +114,7 @@ fn is_only_agent(args: &SetupArgs) -> bool {
         &args.api_key_env,
         &args.model,
     ];
-    args.agent.is_some() && of_model.iter().all(|flag| flag.is_none())
+    (args.agent.is_some() || args.allow.is_some()) && of_model.iter().all(|flag| flag.is_none())
 }
 
 /// Names what is missing where nobody can be asked.
@@ -168,14 +179,26 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
         None => default_agent(setting),
     };
     if !is_known_agent(&agent, setting) {
-        warn(&format!(
-            "there is no program for the agent `{agent}` yet: it is neither built in nor on PATH"
-        ));
+        return Err(unknown_agent(&agent, setting));
     }
+    let behind = Behind::of(&agent, &setting.config);
+    if let Some(allowance) = args.allow.filter(|_| !can_be_allowed(&behind.adapter)) {
+        let failure = format!(
+            "`--allow {}`: `uwf` has no say in what `{agent}` may do",
+            allowance.name()
+        );
+        return Err(Failure::request(failure)
+            .hint("leave `--allow` out; its own arguments or its program decide"));
+    }
+    let allowance = args.allow;
     let (Some(provider), Some(base_url), Some(model)) =
         (&args.provider, base_url(args)?, &args.model)
     else {
-        return Ok(Answers { model: None, agent });
+        return Ok(Answers {
+            model: None,
+            agent,
+            allowance,
+        });
     };
     let model = ModelAnswer {
         provider: named("provider", provider)?,
@@ -186,6 +209,7 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
     Ok(Answers {
         model: Some(model),
         agent,
+        allowance,
     })
 }
 
@@ -277,6 +301,35 @@ fn is_known_agent(agent: &str, setting: &Setting) -> bool {
             true => setting.env.cwd().join(agent).is_file(),
             false => setting.env.find_program(&format!("uwf-{name}")).is_some(),
         }
+}
+
+/// Returns why an agent cannot be chosen that nobody knows.
+fn unknown_agent(agent: &str, setting: &Setting) -> Failure {
+    let found = agents::discover(setting.env, setting.built_in);
+    let known = setting.built_in.iter().map(ToString::to_string);
+    let known = known.chain(setting.config.agents.keys().cloned());
+    let known: Vec<String> = known.chain(found.into_iter().map(|one| one.name)).collect();
+    let meant = suggest::question(agent, known.iter().map(String::as_str));
+    let failure = Failure::request(format!("there is no agent `{agent}`{meant}"));
+    failure.hint("it is neither built in (`uwf agent --help` lists those), nor in the config, nor a program `uwf-<name>` on PATH, nor a path")
+}
+
+/// Warns of what keeps the agent from doing its work.
+fn warn_of_agent(answers: &Answers, setting: &Setting) {
+    let agent = &answers.agent;
+    let behind = Behind::of(agent, &setting.config);
+    if let Drives::Tool(tool) = drives(&behind.adapter, &behind.args)
+        && setting.env.find_program(&tool).is_none()
+    {
+        warn(&format!(
+            "`{tool}`, which `{agent}` drives, is not on PATH: install it, then `uwf doctor` looks again"
+        ));
+    }
+    if answers.allowance.is_none() && leaves_open(&behind.adapter, &behind.args) {
+        warn(&format!(
+            "`{agent}` will refuse to edit files and to run commands, since nobody is there to ask: `uwf setup --agent {agent} --allow edit` (or `run`) allows it"
+        ));
+    }
 }
 
 fn write(setting: &Setting, plan: &Plan, terminal: Option<&Terminal>) -> Result<(), Failure> {

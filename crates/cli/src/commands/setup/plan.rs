@@ -1,6 +1,7 @@
 //! What `setup` writes for the answers that it got: pure, so that flags and wizard cannot differ.
 
 use uwf_agent_kit::llm::{Endpoint, Secret};
+use uwf_agents::{Allowance, allow};
 use uwf_protocol::config::Config;
 use uwf_storage::StorageError;
 use uwf_storage::config::Change;
@@ -13,6 +14,26 @@ pub(super) struct Answers {
     pub(super) model: Option<ModelAnswer>,
     /// The agent's name, with or without `uwf-`.
     pub(super) agent: String,
+    /// What it may do while nobody is there to ask; what its arguments say stays, if `None`.
+    pub(super) allowance: Option<Allowance>,
+}
+
+/// What stands behind an agent's name: the built-in adapter, if it is one, and its arguments.
+pub(super) struct Behind {
+    pub(super) adapter: String,
+    pub(super) args: Vec<String>,
+}
+
+impl Behind {
+    /// Returns what stands behind a name, by the config or, if that does not know it, by the name itself.
+    pub(super) fn of(agent: &str, config: &Config) -> Self {
+        let known = config.agents.get(&alias_of(agent));
+        let command = known.and_then(|known| known.command.clone());
+        Self {
+            adapter: alias_of(&command.unwrap_or_else(|| command_of(agent))),
+            args: known.map(|known| known.args.clone()).unwrap_or_default(),
+        }
+    }
 }
 
 /// Which model to use, and where.
@@ -89,6 +110,14 @@ impl Plan {
         if !config.agents.contains_key(&agent) {
             let command = command_of(&answers.agent);
             plan.set(&["agents", &agent, "command"], &command);
+        }
+        let behind = Behind::of(&answers.agent, config);
+        let args = answers
+            .allowance
+            .and_then(|it| allow(&behind.adapter, &behind.args, it));
+        if let Some(args) = args {
+            plan.changes
+                .push(Change::set(&["agents", &agent, "args"], args));
         }
         plan.set(&["defaultAgent"], &agent);
         Ok(plan)
@@ -167,6 +196,7 @@ mod tests {
                 model: "m".to_owned(),
             }),
             agent: "uwf-hermes".to_owned(),
+            allowance: None,
         }
     }
 
@@ -209,6 +239,37 @@ mod tests {
         let keeps = |key: &str| plan.changes.iter().all(|change| change.path[0] != key);
         assert!(keeps("agents") && keeps("defaultModel"));
         assert!(plan.variables.is_empty());
+    }
+
+    #[test]
+    fn what_an_agent_may_do_is_written_beside_what_else_its_arguments_say() {
+        let config = config(json!({
+            "agents": { "claude": { "command": "uwf-claude-code", "args": ["--model", "m"] } },
+        }));
+        let check = |agent: &str, expected: Option<Change>| {
+            let answers = Answers {
+                model: None,
+                agent: agent.to_owned(),
+                allowance: Some(Allowance::Edit),
+            };
+            let plan = Plan::new(&answers, &config).unwrap();
+            let args = plan
+                .changes
+                .into_iter()
+                .find(|change| change.path.last().is_some_and(|key| key == "args"));
+            assert_eq!(args, expected, "{agent}");
+        };
+        let edits = vec!["--permission-mode", "acceptEdits", "--model", "m"];
+        check(
+            "claude",
+            Some(Change::set(&["agents", "claude", "args"], edits)),
+        );
+        let edits = vec!["--sandbox", "workspace-write"];
+        check(
+            "uwf-codex",
+            Some(Change::set(&["agents", "codex", "args"], edits)),
+        );
+        check("mock", None);
     }
 
     #[test]

@@ -1,23 +1,26 @@
 //! The questions of `uwf setup`, on stderr: stdout is for the result. A question that a flag answers is not asked.
 
+use std::cell::RefCell;
 use std::io::{Write as _, stderr};
 use std::time::Duration;
 
 use dialoguer::{Input, Password};
-use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Secret};
+use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret};
+use uwf_agents::{Allowance, can_be_allowed, leaves_open};
 use uwf_protocol::endpoint;
 use uwf_util::printable::printable;
 use uwf_util::suggest;
 
-use super::plan::{Answers, Key, MODEL_ALIAS, ModelAnswer};
+use super::plan::{Answers, Behind, Key, MODEL_ALIAS, ModelAnswer};
 use super::presets::{
     PRESETS, base_url_of, chat_models, key_variable, names as preset_names, no_preset,
 };
 use super::{
     Setting, address, agent_named, agents, base_url, default_agent, is_known_agent, key_of_flags,
-    named, secret_of,
+    named, secret_of, unknown_agent,
 };
 use crate::args::SetupArgs;
+use crate::commands::doctor::providers::is_called;
 use crate::failure::Failure;
 
 /// How long the list of models may take.
@@ -31,40 +34,89 @@ const WIDTH: usize = 100;
 
 /// Asks for everything that the flags leave open.
 pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
-    let (provider, base_url) = ask_provider(args)?;
-    let key = ask_key(args, setting, &provider, &base_url)?;
+    let (provider, base_url) = ask_provider(args, setting)?;
+    let (key, is_typed) = ask_key(args, setting, &provider, &base_url)?;
     let mut answer = ModelAnswer {
         provider,
         base_url,
         key,
         model: String::new(),
     };
+    // Listing the models tries address and key, before anything is said about where the key is to be kept.
+    let models = list_models(&mut answer, is_typed, args, setting)?;
+    if is_typed && !args.key_in_config {
+        answer.key = ask_place(answer.key, &answer.provider)?;
+    }
     answer.model = match &args.model {
         Some(model) => named("model", model)?,
-        None => ask_model(&answer.endpoint(), setting)?,
+        None => ask_model(&models, setting, &answer.provider)?,
     };
     let agent = match &args.agent {
         Some(agent) => agent_named(agent)?,
         None => ask_agent(setting)?,
     };
+    if !is_known_agent(&agent, setting) {
+        return Err(unknown_agent(&agent, setting));
+    }
+    let allowance = ask_allowance(args, setting, &agent)?;
     say(&format!("Calling `{}` once …", answer.model));
     Ok(Answers {
         model: Some(answer),
         agent,
+        allowance,
     })
 }
 
-fn ask_provider(args: &SetupArgs) -> Result<(String, String), Failure> {
+/// Asks what an agent may do while nobody is there to ask, unless it was said already or nothing depends on it.
+pub(super) fn ask_allowance(
+    args: &SetupArgs,
+    setting: &Setting,
+    agent: &str,
+) -> Result<Option<Allowance>, Failure> {
+    let Behind { adapter, args: own } = Behind::of(agent, &setting.config);
+    let is_new = own.is_empty() || leaves_open(&adapter, &own);
+    if args.allow.is_some() || !can_be_allowed(&adapter) || !is_new {
+        return Ok(args.allow);
+    }
+    let choices = Allowance::ALL.map(|one| format!("{}: {}", one.name(), one.about()));
+    say(&format!(
+        "What may `{agent}` do without asking? A step has nobody to ask."
+    ));
+    say(&rows(&choices));
+    let names = Allowance::ALL.map(|one| one.name().to_owned());
+    let chosen = choose(
+        "Without asking (number or name)",
+        &names,
+        Some("2"),
+        |name| {
+            Allowance::named(&name)
+                .ok_or_else(|| Failure::request(format!("`{name}` is not in the list")))
+        },
+    );
+    chosen.map(Some)
+}
+
+/// Returns the provider that the config's default model has, with that model's name.
+fn present<'a>(setting: &'a Setting<'_>) -> Option<(&'a str, &'a str)> {
+    let config = &setting.config;
+    let alias = config.default_model.as_deref().unwrap_or(MODEL_ALIAS);
+    let model = config.models.get(alias)?;
+    Some((model.provider.as_deref()?, model.name.as_deref()?))
+}
+
+fn ask_provider(args: &SetupArgs, setting: &Setting) -> Result<(String, String), Failure> {
     let of_flags = base_url(args)?;
     let name = match &args.provider {
         Some(name) => named("provider", name)?,
-        None => ask_provider_name()?,
+        None => ask_provider_name(setting)?,
     };
-    let preset = || base_url_of(&name).map(ToOwned::to_owned);
-    if let Some(url) = of_flags.or_else(preset) {
+    let known = setting.config.providers.get(&name);
+    let known = known.and_then(|known| known.base_url.clone());
+    let preset = base_url_of(&name).map(|url| known.clone().unwrap_or_else(|| url.to_owned()));
+    if let Some(url) = of_flags.or(preset) {
         return Ok((name, url));
     }
-    if args.provider.is_some() {
+    if args.provider.is_some() && known.is_none() {
         say(&format!(
             "{} (presets: {})",
             no_preset(&name),
@@ -72,16 +124,22 @@ fn ask_provider(args: &SetupArgs) -> Result<(String, String), Failure> {
         ));
     }
     let prompt = "The address of its OpenAI-compatible API";
-    let url = until_right(prompt, None, |text| address("the address", &text))?;
+    let url = until_right(prompt, known.as_deref(), |text| {
+        address("the address", &text)
+    })?;
     Ok((name, url))
 }
 
-fn ask_provider_name() -> Result<String, Failure> {
+fn ask_provider_name(setting: &Setting) -> Result<String, Failure> {
     let mut names: Vec<String> = PRESETS.iter().map(|one| one.name.to_owned()).collect();
+    let own = setting.config.providers.keys();
+    names.extend(own.filter(|name| base_url_of(name).is_none()).cloned());
     names.push(ANOTHER.to_owned());
     say("Where is your model served?");
     say(&menu(&names));
-    let chosen = choose("Provider (number or name)", &names, None, |name| {
+    let default = present(setting).map(|(provider, _)| provider);
+    let default = default.filter(|provider| names.iter().any(|name| name == provider));
+    let chosen = choose("Provider (number or name)", &names, default, |name| {
         if names.contains(&name) {
             return Ok(name);
         }
@@ -94,36 +152,66 @@ fn ask_provider_name() -> Result<String, Failure> {
     }
 }
 
+/// Returns the key, and whether it was typed just now. One that is there already need not be.
 fn ask_key(
     args: &SetupArgs,
     setting: &Setting,
     provider: &str,
     base_url: &str,
-) -> Result<Key, Failure> {
+) -> Result<(Key, bool), Failure> {
     if args.api_key.is_some() || args.api_key_env.is_some() {
-        return key_of_flags(args, setting, provider);
+        return Ok((key_of_flags(args, setting, provider)?, false));
     }
-    let name = key_variable(provider);
-    let known = setting.variable(&name).map(Secret::new);
-    let may_be_empty = known.is_some() || endpoint::is_loopback(base_url);
-    let without = match (&known, may_be_empty) {
-        (Some(_), _) => format!(", empty for the one in {name}"),
+    let present = present_key(setting, provider);
+    let may_be_empty = present.is_some() || endpoint::is_loopback(base_url);
+    let without = match (&present, may_be_empty) {
+        (Some((_, place)), _) => format!(", empty for the one in {place}"),
         (None, true) => ", empty if it wants none".to_owned(),
         (None, false) => String::new(),
     };
     let prompt = format!("Key for {provider} (not shown{without})");
-    let Some(secret) = ask_secret(&prompt, may_be_empty)? else {
-        return Ok(match known {
-            Some(secret) => Key::Variable {
-                name,
-                secret: Some(secret),
-            },
-            None => Key::None,
-        });
-    };
-    if args.key_in_config {
-        return Ok(Key::Config { secret });
+    Ok(match ask_secret(&prompt, may_be_empty)? {
+        Some(secret) => (typed_key(args, secret, provider), true),
+        None => (present.map_or(Key::None, |(key, _)| key), false),
+    })
+}
+
+/// Returns the key that a provider has already, and where it is.
+fn present_key(setting: &Setting, provider: &str) -> Option<(Key, String)> {
+    let known = setting.config.providers.get(provider);
+    if let Some(key) = known.and_then(|known| known.api_key.as_deref()) {
+        let secret = Secret::new(key);
+        return Some((Key::Config { secret }, "config.yaml".to_owned()));
     }
+    let variable = known.and_then(|known| known.api_key_env.clone());
+    let name = variable.unwrap_or_else(|| key_variable(provider));
+    let secret = Some(Secret::new(setting.variable(&name)?));
+    Some((
+        Key::Variable {
+            name: name.clone(),
+            secret,
+        },
+        name,
+    ))
+}
+
+/// Returns a key that was typed, as it is kept if nobody says otherwise.
+fn typed_key(args: &SetupArgs, secret: Secret, provider: &str) -> Key {
+    match args.key_in_config {
+        true => Key::Config { secret },
+        false => Key::Env {
+            name: key_variable(provider),
+            secret,
+        },
+    }
+}
+
+/// Asks where a key that was typed is to be kept.
+fn ask_place(key: Key, provider: &str) -> Result<Key, Failure> {
+    let (Key::Env { secret, .. } | Key::Config { secret }) = key else {
+        return Ok(key);
+    };
+    let name = key_variable(provider);
     let places = [format!(".env, as {name}"), "config.yaml".to_owned()];
     say("Where shall the key be kept?");
     say(&menu(&places));
@@ -133,10 +221,10 @@ fn ask_key(
             false => Err(Failure::request(format!("`{place}` is not in the list"))),
         }
     })?;
-    if place == places[1] {
-        return Ok(Key::Config { secret });
-    }
-    Ok(Key::Env { name, secret })
+    Ok(match place == places[1] {
+        true => Key::Config { secret },
+        false => Key::Env { name, secret },
+    })
 }
 
 /// Asks for a key until it can be one; `None` for an empty one, if it may be empty.
@@ -157,28 +245,80 @@ fn ask_secret(prompt: &str, may_be_empty: bool) -> Result<Option<Secret>, Failur
     }
 }
 
-fn ask_model(endpoint: &Endpoint, setting: &Setting) -> Result<String, Failure> {
+/// Lists the models of a provider. A server that cannot be reached and a key that is refused are asked for again; an
+/// empty answer keeps what was said.
+fn list_models(
+    answer: &mut ModelAnswer,
+    is_typed: bool,
+    args: &SetupArgs,
+    setting: &Setting,
+) -> Result<Vec<String>, Failure> {
     let limits = CallLimits {
         connect: MODELS_LIMIT,
         timeout: MODELS_LIMIT,
         tries: 1,
         ..CallLimits::default()
     };
-    let models = match Client::new(endpoint.clone(), limits, setting.env).models() {
-        Ok(models) => chat_models(models),
-        Err(error) => {
-            say(&format!("The models cannot be listed: {error}"));
-            Vec::new()
+    loop {
+        let error = match Client::new(answer.endpoint(), limits, setting.env).models() {
+            Ok(models) => return Ok(chat_models(models)),
+            Err(error) => error,
+        };
+        say(&format!("The models cannot be listed: {error}"));
+        match error {
+            LlmError::Unauthorized { .. } if is_typed => {
+                let prompt = format!("Key for {} (not shown, empty to keep it)", answer.provider);
+                match ask_secret(&prompt, true)? {
+                    Some(secret) => answer.key = typed_key(args, secret, &answer.provider),
+                    None => return Ok(Vec::new()),
+                }
+            }
+            LlmError::Connection { .. } | LlmError::Timeout { .. } | LlmError::Tls { .. }
+                if args.base_url.is_none() =>
+            {
+                let prompt = "Its address, again (empty to keep it)";
+                let url = until_right(prompt, Some(&answer.base_url), |text| {
+                    address("the address", &text)
+                })?;
+                if url == answer.base_url {
+                    return Ok(Vec::new());
+                }
+                answer.base_url = url;
+            }
+            _ => return Ok(Vec::new()),
         }
-    };
+    }
+}
+
+/// Asks for a model. A name that is not in the list must be typed twice: some servers serve more than they list.
+fn ask_model(models: &[String], setting: &Setting, provider: &str) -> Result<String, Failure> {
     if !models.is_empty() {
-        say(&menu(&models));
+        say(&menu(models));
     }
     let prompt = match models.is_empty() {
         true => "Model (name)",
         false => "Model (number or name)",
     };
-    let model = choose(prompt, &models, None, |model| named("model", &model))?;
+    let default = present(setting).filter(|(known, _)| *known == provider);
+    let default = default.map(|(_, model)| model);
+    let doubted = RefCell::new(None);
+    let model = choose(prompt, models, default, |text| {
+        let model = named("model", &text)?;
+        if model.contains(char::is_whitespace) {
+            return Err(Failure::request(format!(
+                "`{model}` is no name for a model: it has a blank"
+            )));
+        }
+        let is_listed = models.is_empty() || models.iter().any(|one| is_called(one, &model));
+        if is_listed || doubted.replace(Some(model.clone())).as_ref() == Some(&model) {
+            return Ok(model);
+        }
+        let meant = suggest::question(&model, models.iter().map(String::as_str));
+        let failure = Failure::request(format!("`{model}` is not in the list{meant}"));
+        Err(failure.hint(
+            "type it once more to have it all the same: some servers serve more than they list",
+        ))
+    })?;
     say(&format!("It becomes the model `{MODEL_ALIAS}`."));
     Ok(model)
 }
@@ -199,9 +339,7 @@ fn ask_agent(setting: &Setting) -> Result<String, Failure> {
         if is_known_agent(&agent, setting) {
             return Ok(agent);
         }
-        let meant = suggest::question(&agent, names.iter().map(String::as_str));
-        let failure = Failure::request(format!("there is no agent `{agent}`{meant}"));
-        Err(failure.hint("a name in the list, a path, or a program `uwf-<name>` on PATH"))
+        Err(unknown_agent(&agent, setting))
     })
 }
 

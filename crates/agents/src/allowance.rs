@@ -1,0 +1,224 @@
+//! What an agent may do while nobody is there to ask, in one vocabulary for all tools: each has options of its own for
+//! it. Pure.
+
+/// How much an agent may do without asking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Allowance {
+    /// Look at files.
+    Read,
+    /// Change files, too.
+    Edit,
+    /// Run commands, too.
+    Run,
+}
+
+impl Allowance {
+    /// All of them, from the least to the most.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Edit, Self::Run];
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Edit => "edit",
+            Self::Run => "run",
+        }
+    }
+
+    /// Returns what it means, for people.
+    #[must_use]
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::Read => "read files only",
+            Self::Edit => "read and edit files",
+            Self::Run => "read and edit files, and run commands",
+        }
+    }
+
+    /// Reads a name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    /// Returns the arguments by which the built-in adapter of a name allows so much; `None` for adapters that have
+    /// no tools or no say in them.
+    fn arguments(self, adapter: &str) -> Option<&'static [&'static str]> {
+        Some(match (adapter, self) {
+            ("claude-code", Self::Read) => &["--permission-mode", "default"],
+            ("claude-code", Self::Edit) => &["--permission-mode", "acceptEdits"],
+            ("claude-code", Self::Run) => &[
+                "--permission-mode",
+                "acceptEdits",
+                "--allowed-tools",
+                "Bash",
+            ],
+            ("codex", Self::Read) => &["--sandbox", "read-only"],
+            // Codex edits by commands; the sandbox keeps both within the folder.
+            ("codex", Self::Edit | Self::Run) => &["--sandbox", "workspace-write"],
+            ("gemini", Self::Read) => &["--approval-mode", "default", "--skip-trust"],
+            ("gemini", Self::Edit) => &["--approval-mode", "auto_edit", "--skip-trust"],
+            ("gemini", Self::Run) => &["--approval-mode", "yolo", "--skip-trust"],
+            ("cursor", Self::Read) => &["--form", "agent"],
+            ("cursor", Self::Edit | Self::Run) => &["--force"],
+            ("hermes", Self::Read) => &["--mode", "acp", "--permissions", "read-only"],
+            ("hermes", Self::Edit) => &[
+                "--mode",
+                "acp",
+                "--permissions",
+                "read-only",
+                "--session-mode",
+                "accept_edits",
+            ],
+            ("hermes", Self::Run) => &["--mode", "acp", "--permissions", "allow-once"],
+            ("builtin", Self::Read) => &["--tools", "read_file,cas_get"],
+            ("builtin", Self::Edit) => &["--tools", "read_file,write_file,patch_file,cas_get"],
+            ("builtin", Self::Run) => &["--allow-shell"],
+            _ => return None,
+        })
+    }
+}
+
+/// The options that say what an agent may do, by which others of the tool they come; those with a value first.
+fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) {
+    match adapter {
+        "claude-code" => (
+            &[
+                "--permission-mode",
+                "--allowed-tools",
+                "--allowedTools",
+                "--settings",
+            ],
+            &["--dangerously-skip-permissions"],
+        ),
+        "codex" => (
+            &["--sandbox", "-s", "--profile", "-p"],
+            &["--full-auto", "--dangerously-bypass-approvals-and-sandbox"],
+        ),
+        "gemini" => (
+            &["--approval-mode", "--allowed-tools"],
+            &["--yolo", "-y", "--skip-trust"],
+        ),
+        "cursor" => (&["--form"], &["--force", "-f"]),
+        "hermes" => (
+            &["--mode", "--permissions", "--session-mode", "--max-turns"],
+            &["--no-yolo"],
+        ),
+        "builtin" => (&["--tools"], &["--allow-shell"]),
+        _ => (&[], &[]),
+    }
+}
+
+/// Tells whether a person can choose what the built-in adapter of a name allows.
+#[must_use]
+pub fn can_be_allowed(adapter: &str) -> bool {
+    Allowance::Read.arguments(adapter).is_some()
+}
+
+/// Tells whether an agent's tool refuses edits and commands because its arguments say nothing about them.
+#[must_use]
+pub fn leaves_open(adapter: &str, args: &[String]) -> bool {
+    let refuses = ["claude-code", "codex", "gemini", "cursor"].contains(&adapter);
+    refuses && !args.iter().any(|arg| says_something(adapter, arg))
+}
+
+fn says_something(adapter: &str, arg: &str) -> bool {
+    let (valued, flags) = options(adapter);
+    let name = arg.split_once('=').map_or(arg, |(name, _)| name);
+    let by_config = adapter == "codex" && arg.contains("sandbox_mode");
+    let is_trust = name == "--skip-trust";
+    (valued.contains(&name) || flags.contains(&name) || by_config) && !is_trust
+}
+
+/// Returns the arguments of an agent with what it may do; `None` if the adapter has no say in that. What they said about
+/// it before is replaced, and everything else stays.
+#[must_use]
+pub fn allow(adapter: &str, args: &[String], allowance: Allowance) -> Option<Vec<String>> {
+    let ours = allowance.arguments(adapter)?;
+    let (valued, flags) = options(adapter);
+    let mut allowed: Vec<String> = ours.iter().map(ToString::to_string).collect();
+    let end = args
+        .iter()
+        .position(|arg| arg == "--")
+        .unwrap_or(args.len());
+    let mut own = args[..end].iter();
+    while let Some(arg) = own.next() {
+        if valued.contains(&arg.as_str()) {
+            own.next();
+        } else if !says_something(adapter, arg) && !flags.contains(&arg.as_str()) {
+            allowed.push(arg.clone());
+        }
+    }
+    allowed.extend_from_slice(&args[end..]);
+    Some(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owned(args: &[&str]) -> Vec<String> {
+        args.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_agent_that_was_allowed_something_leaves_nothing_open() {
+        for adapter in ["claude-code", "codex", "gemini", "cursor"] {
+            assert!(leaves_open(adapter, &[]), "{adapter}");
+            for allowance in Allowance::ALL {
+                let args = allow(adapter, &[], allowance).unwrap();
+                assert!(!leaves_open(adapter, &args), "{adapter} {args:?}");
+            }
+        }
+        for (adapter, args) in [
+            (
+                "claude-code",
+                &["--model", "m", "--permission-mode=plan"][..],
+            ),
+            ("claude-code", &["--", "--dangerously-skip-permissions"]),
+            ("codex", &["--config", "sandbox_mode=workspace-write"]),
+            ("builtin", &[]),
+            ("hermes", &[]),
+            ("command", &["--", "x"]),
+        ] {
+            assert!(!leaves_open(adapter, &owned(args)), "{adapter} {args:?}");
+        }
+        assert!(leaves_open(
+            "gemini",
+            &owned(&["--skip-trust", "--model", "m"])
+        ));
+    }
+
+    #[test]
+    fn what_is_allowed_replaces_what_was_and_leaves_the_rest() {
+        let args = owned(&[
+            "--model",
+            "m",
+            "--permission-mode",
+            "plan",
+            "--allowed-tools=Edit",
+            "--",
+            "--permission-mode",
+            "x",
+        ]);
+        let expected = [
+            "--permission-mode",
+            "acceptEdits",
+            "--allowed-tools",
+            "Bash",
+            "--model",
+            "m",
+            "--",
+            "--permission-mode",
+            "x",
+        ];
+        assert_eq!(
+            allow("claude-code", &args, Allowance::Run).unwrap(),
+            expected
+        );
+        let again = allow("gemini", &owned(&["--skip-trust"]), Allowance::Edit).unwrap();
+        assert_eq!(again, ["--approval-mode", "auto_edit", "--skip-trust"]);
+        assert_eq!(allow("mock", &[], Allowance::Run), None);
+    }
+}

@@ -1,0 +1,229 @@
+//! `uwf setup`: what agents may do, what is refused or warned of, and what the wizard asks again.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::model_server::{ModelServer, Scripted};
+use crate::pty::Terminal;
+use crate::setup::{SECRET, config_of, flags, setup};
+use crate::world::{ONE_STEP, Run, World};
+
+#[test]
+fn an_agent_that_nobody_knows_is_refused_and_nothing_written() {
+    let world = World::new();
+    setup(&world, &["--agent", "nobody-has-it"])
+        .exits(1)
+        .says("there is no agent `nobody-has-it`");
+    setup(&world, &["--agent", "claude"])
+        .exits(1)
+        .says("did you mean `claude-code`?")
+        .says("uwf agent --help");
+    setup(&world, &["--agent", "./mine"]).exits(1);
+    assert!(!world.root().exists());
+}
+
+#[test]
+fn what_keeps_an_agent_from_its_work_is_said() {
+    let world = World::new();
+    let run = setup(&world, &["--agent", "codex", "--allow", "edit"]).exits(0);
+    let run = run.says("`codex`, which `codex` drives, is not on PATH");
+    assert!(!run.stderr.contains("refuse"), "{}", run.stderr);
+    setup(&world, &["--agent", "claude-code"])
+        .exits(0)
+        .says("will refuse to edit files and to run commands")
+        .says("uwf setup --agent claude-code --allow edit");
+    let run = world.uwf(&["doctor", "--offline", "--format", "text"]);
+    assert!(
+        run.stdout.contains("do not say what it may do"),
+        "{}",
+        run.stdout
+    );
+    let run = setup(&world, &["--agent", "mock"]).exits(0);
+    assert_eq!(run.stderr, "");
+}
+
+/// Returns the rows of the table of docs/adapters.md with the arguments that allow an agent this or that.
+fn documented_arguments() -> Vec<(String, [Vec<String>; 3])> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adapters.md");
+    let text = fs::read_to_string(path).unwrap();
+    let rows = text
+        .lines()
+        .filter(|line| line.matches("`[\"--").count() == 3);
+    let row = |row: &str| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let args = |at: usize| serde_json::from_str(cells[at].trim_matches('`')).unwrap();
+        (cells[0].to_owned(), [args(1), args(2), args(3)])
+    };
+    rows.map(row).collect()
+}
+
+#[test]
+fn what_an_agent_may_do_is_written_as_documented_and_understood_by_its_adapter() {
+    let rows = documented_arguments();
+    assert_eq!(rows.len(), 6);
+    for (agent, allowed) in rows {
+        let world = World::new();
+        world.put(ONE_STEP);
+        for (allowance, args) in ["read", "edit", "run"].into_iter().zip(allowed) {
+            setup(&world, &["--agent", &agent, "--allow", allowance]).exits(0);
+            let written = &config_of(&world)["agents"][&agent]["args"];
+            assert_eq!(*written, json!(args), "{agent} {allowance}");
+            let thread = world.start("one");
+            let mut command = world.command(&["thread", "step", &thread]);
+            let run: Run = command
+                .env("PATH", world.project())
+                .output()
+                .unwrap()
+                .into();
+            let run = run.exits(3);
+            assert!(
+                !run.stderr.contains("usage:"),
+                "{agent} {allowance}: {}",
+                run.stderr
+            );
+        }
+    }
+    let world = World::new();
+    setup(&world, &["--agent", "mock", "--allow", "run"])
+        .exits(1)
+        .says("no say");
+    setup(&world, &["--agent", "codex", "--allow", "all"])
+        .exits(2)
+        .says("read (read files only)");
+}
+
+#[test]
+fn on_a_terminal_it_is_asked_what_the_agent_may_do() {
+    let world = World::new();
+    let mut terminal = Terminal::start(&world, &["setup", "--agent", "claude-code"], &[]);
+    terminal
+        .shows(" 3 run: ")
+        .shows("Without asking")
+        .types("all");
+    terminal.shows("`all` is not in the list");
+    terminal.shows("Without asking").types("3");
+    terminal.end().exits(0);
+    let args = config_of(&world)["agents"]["claude-code"]["args"].clone();
+    let expected = [
+        "--permission-mode",
+        "acceptEdits",
+        "--allowed-tools",
+        "Bash",
+    ];
+    assert_eq!(args, json!(expected));
+    // What was chosen is not asked for again.
+    let terminal = Terminal::start(&world, &["setup", "--agent", "claude-code"], &[]);
+    terminal.end().exits(0);
+    assert_eq!(config_of(&world)["agents"]["claude-code"]["args"], args);
+}
+
+#[test]
+fn a_key_that_is_refused_is_asked_for_again_before_its_place_is() {
+    let world = World::new();
+    let server = ModelServer::start(vec![
+        Scripted::body(401, "no such key"),
+        Scripted::body(200, r#"{"data":[{"id":"tiny-1"},{"id":"big-2"}]}"#),
+        Scripted::says("ok"),
+    ]);
+    let url = server.base_url();
+    let args = [
+        "setup",
+        "--provider",
+        "mine",
+        "--base-url",
+        &url,
+        "--agent",
+        "mock",
+    ];
+    let mut terminal = Terminal::start(&world, &args, &[]);
+    terminal.shows("Key for mine").types_hidden("wrong");
+    terminal
+        .shows("provider `mine` at")
+        .shows("refused the key");
+    terminal.shows("empty to keep it").types_hidden(SECRET);
+    terminal.shows("Place").types("1");
+    terminal.shows("Model").types("tiny");
+    terminal.shows("`tiny` is not in the list, did you mean `tiny-1`?");
+    terminal.shows("once more");
+    terminal.shows("Model").types("tiny-1");
+    let run = terminal.end().exits(0);
+    assert!(!run.stderr.contains(SECRET), "{}", run.stderr);
+    assert_eq!(world.state(".env"), format!("MINE_API_KEY={SECRET}\n"));
+    assert_eq!(run.json()["model"], json!("tiny-1"));
+}
+
+#[test]
+fn a_model_that_no_list_has_is_taken_when_it_is_typed_twice() {
+    let world = World::new();
+    let list = r#"{"data":[{"id":"tiny-1"}]}"#;
+    let server = ModelServer::start(vec![Scripted::body(200, list), Scripted::says("ok")]);
+    let url = server.base_url();
+    let args = [
+        "setup",
+        "--provider",
+        "mine",
+        "--base-url",
+        &url,
+        "--agent",
+        "mock",
+    ];
+    let mut terminal = Terminal::start(&world, &args, &[]);
+    terminal.shows("Key for mine").types_hidden("");
+    terminal.shows("Model").types("my model");
+    terminal.shows("it has a blank");
+    terminal.shows("Model").types("mine");
+    terminal.shows("`mine` is not in the list");
+    terminal.shows("Model").types("mine");
+    assert_eq!(terminal.end().exits(0).json()["model"], json!("mine"));
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_asked_for_again() {
+    let world = World::new();
+    let server = ModelServer::start(vec![
+        Scripted::body(200, r#"{"data":[{"id":"m-1"}]}"#),
+        Scripted::says("ok"),
+    ]);
+    let args = ["setup", "--provider", "mine", "--agent", "mock"];
+    let mut terminal = Terminal::start(&world, &args, &[]);
+    terminal.shows("address").types("http://127.0.0.1:9/v1");
+    terminal.shows("Key for mine").types_hidden("");
+    terminal.shows("cannot be reached");
+    terminal
+        .shows("Its address, again")
+        .types(&server.base_url());
+    terminal.shows(" 1 m-1").shows("Model").types("1");
+    terminal.end().exits(0);
+    let provider = config_of(&world)["providers"]["mine"].clone();
+    assert_eq!(provider["baseUrl"], json!(server.base_url()));
+}
+
+#[test]
+fn a_second_setup_offers_what_the_first_one_wrote() {
+    let world = World::new();
+    let server = ModelServer::start(vec![
+        Scripted::says("ok"),
+        Scripted::body(200, r#"{"data":[{"id":"m-0"},{"id":"m-1"}]}"#),
+        Scripted::says("ok"),
+    ]);
+    let url = server.base_url();
+    let args = [&flags(&url)[..], &["--api-key", SECRET, "--agent", "mock"]].concat();
+    setup(&world, &args).exits(0);
+    let before = world.state("config.yaml");
+    let mut terminal = Terminal::start(&world, &["setup"], &[]);
+    terminal
+        .shows("14 mine")
+        .shows("Provider")
+        .shows("mine")
+        .types("");
+    terminal.shows("address").shows(&url).types("");
+    terminal
+        .shows("empty for the one in MINE_API_KEY")
+        .types_hidden("");
+    terminal.shows("Model").shows("m-1").types("");
+    terminal.shows("Agent").shows("mock").types("");
+    let run = terminal.end().exits(0);
+    assert_eq!(run.json()["validation"]["ok"], json!(true));
+    assert_eq!(world.state("config.yaml"), before);
+}
