@@ -68,6 +68,25 @@ fn calls_that_were_refused_are_told_by_every_view_of_the_step() {
         );
     }
     world.uwf(&["cas", "verify"]).exits(0);
+
+    // Calls and their answers can be matched, and those that were refused be found.
+    let turns = detail["turns"].as_array().unwrap();
+    let ids: Vec<&Value> = turns
+        .iter()
+        .filter_map(|turn| turn.pointer("/toolCalls/0/id"))
+        .collect();
+    assert_eq!(ids, ["t1", "t2"]);
+    let answers: Vec<&Value> = turns
+        .iter()
+        .filter_map(|turn| turn.get("answers"))
+        .collect();
+    let refused = |id: &str| json!({ "callId": id, "outcome": "refused" });
+    assert_eq!(answers, [&refused("t1"), &refused("t2")]);
+    let read = text(&["step", "read", hash]);
+    assert!(
+        read.contains("**Turn role:** tool (Bash, refused)"),
+        "{read}"
+    );
 }
 
 #[test]

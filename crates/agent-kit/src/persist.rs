@@ -126,7 +126,8 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
     let raw = batch.put(schemas::TEXT, &conversation.answer().into(), now_ms)?;
     let mut turns = Vec::new();
     for turn in conversation.turns() {
-        turns.push(batch.put(schemas::TURN, &payload(&turn), now_ms)?);
+        let turn_type = turn_type(batch, &turn, now_ms)?;
+        turns.push(batch.put(turn_type, &payload(&turn), now_ms)?);
     }
     let detail = Detail {
         agent: work.agent.clone(),
@@ -150,7 +151,19 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
 /// # Errors
 /// When the store cannot be written.
 pub fn put_turn(store: &Store, turn: &Turn, now_ms: i64) -> Result<CasRef, KitError> {
-    Ok(store.put_volatile(schemas::TURN, &payload(turn), now_ms)?)
+    let turn_type = match turn.has_ids() {
+        true => store.put_volatile(schemas::META, &schemas::turn_with_ids(), now_ms)?,
+        false => schemas::TURN,
+    };
+    Ok(store.put_volatile(turn_type, &payload(turn), now_ms)?)
+}
+
+/// Returns the type of a turn's node. The schema of a later version comes with the first node that needs it.
+fn turn_type(batch: &mut Batch<'_>, turn: &Turn, now_ms: i64) -> Result<CasRef, KitError> {
+    Ok(match turn.has_ids() {
+        true => batch.put(schemas::META, &schemas::turn_with_ids(), now_ms)?,
+        false => schemas::TURN,
+    })
 }
 
 /// Puts the step, with its data and the prompt that led to it.

@@ -4,7 +4,7 @@
 //! what the model is told next, and when to stop.
 
 use serde_json::Value;
-use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
+use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 
 use crate::llm::{
     Answer, ChatReply, ChatRequest, Client, LlmError, Message, ToolRequest, ToolSpec,
@@ -320,7 +320,15 @@ impl Reactor<'_> {
             } else {
                 self.tools.call(call)
             };
-            self.observe(record, Turn::spoken(TurnRole::Tool, &text));
+            let answers = (!call.id.is_empty()).then(|| Answered {
+                call_id: call.id.clone(),
+                outcome: match text.starts_with("error:") {
+                    true => Outcome::Error,
+                    false => Outcome::Ok,
+                },
+            });
+            let turn = Turn::spoken(TurnRole::Tool, &text);
+            self.observe(record, Turn { answers, ..turn });
             messages.push(Message::Tool {
                 call_id: call.id.clone(),
                 text,
@@ -354,6 +362,7 @@ fn assistant(reply: &ChatReply) -> Turn {
     let calls = reply.tool_calls.iter().map(|call| ToolCall {
         name: call.name.clone(),
         args: call.arguments.clone(),
+        id: Some(call.id.clone()).filter(|id| !id.is_empty()),
     });
     let calls: Vec<_> = calls.collect();
     Turn {

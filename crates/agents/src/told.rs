@@ -61,6 +61,7 @@ mod tests {
         let call = |args: &str| ToolCall {
             name: "Bash".to_owned(),
             args: args.to_owned(),
+            id: None,
         };
         turn.tool_calls = Some(vec![call("{\"command\":\n  \"ls\"}"), call("")]);
         assert_eq!(summary(&turn), "calls Bash {\"command\": \"ls\"}, Bash");

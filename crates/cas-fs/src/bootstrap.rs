@@ -65,11 +65,14 @@ mod tests {
             let schema = json!({ "type": name });
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{name}");
         }
-        let later = (
-            schemas::DETAIL_WITH_REFUSALS,
-            schemas::detail_with_refusals(),
-        );
-        for (hash, schema) in schemas::all().into_iter().chain([later]) {
+        let later = [
+            (
+                schemas::DETAIL_WITH_REFUSALS,
+                schemas::detail_with_refusals(),
+            ),
+            (schemas::TURN_WITH_IDS, schemas::turn_with_ids()),
+        ];
+        for (hash, schema) in schemas::all().into_iter().chain(later) {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");
         }
     }

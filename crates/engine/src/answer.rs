@@ -139,9 +139,12 @@ fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, Engin
         && let Ok(detail) = serde_json::from_value::<Detail>(node.payload)
     {
         let mut reached = detail.turns;
-        // The schema of a later version comes with the first node that needs it.
-        let later = (node.type_hash != schemas::DETAIL).then_some(node.type_hash);
-        reached.extend(later);
+        // The schemas of later versions come with the first nodes that need them.
+        for schema in [schemas::DETAIL_WITH_REFUSALS, schemas::TURN_WITH_IDS] {
+            if store.has(schema)? {
+                reached.push(schema);
+            }
+        }
         reached.extend([detail.raw, hash]);
         return Ok(reached);
     }

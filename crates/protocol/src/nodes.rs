@@ -241,6 +241,31 @@ pub struct Turn {
     pub tool_calls: Option<Vec<ToolCall>>,
     /// The model's reasoning, if it is shown.
     pub reasoning: Option<String>,
+    /// Which call of a tool this answers, in turns of tools whose agent tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answered>,
+}
+
+/// The call of a tool that a turn answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Answered {
+    /// The call's [`ToolCall::id`].
+    pub call_id: String,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a call of a tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Outcome {
+    /// The tool did what it was asked.
+    Ok,
+    /// It failed.
+    Error,
+    /// The agent was not allowed to call it.
+    Refused,
 }
 
 impl Turn {
@@ -254,7 +279,15 @@ impl Turn {
             content: content.to_owned(),
             tool_calls: None,
             reasoning: None,
+            answers: None,
         }
+    }
+
+    /// Tells whether calls and answers in the turn can be matched, which gives its node a type of its own.
+    #[must_use]
+    pub fn has_ids(&self) -> bool {
+        let mut calls = self.tool_calls.iter().flatten();
+        self.answers.is_some() || calls.any(|call| call.id.is_some())
     }
 }
 
@@ -277,6 +310,9 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as text, usually JSON.
     pub args: String,
+    /// What tells it from other calls of the session, if the agent tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
 }
 
 #[cfg(test)]

@@ -34,6 +34,9 @@ pub const DETAIL_WITH_REFUSALS: CasRef = CasRef::from_digits(b"4Y5E30W8Y1322");
 pub const DETAILS: [CasRef; 2] = [DETAIL, DETAIL_WITH_REFUSALS];
 /// Turn nodes of the agent kit.
 pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
+/// Turn nodes whose calls of tools have ids, or which answer such a call. Its schema comes into a store with the first
+/// of them.
+pub const TURN_WITH_IDS: CasRef = CasRef::from_digits(b"570ZA0S4DBX79");
 
 /// Returns every schema that a new store gets, children before the nodes that need them, with its hash.
 #[must_use]
@@ -297,5 +300,29 @@ pub fn detail_with_refusals() -> Value {
     if let Some(required) = schema["required"].as_array_mut() {
         required.push("refusedCalls".into());
     }
+    schema
+}
+
+/// Returns the schema of [`TURN_WITH_IDS`].
+#[must_use]
+pub fn turn_with_ids() -> Value {
+    let answers = json!({
+        "type": "object",
+        "required": ["callId", "outcome"],
+        "additionalProperties": false,
+        "properties": {
+            "callId": string(),
+            "outcome": { "type": "string", "enum": ["ok", "error", "refused"] },
+        },
+    });
+    let call = json!({
+        "type": "object",
+        "required": ["name", "args"],
+        "additionalProperties": false,
+        "properties": { "name": string(), "args": string(), "id": string() },
+    });
+    let mut schema = turn();
+    schema["properties"]["toolCalls"] = nullable(json!({ "type": "array", "items": call }));
+    schema["properties"]["answers"] = answers;
     schema
 }

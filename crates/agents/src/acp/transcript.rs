@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
+use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole};
 
 use crate::json::plain;
 use crate::shorten::{TURN_TEXT, shorten};
@@ -99,6 +99,7 @@ impl Transcript {
         self.close_turn(Some(ToolCall {
             name: title.unwrap_or(kind).to_owned(),
             args: shorten(&args, TURN_TEXT),
+            id: update["toolCallId"].as_str().map(ToOwned::to_owned),
         }));
         let answer = std::mem::take(&mut self.answer);
         if !answer.trim().is_empty() {
@@ -108,14 +109,20 @@ impl Transcript {
 
     fn tool_result(&mut self, update: &Value) {
         // Updates on the way only repeat what comes at the end.
-        let Some("completed" | "failed") = update["status"].as_str() else {
-            return;
+        let outcome = match update["status"].as_str() {
+            Some("completed") => Outcome::Ok,
+            Some("failed") => Outcome::Error,
+            Some(_) | None => return,
         };
         let text = match content_texts(&update["content"]) {
             text if text.is_empty() => plain(&update["rawOutput"]),
             text => text,
         };
         self.push(TurnRole::Tool, &text);
+        let call_id = update["toolCallId"].as_str().map(ToOwned::to_owned);
+        if let (Some(call_id), Some(turn)) = (call_id, self.turns.last_mut()) {
+            turn.answers = Some(Answered { call_id, outcome });
+        }
     }
 
     fn plan(&mut self, entries: &Value) {
@@ -149,6 +156,7 @@ impl Transcript {
             content: shorten(&text, TURN_TEXT),
             tool_calls: call.map(|call| vec![call]),
             reasoning: (!reasoning.is_empty()).then(|| shorten(&reasoning, TURN_TEXT)),
+            answers: None,
         });
     }
 }

@@ -1,7 +1,7 @@
 //! The claude-code agent: Claude Code without its terminal, `claude -p`, as a stream of JSON lines.
 
 use serde_json::Value;
-use uwf_protocol::nodes::ToolCall;
+use uwf_protocol::nodes::{Outcome, ToolCall};
 
 use crate::json::{count, plain, text};
 use crate::options::Known;
@@ -97,6 +97,7 @@ fn read_assistant(event: &Value, seen: &mut Transcript) {
         seen.called(&plain(&block["id"]), &plain(&block["name"]));
     }
     let calls = of("tool_use").map(|block| ToolCall {
+        id: text(block, "/id").map(ToOwned::to_owned),
         name: plain(&block["name"]),
         args: plain(&block["input"]),
     });
@@ -114,7 +115,11 @@ fn read_user(event: &Value, seen: &mut Transcript) {
             Value::Array(parts) => joined(parts.iter(), "/text"),
             content => plain(content),
         };
-        seen.tool(&content);
+        let outcome = match result["is_error"] == true {
+            true => Outcome::Error,
+            false => Outcome::Ok,
+        };
+        seen.answer_to(&plain(&result["tool_use_id"]), &content, outcome);
         if result["is_error"] == true && REFUSALS.iter().any(|sign| content.contains(sign)) {
             seen.refused(&plain(&result["tool_use_id"]), None);
         }

@@ -1,7 +1,7 @@
 //! The codex agent: Codex without its terminal, `codex exec --json`.
 
 use serde_json::Value;
-use uwf_protocol::nodes::ToolCall;
+use uwf_protocol::nodes::{Outcome, ToolCall};
 
 use crate::json::{count, plain, text};
 use crate::options::Known;
@@ -92,31 +92,34 @@ fn read_item(item: &Value, seen: &mut Transcript) {
         Some("reasoning") => seen.assistant("", Vec::new(), said),
         Some("error") => seen.tell(text(item, "/message").unwrap_or_default()),
         Some("command_execution") => {
-            call(seen, "command_execution", &item["command"]);
+            let id = call(seen, item, "command_execution", &item["command"]);
             let output = text(item, "/aggregated_output").unwrap_or_default();
-            let by_sandbox = item["exit_code"] != 0 && says_read_only(output);
+            let (output, outcome) = match item["exit_code"].as_i64() {
+                Some(0) | None => (output.to_owned(), Outcome::Ok),
+                Some(code) => (format!("{output}[exit code {code}]"), Outcome::Error),
+            };
+            seen.answer_to(&id, &output, outcome);
+            let by_sandbox = outcome == Outcome::Error && says_read_only(&output);
             if item["status"] == "declined" || by_sandbox {
-                seen.refused(&plain(&item["id"]), Some("command_execution"));
+                seen.refused(&id, Some("command_execution"));
             }
-            seen.tool(&match item["exit_code"].as_i64() {
-                Some(0) | None => output.to_owned(),
-                Some(code) => format!("{output}[exit code {code}]"),
-            });
         }
         Some("mcp_tool_call") => {
             let name = format!("{}.{}", plain(&item["server"]), plain(&item["tool"]));
-            call(seen, &name, &item["arguments"]);
-            let error = text(item, "/error/message").map(ToOwned::to_owned);
-            seen.tool(&error.unwrap_or_else(|| plain(&item["result"])));
-        }
-        Some("file_change") => {
-            call(seen, "file_change", &item["changes"]);
-            if item["status"] == "declined" || item["status"] == "failed" {
-                seen.refused(&plain(&item["id"]), Some("file_change"));
+            let id = call(seen, item, &name, &item["arguments"]);
+            match text(item, "/error/message") {
+                Some(error) => seen.answer_to(&id, error, Outcome::Error),
+                None => seen.answer_to(&id, &plain(&item["result"]), Outcome::Ok),
             }
         }
-        Some("web_search") => call(seen, "web_search", &item["query"]),
-        Some("todo_list") => call(seen, "todo_list", &item["items"]),
+        Some("file_change") => {
+            let id = call(seen, item, "file_change", &item["changes"]);
+            if item["status"] == "declined" || item["status"] == "failed" {
+                seen.refused(&id, Some("file_change"));
+            }
+        }
+        Some("web_search") => drop(call(seen, item, "web_search", &item["query"])),
+        Some("todo_list") => drop(call(seen, item, "todo_list", &item["items"])),
         Some(_) | None => {}
     }
 }
@@ -126,12 +129,16 @@ fn says_read_only(output: &str) -> bool {
     output.to_lowercase().contains("read-only file system")
 }
 
-fn call(seen: &mut Transcript, name: &str, args: &Value) {
+/// Adds the call that an item is, and returns the item's id.
+fn call(seen: &mut Transcript, item: &Value, name: &str, args: &Value) -> String {
+    let id = text(item, "/id").map(ToOwned::to_owned);
     let call = ToolCall {
         name: name.to_owned(),
         args: plain(args),
+        id: id.clone(),
     };
     seen.assistant("", vec![call], "");
+    id.unwrap_or_default()
 }
 
 #[cfg(test)]

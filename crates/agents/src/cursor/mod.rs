@@ -100,6 +100,7 @@ fn read_tool_call(tool_call: &Value, seen: &mut Transcript) {
         let called = ToolCall {
             name: name.clone(),
             args,
+            id: None,
         };
         seen.assistant("", vec![called], "");
         let result = &call["result"];

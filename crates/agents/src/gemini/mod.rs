@@ -1,7 +1,7 @@
 //! The gemini agent: Gemini CLI without its terminal, as a stream of JSON lines.
 
 use serde_json::Value;
-use uwf_protocol::nodes::ToolCall;
+use uwf_protocol::nodes::{Outcome, ToolCall};
 
 use crate::json::{count, plain, text};
 use crate::options::Known;
@@ -59,13 +59,19 @@ fn read(event: &Value, seen: &mut Transcript) {
         Some("tool_use") => {
             seen.called(&plain(&event["tool_id"]), &plain(&event["tool_name"]));
             seen.end_of_pieces(vec![ToolCall {
+                id: text(event, "/tool_id").map(ToOwned::to_owned),
                 name: plain(&event["tool_name"]),
                 args: plain(&event["parameters"]),
             }]);
         }
         Some("tool_result") => {
             let error = text(event, "/error/message");
-            seen.tool(error.or(text(event, "/output")).unwrap_or_default());
+            let outcome = match event["status"] == "error" {
+                true => Outcome::Error,
+                false => Outcome::Ok,
+            };
+            let said = error.or(text(event, "/output")).unwrap_or_default();
+            seen.answer_to(&plain(&event["tool_id"]), said, outcome);
             if event["status"] == "error" && was_refused(event) {
                 seen.refused(&plain(&event["tool_id"]), None);
             }

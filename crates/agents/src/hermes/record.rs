@@ -144,6 +144,7 @@ impl Message {
             let function = &call["function"];
             let args = &function["arguments"];
             Some(ToolCall {
+                id: None,
                 name: function["name"].as_str()?.to_owned(),
                 args: match args.as_str() {
                     Some(text) => shorten(text, TURN_TEXT),
@@ -168,6 +169,7 @@ fn turn(message: &Message) -> Option<Turn> {
         content: shorten(&message.text(), TURN_TEXT),
         tool_calls: message.tool_calls(),
         reasoning: message.reasoning.clone().filter(|text| !text.is_empty()),
+        answers: None,
     })
 }
 

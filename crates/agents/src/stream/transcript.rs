@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use uwf_agent_kit::Live;
-use uwf_protocol::nodes::{ToolCall, Turn, TurnRole, Usage};
+use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
 use uwf_util::size;
 
@@ -82,6 +82,13 @@ impl Transcript {
             .unwrap_or("a tool");
         let name: String = printable(name).chars().take(NAME).collect();
         self.tell(&format!("{name} was refused"));
+        let mut answers = self
+            .turns
+            .iter_mut()
+            .filter_map(|turn| turn.answers.as_mut());
+        if let Some(answer) = answers.find(|answer| answer.call_id == id) {
+            answer.outcome = Outcome::Refused;
+        }
         self.refused.push((id.to_owned(), name));
     }
 
@@ -105,6 +112,7 @@ impl Transcript {
             content: shorten(text, TURN_TEXT),
             tool_calls: (!calls.is_empty()).then_some(calls),
             reasoning: (!reasoning.is_empty()).then(|| shorten(reasoning, TURN_TEXT)),
+            answers: None,
         });
     }
 
@@ -112,6 +120,16 @@ impl Transcript {
     pub(crate) fn tool(&mut self, text: &str) {
         let content = shorten(text, TURN_TEXT);
         self.add(Turn::spoken(TurnRole::Tool, &content));
+    }
+
+    /// Adds what the call with this id was answered.
+    pub(crate) fn answer_to(&mut self, id: &str, text: &str, outcome: Outcome) {
+        let answers = (!id.is_empty()).then(|| Answered {
+            call_id: id.to_owned(),
+            outcome,
+        });
+        let turn = Turn::spoken(TurnRole::Tool, &shorten(text, TURN_TEXT));
+        self.add(Turn { answers, ..turn });
     }
 
     /// Adds a piece of what the model says.

@@ -11,7 +11,7 @@ use crate::view::document::{code, counted, length, newest_that_fit, one_line, ta
 use crate::view::expand::expand;
 use crate::view::history::{not_a_step, timed_step};
 use crate::view::notes::Notes;
-use crate::view::turns::{self, Call, Turn};
+use crate::view::turns::{self, Answers, Call, Turn};
 use crate::{Engine, EngineError};
 
 /// What stands between the parts of a document.
@@ -100,14 +100,26 @@ fn header(step: CasRef, node: &StepNode) -> String {
 fn turn_section(turn: &Turn) -> String {
     let number = turn.index.saturating_add(1);
     let calls: String = turn.calls.iter().map(call_line).collect();
+    let answers = turn.answers.as_ref().map_or_else(String::new, answers_note);
     let head = format!(
-        "## Turn {number}{GAP}**Turn role:** {}{calls}",
+        "## Turn {number}{GAP}**Turn role:** {}{answers}{calls}",
         one_line(&turn.role)
     );
     if turn.content.trim().is_empty() {
         return head;
     }
     format!("{head}{GAP}{}", content(&turn.content))
+}
+
+/// Returns which call a turn answers, and what came of it unless it went well.
+fn answers_note(answers: &Answers) -> String {
+    let tool = answers.tool.as_deref().map(one_line);
+    let outcome = (answers.outcome != "ok").then(|| one_line(&answers.outcome));
+    let parts: Vec<String> = tool.into_iter().chain(outcome).collect();
+    match parts.as_slice() {
+        [] => String::new(),
+        parts => format!(" ({})", parts.join(", ")),
+    }
 }
 
 fn call_line(call: &Call) -> String {

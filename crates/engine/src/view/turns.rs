@@ -1,5 +1,7 @@
 //! The turns of an agent's session, as the agent kit or another program recorded them.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::CasRef;
@@ -18,6 +20,18 @@ pub(crate) struct Turn {
     pub(crate) content: String,
     /// The tools that were called.
     pub(crate) calls: Vec<Call>,
+    /// The call that this answers, if that is known.
+    pub(crate) answers: Option<Answers>,
+}
+
+/// The call that a turn answers.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answers {
+    id: String,
+    /// The name of the tool, if the call is among the turns.
+    pub(crate) tool: Option<String>,
+    /// What came of it: `ok`, `error` or `refused`.
+    pub(crate) outcome: String,
 }
 
 /// A call of a tool.
@@ -25,6 +39,7 @@ pub(crate) struct Turn {
 pub(crate) struct Call {
     pub(crate) name: String,
     pub(crate) args: Option<String>,
+    id: Option<String>,
 }
 
 impl Turn {
@@ -40,6 +55,7 @@ impl Turn {
             role: text_of(turn.get("role")).unwrap_or_else(|| ASSISTANT.to_owned()),
             content: text_of(turn.get("content")).unwrap_or_default(),
             calls: calls.into_iter().flatten().map(Call::understand).collect(),
+            answers: turn.get("answers").and_then(Answers::understand),
         }
     }
 
@@ -49,12 +65,23 @@ impl Turn {
     }
 }
 
+impl Answers {
+    fn understand(answers: &Value) -> Option<Self> {
+        Some(Self {
+            id: text_of(answers.get("callId"))?,
+            tool: None,
+            outcome: text_of(answers.get("outcome"))?,
+        })
+    }
+}
+
 impl Call {
     fn understand(call: &Value) -> Self {
         let args = call.get("args").or_else(|| call.get("input"));
         Self {
             name: text_of(call.get("name")).unwrap_or_else(|| "tool".to_owned()),
             args: text_of(args).filter(|args| !args.trim().is_empty()),
+            id: text_of(call.get("id")),
         }
     }
 }
@@ -76,7 +103,18 @@ pub(crate) fn read_all(store: &Store, detail: &Value) -> Result<Vec<Turn>, Store
             turns.push(turn);
         }
     }
+    name_answers(&mut turns);
     Ok(turns)
+}
+
+/// Puts the names of the tools to the turns that answer their calls.
+fn name_answers(turns: &mut [Turn]) {
+    let calls = turns.iter().flat_map(|turn| &turn.calls);
+    let names = calls.filter_map(|call| Some((call.id.clone()?, call.name.clone())));
+    let names: HashMap<String, String> = names.collect();
+    for answers in turns.iter_mut().filter_map(|turn| turn.answers.as_mut()) {
+        answers.tool = names.get(&answers.id).cloned();
+    }
 }
 
 /// Returns the agent's answer: the one that was kept beside the turns. Details of other programs keep none; there
@@ -152,7 +190,9 @@ mod tests {
             calls: vec![Call {
                 name: "bash".to_owned(),
                 args: Some("ls".to_owned()),
+                id: None,
             }],
+            answers: None,
         };
         assert_eq!(Turn::understand(&turn, 0), expected);
     }
@@ -169,14 +209,29 @@ mod tests {
                 Call {
                     name: "read".to_owned(),
                     args: Some(r#"{"path":"a"}"#.to_owned()),
+                    id: None,
                 },
                 Call {
                     name: "tool".to_owned(),
                     args: None,
+                    id: None,
                 },
             ],
+            answers: None,
         };
         assert_eq!(Turn::understand(&turn, 2), expected);
+    }
+
+    #[test]
+    fn an_answer_gets_the_name_of_the_tool_that_was_called() {
+        let call = json!({ "toolCalls": [{ "name": "ls", "args": "", "id": "c1" }] });
+        let answer =
+            |id: &str| json!({ "role": "tool", "answers": { "callId": id, "outcome": "error" } });
+        let turns = [call, answer("c1"), answer("c2")];
+        let mut turns: Vec<Turn> = turns.iter().map(|turn| Turn::understand(turn, 0)).collect();
+        name_answers(&mut turns);
+        let tool = |at: usize| turns[at].answers.as_ref().unwrap().tool.as_deref();
+        assert_eq!((tool(1), tool(2)), (Some("ls"), None));
     }
 
     #[test]

@@ -55,6 +55,7 @@ fn long_texts_of_a_turn_are_shortened() {
     let call = ToolCall {
         name: "write".to_owned(),
         args: long.clone(),
+        id: None,
     };
     seen.assistant(&long, vec![call], &long);
     assert_eq!(seen.last_text.as_ref().map(String::len), Some(1 << 20));

@@ -17,6 +17,7 @@ fn turn(world: &World, index: u32, content: &str) -> CasRef {
         content: content.to_owned(),
         tool_calls: None,
         reasoning: None,
+        answers: None,
     };
     world.put(schemas::TURN, &serde_json::to_value(turn).unwrap())
 }
