@@ -45,7 +45,7 @@ const WORK: &str = "\"$uwf\" agent mock \"$dir/note.yaml\" \"$@\"";
 #[track_caller]
 fn failed(world: &World, thread: &str, run: Run, phase: &str, words: &[&str]) {
     let run = run.exits(3).says("error: `writer` failed: ");
-    assert_eq!(run.stdout, "");
+    assert_eq!(run.json()["phase"], json!(phase));
     let shown = world.show(thread);
     assert_eq!(
         (&shown["status"], &shown["steps"]),
@@ -77,7 +77,8 @@ fn an_agent_that_exits_with_an_error_is_shown_with_what_it_said() {
         world.show(&thread)["attempts"][0]["stderrTail"],
         json!("out of money\n")
     );
-    assert!(run.stderr.contains("hint: the same command tries again"));
+    let hint = format!("hint: `uwf thread step {thread}` tries again");
+    assert!(run.stderr.contains(&hint), "{}", run.stderr);
     failed(
         &world,
         &thread,

@@ -358,7 +358,11 @@ fn a_run_that_was_ended_before_it_could_tell_may_have_cost_something() {
         .step(&thread)
         .exits(6)
         .says("1 of 1 runs do not tell their tokens");
-    assert_eq!(world.show(&thread)["attempts"], json!([]));
+    let attempt = &world.show(&thread)["attempts"][0];
+    assert_eq!(
+        (&attempt["class"], &attempt["usage"]),
+        (&json!("cancelled"), &json!(null))
+    );
 
     // Of an agent that dies with its engine, only the record of who held the thread is left.
     let (world, thread) = limited("{ maxTokens: 1000 }", slow);
@@ -371,10 +375,31 @@ fn a_run_that_was_ended_before_it_could_tell_may_have_cost_something() {
         .step(&thread)
         .exits(6)
         .says("1 of 1 runs do not tell their tokens");
+    let attempt = &world.show(&thread)["attempts"][0];
+    assert_eq!(
+        (&attempt["role"], &attempt["agent"]),
+        (&json!("writer"), &json!("uwf-mock"))
+    );
+    assert_eq!(attempt["class"], json!("crash"));
+    assert_eq!(
+        attempt["error"],
+        json!("the agent was ended together with its engine")
+    );
     world
         .step(&thread)
         .exits(6)
         .says("1 of 1 runs do not tell their tokens");
+    // Nobody knows how long it took either.
+    let limited = [
+        "thread",
+        "resume",
+        &thread,
+        "--accept-unknown",
+        "1",
+        "--agent",
+        "false",
+    ];
+    world.uwf(&limited).exits(3);
 }
 
 #[test]

@@ -28,6 +28,7 @@ mod doctor;
 mod documents;
 mod echoes;
 mod extraction;
+mod failures;
 mod formats;
 mod full_disk;
 mod gates;

@@ -264,7 +264,7 @@ fn a_poke_that_fails_leaves_the_answer_as_it_was_and_is_on_record() {
     assert_eq!(shown["attempts"][0]["replaces"], json!(old));
     assert_eq!(shown["attempts"][0]["role"], json!("writer"));
     let listed = world.uwf(&["thread", "steps", &thread, "--format", "text"]);
-    let (step, failed) = (listed.stdout.find(&old), listed.stdout.find("(failed)"));
+    let (step, failed) = (listed.stdout.find(&old), listed.stdout.find("(failed 1)"));
     assert!(step < failed, "{}", listed.stdout);
     assert_eq!(steps(&world, &thread)[0].get("replaces"), None);
 

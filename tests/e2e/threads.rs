@@ -196,7 +196,11 @@ fn many_steps_print_one_line_each_as_they_are_recorded() {
         .iter()
         .map(|line| line["role"].as_str().unwrap())
         .collect();
-    assert_eq!(roles, ["writer", "reviewer", "writer"]);
+    assert_eq!(roles, ["writer", "reviewer", "writer", "reviewer"]);
+    assert_eq!(
+        lines[3]["class"], "crash",
+        "the last line is the failed attempt"
+    );
     assert_eq!(world.show(&thread)["head"], lines[2]["head"]);
 }
 

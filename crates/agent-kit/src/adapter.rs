@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::run::{Begun, Phase};
@@ -102,6 +103,8 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct AdapterError {
+    /// What kind of failure it is.
+    pub class: FailureClass,
     /// Whether the agent could not be started, or failed later.
     pub phase: Phase,
     /// What went wrong.
@@ -126,6 +129,7 @@ impl AdapterError {
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         Self {
+            class: FailureClass::Crash,
             phase: Phase::Agent,
             message: message.into(),
             hint: None,
@@ -144,6 +148,12 @@ impl AdapterError {
             phase: Phase::Spawn,
             ..Self::failed(message)
         }
+    }
+
+    /// Says what kind of failure it is.
+    #[must_use]
+    pub fn class(self, class: FailureClass) -> Self {
+        Self { class, ..self }
     }
 
     /// Adds what the user could do about it.

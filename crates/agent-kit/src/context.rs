@@ -43,6 +43,15 @@ pub struct Context {
     pub earlier: Option<String>,
 }
 
+/// What a role that was here before is told about the past.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Past {
+    /// What is new since its last step: its session knows the rest.
+    SinceLastStep,
+    /// All that fits, as on its first visit: its session is lost.
+    Whole,
+}
+
 /// Reads the context of a call.
 ///
 /// # Errors
@@ -53,6 +62,7 @@ pub fn read(
     root: &Root,
     store: &Store,
     run: &RunDir,
+    past: Past,
 ) -> Result<Context, KitError> {
     let head = head(call, environment, root)?;
     let mut chain = Chain::from(store, head)?;
@@ -70,7 +80,8 @@ pub fn read(
         })?;
     let summary = chain.summary(run.chain_summary().as_ref())?;
     let visits = summary.visits_of(&call.role);
-    let history = history(&mut chain, &call.role, summary.steps, visits > 0)?;
+    let knows_past = visits > 0 && past == Past::SinceLastStep;
+    let history = history(&mut chain, &call.role, summary.steps, knows_past)?;
     let replaces = replaces(call, environment)?;
     let step = summary.steps + 1;
     Ok(Context {
@@ -228,7 +239,7 @@ fn history(
     chain: &mut Chain<'_>,
     role: &RoleName,
     steps: u64,
-    was_here: bool,
+    knows_past: bool,
 ) -> Result<History, KitError> {
     let store = chain.store;
     let mut budget = Budget::new(BUDGET);
@@ -238,7 +249,7 @@ fn history(
         let Some((_, step)) = chain.get(back)? else {
             break;
         };
-        if was_here && step.role == *role {
+        if knows_past && step.role == *role {
             history.own = Some((number, output(store, step)?));
             break;
         }
@@ -246,7 +257,7 @@ fn history(
         if !is_open {
             history.left_out += 1;
         }
-        if !is_open && !was_here {
+        if !is_open && !knows_past {
             history.left_out = number;
             break;
         }

@@ -1,7 +1,9 @@
 //! Talking with an agent until its answer is accepted, within limits, and keeping count of all of it.
 
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
 use uwf_protocol::run::Phase;
+use uwf_storage::RunDir;
 
 use crate::adapter::{Adapter, AdapterError, Reply, Task};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
@@ -32,6 +34,8 @@ pub enum Opening {
 /// What was said so far. Nothing of it is dropped: the first answer holds the work, the last one the form.
 #[derive(Debug, Default)]
 pub struct Conversation {
+    /// Where it is noted what was used up before the agent is asked again: it may be ended before it answers.
+    run: Option<RunDir>,
     exchanges: Vec<Exchange>,
     /// Whether the session that goes on has given an answer before.
     answered_before: bool,
@@ -102,6 +106,15 @@ impl Unfinished {
 }
 
 impl Conversation {
+    /// Returns one of a run, in which nothing was said yet.
+    #[must_use]
+    pub fn of(run: &RunDir) -> Self {
+        Self {
+            run: Some(run.clone()),
+            ..Self::default()
+        }
+    }
+
     /// Plays a role: opens, and asks for corrections as long as the answer does not fit. When they end, the
     /// answer is given to who reads what does not fit.
     ///
@@ -126,6 +139,9 @@ impl Conversation {
             let Some(session) = self.session_id.clone().filter(|_| may_ask) else {
                 return self.read(rejected, read);
             };
+            if let (Some(run), Some(usage)) = (&self.run, &self.usage) {
+                let _ = run.write_usage(usage);
+            }
             let message = prompt::correction(&rejected.to_string(), schema.schema());
             let reply = adapter.resume(task, &session, &message);
             self.take(Some(message), reply)?;
@@ -225,6 +241,24 @@ impl Conversation {
                 self.unfinished.extend(error.turns.iter().cloned());
                 Err(Unfinished::Agent(error))
             }
+        }
+    }
+
+    /// Returns the class of a failure to end it with an answer that fits.
+    #[must_use]
+    pub fn class_of(&self, unfinished: &Unfinished) -> FailureClass {
+        match unfinished {
+            // What was not allowed is the likeliest reason, where no other one is known.
+            Unfinished::Agent(error)
+                if error.class == FailureClass::Crash && !self.refused_calls().is_empty() =>
+            {
+                FailureClass::Permission
+            }
+            Unfinished::Agent(error) => error.class,
+            Unfinished::Rejected { .. } if self.answer().trim().is_empty() => {
+                FailureClass::NoAnswer
+            }
+            Unfinished::Rejected { .. } => FailureClass::BadAnswer,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
-use uwf_protocol::nodes::Turn;
+use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::run::Begun;
 use uwf_storage::RunDir;
 
@@ -23,6 +23,8 @@ pub struct Live {
     is_news: bool,
     file: Option<File>,
     turns: u32,
+    /// What earlier calls of the attempt used up, once it was looked up.
+    used_before: Option<Usage>,
 }
 
 impl Live {
@@ -35,6 +37,7 @@ impl Live {
             is_news: false,
             file: None,
             turns: 0,
+            used_before: None,
         }
     }
 
@@ -59,6 +62,15 @@ impl Live {
     /// Adds a piece of an answer that is still being written.
     pub fn delta(&mut self, text: &str) {
         self.write(&json!({ "delta": text }));
+    }
+
+    /// Says what this call has used up so far. Who is ended before it can answer has told at least that.
+    pub fn usage(&mut self, so_far: &Usage) {
+        let run = &self.run;
+        let before = self
+            .used_before
+            .get_or_insert_with(|| run.usage().unwrap_or_default());
+        let _ = run.write_usage(&before.plus(so_far));
     }
 
     /// Opens the file. The turns of earlier calls of the step, such as those before a correction, are counted on.
@@ -117,5 +129,22 @@ mod tests {
         let lines = file.lines().map(|line| serde_json::from_str(line).unwrap());
         let indices: Vec<Value> = lines.map(|line: Value| line["index"].clone()).collect();
         assert_eq!(indices, [json!(null), json!(0), json!(null), json!(1)]);
+    }
+
+    #[test]
+    fn what_is_used_up_is_summed_over_calls_and_counted_once_within_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let task = test_task(dir.path());
+        let tokens = |input| Usage {
+            input_tokens: Some(input),
+            ..Usage::default()
+        };
+        for _ in 0..2 {
+            let mut live = Live::of(&task);
+            live.usage(&tokens(5));
+            live.usage(&tokens(7));
+        }
+        let run = RunDir::at(dir.path().to_owned());
+        assert_eq!(run.usage(), Some(tokens(14)));
     }
 }

@@ -8,6 +8,7 @@ use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::exit::Exit;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_protocol::run::{KitFailure, Phase};
@@ -17,7 +18,7 @@ use uwf_util::printable::labelled;
 
 use crate::KitError;
 use crate::adapter::{Adapter, Task};
-use crate::context::{self, Context};
+use crate::context::{self, Context, Past};
 use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extractor::Extractor;
 use crate::persist::{self, Committer, Finished, Work};
@@ -100,7 +101,7 @@ fn lock(
 ) -> Result<ThreadLock, KitError> {
     if !run.path().is_dir() {
         // Only threads that exist get a folder, and only for roles that do.
-        context::read(call, env, root, store, run)?;
+        context::read(call, env, root, store, run, Past::SinceLastStep)?;
     }
     let Some(lock) = ThreadLock::acquire_if_free(run)? else {
         return Err(KitError::Busy {
@@ -120,17 +121,22 @@ fn play(
     store: &Store,
     run: &RunDir,
 ) -> Result<Finished, Failure> {
-    let context = context::read(call, env, root, store, run)?;
+    let whose = adapter.sessions_of();
+    let past = match run.has_lost_session(&call.role, &whose) {
+        true => Past::Whole,
+        false => Past::SinceLastStep,
+    };
+    let context = context::read(call, env, root, store, run, past)?;
     run.create().map_err(KitError::from)?;
     run.clear_live().map_err(KitError::from)?;
     let agent = adapter.label();
-    let mut task = task(call, env, store, run, &context, adapter.sessions_of())?;
+    let mut task = task(call, env, store, run, &context, whose)?;
     let opening = match adapter.can_resume() {
         true => session::opening(run, &mut task),
         false => Opening::Prompt,
     };
     let started_at_ms = env.now_ms();
-    let mut conversation = Conversation::default();
+    let mut conversation = Conversation::of(run);
     let extractor = Extractor {
         env,
         root,
@@ -141,7 +147,14 @@ fn play(
     let result = conversation.hold(adapter, &task, &context.schema, &opening, &mut |answer| {
         extractor.read(answer)
     });
-    if let Some(session) = &conversation.session_id
+    let class = result
+        .as_ref()
+        .err()
+        .map(|error| conversation.class_of(error));
+    if class == Some(FailureClass::ContextTooLong) {
+        // Whatever is said in that session, it stays too long.
+        let _ = run.forget_sessions(&call.role, Some(&task.agent));
+    } else if let Some(session) = &conversation.session_id
         && task.session.as_ref() != Some(session)
     {
         // Not remembering costs the next visit its memory; failing here would cost this step.
@@ -236,12 +249,16 @@ fn keep_failure(
         .iter()
         .filter_map(|turn| persist::put_turn(store, turn, now_ms).ok())
         .collect();
-    if let Some(session) = &conversation.session_id {
+    let class = conversation.class_of(source);
+    if let Some(session) = &conversation.session_id
+        && class != FailureClass::ContextTooLong
+    {
         let _ = run.write_begun(&task.begun_in(session.clone()));
     }
     let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
     let _ = run.write_failure(&KitFailure {
         phase: source.phase(),
+        class: Some(class),
         error: source.to_string(),
         hint: hint_of(
             source,
@@ -261,6 +278,7 @@ fn keep_failure(
 fn leave_word(run: &RunDir, error: &KitError) {
     let _ = run.write_failure(&KitFailure {
         phase: Phase::Agent,
+        class: Some(FailureClass::Crash),
         error: error.to_string(),
         hint: error.hint(),
         feedback: None,

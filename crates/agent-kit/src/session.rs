@@ -27,9 +27,12 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
             Some(begun) => (begun.session_id.clone(), ENDED.to_owned()),
             None => return Opening::Prompt,
         },
-        [.., last] if failures.len() < ATTEMPTS_PER_SESSION => (
+        [.., last] if !is_given_up(&failures) => (
             last.session_id.clone().unwrap_or_default(),
-            last.feedback.as_ref().unwrap_or(&last.error).clone(),
+            match last.was_cut_off() {
+                true => ENDED.to_owned(),
+                false => last.feedback.as_ref().unwrap_or(&last.error).clone(),
+            },
         ),
         _ => {
             task.session = None;
@@ -45,6 +48,12 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
         answered: failures.iter().any(|attempt| attempt.raw.is_some()),
         instruction: (!is_known).then(|| task.edge_prompt.clone()),
     }
+}
+
+/// Tells whether so many attempts failed that the session may be why. Those that were ended from outside do not count.
+fn is_given_up(attempts: &[Attempt]) -> bool {
+    let failed = attempts.iter().filter(|attempt| !attempt.was_cut_off());
+    failed.count() >= ATTEMPTS_PER_SESSION
 }
 
 /// Tells whether an attempt was ended, together with its engine, before anybody could put it on record.

@@ -1,9 +1,13 @@
 //! What a tool printed when it failed, as the text of an error: without colours, stack traces and the warnings that it
 //! prints at each start. Pure.
 
+use uwf_util::plain::without_escapes;
+
 /// Returns what the tool complains about. Where nothing else was said, its warnings are that.
 pub(crate) fn complaint(printed: &str) -> String {
     let text = without_escapes(printed);
+    let is_read = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
+    let text: String = text.chars().filter(is_read).collect();
     let lines = without_traces(&text);
     let complaints: Vec<&str> = lines
         .iter()
@@ -13,30 +17,6 @@ pub(crate) fn complaint(printed: &str) -> String {
     let says_something = complaints.iter().any(|line| !line.trim().is_empty());
     let kept = if says_something { complaints } else { lines };
     kept.join("\n").trim().to_owned()
-}
-
-/// Returns the text without sequences that steer a terminal, and without other control characters.
-fn without_escapes(text: &str) -> String {
-    let mut plain = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => match chars.next() {
-                // Colours and cursors: parameters, then one character from `@` to `~`.
-                Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
-                // Titles and links: up to a bell, or an escape with a backslash.
-                Some(']') => {
-                    while chars.next().is_some_and(|c| c != '\u{7}' && c != '\u{1b}') {}
-                    chars.next_if_eq(&'\\');
-                }
-                Some(_) | None => {}
-            },
-            '\n' | '\t' => plain.push(c),
-            c if c.is_control() => {}
-            c => plain.push(c),
-        }
-    }
-    plain
 }
 
 /// Returns the lines that are no part of a stack trace of JavaScript or Python.

@@ -25,6 +25,7 @@ mod program;
 mod record;
 mod recording;
 mod shorten;
+mod signs;
 mod stream;
 #[cfg(test)]
 mod test_task;

@@ -1,10 +1,11 @@
 //! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
 
 use uwf_cas_fs::StoreError;
-use uwf_engine::{EngineError, store_exit, store_hint};
+use uwf_engine::{AgentFailure, EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
 use uwf_storage::StorageError;
+use uwf_util::plain::without_escapes;
 use uwf_util::printable::labelled;
 
 use crate::output;
@@ -17,6 +18,8 @@ pub(crate) struct Failure {
     pub(crate) what: String,
     /// Why: one line for each cause, the nearest first.
     pub(crate) causes: Vec<String>,
+    /// Where and with whom it happened.
+    pub(crate) note: Option<String>,
     /// What to type next.
     pub(crate) hint: Option<String>,
 }
@@ -28,6 +31,7 @@ impl Failure {
             exit: Exit::Request,
             what: what.into(),
             causes: Vec::new(),
+            note: None,
             hint: None,
         }
     }
@@ -60,6 +64,9 @@ impl Failure {
         for cause in &self.causes {
             say("cause", cause);
         }
+        if let Some(whose) = &self.note {
+            note(whose);
+        }
         if let Some(hint) = &self.hint {
             say("hint", hint);
         }
@@ -76,6 +83,7 @@ impl Failure {
             exit,
             what: error.to_string(),
             causes,
+            note: None,
             hint,
         }
     }
@@ -88,14 +96,15 @@ impl From<EngineError> for Failure {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(ToString::to_string).collect();
             }
-            EngineError::Agent(agent) => {
-                let (said, hint) = unsaid(&agent.stderr_tail, &agent.problem);
+            EngineError::Agent(attempt) => {
+                let said = without_escapes(&attempt.stderr_tail);
                 if !said.trim().is_empty() {
                     let said = last_lines(&said, 10);
                     failure.causes.push(format!("stderr: {said}"));
                 }
-                failure.hint = hint.or(failure.hint);
+                failure.note = Some(whose(attempt));
             }
+            EngineError::Interrupted { attempt, .. } => failure.note = Some(whose(attempt)),
             _ => {}
         }
         failure
@@ -146,22 +155,18 @@ pub(crate) fn say(kind: &str, text: &str) {
     output::write_stderr(&labelled(kind, text));
 }
 
-/// Returns what the agent wrote beside the problem that we name already, and the hint that it gave with it.
-fn unsaid(stderr: &str, problem: &str) -> (String, Option<String>) {
-    let message = labelled("error", problem);
-    let problem = message.trim_start_matches("error: ");
-    let Some(at) = stderr.rfind(problem).filter(|_| !problem.is_empty()) else {
-        return (stderr.to_owned(), None);
-    };
-    let line = stderr[..at].rfind('\n').map_or(0, |end| end + 1);
-    let rest = stderr[at + problem.len()..].trim_start_matches('\n');
-    match rest.strip_prefix("hint: ") {
-        Some(rest) => {
-            let (hint, rest) = rest.split_once('\n').unwrap_or((rest, ""));
-            (stderr[..line].to_owned() + rest, Some(hint.to_owned()))
-        }
-        None => (stderr[..line].to_owned() + rest, None),
-    }
+/// Says which attempt failed: a line in a log must tell that without the command before it.
+fn whose(attempt: &AgentFailure) -> String {
+    let AgentFailure {
+        thread,
+        number,
+        class,
+        agent,
+        directory,
+        ..
+    } = attempt;
+    let number = number.map_or_else(|| "that is not on record".to_owned(), |n| n.to_string());
+    format!("attempt {number} of thread {thread}: {class}, agent `{agent}` in `{directory}`")
 }
 
 fn last_lines(text: &str, count: usize) -> String {

@@ -1,9 +1,12 @@
 //! What to type when an agent cannot be used as it is configured. Asked only after it went wrong.
 
 use std::io::{self, ErrorKind};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
 use uwf_protocol::agent::AnswerError;
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::run::Phase;
 use uwf_util::{suggest, words};
 
 use crate::Engine;
@@ -46,8 +49,31 @@ fn configure(alias: &str, program: &str, args: &[String]) -> String {
 }
 
 impl AgentCommand {
+    /// Returns the problem of a program that could not be started.
+    pub(crate) fn not_started(&self, engine: &Engine, cwd: &Path, error: &io::Error) -> Problem {
+        let is_missing = matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory
+        );
+        Problem {
+            phase: Phase::Spawn,
+            class: match is_missing {
+                true => FailureClass::NotInstalled,
+                false => FailureClass::Crash,
+            },
+            text: format!(
+                "`{}` could not be started in `{}`: {error}",
+                self.program,
+                cwd.display()
+            ),
+            exit_code: None,
+            hint: Some(self.if_not_started(engine, error)),
+            signal: None,
+        }
+    }
+
     /// Returns what to do if the program could not be started.
-    pub(crate) fn if_not_started(&self, engine: &Engine, error: &io::Error) -> String {
+    fn if_not_started(&self, engine: &Engine, error: &io::Error) -> String {
         match (error.kind(), &self.program) {
             (ErrorKind::InvalidInput, _) => {
                 "no variable and no argument can hold a zero byte: take it out of `.env` or `args`"
@@ -90,18 +116,34 @@ impl AgentCommand {
     pub(crate) fn unanswered(&self, error: &AnswerError) -> Problem {
         let in_words =
             matches!(error, AnswerError::Malformed(_)) && matches!(self.program, Program::File(_));
-        Problem::Refused {
-            why: error.to_string(),
+        Problem {
+            class: match error {
+                AnswerError::Empty => FailureClass::NoAnswer,
+                AnswerError::Malformed(_) => FailureClass::BadAnswer,
+            },
+            exit_code: Some(0),
             hint: in_words.then(|| self.if_prose()),
+            ..Problem::refused(error.to_string())
         }
     }
 
     /// Returns the problem of a run that ended without a step.
     pub(crate) fn ended(&self, ending: &Ending) -> Problem {
-        let misused = matches!(ending, Ending::Exited(status) if status.code() == Some(MISUSED));
-        Problem::Ended {
-            how: ending.to_string(),
-            hint: misused.then(|| self.if_misused()),
+        let (class, exit_code) = match ending {
+            Ending::Exited(status) => (
+                FailureClass::of_exit(status.code(), status.signal()),
+                status.code(),
+            ),
+            Ending::TimedOut(_) | Ending::Idle(_) => (FailureClass::Timeout, None),
+            Ending::Interrupted(_) | Ending::NotStarted(_) => (FailureClass::Cancelled, None),
+        };
+        Problem {
+            phase: Phase::Agent,
+            class,
+            text: ending.to_string(),
+            exit_code,
+            hint: (exit_code == Some(MISUSED)).then(|| self.if_misused()),
+            signal: None,
         }
     }
 

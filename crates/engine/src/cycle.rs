@@ -17,7 +17,7 @@ use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
 use crate::commit::{Committed, Nodes, commit, completed, report};
-use crate::failure::{self, Attempted, Problem};
+use crate::failure::{self, Attempted, Problem, Verb};
 use crate::limits::{self, Admitted};
 use crate::process::{self, Ending, Launch};
 use crate::slots::{self, NoSlot};
@@ -32,6 +32,18 @@ pub struct StepOptions {
     pub agent: Option<String>,
     /// What to do when no slot is free.
     pub no_slot: NoSlot,
+    /// Which session the agent works in.
+    pub session: Session,
+}
+
+/// Which of its own sessions an agent works in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Session {
+    /// The one that it had in the role, if it had one.
+    #[default]
+    Known,
+    /// A new one, which gets the whole task; those that were known in the role are forgotten.
+    New,
 }
 
 /// What a person says to a thread before its step is done.
@@ -42,6 +54,8 @@ pub struct Intervention {
     pub prompt: Option<String>,
     /// What is allowed beyond the thread's limits from now on.
     pub raises: Vec<Setting>,
+    /// The failed attempts of which a person accepts that nobody knows all that they used up, by their numbers.
+    pub accepts: Vec<u64>,
     /// How the step is done.
     pub step: StepOptions,
 }
@@ -73,7 +87,15 @@ pub fn step(
             Ok(Route::End) => archive(engine, run, thread),
             Ok(Route::To(assignment)) => {
                 let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
-                play(engine, run, thread, &assignment, admitted, options)
+                play(
+                    engine,
+                    run,
+                    thread,
+                    &assignment,
+                    admitted,
+                    options,
+                    Verb::Step,
+                )
             }
         }
     })
@@ -137,6 +159,7 @@ pub(crate) fn play(
     assignment: &Assignment,
     admitted: Admitted,
     options: &StepOptions,
+    verb: Verb,
 ) -> Result<StepReport, EngineError> {
     let Admitted { config, summary } = admitted;
     let role = &assignment.role;
@@ -156,20 +179,23 @@ pub(crate) fn play(
         replaces: thread.replaces,
         role: role.clone(),
         agent: agent.label.clone(),
+        alias: agent.alias.clone(),
+        directory: cwd.clone(),
+        choice: options.agent.clone(),
+        verb,
         started_at_ms: engine.env.now_ms(),
     };
     run.clear_failure()?;
+    run.clear_usage()?;
+    if options.session == Session::New {
+        run.forget_sessions(role, None)?;
+    }
     engine.log(
         &thread,
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    let performed = perform(engine, run, &thread, assignment, &agent, &cwd);
-    if let Err(EngineError::Interrupted(_)) = &performed {
-        let took = engine.env.now_ms().saturating_sub(attempted.started_at_ms);
-        run.count_lost_run(u64::try_from(took).ok())?;
-    }
-    match performed? {
+    match perform(engine, run, &thread, assignment, &agent, &cwd)? {
         Ok(step) => {
             let committed = commit(engine, run, thread, &summary, step, Nodes::New)?;
             Ok(report(engine, run, committed, Taken::Ran, &config.limits))
@@ -177,8 +203,10 @@ pub(crate) fn play(
         Err(problem) => {
             // An agent that was ended together with its thread did not fail.
             thread::active_head(engine, thread.id)?;
-            failure::check_nodes(engine, run, &thread)?;
-            Err(failure::record(engine, run, &thread, attempted, &problem))
+            if problem.signal.is_none() {
+                failure::check_nodes(engine, run, &thread)?;
+            }
+            Err(failure::record(engine, run, &thread, &attempted, problem))
         }
     }
 }
@@ -195,15 +223,11 @@ fn perform(
     let ending = launch(engine, run, thread, assignment, agent, cwd);
     run.clear_holder()?;
     let ending = match ending {
-        Ok(Ending::Interrupted(signal)) => return Err(EngineError::Interrupted(signal)),
+        Ok(Ending::Interrupted(signal)) => return Ok(Err(Problem::interrupted(signal))),
+        Ok(Ending::NotStarted(signal)) => return Err(EngineError::NotStarted(signal)),
         Ok(ending) => ending,
         Err(LaunchError::Spawn(source)) => {
-            return Ok(Err(Problem::Spawn {
-                program: agent.program.to_string(),
-                cwd: cwd.display().to_string(),
-                hint: agent.if_not_started(engine, &source),
-                source,
-            }));
+            return Ok(Err(agent.not_started(engine, cwd, &source)));
         }
         Err(LaunchError::Engine(error)) => return Err(error),
     };
@@ -216,7 +240,7 @@ fn perform(
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
             run.clear_pending()?;
-            Ok(Err(Problem::Refused { why, hint: None }))
+            Ok(Err(Problem::refused(why)))
         }
     }
 }
@@ -267,13 +291,14 @@ fn launch(
     };
     // The record names us before the agent exists and the agent once it does: at no time is the thread held
     // without somebody to name.
-    let record = |agent: Option<u32>| -> Result<(), LaunchError> {
+    let record = |agent_process: Option<u32>| -> Result<(), LaunchError> {
         let Some(own) = own.clone() else {
             return Ok(());
         };
         run.write_holder(&Holder {
             engine: own,
-            agent: agent.and_then(process_identity),
+            agent: agent_process.and_then(process_identity),
+            label: agent.label.clone(),
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
             waiting: false,

@@ -7,11 +7,14 @@ use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{RaiseError, Reached};
-use uwf_protocol::run::{Holder, Phase};
+use uwf_protocol::run::Holder;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
-use uwf_util::words::SplitError;
+use uwf_util::words::{self, SplitError};
+
+use crate::failure::AgentFailure;
+use crate::store_error::{store_exit, store_hint};
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +53,14 @@ pub enum EngineError {
     /// A step was to be done again in a thread that has none.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
+    /// No failed attempt of the thread has this number.
+    #[error("thread `{thread}` has no failed attempt {number}")]
+    NoAttempt {
+        /// The thread.
+        thread: ThreadId,
+        /// The number.
+        number: u64,
+    },
     /// A limit cannot be raised like this.
     #[error(transparent)]
     Raise(#[from] RaiseError),
@@ -97,9 +108,17 @@ pub enum EngineError {
     /// The agent failed; the attempt is on record.
     #[error(transparent)]
     Agent(#[from] Box<AgentFailure>),
-    /// A signal ended the call; the agent's process group is gone.
-    #[error("interrupted by signal {0}; the agent was ended")]
-    Interrupted(i32),
+    /// A signal ended the call, and the agent with it; the attempt is on record.
+    #[error("interrupted by signal {signal}; the agent was ended")]
+    Interrupted {
+        /// The signal.
+        signal: i32,
+        /// What was tried.
+        attempt: Box<AgentFailure>,
+    },
+    /// A signal ended the call before the agent was started.
+    #[error("interrupted by signal {0}; no agent was started")]
+    NotStarted(i32),
     /// A signal ended the call while it waited for a slot.
     #[error("interrupted by signal {0} while waiting for a slot; no agent was started")]
     WaitInterrupted(i32),
@@ -228,26 +247,6 @@ pub enum EngineError {
     },
 }
 
-/// A failed attempt at a step.
-#[derive(Debug, thiserror::Error)]
-#[error("`{role}` failed: {problem}")]
-pub struct AgentFailure {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Who was to do the step.
-    pub role: RoleName,
-    /// How far it got.
-    pub phase: Phase,
-    /// What went wrong.
-    pub problem: String,
-    /// The end of the agent's stderr.
-    pub stderr_tail: String,
-    /// Where the whole stderr is.
-    pub stderr_file: String,
-    /// What must change before another attempt makes sense, if that is known.
-    pub hint: Option<String>,
-}
-
 impl From<ReadError> for EngineError {
     fn from(error: ReadError) -> Self {
         match error {
@@ -258,6 +257,16 @@ impl From<ReadError> for EngineError {
 }
 
 impl EngineError {
+    /// Returns the failed attempt that this error is about, if it is about one.
+    #[must_use]
+    pub fn attempt(&self) -> Option<&AgentFailure> {
+        match self {
+            Self::Agent(failure) => Some(failure),
+            Self::Interrupted { attempt, .. } => Some(attempt),
+            _ => None,
+        }
+    }
+
     /// Returns the exit code that this error means.
     #[must_use]
     pub fn exit(&self) -> Exit {
@@ -279,6 +288,7 @@ impl EngineError {
             | Self::UnknownWorkflow(_)
             | Self::WrongType { .. }
             | Self::Raise(_)
+            | Self::NoAttempt { .. }
             | Self::NoProgram { .. }
             | Self::StepNotInThread { .. }
             | Self::NothingInUse(_)
@@ -291,7 +301,8 @@ impl EngineError {
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
             Self::Busy { .. } | Self::HeadMoved { .. } | Self::NoSlot { .. } => Exit::Busy,
             Self::Agent(_) => Exit::Agent,
-            Self::Interrupted(signal)
+            Self::Interrupted { signal, .. }
+            | Self::NotStarted(signal)
             | Self::WaitInterrupted(signal)
             | Self::RouteInterrupted(signal) => Exit::Signal(*signal),
             Self::Store(error) => store_exit(error),
@@ -302,22 +313,33 @@ impl EngineError {
     /// Returns what to type next, if there is something.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
+        self.hint_with_agent(None)
+    }
+
+    /// Returns what to type next, if there is something, after a call that chose this agent: the next one keeps it.
+    #[must_use]
+    pub fn hint_with_agent(&self, agent: Option<&str>) -> Option<String> {
+        let option = agent_option(agent);
         let hint = match self {
             Self::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
             Self::Ended { thread, .. } => format!(
                 "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
             ),
             Self::Suspended { thread, .. } => {
-                format!("answer with `uwf thread resume {thread} -p \"…\"`")
+                format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
             }
             Self::Limit {
                 thread,
                 reached,
                 command,
             } => {
-                format!("`{}` goes on", raise_command(command, *thread, reached))
+                let command = raise_command(command, *thread, reached);
+                format!("`{command}{option}` goes on")
             }
             Self::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
+            Self::NoAttempt { thread, .. } => {
+                format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")
+            }
             Self::Raise(_) => {
                 "`uwf thread show <thread>` tells which limit is reached; `uwf config get limits` and `uwf workflow show <workflow>` show all".to_owned()
             }
@@ -334,12 +356,8 @@ impl EngineError {
             Self::Blocked { thread, .. } => format!(
                 "`uwf thread steps {thread}` lists the steps; `uwf thread poke {thread}` has the last one done again, `uwf thread fork <step>` goes back to one; a mended workflow needs a new thread"
             ),
-            Self::Agent(failure) => failure.hint.clone().unwrap_or_else(|| {
-                format!(
-                    "the same command tries again; the agent's stderr is in {}",
-                    failure.stderr_file
-                )
-            }),
+            Self::Agent(failure) => failure.hint.clone(),
+            Self::Interrupted { attempt, .. } => attempt.hint.clone(),
             Self::NoAgent { .. } => {
                 "`uwf setup --agent <name>` chooses one, `uwf setup` asks for everything; or pass `--agent`"
                     .to_owned()
@@ -367,7 +385,7 @@ impl EngineError {
             Self::StepNotInThread { thread, .. } => {
                 format!("`uwf thread steps {thread}` lists its steps")
             }
-            Self::Interrupted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
+            Self::NotStarted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
             Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
             Self::NoThreads(start) => format!(
                 "bring `threads.yaml` and `history.jsonl` back from a copy; without one, `uwf thread fork {start}` makes a thread of it, and `uwf cas gc --lost {start}` gives it up"
@@ -387,50 +405,12 @@ impl EngineError {
     }
 }
 
-/// Returns the exit code that an error of the content-addressed store means.
+/// Returns the option with which a command chooses an agent, with a blank before it; nothing for none.
 #[must_use]
-pub fn store_exit(error: &StoreError) -> Exit {
-    match error {
-        StoreError::Lost { .. }
-        | StoreError::Damaged { .. }
-        | StoreError::Collision { .. }
-        | StoreError::Broken { .. } => Exit::Store,
-        StoreError::NotFound { .. }
-        | StoreError::Invalid { .. }
-        | StoreError::NotASchema(_)
-        | StoreError::UnusableSchema { .. }
-        | StoreError::Encode(_)
-        | StoreError::File(_) => Exit::Request,
-    }
-}
-
-/// Returns what to type after an error of the content-addressed store.
-#[must_use]
-pub fn store_hint(error: &StoreError) -> Option<String> {
-    let hint = match error {
-        StoreError::NotFound { .. } => {
-            "`uwf cas list` shows every node; is `--root` or `OCAS_DIR` another store's?"
-        }
-        StoreError::Lost { .. } => {
-            "bring it back from a copy of the store; `uwf cas verify` tells what else is gone; is `--root` or `OCAS_DIR` another store's?"
-        }
-        StoreError::Damaged { .. } => {
-            "`uwf cas verify` finds every damaged node; putting the same data again repairs one"
-        }
-        StoreError::Broken { nodes } => {
-            let lost = nodes.first().map(|node| node.hash.to_string());
-            return Some(format!(
-                "bring them back from a copy of the store; where there is none, `--lost {}` gives up what only it refers to",
-                lost.unwrap_or_default()
-            ));
-        }
-        StoreError::Collision { .. } => "`uwf cas get <hash>` shows the node that was there first",
-        StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {
-            "`uwf cas schema list` shows the schemas"
-        }
-        StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::File(_) => return None,
-    };
-    Some(hint.to_owned())
+pub fn agent_option(agent: Option<&str>) -> String {
+    agent.map_or_else(String::new, |agent| {
+        format!(" --agent {}", words::quote(agent))
+    })
 }
 
 /// Says which limits are reached, in one line.
@@ -447,15 +427,20 @@ pub fn resume_command(thread: ThreadId, reached: &[Reached]) -> String {
 }
 
 fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
-    let mut command = format!("uwf thread {command} {thread}");
-    let mut told = Vec::new();
-    for raise in reached.iter().map(|one| &one.raise) {
-        if !told.contains(&raise) {
-            command += &format!(" --raise {raise}");
-            told.push(raise);
+    let mut options: Vec<String> = Vec::new();
+    for one in reached {
+        let option = match one.accept.as_slice() {
+            [] => format!(" --raise {}", one.raise),
+            attempts => {
+                let numbers: Vec<String> = attempts.iter().map(u64::to_string).collect();
+                format!(" --accept-unknown {}", numbers.join(","))
+            }
+        };
+        if !options.contains(&option) {
+            options.push(option);
         }
     }
-    command
+    format!("uwf thread {command} {thread}{}", options.concat())
 }
 
 fn describe_reason(reason: Reason) -> &'static str {

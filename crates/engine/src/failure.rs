@@ -1,14 +1,17 @@
 //! Failed attempts: what went wrong, put on record so that people see it and the next attempt can go on.
 
 use std::fmt;
+use std::path::PathBuf;
 
-use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, Phase};
-use uwf_storage::RunDir;
+use uwf_storage::{RunDir, StorageError};
 
+use crate::error::agent_option;
 use crate::process::{self, Ending};
 use crate::thread::Thread;
-use crate::{AgentFailure, Engine, EngineError, tags};
+use crate::{Engine, EngineError, tags};
 
 /// How much of the agent's stdout is looked at for the answer, in bytes: the last line may carry all that the
 /// agent wrote.
@@ -21,23 +24,69 @@ pub(crate) struct Attempted {
     pub(crate) head: CasRef,
     pub(crate) replaces: Option<CasRef>,
     pub(crate) role: RoleName,
+    /// The label of the agent.
     pub(crate) agent: String,
+    pub(crate) alias: Option<String>,
+    /// Where the agent worked.
+    pub(crate) directory: PathBuf,
+    /// The agent that the caller chose for this call.
+    pub(crate) choice: Option<String>,
+    pub(crate) verb: Verb,
     pub(crate) started_at_ms: i64,
 }
 
-/// What went wrong.
-pub(crate) enum Problem {
-    /// The program could not be started.
-    Spawn {
-        program: String,
-        cwd: String,
-        source: std::io::Error,
-        hint: String,
-    },
-    /// The agent ended without a step.
-    Ended { how: String, hint: Option<String> },
-    /// What the agent answered cannot be taken.
-    Refused { why: String, hint: Option<String> },
+/// The command of `uwf thread` that tries a step again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// The graph leads to it.
+    Step,
+    /// The thread waits for an answer, or has ended.
+    Resume,
+    /// It is done again.
+    Poke,
+}
+
+/// What went wrong, as the engine sees it.
+pub(crate) struct Problem {
+    pub(crate) phase: Phase,
+    pub(crate) class: FailureClass,
+    pub(crate) text: String,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) hint: Option<String>,
+    /// The signal that told us to stop, if that is why.
+    pub(crate) signal: Option<i32>,
+}
+
+/// A failed attempt at a step.
+#[derive(Debug, thiserror::Error)]
+#[error("`{role}` failed: {problem}")]
+pub struct AgentFailure {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Who was to do the step.
+    pub role: RoleName,
+    /// The agent: its alias in the config, else its program.
+    pub agent: String,
+    /// Where it worked.
+    pub directory: String,
+    /// The number of the attempt within the thread, if it could be put on record.
+    pub number: Option<u64>,
+    /// How far it got.
+    pub phase: Phase,
+    /// What kind of failure it is.
+    pub class: FailureClass,
+    /// What went wrong.
+    pub problem: String,
+    /// The end of the agent's stderr, if the agent did not say otherwise what went wrong.
+    pub stderr_tail: String,
+    /// What to do about it.
+    pub hint: String,
+    /// The code with which the agent's process exited, if it did.
+    pub exit_code: Option<i32>,
+    /// The agent's own session, which the next attempt continues.
+    pub session_id: Option<String>,
+    /// The text node with the last answer, if there was one.
+    pub raw: Option<CasRef>,
 }
 
 /// Says how a run ended.
@@ -54,38 +103,35 @@ impl fmt::Display for Ending {
             Self::Idle(limit) => {
                 write!(f, "the agent was ended: it printed nothing for {limit:?}")
             }
-            Self::Interrupted(signal) => write!(f, "interrupted by signal {signal}"),
+            Self::Interrupted(signal) | Self::NotStarted(signal) => {
+                write!(f, "interrupted by signal {signal}")
+            }
         }
     }
 }
 
 impl Problem {
-    fn phase(&self) -> Phase {
-        match self {
-            Self::Spawn { .. } => Phase::Spawn,
-            Self::Ended { .. } => Phase::Agent,
-            Self::Refused { .. } => Phase::Answer,
+    /// Returns what is wrong with an answer that the engine does not take.
+    pub(crate) fn refused(why: String) -> Self {
+        Self {
+            phase: Phase::Answer,
+            class: FailureClass::BadAnswer,
+            text: why,
+            exit_code: None,
+            hint: None,
+            signal: None,
         }
     }
 
-    fn hint(&self) -> Option<String> {
-        match self {
-            Self::Spawn { hint, .. } => Some(hint.clone()),
-            Self::Ended { hint, .. } | Self::Refused { hint, .. } => hint.clone(),
-        }
-    }
-
-    fn text(&self) -> String {
-        match self {
-            Self::Spawn {
-                program,
-                cwd,
-                source,
-                ..
-            } => {
-                format!("`{program}` could not be started in `{cwd}`: {source}")
-            }
-            Self::Ended { how: text, .. } | Self::Refused { why: text, .. } => text.clone(),
+    /// Returns the problem of a run that was ended because we were told to stop.
+    pub(crate) fn interrupted(signal: i32) -> Self {
+        Self {
+            phase: Phase::Agent,
+            class: FailureClass::Cancelled,
+            text: format!("interrupted by signal {signal}"),
+            exit_code: None,
+            hint: None,
+            signal: Some(signal),
         }
     }
 }
@@ -131,42 +177,28 @@ pub(crate) fn record(
     engine: &Engine,
     run: &RunDir,
     thread: &Thread,
-    attempted: Attempted,
-    problem: &Problem,
+    attempted: &Attempted,
+    problem: Problem,
 ) -> EngineError {
+    let signal = problem.signal;
     let told = run.read_failure();
     let stderr_tail = process::tail(&run.stderr_file(), STDERR_TAIL);
-    let (phase, error, hint) = match &told {
-        Some(told) => (told.phase, told.error.clone(), told.hint.clone()),
-        None => (problem.phase(), problem.text(), problem.hint()),
-    };
-    let attempt = Attempt {
-        head: attempted.head,
-        replaces: attempted.replaces,
-        role: attempted.role.clone(),
-        agent: attempted.agent.clone(),
-        phase,
-        error: error.clone(),
-        feedback: told.as_ref().and_then(|told| told.feedback.clone()),
-        stderr_tail: stderr_tail.clone(),
-        session_id: match (&told, problem) {
-            (Some(told), _) => told.session_id.clone(),
-            (None, Problem::Spawn { .. }) => None,
-            (None, Problem::Ended { .. } | Problem::Refused { .. }) => begun(run, &attempted),
-        },
-        usage: told.as_ref().and_then(|told| told.usage.clone()),
-        raw: told.as_ref().and_then(|told| told.raw),
-        turns: told.map(|told| told.turns).unwrap_or_default(),
-        started_at_ms: attempted.started_at_ms,
-        ended_at_ms: engine.env.now_ms(),
-    };
+    let said = told.is_none() && signal.is_none();
+    let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
     engine.log(
         thread,
         tags::STEP_FAILED,
         // What went wrong may quote the agent, and with it a secret: it is kept with the attempt only.
-        &format!("role={} phase={phase:?}", attempted.role),
+        &format!(
+            "role={} phase={:?} class={} agent={}",
+            attempt.role,
+            attempt.phase,
+            attempt.class.unwrap_or(FailureClass::Crash),
+            attempt.agent
+        ),
     );
-    if run.append_attempt(&attempt).is_err() {
+    let number = run.append_attempt(&attempt).ok();
+    if number.is_none() {
         // What the agent did wrong is told all the same: the disk may be full.
         engine.log(
             thread,
@@ -174,13 +206,167 @@ pub(crate) fn record(
             "the attempt is not on record",
         );
     }
-    EngineError::Agent(Box::new(AgentFailure {
+    let failure = AgentFailure {
         thread: thread.id,
-        role: attempted.role,
+        role: attempt.role,
+        agent: attempt.alias.unwrap_or(attempt.agent),
+        directory: attempt.directory.unwrap_or_default(),
+        number,
+        phase: attempt.phase,
+        class: attempt.class.unwrap_or(FailureClass::Crash),
+        problem: attempt.error,
+        stderr_tail: if said {
+            attempt.stderr_tail
+        } else {
+            String::new()
+        },
+        hint: attempt.hint.unwrap_or_default(),
+        exit_code: attempt.exit_code,
+        session_id: attempt.session_id,
+        raw: attempt.raw,
+    };
+    match signal {
+        Some(signal) => EngineError::Interrupted {
+            signal,
+            attempt: Box::new(failure),
+        },
+        None => EngineError::Agent(Box::new(failure)),
+    }
+}
+
+/// Returns the record of an attempt. What the kit says counts, but not against a signal that stopped us.
+fn attempt(
+    engine: &Engine,
+    run: &RunDir,
+    thread: ThreadId,
+    attempted: &Attempted,
+    problem: Problem,
+    stderr_tail: String,
+) -> Attempt {
+    let told = run.read_failure();
+    let (phase, class, error, hint) = match &told {
+        Some(told) if problem.signal.is_none() => (
+            told.phase,
+            told.class.unwrap_or(FailureClass::Crash),
+            told.error.clone(),
+            told.hint.clone(),
+        ),
+        _ => (problem.phase, problem.class, problem.text, problem.hint),
+    };
+    let session_id = match &told {
+        Some(told) => told.session_id.clone(),
+        None if phase == Phase::Spawn => None,
+        None => begun(run, attempted),
+    };
+    let usage = told.as_ref().and_then(|told| told.usage.clone());
+    Attempt {
+        replaces: attempted.replaces,
+        agent: attempted.agent.clone(),
+        alias: attempted.alias.clone(),
+        directory: Some(attempted.directory.display().to_string()),
         phase,
-        problem: error,
+        class: Some(class),
+        error,
+        hint: Some(hint.unwrap_or_else(|| advice(class, thread, attempted, run))),
+        exit_code: problem.exit_code,
+        feedback: told.as_ref().and_then(|told| told.feedback.clone()),
         stderr_tail,
-        stderr_file: run.stderr_file().display().to_string(),
-        hint,
-    }))
+        session_id,
+        usage: usage.or_else(|| run.usage()),
+        raw: told.as_ref().and_then(|told| told.raw),
+        turns: told.map(|told| told.turns).unwrap_or_default(),
+        started_at_ms: attempted.started_at_ms,
+        ended_at_ms: engine.env.now_ms(),
+        ..Attempt::of(attempted.head, attempted.role.clone())
+    }
+}
+
+impl Verb {
+    /// Returns the command that tries again, with the agent that was chosen.
+    fn retry(self, thread: ThreadId, agent: Option<&str>) -> String {
+        let option = agent_option(agent);
+        match self {
+            Self::Step => format!("uwf thread step {thread}{option}"),
+            Self::Resume => format!("uwf thread resume {thread}{option} -p \"…\""),
+            Self::Poke => format!("uwf thread poke {thread}{option} -p \"…\""),
+        }
+    }
+}
+
+/// Returns what to do about a failure of which nothing more is known than its class.
+fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &RunDir) -> String {
+    let other = format!("{} --agent <agent>", attempted.verb.retry(thread, None));
+    let retry = attempted.verb.retry(thread, attempted.choice.as_deref());
+    let retry = format!("`{retry}`");
+    let place = match &attempted.alias {
+        Some(alias) => format!("`agents.{alias}.args`"),
+        None => "the options of the agent".to_owned(),
+    };
+    let stderr = run.stderr_file();
+    let stderr = stderr.display();
+    match class {
+        FailureClass::NotInstalled => {
+            format!("install the program, or say where it is; then {retry} tries again")
+        }
+        FailureClass::Auth => {
+            format!(
+                "log in with the agent's own tool, or correct its key; then {retry} tries again"
+            )
+        }
+        FailureClass::RateLimit => format!(
+            "wait until the provider allows more calls, or choose another agent: `{other}`; {retry} tries again"
+        ),
+        FailureClass::Overloaded => {
+            format!("the provider has a problem: wait a little, then {retry} tries again")
+        }
+        FailureClass::ContextTooLong => format!("{retry} begins a new session with the whole task"),
+        FailureClass::Permission => {
+            format!("allow the agent what the step needs, in {place}; then {retry} tries again")
+        }
+        FailureClass::Timeout => format!(
+            "{retry} goes on; if the work needs more time, raise the limit that is named above"
+        ),
+        FailureClass::Crash => format!("{retry} tries again; the agent's stderr is in {stderr}"),
+        FailureClass::NoAnswer => format!(
+            "{retry} tries again; what the agent printed is in {}",
+            run.path().display()
+        ),
+        FailureClass::BadAnswer => {
+            format!("{retry} asks again; `uwf thread show {thread}` lists what was tried")
+        }
+        FailureClass::Cancelled => format!("{retry} goes on where the thread stands"),
+    }
+}
+
+/// Puts a run on record whose agent died together with its engine, if there was one that did not finish its step. Who
+/// has the thread's lock finds on record only those that are gone.
+pub(crate) fn record_lost_run(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+) -> Result<(), StorageError> {
+    let Some(holder) = run.read_holder().filter(|holder| holder.agent.is_some()) else {
+        return Ok(());
+    };
+    if run.read_pending()?.is_some() {
+        return Ok(());
+    }
+    let here = (thread.head, thread.replaces);
+    let begun = run.begun();
+    let begun =
+        begun.filter(|begun| begun.role == holder.role && (begun.head, begun.replaces) == here);
+    let ended = run.last_output_ms().unwrap_or_default();
+    run.append_attempt(&Attempt {
+        replaces: thread.replaces,
+        agent: holder.label,
+        class: Some(FailureClass::Crash),
+        error: "the agent was ended together with its engine".to_owned(),
+        session_id: begun.map(|begun| begun.session_id),
+        usage: run.usage(),
+        end_unseen: true,
+        started_at_ms: holder.started_at_ms,
+        ended_at_ms: ended.clamp(holder.started_at_ms, engine.env.now_ms()),
+        ..Attempt::of(thread.head, holder.role)
+    })?;
+    run.clear_holder()
 }

@@ -12,7 +12,7 @@ use uwf_storage::{RunDir, config};
 
 use crate::chain::{self, Walk};
 use crate::thread::Thread;
-use crate::{Engine, EngineError, tags};
+use crate::{Engine, EngineError, Intervention, failure, tags};
 
 /// The leave to start an agent: no limit of the thread is reached. It brings along what was read to know that.
 pub(crate) struct Admitted {
@@ -50,14 +50,7 @@ pub(crate) fn admit(
     role: &RoleName,
 ) -> Result<Admitted, EngineError> {
     let config = config::load(&engine.root)?.unwrap_or_default();
-    let rules = Rules {
-        workflow: &thread.workflow.limits,
-        config: &config.limits,
-        raises: &[],
-    };
-    if rules.need_usage() {
-        count_lost_run(run)?;
-    }
+    failure::record_lost_run(engine, run, thread)?;
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     let place = Place::of(run, thread);
     let (reached, usage) = look(&engine.store, &place, role, &config.limits, &summary)?;
@@ -76,19 +69,6 @@ pub(crate) fn admit(
             None => "resume",
         },
     })
-}
-
-/// Counts the run of an agent that died with its engine: nobody else could. Who holds the thread's lock finds on
-/// record only who is gone.
-fn count_lost_run(run: &RunDir) -> Result<(), EngineError> {
-    if run
-        .read_holder()
-        .is_some_and(|holder| holder.agent.is_some())
-    {
-        run.count_lost_run(None)?;
-        run.clear_holder()?;
-    }
-    Ok(())
 }
 
 /// Returns the limits that keep a thread from going on where the graph leads.
@@ -118,8 +98,30 @@ pub(crate) fn of_config(engine: &Engine) -> Limits {
     config.unwrap_or_default().limits
 }
 
-/// Allows a thread more than its limits say.
-pub(crate) fn raise(
+/// Allows a thread what a person says: more than its limits, and runs that do not tell what they used up.
+pub(crate) fn allow(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+    options: &Intervention,
+) -> Result<(), EngineError> {
+    if !options.accepts.is_empty() {
+        // The newest one may be on record only now.
+        failure::record_lost_run(engine, run, thread)?;
+        if let Some(number) = run.accept_unknown(&options.accepts)? {
+            let thread = thread.id;
+            return Err(EngineError::NoAttempt { thread, number });
+        }
+        engine.log(
+            thread,
+            tags::ACCEPTED,
+            &format!("attempts={:?}", options.accepts),
+        );
+    }
+    raise(engine, run, thread, &options.raises)
+}
+
+fn raise(
     engine: &Engine,
     run: &RunDir,
     thread: &Thread,
@@ -185,7 +187,13 @@ fn look(
         }
         summed = is_new.then_some(usage);
     }
-    Ok((rules.reached(&spent), summed))
+    let mut reached = rules.reached(&spent);
+    if reached.iter().any(|one| one.unknown.is_some()) {
+        let attempts = place.run.attempts();
+        let with_attempts = reached.into_iter().map(|one| one.with_attempts(&attempts));
+        reached = with_attempts.collect();
+    }
+    Ok((reached, summed))
 }
 
 /// Sums what the steps up to a head used up. Only those are walked that the record does not know.

@@ -8,6 +8,7 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::adopt::{Adoption, adopt};
 use crate::cycle::{play, with_thread_locked};
+use crate::failure::Verb;
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
 use crate::{Engine, EngineError, Intervention, limits, tags};
@@ -25,7 +26,7 @@ pub fn poke(
     with_thread_locked(engine, id, |run| {
         let head = thread::active_head(engine, id)?;
         let thread = Thread::load(&engine.store, id, head)?;
-        limits::raise(engine, run, &thread, &options.raises)?;
+        limits::allow(engine, run, &thread, options)?;
         let thread = match adopt(engine, run, thread)? {
             Adoption::Taken(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
@@ -36,7 +37,15 @@ pub fn poke(
         let admitted = limits::admit(engine, run, &before, &assignment.role)?;
         let message = format!("role={} replaces={head}", assignment.role);
         engine.log(&before, tags::POKED, &message);
-        play(engine, run, before, &assignment, admitted, &options.step)
+        play(
+            engine,
+            run,
+            before,
+            &assignment,
+            admitted,
+            &options.step,
+            Verb::Poke,
+        )
     })
 }
 

@@ -83,6 +83,8 @@ pub(crate) enum Ending {
     Idle(Duration),
     /// We were told to stop.
     Interrupted(i32),
+    /// We were told to stop before the program was started.
+    NotStarted(i32),
 }
 
 /// Runs the program to its end. `started` is told the process number before anything is waited for.
@@ -95,7 +97,7 @@ pub(crate) fn run<E: From<std::io::Error>>(
 ) -> Result<Ending, E> {
     signals.watch()?;
     if let Some(signal) = signals.stop() {
-        return Ok(Ending::Interrupted(signal));
+        return Ok(Ending::NotStarted(signal));
     }
     let mut stdout = Capture::create(&launch.stdout, OUTPUT_CAP)?;
     let mut stderr = Capture::create(&launch.stderr, OUTPUT_CAP)?;

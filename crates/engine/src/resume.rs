@@ -6,6 +6,7 @@ use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
 
 use crate::adopt::{Adoption, adopt};
 use crate::cycle::{play, with_thread_locked};
+use crate::failure::Verb;
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
 use crate::{Engine, EngineError, Intervention, limits, tags};
@@ -23,7 +24,7 @@ pub fn resume(
     with_thread_locked(engine, id, |run| match thread::find(engine, id)? {
         Located::Active(head) => {
             let thread = Thread::load(&engine.store, id, head)?;
-            limits::raise(engine, run, &thread, &options.raises)?;
+            limits::allow(engine, run, &thread, options)?;
             let thread = match adopt(engine, run, thread)? {
                 Adoption::Taken(report) => return Ok(*report),
                 Adoption::Nothing(thread) => *thread,
@@ -34,17 +35,33 @@ pub fn resume(
                 Ok(Route::End) => entrance(&thread, prompt).ok_or(EngineError::NotSuspended(id))?,
                 Ok(Route::To(assignment)) => {
                     let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
-                    if options.raises.is_empty() {
+                    if options.raises.is_empty() && options.accepts.is_empty() {
                         return Err(EngineError::NotSuspended(id));
                     }
                     let assignment = with_words(assignment, prompt);
-                    return play(engine, run, thread, &assignment, admitted, &options.step);
+                    return play(
+                        engine,
+                        run,
+                        thread,
+                        &assignment,
+                        admitted,
+                        &options.step,
+                        Verb::Step,
+                    );
                 }
                 route => answer(&thread, route, prompt)?,
             };
             let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
             engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-            play(engine, run, thread, &assignment, admitted, &options.step)
+            play(
+                engine,
+                run,
+                thread,
+                &assignment,
+                admitted,
+                &options.step,
+                Verb::Resume,
+            )
         }
         Located::Archived(record) => take_up(engine, run, &record, options),
     })
@@ -102,7 +119,7 @@ fn take_up(
     };
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
-    limits::raise(engine, run, &thread, &options.raises)?;
+    limits::allow(engine, run, &thread, options)?;
     let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
     // What a run that was ended with its thread left behind is no answer to this call.
     run.clear_pending()?;
@@ -114,7 +131,15 @@ fn take_up(
         }
     }
     engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-    let played = play(engine, run, thread, &assignment, admitted, &options.step);
+    let played = play(
+        engine,
+        run,
+        thread,
+        &assignment,
+        admitted,
+        &options.step,
+        Verb::Resume,
+    );
     if played.is_err() {
         // If the head has moved after all, the thread is active, and stays so.
         let _ = state.archive(record)?;

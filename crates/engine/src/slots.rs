@@ -146,6 +146,7 @@ impl Wait<'_> {
             self.run.write_holder(&Holder {
                 engine: own,
                 agent: None,
+                label: String::new(),
                 role: self.role.clone(),
                 started_at_ms: self.engine.env.now_ms(),
                 waiting: true,

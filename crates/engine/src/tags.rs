@@ -17,4 +17,5 @@ pub(crate) const LIMIT_REACHED: Tag = Tag::new("W3M8T6Q1");
 pub(crate) const COLLECTED: Tag = Tag::new("D7G3C9R5");
 pub(crate) const POKED: Tag = Tag::new("P6K3E9Y2");
 pub(crate) const ATTEMPT_NOT_KEPT: Tag = Tag::new("Z4T7K2W9");
+pub(crate) const ACCEPTED: Tag = Tag::new("Z4C7V1K8");
 pub(crate) const RAISED: Tag = Tag::new("N5X2B9R7");

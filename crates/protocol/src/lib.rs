@@ -9,6 +9,7 @@ pub mod chain;
 pub mod config;
 pub mod endpoint;
 pub mod exit;
+pub mod failure;
 pub mod ids;
 pub mod limits;
 pub mod nodes;

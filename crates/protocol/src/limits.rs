@@ -1,8 +1,9 @@
 //! The limits of a thread, as workflows and configs write them. What counts against them, and when one is
-//! reached, is in `reached`; how one limit is written as a text is in `setting`.
+//! reached, is in `reached`; what runs used up is summed in `used`; how one limit is written as a text is in `setting`.
 
 mod reached;
 mod setting;
+mod used;
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -13,8 +14,9 @@ use uwf_util::time;
 
 use crate::ids::RoleName;
 
-pub use reached::{Amount, Key, RaiseError, Reached, Rules, SetBy, Spent, Used};
+pub use reached::{Amount, Key, RaiseError, Reached, Rules, SetBy, Spent};
 pub use setting::{LimitError, Setting};
+pub use used::Used;
 
 /// How far a thread may go by itself. A limit that is absent does not exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

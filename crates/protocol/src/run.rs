@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::failure::{self, FailureClass};
 use crate::ids::{CasRef, RoleName};
 use crate::nodes::Usage;
 
@@ -49,6 +50,9 @@ pub struct Holder {
     pub engine: ProcessIdentity,
     /// The agent, which leads a process group of its own, once it is started.
     pub agent: Option<ProcessIdentity>,
+    /// The label of the agent.
+    #[serde(default)]
+    pub label: String,
     /// The role that is at work.
     pub role: RoleName,
     /// When the step began, in milliseconds since 1970.
@@ -97,6 +101,9 @@ pub enum Phase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
+    /// Its name within the thread, from 1; 0 in a record that has none.
+    #[serde(default)]
+    pub number: u64,
     /// The head that the step would have followed.
     pub head: CasRef,
     /// The step whose place it would have taken, if one was to be done again.
@@ -106,10 +113,29 @@ pub struct Attempt {
     pub role: RoleName,
     /// The label of the agent.
     pub agent: String,
+    /// The agent's alias in the config, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// Where it worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
     /// How far it got.
     pub phase: Phase,
+    /// What kind of failure it was; records of older versions do not tell.
+    #[serde(
+        default,
+        deserialize_with = "failure::if_known",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub class: Option<FailureClass>,
     /// What went wrong.
     pub error: String,
+    /// What the user could do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// The code with which the agent's process exited, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
     /// What the agent is told about it when its session goes on; the error if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
@@ -119,6 +145,12 @@ pub struct Attempt {
     pub session_id: Option<String>,
     /// What the attempt used up, if known.
     pub usage: Option<Usage>,
+    /// Whether a person accepted that nobody knows all that it used up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unknown_accepted: bool,
+    /// Whether nobody saw its end, so that it may have taken longer than the times say.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub end_unseen: bool,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
     /// What could be observed of the agent's work, oldest first: nodes of turns.
@@ -131,10 +163,45 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// Returns an attempt of a role after a head, of which nothing else is known.
+    #[must_use]
+    pub fn of(head: CasRef, role: RoleName) -> Self {
+        Self {
+            number: 0,
+            head,
+            replaces: None,
+            role,
+            agent: String::new(),
+            alias: None,
+            directory: None,
+            phase: Phase::Agent,
+            class: None,
+            error: String::new(),
+            hint: None,
+            exit_code: None,
+            feedback: None,
+            stderr_tail: String::new(),
+            session_id: None,
+            usage: None,
+            unknown_accepted: false,
+            end_unseen: false,
+            raw: None,
+            turns: Vec::new(),
+            started_at_ms: 0,
+            ended_at_ms: 0,
+        }
+    }
+
     /// Returns the head that the thread had.
     #[must_use]
     pub fn at(&self) -> CasRef {
         self.replaces.unwrap_or(self.head)
+    }
+
+    /// Tells whether it was ended from outside, so that it says nothing against the agent or its session.
+    #[must_use]
+    pub fn was_cut_off(&self) -> bool {
+        self.end_unseen || self.class == Some(FailureClass::Cancelled)
     }
 }
 
@@ -145,6 +212,13 @@ impl Attempt {
 pub struct KitFailure {
     /// How far it got.
     pub phase: Phase,
+    /// What kind of failure it is.
+    #[serde(
+        default,
+        deserialize_with = "failure::if_known",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub class: Option<FailureClass>,
     /// What went wrong.
     pub error: String,
     /// What the user could do about it.

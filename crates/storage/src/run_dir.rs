@@ -4,54 +4,35 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use indexmap::IndexMap;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
-use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::limits::{Setting, Used};
-use uwf_protocol::run::{Attempt, Begun, Holder, KitFailure, Pending};
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::limits::Setting;
+use uwf_protocol::nodes::Usage;
+use uwf_protocol::run::{Begun, Holder, KitFailure, Pending};
 
 use crate::StorageError;
+
+mod attempts;
 
 const PENDING: &str = "pending.json";
 const HOLDER: &str = "holder.json";
 const FAILURE: &str = "failure.json";
-const ATTEMPTS: &str = "attempts.jsonl";
 const SESSIONS: &str = "sessions.json";
 const CHAIN: &str = "chain.json";
 const LIVE: &str = "live.jsonl";
 const BEGUN: &str = "begun.json";
 const USED: &str = "used.json";
+const USAGE: &str = "usage.json";
 const RAISES: &str = "raises.json";
-
-/// How many failed attempts are kept.
-const ATTEMPTS_KEPT: usize = 50;
 
 /// The sessions of agents: role → agent → session.
 type Sessions = IndexMap<RoleName, IndexMap<String, String>>;
-
-/// The failed attempts of a thread.
-#[derive(Default)]
-struct Records {
-    /// Those that are kept, oldest first.
-    kept: Vec<Attempt>,
-    /// What the others used up.
-    dropped: Used,
-    /// The replaced step that was counted there last.
-    replaced: Option<CasRef>,
-}
-
-/// The first line of the attempts, when older ones were dropped or runs were lost: they are not forgotten where it
-/// counts.
-#[derive(Serialize, Deserialize)]
-struct Dropped {
-    dropped: Used,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    replaced: Option<CasRef>,
-}
 
 /// The directory of the runs of one thread. Who writes here holds the thread's lock, or is the agent that
 /// its holder started.
@@ -97,6 +78,16 @@ impl RunDir {
     #[must_use]
     pub fn stderr_file(&self) -> PathBuf {
         self.path.join("stderr")
+    }
+
+    /// Returns when the agent was last heard of: the newest change of the files that get what it says.
+    #[must_use]
+    pub fn last_output_ms(&self) -> Option<i64> {
+        let files = [self.stdout_file(), self.stderr_file(), self.live_file()];
+        let changed = |file: PathBuf| file.metadata().ok()?.modified().ok();
+        let newest = files.into_iter().filter_map(changed).max()?;
+        let since = newest.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
     }
 
     /// Returns the file to which the turns of a running step are added, one JSON object a line.
@@ -217,97 +208,45 @@ impl RunDir {
         Ok(uwf_durable::remove(&self.path.join(FAILURE))?)
     }
 
-    /// Returns the failed attempts that are kept, oldest first.
+    /// Returns what the agent is known to have used up so far in this attempt.
     #[must_use]
-    pub fn attempts(&self) -> Vec<Attempt> {
-        self.attempt_records().kept
+    pub fn usage(&self) -> Option<Usage> {
+        self.read(USAGE)
     }
 
-    /// Adds a failed attempt, durably, and drops the oldest of too many.
+    /// Says what the agent has used up so far.
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn append_attempt(&self, attempt: &Attempt) -> Result<(), StorageError> {
-        let mut records = self.attempt_records();
-        records.kept.push(attempt.clone());
-        let surplus = records.kept.len().saturating_sub(ATTEMPTS_KEPT);
-        for attempt in records.kept.drain(..surplus) {
-            records.dropped.add_attempt(&attempt);
-        }
-        self.write_attempts(&records)
+    pub fn write_usage(&self, usage: &Usage) -> Result<(), StorageError> {
+        Ok(uwf_durable::overwrite(
+            &self.path.join(USAGE),
+            json(usage).as_bytes(),
+        )?)
     }
 
-    /// Counts a run that was ended before it could tell anything, durably: it may have cost something. It is no
-    /// failed attempt.
+    /// Removes what an earlier attempt used up.
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn count_lost_run(&self, duration_ms: Option<u64>) -> Result<(), StorageError> {
-        let mut records = self.attempt_records();
-        records.dropped.add(None, duration_ms);
-        self.write_attempts(&records)
-    }
-
-    /// Counts what was used up by a step that is no more in the chain, durably, unless an interrupted call did so
-    /// already.
-    ///
-    /// # Errors
-    /// See [`create`](Self::create).
-    pub fn count_replaced(&self, step: CasRef, used: &Used) -> Result<(), StorageError> {
-        let mut records = self.attempt_records();
-        if records.replaced.replace(step) == Some(step) {
-            return Ok(());
-        }
-        records.dropped.add_all(used);
-        self.write_attempts(&records)
-    }
-
-    fn write_attempts(&self, records: &Records) -> Result<(), StorageError> {
-        let mut lines = String::new();
-        if records.dropped.runs > 0 {
-            let line = Dropped {
-                dropped: records.dropped.clone(),
-                replaced: records.replaced,
-            };
-            lines += &(json(&line) + "\n");
-        }
-        lines.extend(records.kept.iter().map(|one| json(one) + "\n"));
-        self.write_text(ATTEMPTS, &lines, Durability::Durable)
-    }
-
-    /// Returns what all runs without a step used up, those included that are not kept any more.
-    #[must_use]
-    pub fn used_by_attempts(&self) -> Used {
-        let Records { kept, dropped, .. } = self.attempt_records();
-        let mut used = dropped;
-        kept.iter().for_each(|attempt| used.add_attempt(attempt));
-        used
-    }
-
-    fn attempt_records(&self) -> Records {
-        let content = uwf_durable::read(&self.path.join(ATTEMPTS)).ok().flatten();
-        let content = content.unwrap_or_default();
-        let mut records = Records::default();
-        let lines = content.split(|byte| *byte == b'\n');
-        for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
-            if let Ok(attempt) = serde_json::from_slice(line) {
-                records.kept.push(attempt);
-            } else if let Ok(line) = serde_json::from_slice::<Dropped>(line) {
-                records.dropped.add_all(&line.dropped);
-                records.replaced = line.replaced;
-            } else {
-                // Whatever it was, it does not tell what it used up.
-                records.dropped.add(None, None);
-            }
-        }
-        records
+    pub fn clear_usage(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::blank(&self.path.join(USAGE))?)
     }
 
     /// Returns the session that an agent had in a role, under the name by which it was remembered.
     #[must_use]
     pub fn session(&self, role: &RoleName, agent: &str) -> Option<String> {
         let sessions: Sessions = self.read(SESSIONS)?;
-        sessions.get(role)?.get(agent).cloned()
+        let session = sessions.get(role)?.get(agent)?;
+        (!session.is_empty()).then(|| session.clone())
+    }
+
+    /// Tells whether the session that an agent had in a role was forgotten, and it has no other one.
+    #[must_use]
+    pub fn has_lost_session(&self, role: &RoleName, agent: &str) -> bool {
+        let sessions: Sessions = self.read(SESSIONS).unwrap_or_default();
+        let session = sessions.get(role).and_then(|agents| agents.get(agent));
+        session.is_some_and(String::is_empty)
     }
 
     /// Remembers the session of an agent in a role, in place of an older one.
@@ -327,6 +266,26 @@ impl RunDir {
         }
         agents.insert(agent.to_owned(), session.to_owned());
         self.write(SESSIONS, &sessions, Durability::Volatile)
+    }
+
+    /// Forgets the session of an agent in a role, or those of all agents in it: the next one is new.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn forget_sessions(
+        &self,
+        role: &RoleName,
+        agent: Option<&str>,
+    ) -> Result<(), StorageError> {
+        let mut sessions: Sessions = self.read(SESSIONS).unwrap_or_default();
+        let of_role = sessions.get_mut(role).into_iter().flatten();
+        let forgotten = of_role.filter(|(name, _)| agent.is_none_or(|agent| agent == *name));
+        // The name stays: that there was a session decides what the next one is told.
+        let forgotten = forgotten.map(|(_, session)| session.clear()).count();
+        if forgotten > 0 {
+            self.write(SESSIONS, &sessions, Durability::Volatile)?;
+        }
+        Ok(uwf_durable::remove(&self.path.join(BEGUN))?)
     }
 
     /// Returns the session in which a step was begun last; the caller compares head and role.

@@ -5,6 +5,7 @@
 use std::fs;
 
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase};
@@ -25,20 +26,12 @@ fn role(name: &str) -> RoleName {
 
 fn attempt(number: i64) -> Attempt {
     Attempt {
-        head: HEAD,
-        replaces: None,
-        role: role("writer"),
         agent: "uwf-mock".into(),
-        phase: Phase::Agent,
         error: "it\nfailed".into(),
-        feedback: None,
-        stderr_tail: String::new(),
-        session_id: None,
-        usage: None,
-        raw: None,
-        turns: Vec::new(),
+        number: u64::try_from(number).unwrap(),
         started_at_ms: number,
         ended_at_ms: number,
+        ..Attempt::of(HEAD, role("writer"))
     }
 }
 
@@ -72,6 +65,7 @@ fn records_are_read_back_until_they_are_cleared() {
     let holder = Holder {
         engine: process_identity(std::process::id()).unwrap(),
         agent: None,
+        label: String::new(),
         role: role("writer"),
         started_at_ms: 7,
         waiting: false,
@@ -83,6 +77,7 @@ fn records_are_read_back_until_they_are_cleared() {
 
     let failure = KitFailure {
         phase: Phase::Extract,
+        class: Some(FailureClass::BadAnswer),
         error: "no".into(),
         hint: None,
         feedback: None,
@@ -132,9 +127,53 @@ fn the_newest_fifty_attempts_are_kept() {
     let kept: Vec<i64> = run.attempts().iter().map(|one| one.started_at_ms).collect();
     assert_eq!(kept, (3..53).collect::<Vec<_>>());
     assert_eq!(run.used_by_attempts().runs, 53);
-    run.count_lost_run(Some(7)).unwrap();
-    assert_eq!(run.used_by_attempts().runs, 54);
-    assert_eq!(run.attempts().len(), 50);
+    let numbers: Vec<u64> = run.attempts().iter().map(|one| one.number).collect();
+    assert_eq!(numbers, (4..54).collect::<Vec<_>>());
+}
+
+#[test]
+fn what_is_accepted_as_unknown_is_no_more_unknown_and_nothing_else_changes() {
+    let (_temp, run) = world();
+    for number in 1..=3 {
+        run.append_attempt(&attempt(number)).unwrap();
+    }
+    assert_eq!(run.used_by_attempts().cost_unknown, 3);
+    assert_eq!(run.accept_unknown(&[2, 9]).unwrap(), Some(9));
+    assert_eq!(run.used_by_attempts().cost_unknown, 3);
+    assert_eq!(run.accept_unknown(&[1, 2]).unwrap(), None);
+    let used = run.used_by_attempts();
+    assert_eq!((used.runs, used.cost_unknown), (3, 1));
+    assert!(run.attempts()[1].unknown_accepted);
+    assert_eq!(run.attempts()[2], attempt(3));
+}
+
+#[test]
+fn attempts_of_older_versions_are_numbered_by_their_place() {
+    let (_temp, run) = world();
+    run.append_attempt(&attempt(1)).unwrap();
+    let path = run.path().join("attempts.jsonl");
+    let line = fs::read_to_string(&path).unwrap();
+    let old = line.replace("\"number\":1,", "");
+    fs::write(&path, old.repeat(2)).unwrap();
+    assert_eq!(run.append_attempt(&attempt(3)).unwrap(), 3);
+    let numbers: Vec<u64> = run.attempts().iter().map(|one| one.number).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+}
+
+#[test]
+fn a_forgotten_session_is_that_of_one_agent_or_of_all_in_a_role() {
+    let (_temp, run) = world();
+    for (name, agent) in [("writer", "a"), ("writer", "b"), ("editor", "a")] {
+        run.remember_session(&role(name), agent, "s1").unwrap();
+    }
+    let known = |name: &str, agent: &str| run.session(&role(name), agent).is_some();
+    run.forget_sessions(&role("writer"), Some("a")).unwrap();
+    assert!(!known("writer", "a") && known("writer", "b") && known("editor", "a"));
+    run.forget_sessions(&role("writer"), None).unwrap();
+    assert!(!known("writer", "b") && known("editor", "a"));
+    assert!(run.has_lost_session(&role("writer"), "b"));
+    assert!(!run.has_lost_session(&role("writer"), "c"));
+    assert!(!run.has_lost_session(&role("editor"), "a"));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 pub mod base32;
 pub mod front_matter;
+pub mod plain;
 pub mod printable;
 pub mod size;
 pub mod suggest;

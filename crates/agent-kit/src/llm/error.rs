@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use serde_json::Value;
+use uwf_protocol::failure::FailureClass;
 use uwf_util::printable::printable;
 use uwf_util::{size, time};
 
@@ -58,6 +59,16 @@ pub enum LlmError {
         endpoint: Box<Place>,
         /// How often it was called.
         tries: u32,
+        /// What the provider says.
+        says: String,
+    },
+    /// What the model is told is longer than it can read.
+    #[error("{endpoint} cannot read that much (HTTP {status}){}", said(says))]
+    ContextTooLong {
+        /// Who was called.
+        endpoint: Box<Place>,
+        /// The HTTP status.
+        status: u16,
         /// What the provider says.
         says: String,
     },
@@ -155,6 +166,7 @@ impl LlmError {
             Self::Unauthorized { .. } => "unauthorized",
             Self::NotFound { .. } => "not_found",
             Self::RateLimited { .. } => "rate_limited",
+            Self::ContextTooLong { .. } => "context_too_long",
             Self::Refused { .. } => "refused",
             Self::Unavailable { .. } => "unavailable",
             Self::Redirected { .. } => "redirected",
@@ -164,6 +176,25 @@ impl LlmError {
             Self::TooLarge { .. } => "too_large",
             Self::BadShape { .. } => "bad_shape",
             Self::NotCallable { .. } => "not_callable",
+        }
+    }
+
+    /// Returns the class of a step that fails for it.
+    #[must_use]
+    pub fn class(&self) -> FailureClass {
+        match self {
+            Self::Unauthorized { .. } => FailureClass::Auth,
+            Self::RateLimited { .. } | Self::Refused { status: 402, .. } => FailureClass::RateLimit,
+            Self::ContextTooLong { .. } => FailureClass::ContextTooLong,
+            Self::Unavailable { .. } | Self::Connection { .. } => FailureClass::Overloaded,
+            Self::Timeout { .. } => FailureClass::Timeout,
+            Self::TooLarge { .. } => FailureClass::BadAnswer,
+            Self::NotFound { .. }
+            | Self::Refused { .. }
+            | Self::Redirected { .. }
+            | Self::Tls { .. }
+            | Self::BadShape { .. }
+            | Self::NotCallable { .. } => FailureClass::Crash,
         }
     }
 
@@ -178,6 +209,9 @@ impl LlmError {
                 "check `models.<alias>.name`, and that `providers.<name>.baseUrl` ends where `/chat/completions` begins, usually with `/v1`"
             }
             Self::RateLimited { .. } => "try again later, or look at your quota with the provider",
+            Self::ContextTooLong { .. } => {
+                "the next `uwf thread step` begins a new session with the whole task; a model that can read more, or a role with less to do, helps for longer"
+            }
             Self::Refused { .. } => {
                 "the request does not suit this endpoint or model; `models.<alias>.responseFormat` fixes how JSON is asked for"
             }
@@ -204,6 +238,7 @@ impl LlmError {
             Self::Unauthorized { endpoint, .. }
             | Self::NotFound { endpoint, .. }
             | Self::RateLimited { endpoint, .. }
+            | Self::ContextTooLong { endpoint, .. }
             | Self::Refused { endpoint, .. }
             | Self::Unavailable { endpoint, .. }
             | Self::Redirected { endpoint, .. }
@@ -260,6 +295,11 @@ impl Endpoint {
                 status,
                 location: refusal.location.map(|to| self.excerpt(&to)),
             },
+            status @ 400..=499 if is_too_long(status, refusal.body) => LlmError::ContextTooLong {
+                endpoint,
+                status,
+                says,
+            },
             status @ 400..=499 => LlmError::Refused {
                 endpoint,
                 status,
@@ -281,6 +321,24 @@ impl Endpoint {
             problem: self.excerpt(problem),
         }
     }
+}
+
+/// Tells whether a request was refused because it is longer than the model can read. There is no status of its own for
+/// that; providers say it in a code or in words.
+fn is_too_long(status: u16, body: &str) -> bool {
+    const SIGNS: [&str; 9] = [
+        "context_length_exceeded",
+        "context length",
+        "context window",
+        "context size",
+        "prompt is too long",
+        "input is too long",
+        "too many tokens",
+        "maximum number of tokens",
+        "reduce the length of the messages",
+    ];
+    let body = body.to_lowercase();
+    status == 413 || SIGNS.iter().any(|sign| body.contains(sign))
 }
 
 /// Returns the message within a provider's error, or all of it, on one line and cut short.
@@ -353,6 +411,35 @@ mod tests {
         check(302, "redirected");
         check(500, "unavailable");
         check(529, "unavailable");
+        check(413, "context_too_long");
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_told_from_other_refusals() {
+        let check = |body: &str, code: &str| assert_eq!(refused(400, body).code(), code, "{body}");
+        let too_long = "context_too_long";
+        check(
+            r#"{"error":{"message":"This model's maximum context length is 8192 tokens.","code":"context_length_exceeded"}}"#,
+            too_long,
+        );
+        check(
+            r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#,
+            too_long,
+        );
+        check(
+            r#"{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}"#,
+            too_long,
+        );
+        check(
+            r#"{"error":"the request exceeds the available context size"}"#,
+            too_long,
+        );
+        check(
+            "The input token count (1048577) exceeds the maximum number of tokens allowed",
+            too_long,
+        );
+        check(r#"{"error":"response_format is not supported"}"#, "refused");
+        check("max_tokens is too large: 9000", "refused");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 use uwf_agent_kit::{AdapterError, Live};
+use uwf_protocol::failure::FailureClass;
 use uwf_util::size;
 
 use super::client::{Action, Client, Errand, Outcome};
@@ -77,7 +78,11 @@ pub(crate) fn exchange(
     match problem {
         None => Ok(outcome),
         Some(Problem::Told(error)) => Err(failed(error.to_string(), Some(error), outcome)),
-        Some(Problem::Broken(how)) => Err(failed(how, None, outcome)),
+        Some(Problem::Broken(how, class)) => {
+            let mut failed = failed(how, None, outcome);
+            failed.error.class = class;
+            Err(failed)
+        }
         Some(Problem::Closed) => {
             let program = launch.program;
             let how = ending.what(program);
@@ -85,6 +90,7 @@ pub(crate) fn exchange(
             let how = format!("{how} before it answered `{awaited}`");
             let mut failed = failed(told(&how, &stderr), None, outcome);
             failed.error.exit_code = ending.exit_code();
+            failed.error.class = ending.class([stderr.as_str()]);
             Err(failed)
         }
     }
@@ -112,7 +118,7 @@ enum Problem {
     /// The program has closed its side.
     Closed,
     /// The program broke a limit.
-    Broken(String),
+    Broken(String, FailureClass),
 }
 
 /// A moment by which something must have happened.
@@ -144,7 +150,10 @@ fn hold(
             (Heard::Line(line), _) => {
                 size += line.len() as u64;
                 if size > limits.max_output {
-                    return Err(Problem::Broken(too_much(limits.max_output)));
+                    return Err(Problem::Broken(
+                        too_much(limits.max_output),
+                        FailureClass::BadAnswer,
+                    ));
                 }
                 let actions = client.hear(&line).map_err(Problem::Told)?;
                 if let Some(session) = client.session() {
@@ -156,12 +165,12 @@ fn hold(
             }
             (Heard::TooLong { bytes }, _) => {
                 let words = format!("the agent sent a message that is too long ({bytes} bytes)");
-                return Err(Problem::Broken(words));
+                return Err(Problem::Broken(words, FailureClass::BadAnswer));
             }
             (Heard::Nothing, Some(Due { words, limit, .. })) => {
                 let seconds = limit.as_secs_f64();
                 let words = format!("the agent was ended after its {words} of {seconds} s");
-                return Err(Problem::Broken(words));
+                return Err(Problem::Broken(words, FailureClass::Timeout));
             }
             (Heard::Closed, _) | (Heard::Nothing, None) => return Err(Problem::Closed),
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use uwf_agent_kit::llm::{Client, with_code};
 use uwf_agent_kit::reactor::{Cause, Finish, Handed, Observed, Reactor, ReactorError};
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, Usage};
 
 use super::LABEL;
@@ -89,10 +90,13 @@ impl Rounds<'_, '_> {
                 .is_some_and(|deadline| Instant::now() >= deadline)
             {
                 let message = "the time for this step is over, and there is no result";
-                return Err(AdapterError::failed(message).hint("raise `--timeout`"));
+                return Err(AdapterError::failed(message)
+                    .class(FailureClass::Timeout)
+                    .hint("raise `--timeout`"));
             }
             self.tools.turns_left = self.max_turns - turn - 1;
             let round = self.round(session, record, live);
+            live.usage(&record.usage);
             session.keep()?;
             match round? {
                 Round::Done(text) => return Ok(text),
@@ -101,7 +105,8 @@ impl Rounds<'_, '_> {
                     refused += 1;
                     if refused > CORRECTIONS {
                         let message = format!("the model handed in no result: {problem}");
-                        return Err(AdapterError::failed(with_code(&message, "no_result")));
+                        let message = with_code(&message, "no_result");
+                        return Err(AdapterError::failed(message).class(FailureClass::BadAnswer));
                     }
                 }
             }
@@ -112,6 +117,7 @@ impl Rounds<'_, '_> {
         );
         let message = with_code(&message, "max_rounds_exceeded");
         Err(AdapterError::failed(message)
+            .class(FailureClass::NoAnswer)
             .hint("raise `--max-turns`, or give the role less to do; the next attempt goes on"))
     }
 

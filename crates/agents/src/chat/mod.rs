@@ -34,7 +34,9 @@ pub(crate) fn client(
 
 /// Returns a call of a model that failed as the failure of an agent.
 pub(crate) fn failed(error: &LlmError) -> AdapterError {
-    AdapterError::failed(with_code(&error.to_string(), error.code())).hint(error.hint())
+    AdapterError::failed(with_code(&error.to_string(), error.code()))
+        .class(error.class())
+        .hint(error.hint())
 }
 
 /// Returns the failure of a session that is not there any more.

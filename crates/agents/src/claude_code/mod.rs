@@ -1,10 +1,12 @@
 //! The claude-code agent: Claude Code without its terminal, `claude -p`, as a stream of JSON lines.
 
 use serde_json::Value;
-use uwf_protocol::nodes::{Outcome, ToolCall};
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::nodes::{Outcome, ToolCall, Usage};
 
 use crate::json::{count, plain, text};
 use crate::options::Known;
+use crate::signs::of_status;
 use crate::stream::{Counts, Options, Tool, Transcript};
 
 pub(crate) const USAGE: &str = "uwf-claude-code [--program <path>] [--timeout <duration>] [--model <model>] \
@@ -90,6 +92,10 @@ fn read_system(event: &Value, seen: &mut Transcript) {
 }
 
 fn read_assistant(event: &Value, seen: &mut Transcript) {
+    seen.class = text(event, "/error").and_then(class_of);
+    if let Some(id) = text(event, "/message/id") {
+        seen.used(id, tokens(&event["message"]["usage"]));
+    }
     let of = |kind: &'static str| blocks(event).filter(move |block| block["type"] == kind);
     let said = joined(of("text"), "/text");
     let thought = joined(of("thinking"), "/thinking");
@@ -127,22 +133,23 @@ fn read_user(event: &Value, seen: &mut Transcript) {
 }
 
 fn read_result(event: &Value, seen: &mut Transcript) {
-    let usage = &mut seen.usage;
-    let cached = count(event, "/usage/cache_read_input_tokens");
-    let written = count(event, "/usage/cache_creation_input_tokens");
-    // Here `input_tokens` are only those that no cache had or took.
-    usage.input_tokens = count(event, "/usage/input_tokens")
-        .map(|input| input + cached.unwrap_or_default() + written.unwrap_or_default());
-    usage.output_tokens = count(event, "/usage/output_tokens");
-    usage.cached_tokens = cached;
-    usage.turns = count(event, "/num_turns");
-    usage.duration_ms = count(event, "/duration_ms");
-    usage.cost_usd = cost(event);
+    seen.usage = Usage {
+        turns: count(event, "/num_turns"),
+        duration_ms: count(event, "/duration_ms"),
+        cost_usd: cost(event),
+        ..tokens(&event["usage"])
+    };
     // It lists those that it told about on the way, and others.
     for denial in event["permission_denials"].as_array().into_iter().flatten() {
         seen.refused(&plain(&denial["tool_use_id"]), text(denial, "/tool_name"));
     }
-    let is_error = event["is_error"] == true;
+    let is_too_long = text(event, "/terminal_reason") == Some("prompt_too_long");
+    let by_status = count(event, "/api_error_status").and_then(of_status);
+    seen.class = match is_too_long {
+        true => Some(FailureClass::ContextTooLong),
+        false => by_status.or(seen.class),
+    };
+    let is_error = event["is_error"] == true || is_too_long;
     let subtype = text(event, "/subtype").unwrap_or_default();
     let result = text(event, "/result");
     if !is_error && !subtype.starts_with("error") {
@@ -156,6 +163,30 @@ fn read_result(event: &Value, seen: &mut Transcript) {
         (_, []) => subtype.to_owned(),
         (_, errors) => format!("{subtype}: {}", errors.join("; ")),
     });
+}
+
+/// Returns the tokens of a message or of a whole call.
+fn tokens(usage: &Value) -> Usage {
+    let cached = count(usage, "/cache_read_input_tokens");
+    let written = count(usage, "/cache_creation_input_tokens");
+    Usage {
+        // Here `input_tokens` are only those that no cache had or took.
+        input_tokens: count(usage, "/input_tokens")
+            .map(|input| input + cached.unwrap_or_default() + written.unwrap_or_default()),
+        output_tokens: count(usage, "/output_tokens"),
+        cached_tokens: cached,
+        ..Usage::default()
+    }
+}
+
+/// Returns the class of an error as a message of the model names it.
+fn class_of(error: &str) -> Option<FailureClass> {
+    match error {
+        "authentication_failed" | "oauth_org_not_allowed" => Some(FailureClass::Auth),
+        "rate_limit" | "billing_error" => Some(FailureClass::RateLimit),
+        "overloaded" | "server_error" => Some(FailureClass::Overloaded),
+        _ => None,
+    }
 }
 
 /// Returns what this call cost. The total is that of the whole session, if it went on with one.

@@ -21,7 +21,7 @@ fn messages_and_tool_results_become_turns() {
     assert_eq!(seen.model.as_deref(), Some("some-model"));
     assert_eq!(seen.last_text.as_deref(), Some("I look."));
     assert_eq!(seen.answer, None);
-    assert_eq!(seen.usage, uwf_protocol::nodes::Usage::default());
+    assert_eq!(seen.usage, Usage::default());
     assert_eq!(
         turns(seen),
         [

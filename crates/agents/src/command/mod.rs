@@ -14,7 +14,6 @@ use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_storage::Env;
 
 use crate::call;
-use crate::complaint::complaint;
 use crate::program::{self, Launch, Output};
 use options::Options;
 
@@ -137,7 +136,7 @@ impl Command {
             }),
             Some(problem) => Err(AdapterError {
                 session_id,
-                ..AdapterError::failed(complaint(&problem))
+                ..problem
             }),
         }
     }

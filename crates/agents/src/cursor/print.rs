@@ -2,6 +2,7 @@
 
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_protocol::agent::AgentCall;
+use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
 
 use crate::program::{self, Launch, MAX_OUTPUT};
@@ -52,11 +53,9 @@ impl Adapter for Print {
         };
         let told = format!("{}{}", output.stderr, output.stdout).to_lowercase();
         let is_logged_out = LOGGED_OUT.iter().any(|sign| told.contains(sign));
-        let failed = AdapterError::failed(problem);
-        Err(if is_logged_out {
-            failed.hint(LOGIN)
-        } else {
-            failed
+        Err(match is_logged_out {
+            true => problem.class(FailureClass::Auth).hint(LOGIN),
+            false => problem,
         })
     }
 

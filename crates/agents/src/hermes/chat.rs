@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, Usage};
 
 use super::LABEL;
@@ -140,7 +141,7 @@ impl Asker<'_> {
         let program = &self.options.program;
         if said.is_too_long {
             let message = program::too_much(program, self.options.max_output);
-            return Some(AdapterError::failed(message));
+            return Some(AdapterError::failed(message).class(FailureClass::BadAnswer));
         }
         let how = said.ended.ending.what(program)?;
         let stderr = words::without_session(&said.ended.stderr);
@@ -148,9 +149,14 @@ impl Asker<'_> {
             "" => &words::without_session(&said.stdout),
             _ => &stderr,
         };
+        let failed = words::failed(&how, program::tail(complaint));
         Some(AdapterError {
             exit_code: said.ended.ending.exit_code(),
-            ..words::failed(&how, program::tail(complaint))
+            class: match failed.class {
+                FailureClass::Crash => said.ended.ending.class([]),
+                class => class,
+            },
+            ..failed
         })
     }
 

@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
+use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
 
 use crate::acp::{self, AcpError, Errand, Failed, Limits};
@@ -151,8 +152,14 @@ fn explained(failed: Failed) -> AdapterError {
         Some(AcpError::NoSuchMode { .. }) => Some("change `--session-mode` in the agent's `args`"),
         _ => words::hint(&error.message),
     };
+    let class = match (&cause, error.class) {
+        (Some(AcpError::NotLoggedIn { .. }), _) => FailureClass::Auth,
+        (_, FailureClass::Crash) => words::class(&error.message),
+        (_, class) => class,
+    };
     AdapterError {
         hint: error.hint.clone().or(hint.map(ToOwned::to_owned)),
+        class,
         ..*error
     }
 }

@@ -4,6 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use uwf_agent_kit::AdapterError;
+use uwf_protocol::failure::FailureClass;
+
+use crate::{complaint, signs};
 
 /// What to do when there is no such program.
 pub(super) const INSTALL: &str = "install hermes (`pip install 'hermes-agent[acp]'`) and run `hermes setup`, or give \
@@ -27,26 +30,37 @@ pub(super) fn without_session(text: &str) -> String {
 
 /// Returns the error for a process that ended badly, with what it complained about and what to do.
 pub(super) fn failed(how: &str, complaint: &str) -> AdapterError {
-    let message = match complaint.trim() {
+    let message = match complaint::complaint(complaint).as_str() {
         "" => how.to_owned(),
         complaint => format!("{how}: {complaint}"),
     };
     AdapterError {
         hint: hint(complaint).map(ToOwned::to_owned),
         session_gone: complaint.contains("Session not found"),
-        ..AdapterError::failed(message)
+        ..AdapterError::failed(message).class(class(complaint))
     }
 }
+
+/// Returns the class of what hermes complains about.
+pub(super) fn class(complaint: &str) -> FailureClass {
+    match complaint {
+        _ if NOT_SET_UP.iter().any(|words| complaint.contains(words)) => FailureClass::Auth,
+        _ => signs::class_in([complaint]),
+    }
+}
+
+/// How hermes says that it has no provider yet.
+const NOT_SET_UP: &[&str] = &[
+    "isn't configured",
+    "No LLM provider configured",
+    "No inference provider",
+];
 
 /// Returns what the user could do about a complaint.
 pub(super) fn hint(complaint: &str) -> Option<&'static str> {
     const HINTS: [(&[&str], &str); 5] = [
         (
-            &[
-                "isn't configured",
-                "No LLM provider configured",
-                "No inference provider",
-            ],
+            NOT_SET_UP,
             "`hermes setup` chooses a provider and a model; `hermes doctor` says what is missing",
         ),
         (

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use uwf_agent_kit::llm::{Answer, CallLimits, ChatReply, ChatRequest, Client, Message};
 use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, TurnRole};
 use uwf_storage::{Env, Root};
 
@@ -170,6 +171,7 @@ fn answer(reply: ChatReply, session_id: String, asked: String) -> Result<Reply, 
             ..AdapterError::failed(
                 "the answer was cut off: it has as many tokens as the model may write",
             )
+            .class(FailureClass::BadAnswer)
             .hint("raise `--max-tokens`, or ask for less")
         });
     }

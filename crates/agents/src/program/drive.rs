@@ -35,7 +35,7 @@ pub(crate) struct Ended {
 
 impl Ended {
     /// Says why there is no answer, with the end of stderr, unless the program ended well.
-    pub(crate) fn problem(&self, program: &str) -> Option<String> {
+    pub(crate) fn problem(&self, program: &str) -> Option<AdapterError> {
         self.ending.problem(program, &self.stderr)
     }
 }

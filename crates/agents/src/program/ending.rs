@@ -4,7 +4,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use uwf_agent_kit::AdapterError;
+use uwf_protocol::failure::FailureClass;
+
 use super::stderr::tail;
+use crate::complaint::complaint;
+use crate::signs;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy)]
@@ -16,12 +21,31 @@ pub(crate) enum Ending {
 
 impl Ending {
     /// Says why there is no answer, with the end of stderr, unless the program ended well.
-    pub(super) fn problem(&self, program: &str, stderr: &str) -> Option<String> {
+    pub(super) fn problem(&self, program: &str, stderr: &str) -> Option<AdapterError> {
         let what = self.what(program)?;
-        Some(match tail(stderr) {
-            "" => what,
-            said => format!("{what}: {said}"),
+        let said = complaint(stderr);
+        let said = tail(&said);
+        let message = match self {
+            // What was said before is seldom why it took so long.
+            Self::TimedOut(_) => what,
+            Self::Exited(_) if said.is_empty() => what,
+            Self::Exited(_) => format!("{what}: {said}"),
+        };
+        Some(AdapterError {
+            exit_code: self.exit_code(),
+            ..AdapterError::failed(message).class(self.class([stderr]))
         })
+    }
+
+    /// Returns the class of the failure, by how the program ended, else by what it said.
+    pub(crate) fn class<'a>(&self, said: impl IntoIterator<Item = &'a str>) -> FailureClass {
+        match self {
+            Self::TimedOut(_) => FailureClass::Timeout,
+            Self::Exited(status) => match FailureClass::of_exit(status.code(), status.signal()) {
+                FailureClass::Crash => signs::class_in(said),
+                class => class,
+            },
+        }
     }
 
     /// Says how the program ended, unless it ended well.

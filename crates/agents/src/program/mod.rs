@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use uwf_agent_kit::AdapterError;
 use uwf_protocol::agent::MAX_ARGUMENT;
+use uwf_protocol::failure::FailureClass;
 use uwf_util::size;
 
 pub(crate) use dialogue::{Dialogue, Heard};
@@ -51,7 +52,7 @@ pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     /// Why this is no answer, if it is none.
-    pub(crate) problem: Option<String>,
+    pub(crate) problem: Option<AdapterError>,
 }
 
 /// Runs a program whose stdout goes to a file, up to so many bytes. A longer one is a problem.
@@ -83,7 +84,10 @@ pub(crate) fn run(
         return Ok(Output {
             stdout: String::new(),
             stderr: ended.stderr,
-            problem: Some(too_much(launch.program, max_output)),
+            problem: Some(
+                AdapterError::failed(too_much(launch.program, max_output))
+                    .class(FailureClass::BadAnswer),
+            ),
         });
     }
     Ok(Output {
@@ -127,8 +131,12 @@ fn spawn(launch: &Launch<'_>, stdin: Stdio) -> Result<Child, AdapterError> {
             launch.cwd.display()
         ));
         match error.kind() {
-            ErrorKind::NotFound => failed.hint(launch.install),
-            ErrorKind::PermissionDenied => failed.hint("it must be an executable file"),
+            ErrorKind::NotFound => failed
+                .class(FailureClass::NotInstalled)
+                .hint(launch.install),
+            ErrorKind::PermissionDenied => failed
+                .class(FailureClass::NotInstalled)
+                .hint("it must be an executable file"),
             _ => failed,
         }
     })

@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
 use serde_json::{Map, Value};
-use uwf_agent_kit::context::{self, Context};
+use uwf_agent_kit::context::{self, Context, Past};
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, parse_answer};
 use uwf_protocol::ids::CasRef;
@@ -114,7 +114,7 @@ impl Asked {
             let run = root.run(call.thread);
             let store = Store::open(root.cas_dir(env));
             Ok::<_, uwf_agent_kit::KitError>(Self {
-                context: context::read(call, env, &root, &store, &run)?,
+                context: context::read(call, env, &root, &store, &run, Past::SinceLastStep)?,
                 instruction: context::instruction(call, env, &store)?,
                 call: call.clone(),
                 store,

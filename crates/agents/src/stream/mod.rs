@@ -127,6 +127,7 @@ impl Agent {
         seen.model = seen.model.take().or_else(|| self.options.model());
         let took_ms = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
         seen.usage.duration_ms.get_or_insert(took_ms);
+        seen.settle_usage();
         if self.tool.counts == Counts::Sessions {
             totals::since_the_last_call(task, session, &mut seen);
         }

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 
 use uwf_agent_kit::{AdapterError, Reply};
+use uwf_protocol::failure::FailureClass;
 
 use crate::complaint::complaint;
 use crate::program::{Ended, Ending, tail};
@@ -55,41 +56,52 @@ fn failure(
     seen: &mut Transcript,
     ended: &Ended,
 ) -> AdapterError {
-    // What a tool prints at its start is not why it ran out of time.
-    let printed = match ended.ending {
-        Ending::TimedOut(_) => ["", ""],
-        _ => [ended.stderr.as_str(), seen.noise_seen()],
-    };
-    let said = seen.error.as_deref().into_iter().chain(printed);
-    let said: Vec<String> = said.map(complaint).collect();
-    let said = said
-        .iter()
-        .map(|said| tail(said))
-        .find(|said| !said.is_empty());
+    let said = [
+        seen.error.as_deref().unwrap_or_default(),
+        &ended.stderr,
+        seen.noise_seen(),
+    ];
+    let timed_out = matches!(ended.ending, Ending::TimedOut(_));
+    // What was said before the time was over is seldom why.
+    let worth = if timed_out { &said[..1] } else { &said[..] };
+    let mut worth = worth.iter().map(|said| complaint(said));
+    let told = worth.find(|said| !said.is_empty());
+    let told = told.as_deref().map(tail);
     let what = ended.ending.what(program).unwrap_or(match seen.error {
         Some(_) => format!("`{program}` failed"),
         None => format!("`{program}` ended without an answer"),
     });
-    let message = match said {
+    let message = match told {
         Some(said) => format!("{what}: {said}"),
         None => what,
     };
-    let told = [&message, &ended.stderr, seen.noise_seen()].map(str::to_lowercase);
+    let words = [&message, &ended.stderr, seen.noise_seen()].map(str::to_lowercase);
     let tells = |signs: &[&str]| {
-        let mut told = told.iter();
-        told.any(|told| signs.iter().any(|sign| told.contains(sign)))
+        let mut words = words.iter();
+        words.any(|told| signs.iter().any(|sign| told.contains(sign)))
     };
     // A session that has worked is there, whatever is spoken about.
     let is_gone = session.is_some() && seen.last_text.is_none() && tells(tool.gone);
-    let was_refused = !matches!(ended.ending, Ending::TimedOut(_)) && tells(tool.logged_out);
+    let was_refused = !timed_out && tells(tool.logged_out);
+    let class = match (seen.class, ended.ending.class(said)) {
+        (_, FailureClass::Timeout) => FailureClass::Timeout,
+        (Some(class), _) => class,
+        (None, _) if was_refused => FailureClass::Auth,
+        (None, FailureClass::Crash)
+            if seen.error.is_none() && ended.ending.what(program).is_none() =>
+        {
+            FailureClass::NoAnswer
+        }
+        (None, class) => class,
+    };
     let session_id = seen.session_id.take().or(session.map(ToOwned::to_owned));
     AdapterError {
-        hint: was_refused.then(|| tool.login.to_owned()),
+        hint: (class == FailureClass::Auth).then(|| tool.login.to_owned()),
         session_gone: is_gone,
         session_id: session_id.filter(|_| !is_gone),
         usage: Some(Box::new(seen.usage.clone())),
         exit_code: ended.ending.exit_code(),
         turns: seen.take_turns(),
-        ..AdapterError::failed(message)
+        ..AdapterError::failed(message).class(class)
     }
 }

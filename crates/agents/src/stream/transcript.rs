@@ -1,8 +1,9 @@
 //! What was seen of a tool's work: its turns, within limits, and what it says about itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use uwf_agent_kit::Live;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
 use uwf_util::size;
@@ -42,6 +43,10 @@ pub(crate) struct Transcript {
     called: HashMap<String, String>,
     /// The calls that were refused: id, if the tool tells it, and name.
     refused: Vec<(String, String)>,
+    /// What kind of failure it says that is.
+    pub(crate) class: Option<FailureClass>,
+    /// What each message of the model used up, by its id: a message is told in several events.
+    messages: BTreeMap<String, Usage>,
 }
 
 impl Transcript {
@@ -62,6 +67,8 @@ impl Transcript {
             error: None,
             called: HashMap::new(),
             refused: Vec::new(),
+            class: None,
+            messages: BTreeMap::new(),
         }
     }
 
@@ -96,6 +103,29 @@ impl Transcript {
     pub(super) fn take_refused(&mut self) -> Vec<String> {
         let refused = std::mem::take(&mut self.refused);
         refused.into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// Takes note of what a message of the model used up. Should the tool be ended before it tells the sum, these
+    /// count.
+    pub(crate) fn used(&mut self, message: &str, usage: Usage) {
+        if self.messages.get(message) == Some(&usage) {
+            return;
+        }
+        self.messages.insert(message.to_owned(), usage);
+        let sum = self.sum_of_messages();
+        self.live.usage(&sum);
+    }
+
+    /// Counts the messages, if the tool told no sum.
+    pub(super) fn settle_usage(&mut self) {
+        if self.usage.input_tokens.is_none() && self.usage.output_tokens.is_none() {
+            self.usage = self.usage.plus(&self.sum_of_messages());
+        }
+    }
+
+    fn sum_of_messages(&self) -> Usage {
+        let messages = self.messages.values();
+        messages.fold(Usage::default(), |sum, usage| sum.plus(usage))
     }
 
     /// Adds what the model said and called, if it is anything.

@@ -150,20 +150,18 @@ impl World {
         assert_eq!(run.read_pending().unwrap(), None);
         let failure = run.read_failure().unwrap();
         run.append_attempt(&Attempt {
-            head: self.head,
-            replaces: None,
-            role: role.parse::<RoleName>().unwrap(),
             agent: agent.to_owned(),
             phase: failure.phase,
+            class: failure.class,
             error: failure.error.clone(),
             feedback: failure.feedback.clone(),
-            stderr_tail: String::new(),
             session_id: failure.session_id.clone(),
             usage: failure.usage.clone(),
             raw: failure.raw,
             turns: failure.turns.clone(),
             started_at_ms: NOW,
             ended_at_ms: NOW,
+            ..Attempt::of(self.head, role.parse::<RoleName>().unwrap())
         })
         .unwrap();
         run.clear_failure().unwrap();

@@ -82,6 +82,9 @@ pub(crate) struct StepArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Have the agent begin a new session with the whole task, instead of going on in its old one
+    #[arg(long)]
+    pub(crate) new_session: bool,
     /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_count)]
     pub(crate) count: u64,
@@ -161,9 +164,15 @@ pub(crate) struct HowArgs {
     /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
     #[arg(long = "raise", value_name = "LIMIT=VALUE")]
     pub(crate) raises: Vec<Setting>,
+    /// Accept that nobody knows all that these failed attempts used up, by their numbers in `thread steps`
+    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    pub(crate) accept_unknown: Vec<u64>,
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
+    /// Have the agent begin a new session with the whole task, instead of going on in its old one
+    #[arg(long)]
+    pub(crate) new_session: bool,
     /// Exit with 5 instead of waiting for a free agent slot
     #[arg(long)]
     pub(crate) no_wait: bool,

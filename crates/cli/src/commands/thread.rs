@@ -1,8 +1,8 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, StartOptions, StepOptions,
-    StepReport, ThreadItem, ThreadStatus,
+    Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, Session, StartOptions,
+    StepOptions, StepReport, ThreadItem, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -14,8 +14,8 @@ use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadComman
 use crate::commands::workflow::warn_all;
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
-use crate::output::{print, write_document};
-use crate::text::{KilledView, StartedView, ThreadsView};
+use crate::output::{Format, print, write_document};
+use crate::text::{FailedStepView, KilledView, StartedView, StepView, ThreadsView};
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
     match command {
@@ -60,14 +60,18 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
 /// would: the first step that cannot be done decides the exit code. A thread that a step completed is done.
 fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     let thread: ThreadId = args.thread.parse()?;
-    let options = StepOptions {
+    let mut options = StepOptions {
         agent: args.agent.clone(),
         no_slot: no_slot(args.no_wait),
+        session: session(args.new_session),
     };
     for _ in 0..args.count {
-        let report = uwf_engine::step(&context.engine, thread, &options)?;
-        print_report(context, &report)?;
-        if report.standing.done {
+        let report = uwf_engine::step(&context.engine, thread, &options);
+        let report = or_tell(context, report, &options)?;
+        options.session = Session::Known;
+        let is_done = report.standing.done;
+        print_report(context, report, &options)?;
+        if is_done {
             break;
         }
     }
@@ -81,13 +85,50 @@ fn no_slot(gives_up: bool) -> NoSlot {
     }
 }
 
-fn print_report(context: &Context, report: &StepReport) -> Result<(), Failure> {
+fn session(is_new: bool) -> Session {
+    match is_new {
+        true => Session::New,
+        false => Session::Known,
+    }
+}
+
+/// Returns the report. If the step failed instead, programs are told of the attempt on stdout, as they are of a step.
+fn or_tell(
+    context: &Context,
+    report: Result<StepReport, EngineError>,
+    options: &StepOptions,
+) -> Result<StepReport, Failure> {
+    let error = match report {
+        Ok(report) => return Ok(report),
+        Err(error) => error,
+    };
+    if let Some(attempt) = error.attempt()
+        && context.format != Format::Text
+    {
+        print(&FailedStepView::from(attempt), context.format)?;
+    }
+    let hint = error.hint_with_agent(options.agent.as_deref());
+    Err(Failure {
+        hint,
+        ..Failure::from(error)
+    })
+}
+
+fn print_report(
+    context: &Context,
+    report: StepReport,
+    options: &StepOptions,
+) -> Result<(), Failure> {
     if let Some(reason) = &report.blocked_reason {
         warn(&format!(
             "the step is recorded, but the graph gives no next step: {reason}"
         ));
     }
-    print(report, context.format)
+    let view = StepView {
+        report,
+        agent: options.agent.clone(),
+    };
+    print(&view, context.format)
 }
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
@@ -201,14 +242,17 @@ fn intervene(
     let intervention = Intervention {
         prompt: prompt.map(text_or_stdin).transpose()?,
         raises: how.raises,
+        accepts: how.accept_unknown,
         step: StepOptions {
             agent: how.agent,
             no_slot: no_slot(how.no_wait),
+            session: session(how.new_session),
         },
     };
     let report = operation(&context.engine, thread.parse()?, &intervention);
     note_raises(&report, &intervention.raises);
-    print_report(context, &report?)?;
+    let report = or_tell(context, report, &intervention.step)?;
+    print_report(context, report, &intervention.step)?;
     Ok(Exit::Done)
 }
 

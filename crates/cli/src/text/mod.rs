@@ -17,5 +17,7 @@ pub(crate) use config::{
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use setup::{SetupView, Validation};
-pub(crate) use thread::{DetailView, ForkedView, KilledView, StartedView, ThreadsView};
+pub(crate) use thread::{
+    DetailView, FailedStepView, ForkedView, KilledView, StartedView, StepView, ThreadsView,
+};
 pub(crate) use workflow::{RegisteredView, ValidView};

@@ -3,11 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{
-    AttemptView, Forked, Killed, Standing, StartEntry, Started, StepEntry, StepReport, StepsEntry,
-    StepsView, ThreadItem, ThreadStatus, ThreadView,
+    AgentFailure, AttemptView, Forked, Killed, Standing, StartEntry, Started, StepEntry,
+    StepReport, StepsEntry, StepsView, ThreadItem, ThreadStatus, ThreadView, agent_option,
 };
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::run::Phase;
 use uwf_protocol::workflow::reserved;
 use uwf_util::time;
 
@@ -187,14 +189,24 @@ fn why_suspended(standing: &Standing) -> Vec<(&'static str, String)> {
     question.into_iter().chain(limit).collect()
 }
 
-impl Show for StepReport {
+/// A step that was done, by the agent that the caller chose, if one was chosen: the next command keeps it.
+#[derive(Serialize)]
+pub(crate) struct StepView {
+    #[serde(flatten)]
+    pub(crate) report: StepReport,
+    #[serde(skip)]
+    pub(crate) agent: Option<String>,
+}
+
+impl Show for StepView {
     fn text(&self) -> String {
-        let done = match (&self.role, &self.step, &self.agent) {
+        let report = &self.report;
+        let done = match (&report.role, &report.step, &report.agent) {
             (Some(role), Some(step), Some(agent)) => {
-                let took = self.duration_ms.map_or_else(String::new, |ms| {
+                let took = report.duration_ms.map_or_else(String::new, |ms| {
                     format!(" in {}", time::format_duration(ms))
                 });
-                let adopted = if self.adopted {
+                let adopted = if report.adopted {
                     ", finished earlier"
                 } else {
                     ""
@@ -204,14 +216,60 @@ impl Show for StepReport {
             _ => "nothing to run".to_owned(),
         };
         let mut rows = vec![("step", done)];
-        rows.extend(self.replaced.map(|step| ("replaced", step.to_string())));
-        rows.extend(refused_row(&self.refused_calls));
-        rows.push(("thread", standing(&self.standing)));
-        rows.extend(why_suspended(&self.standing));
-        if self.standing.status == ThreadStatus::Suspended {
-            rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
+        rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
+        rows.extend(refused_row(&report.refused_calls));
+        rows.push(("thread", standing(&report.standing)));
+        rows.extend(why_suspended(&report.standing));
+        if report.standing.status == ThreadStatus::Suspended {
+            let next = next(report.thread, &report.standing);
+            let option = agent_option(self.agent.as_deref());
+            rows.extend(next.map(|next| ("next", next + &option)));
         }
         fields(&rows)
+    }
+}
+
+/// A step that failed: the attempt, as programs read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FailedStepView {
+    thread: ThreadId,
+    attempt: Option<u64>,
+    role: RoleName,
+    agent: String,
+    directory: String,
+    phase: Phase,
+    class: FailureClass,
+    message: String,
+    hint: String,
+    exit_code: Option<i32>,
+    session_id: Option<String>,
+    raw: Option<CasRef>,
+}
+
+impl From<&AgentFailure> for FailedStepView {
+    fn from(failure: &AgentFailure) -> Self {
+        Self {
+            thread: failure.thread,
+            attempt: failure.number,
+            role: failure.role.clone(),
+            agent: failure.agent.clone(),
+            directory: failure.directory.clone(),
+            phase: failure.phase,
+            class: failure.class,
+            message: failure.problem.clone(),
+            hint: failure.hint.clone(),
+            exit_code: failure.exit_code,
+            session_id: failure.session_id.clone(),
+            raw: failure.raw,
+        }
+    }
+}
+
+impl Show for FailedStepView {
+    /// People are told on stderr.
+    fn text(&self) -> String {
+        String::new()
     }
 }
 
@@ -236,12 +294,7 @@ impl Show for ThreadView {
         if let Some(reason) = &self.blocked_reason {
             rows.push(("blocked", reason.clone()));
         }
-        for attempt in &self.attempts {
-            let at = time::format_utc(attempt.ended_at_ms);
-            let (role, agent, error) = (&attempt.role, &attempt.agent, &attempt.error);
-            let again = attempt.replaces.map_or("", |_| ", doing it again");
-            rows.push(("failed", format!("{at}  {role} by {agent}{again}: {error}")));
-        }
+        rows.extend(self.attempts.iter().map(attempt_field));
         if let Some(step) = self.finished_step {
             rows.push(("finished", format!("step {step} waits to be taken in")));
         }
@@ -251,6 +304,41 @@ impl Show for ThreadView {
             rows.push(("next", poke));
         }
         fields(&rows)
+    }
+}
+
+/// Returns the line that tells of a failed attempt.
+fn attempt_field(attempt: &AttemptView) -> (&'static str, String) {
+    let AttemptView {
+        number,
+        role,
+        agent,
+        error,
+        ..
+    } = attempt;
+    let at = time::format_utc(attempt.ended_at_ms);
+    let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
+    let took = time::format_duration(u64::try_from(took).unwrap_or(0));
+    let again = attempt.replaces.map_or("", |_| ", doing it again");
+    let class = attempt.class.map_or("failed", FailureClass::as_str);
+    let session = attempt.session_id.as_ref();
+    let session = session.map_or_else(String::new, |session| format!(", session {session}"));
+    let accepted = if attempt.unknown_accepted {
+        ", unknown usage accepted"
+    } else {
+        ""
+    };
+    let text = format!(
+        "{at}  attempt {number}: {role} by {agent}{again} for {took}, {class}{session}{accepted}: {error}"
+    );
+    (word_for(attempt), text)
+}
+
+/// Returns what an attempt is called that is no step.
+fn word_for(attempt: &AttemptView) -> &'static str {
+    match attempt.class {
+        Some(FailureClass::Cancelled) => "cancelled",
+        Some(_) | None => "failed",
     }
 }
 
@@ -360,11 +448,12 @@ fn replaced_rows(step: &StepEntry) -> Vec<(CasRef, Vec<String>)> {
 }
 
 fn attempt_row(attempt: &AttemptView) -> Vec<String> {
+    let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
     vec![
-        "(failed)".to_owned(),
+        format!("({} {})", word_for(attempt), attempt.number),
         attempt.role.to_string(),
         attempt.agent.clone(),
-        "-".to_owned(),
+        time::format_duration(u64::try_from(took).unwrap_or(0)),
         shortened(&attempt.error, DATA_SHOWN),
     ]
 }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{Attempt, Holder, Phase};
@@ -13,20 +14,37 @@ use crate::view::report::{Standing, ThreadStatus};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttemptView {
+    /// Its number within the thread.
+    pub number: u64,
     /// Who was to do the step.
     pub role: RoleName,
     /// How far it got.
     pub phase: Phase,
+    /// What kind of failure it was, if that is on record.
+    pub class: Option<FailureClass>,
     /// What went wrong.
     pub error: String,
+    /// What the user could do about it.
+    pub hint: Option<String>,
+    /// The code with which the agent's process exited, if it did.
+    pub exit_code: Option<i32>,
     /// The end of what the agent wrote to stderr.
     pub stderr_tail: String,
     /// The agent's own session, which the next attempt continues.
     pub session_id: Option<String>,
     /// The label of the agent.
     pub agent: String,
+    /// The agent's alias in the config, if it has one.
+    pub alias: Option<String>,
+    /// Where it worked.
+    pub directory: Option<String>,
     /// What the attempt used up, if known.
     pub usage: Option<Usage>,
+    /// Whether a person accepted that nobody knows all that it used up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown_accepted: bool,
+    /// When it began, in milliseconds since 1970.
+    pub started_at_ms: i64,
     /// When it ended, in milliseconds since 1970.
     pub ended_at_ms: i64,
     /// The head that the step would have followed.
@@ -41,13 +59,21 @@ pub struct AttemptView {
 impl From<Attempt> for AttemptView {
     fn from(attempt: Attempt) -> Self {
         Self {
+            number: attempt.number,
             role: attempt.role,
             phase: attempt.phase,
+            class: attempt.class,
             error: attempt.error,
+            hint: attempt.hint,
+            exit_code: attempt.exit_code,
             stderr_tail: attempt.stderr_tail,
             session_id: attempt.session_id,
             agent: attempt.agent,
+            alias: attempt.alias,
+            directory: attempt.directory,
             usage: attempt.usage,
+            unknown_accepted: attempt.unknown_accepted,
+            started_at_ms: attempt.started_at_ms,
             ended_at_ms: attempt.ended_at_ms,
             head: attempt.head,
             replaces: attempt.replaces,
@@ -123,7 +149,10 @@ impl Activity {
             };
         }
         let by_graph = Standing::of_active(route);
-        if by_graph.status == ThreadStatus::Idle && !self.attempts.is_empty() {
+        // One that was ended from outside did not fail.
+        let last = self.attempts.last();
+        let has_failed = last.is_some_and(|last| last.class != Some(FailureClass::Cancelled));
+        if by_graph.status == ThreadStatus::Idle && has_failed {
             return Standing {
                 status: ThreadStatus::Failed,
                 ..by_graph
@@ -180,19 +209,8 @@ mod tests {
     }
 
     fn failed() -> AttemptView {
-        AttemptView {
-            role: "writer".parse().unwrap(),
-            phase: Phase::Agent,
-            error: "the agent exited with code 1".to_owned(),
-            stderr_tail: String::new(),
-            session_id: None,
-            agent: "uwf-mock".to_owned(),
-            usage: None,
-            ended_at_ms: 1,
-            head: "0123456789ABC".parse().unwrap(),
-            replaces: None,
-            raw: None,
-        }
+        let attempt = Attempt::of("0123456789ABC".parse().unwrap(), "writer".parse().unwrap());
+        AttemptView::from(attempt)
     }
 
     fn quiet(attempts: Vec<AttemptView>) -> Activity {
@@ -209,6 +227,12 @@ mod tests {
         assert_eq!(idle.status, ThreadStatus::Idle);
         let failed = quiet(vec![failed()]).standing(&to_writer());
         assert_eq!(failed.status, ThreadStatus::Failed);
+        let stopped = AttemptView {
+            class: Some(FailureClass::Cancelled),
+            ..self::failed()
+        };
+        let stopped = quiet(vec![self::failed(), stopped]).standing(&to_writer());
+        assert_eq!(stopped.status, ThreadStatus::Idle);
         assert_eq!(failed.current_role, idle.current_role);
     }
 

@@ -203,7 +203,7 @@ pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option
 
 #[cfg(test)]
 mod tests {
-    use uwf_protocol::run::Phase;
+    use uwf_protocol::run::Attempt;
 
     use uwf_protocol::nodes::ExtractionMethod;
 
@@ -340,19 +340,11 @@ mod tests {
 
     #[test]
     fn failed_attempts_stand_at_the_end_one_line_each() {
-        let attempt = AttemptView {
-            role: "writer".parse().unwrap(),
-            phase: Phase::Extract,
+        let attempt = AttemptView::from(Attempt {
             error: "missing\n## Step 9: x".to_owned(),
-            stderr_tail: String::new(),
-            session_id: None,
             agent: "uwf-mock".to_owned(),
-            usage: None,
-            ended_at_ms: 0,
-            replaces: None,
-            head: hash(2),
-            raw: None,
-        };
+            ..Attempt::of(hash(2), "writer".parse().unwrap())
+        });
         let failures = failures_section(&[attempt.clone(), attempt.clone()]);
         let text = document(
             &Frame {

@@ -3,33 +3,12 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use uwf_util::time;
 
-use super::{Limits, Setting, Span, UnknownUsage, Usd};
+use super::{Limits, Setting, Span, UnknownUsage, Usd, Used};
 use crate::ids::RoleName;
-use crate::nodes::Usage;
-use crate::run::{Attempt, Phase};
-
-/// What runs of agents used up, as far as they tell. Runs are steps and failed attempts.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Used {
-    /// How many runs there were.
-    pub runs: u64,
-    /// What they cost, in US dollars.
-    pub cost_usd: f64,
-    /// How many do not tell what they cost.
-    pub cost_unknown: u64,
-    /// How many tokens they read and wrote.
-    pub tokens: u64,
-    /// How many do not tell their tokens.
-    pub tokens_unknown: u64,
-    /// How long they took, in milliseconds.
-    pub duration_ms: u64,
-    /// How many do not tell how long they took.
-    pub duration_unknown: u64,
-}
+use crate::run::Attempt;
 
 /// What a thread has spent, as the next step finds it.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +102,9 @@ pub struct Reached {
     pub set_by: SetBy,
     /// What would let the thread go on.
     pub raise: Setting,
+    /// The failed attempts that do not tell, if they are all of those runs: to accept them lets the thread go on, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub accept: Vec<u64>,
 }
 
 /// Says why a setting raises nothing.
@@ -137,6 +119,24 @@ pub enum RaiseError {
     /// It makes a limit stricter.
     #[error("`{0}` raises nothing: only `unknownUsage=ignore` does")]
     Stricter(Setting),
+}
+
+impl Reached {
+    /// Names the failed attempts that do not tell what they used up, if there are no other runs of that kind.
+    #[must_use]
+    pub fn with_attempts(self, attempts: &[Attempt]) -> Self {
+        let tells_not = |attempt: &&Attempt| Used::of_attempt(attempt).unknown(self.key) > 0;
+        let accept: Vec<u64> = attempts
+            .iter()
+            .filter(tells_not)
+            .map(|attempt| attempt.number)
+            .collect();
+        let are_all = self.unknown == Some(accept.len() as u64);
+        Self {
+            accept: if are_all { accept } else { Vec::new() },
+            ..self
+        }
+    }
 }
 
 impl<'a> Rules<'a> {
@@ -179,6 +179,7 @@ impl<'a> Rules<'a> {
                 runs: spent.used.runs,
                 set_by: limit.set_by,
                 raise,
+                accept: Vec::new(),
             };
             if let Some(limit) = strictest
                 && amount.value() >= limit.max.value()
@@ -363,60 +364,10 @@ impl Spent<'_> {
         match key {
             Key::MaxSteps => (Amount::Count(self.steps), 0),
             Key::MaxVisits => (Amount::Count(self.visits), 0),
-            Key::MaxCostUsd => (Amount::Usd(used.cost_usd), used.cost_unknown),
-            Key::MaxTokens => (Amount::Count(used.tokens), used.tokens_unknown),
-            Key::MaxDuration => (Amount::Ms(used.duration_ms), used.duration_unknown),
+            Key::MaxCostUsd => (Amount::Usd(used.cost_usd), used.unknown(key)),
+            Key::MaxTokens => (Amount::Count(used.tokens), used.unknown(key)),
+            Key::MaxDuration => (Amount::Ms(used.duration_ms), used.unknown(key)),
         }
-    }
-}
-
-impl Used {
-    /// Adds one run.
-    pub fn add(&mut self, usage: Option<&Usage>, duration_ms: Option<u64>) {
-        self.runs += 1;
-        match usage.and_then(|usage| usage.cost_usd) {
-            Some(cost) if cost.is_finite() && cost >= 0.0 => self.cost_usd += cost,
-            Some(_) | None => self.cost_unknown += 1,
-        }
-        let tokens = usage.and_then(|usage| {
-            let (input, output) = (usage.input_tokens?, usage.output_tokens?);
-            Some(input.saturating_add(output))
-        });
-        match tokens {
-            Some(tokens) => self.tokens = self.tokens.saturating_add(tokens),
-            None => self.tokens_unknown += 1,
-        }
-        match duration_ms {
-            Some(ms) => self.duration_ms = self.duration_ms.saturating_add(ms),
-            None => self.duration_unknown += 1,
-        }
-    }
-
-    /// Adds a failed attempt. An agent that could not be started used nothing up.
-    pub fn add_attempt(&mut self, attempt: &Attempt) {
-        let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
-        let nothing = Usage {
-            input_tokens: Some(0),
-            output_tokens: Some(0),
-            cost_usd: Some(0.0),
-            ..Usage::default()
-        };
-        let usage = match (&attempt.usage, attempt.phase) {
-            (None, Phase::Spawn) => Some(&nothing),
-            (usage, _) => usage.as_ref(),
-        };
-        self.add(usage, Some(u64::try_from(took).unwrap_or(0)));
-    }
-
-    /// Adds what other runs used up.
-    pub fn add_all(&mut self, other: &Self) {
-        self.runs += other.runs;
-        self.cost_usd += other.cost_usd;
-        self.cost_unknown += other.cost_unknown;
-        self.tokens = self.tokens.saturating_add(other.tokens);
-        self.tokens_unknown += other.tokens_unknown;
-        self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
-        self.duration_unknown += other.duration_unknown;
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Detail, Extraction, ExtractionMethod, StartNode, StepNode};
-use uwf_protocol::run::{Attempt, Holder, Phase, ProcessIdentity};
+use uwf_protocol::run::{Attempt, Holder, ProcessIdentity};
 use uwf_protocol::schemas;
 use uwf_storage::{Advance, Archived, Env, HistoryRecord, Reason, Root, State};
 
@@ -133,20 +133,13 @@ impl World {
 
     fn fail(&self, thread: ThreadId, error: &str) {
         let attempt = Attempt {
-            head: self.head(thread),
-            replaces: None,
-            role: role("writer"),
             agent: "uwf-mock".to_owned(),
-            phase: Phase::Agent,
             error: error.to_owned(),
-            feedback: None,
             stderr_tail: "boom".to_owned(),
             session_id: Some("s1".to_owned()),
-            usage: None,
-            raw: None,
-            turns: Vec::new(),
             started_at_ms: NOW,
             ended_at_ms: NOW + 1,
+            ..Attempt::of(self.head(thread), role("writer"))
         };
         self.engine
             .root
@@ -165,6 +158,7 @@ impl World {
         let holder = Holder {
             engine: identity.clone(),
             agent: Some(identity),
+            label: "uwf-mock".to_owned(),
             role: role(role_name),
             started_at_ms: NOW,
             waiting: false,

@@ -56,13 +56,20 @@ fn a_failed_attempt_shows_until_a_step_is_done() {
     let attempt = serde_json::to_value(&view.attempts[0]).unwrap();
     let keys: Vec<&String> = attempt.as_object().unwrap().keys().collect();
     let expected = [
+        "number",
         "role",
         "phase",
+        "class",
         "error",
+        "hint",
+        "exitCode",
         "stderrTail",
         "sessionId",
         "agent",
+        "alias",
+        "directory",
         "usage",
+        "startedAtMs",
         "endedAtMs",
         "head",
         "raw",

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ids::CasRef;
+use crate::nodes::Usage;
+use crate::run::Phase;
 
 fn writer() -> RoleName {
     "writer".parse().unwrap()
@@ -217,20 +219,11 @@ fn a_raise_that_raises_nothing_is_refused() {
 #[test]
 fn an_attempt_that_started_no_agent_cost_nothing_and_others_may_have() {
     let attempt = |phase, usage| Attempt {
-        head: CasRef::from_u64(1),
-        replaces: None,
-        role: writer(),
-        agent: "uwf-mock".to_owned(),
         phase,
-        error: String::new(),
-        stderr_tail: String::new(),
-        session_id: None,
         usage,
-        raw: None,
-        feedback: None,
-        turns: Vec::new(),
         started_at_ms: 1_000,
         ended_at_ms: 3_500,
+        ..Attempt::of(CasRef::from_u64(1), writer())
     };
     let mut used = Used::default();
     used.add_attempt(&attempt(Phase::Spawn, None));

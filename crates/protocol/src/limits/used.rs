@@ -1,0 +1,103 @@
+//! What runs of agents used up, summed as far as they tell.
+
+use serde::{Deserialize, Serialize};
+
+use super::Key;
+use crate::nodes::Usage;
+use crate::run::{Attempt, Phase};
+
+/// What runs of agents used up, as far as they tell. Runs are steps and failed attempts.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Used {
+    /// How many runs there were.
+    pub runs: u64,
+    /// What they cost, in US dollars.
+    pub cost_usd: f64,
+    /// How many do not tell what they cost.
+    pub cost_unknown: u64,
+    /// How many tokens they read and wrote.
+    pub tokens: u64,
+    /// How many do not tell their tokens.
+    pub tokens_unknown: u64,
+    /// How long they took, in milliseconds.
+    pub duration_ms: u64,
+    /// How many do not tell how long they took.
+    pub duration_unknown: u64,
+}
+
+impl Used {
+    /// Adds one run.
+    pub fn add(&mut self, usage: Option<&Usage>, duration_ms: Option<u64>) {
+        self.runs += 1;
+        match usage.and_then(|usage| usage.cost_usd) {
+            Some(cost) if cost.is_finite() && cost >= 0.0 => self.cost_usd += cost,
+            Some(_) | None => self.cost_unknown += 1,
+        }
+        let tokens = usage.and_then(|usage| {
+            let (input, output) = (usage.input_tokens?, usage.output_tokens?);
+            Some(input.saturating_add(output))
+        });
+        match tokens {
+            Some(tokens) => self.tokens = self.tokens.saturating_add(tokens),
+            None => self.tokens_unknown += 1,
+        }
+        match duration_ms {
+            Some(ms) => self.duration_ms = self.duration_ms.saturating_add(ms),
+            None => self.duration_unknown += 1,
+        }
+    }
+
+    /// Adds a failed attempt. An agent that could not be started used nothing up, and what a person accepted as
+    /// unknown counts as far as it is known.
+    pub fn add_attempt(&mut self, attempt: &Attempt) {
+        self.add_all(&Self::of_attempt(attempt));
+    }
+
+    /// Returns what one failed attempt used up.
+    pub(super) fn of_attempt(attempt: &Attempt) -> Self {
+        let mut used = Self::default();
+        let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
+        let nothing = Usage {
+            input_tokens: Some(0),
+            output_tokens: Some(0),
+            cost_usd: Some(0.0),
+            ..Usage::default()
+        };
+        let usage = match (&attempt.usage, attempt.phase) {
+            (None, Phase::Spawn) => Some(&nothing),
+            (usage, _) => usage.as_ref(),
+        };
+        let took = u64::try_from(took).unwrap_or(0);
+        used.add(usage, (!attempt.end_unseen).then_some(took));
+        if attempt.end_unseen {
+            used.duration_ms = took;
+        }
+        if attempt.unknown_accepted {
+            (used.cost_unknown, used.tokens_unknown) = (0, 0);
+            used.duration_unknown = 0;
+        }
+        used
+    }
+
+    /// Returns how many runs do not tell what a limit is about.
+    pub(super) fn unknown(&self, key: Key) -> u64 {
+        match key {
+            Key::MaxSteps | Key::MaxVisits => 0,
+            Key::MaxCostUsd => self.cost_unknown,
+            Key::MaxTokens => self.tokens_unknown,
+            Key::MaxDuration => self.duration_unknown,
+        }
+    }
+
+    /// Adds what other runs used up.
+    pub fn add_all(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.cost_usd += other.cost_usd;
+        self.cost_unknown += other.cost_unknown;
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.tokens_unknown += other.tokens_unknown;
+        self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
+        self.duration_unknown += other.duration_unknown;
+    }
+}
