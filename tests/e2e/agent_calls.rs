@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::json;
 
+use crate::failures::AGAIN;
 use crate::processes::signal;
 use crate::world::{ONE_STEP, World, binary, wait_until};
 
@@ -338,4 +339,35 @@ fn the_programs_name_may_say_the_role_and_the_place_where_it_was_looked_for_is_t
         place.display()
     );
     world.step(&world.start("one")).exits(3).says(&failed);
+}
+
+#[test]
+fn what_is_typed_next_keeps_the_agent_of_the_call() {
+    let world = World::new();
+    world.put(&format!("{AGAIN}limits: {{ maxSteps: 1 }}\n"));
+    let note = world.write(
+        "note.yaml",
+        "roles:\n  writer:\n    - output: { $status: more, note: n }\n",
+    );
+    let agent = format!("uwf-mock '{}'", note.display());
+    let thread = world.start("again");
+    let step = |format: &str| {
+        world.uwf(&[
+            "thread", "step", &thread, "--agent", &agent, "--format", format,
+        ])
+    };
+    let next = format!("uwf thread resume {thread} --raise maxSteps=2 --agent \"{agent}\"");
+    let done = step("text").exits(0).stdout;
+    assert!(done.contains(&format!("next    {next}")), "{done}");
+    step("text")
+        .exits(6)
+        .says(&format!("hint: `{next}` goes on"));
+    let failing = world.start("again");
+    let words = "sh -c 'exit 9'";
+    world
+        .uwf(&["thread", "step", &failing, "--agent", words])
+        .exits(3)
+        .says(&format!(
+            "`uwf thread step {failing} --agent \"{words}\"` tries again"
+        ));
 }

@@ -467,3 +467,31 @@ fn an_answer_that_was_cut_off_is_no_answer() {
         .says("cut off")
         .says("--max-tokens");
 }
+
+#[test]
+fn a_conversation_that_the_model_cannot_read_any_more_is_followed_by_a_new_one() {
+    let too_long = r#"{"error":{"message":"no","code":"context_length_exceeded"}}"#;
+    for agent in ["uwf-builtin", "uwf-llm"] {
+        let answer = match agent {
+            "uwf-llm" => Scripted::says("---\nnote: n\n---\n"),
+            _ => note("n"),
+        };
+        let server = ModelServer::start(vec![Scripted::body(400, too_long), answer]);
+        let world = world(ONE_STEP, &server);
+        world.agent(agent, &[]);
+        let thread = world.start("one");
+        let failed = world.step(&thread).exits(3);
+        assert_eq!(failed.json()["class"], json!("context-too-long"), "{agent}");
+        failed
+            .says("(context_too_long)")
+            .says("begins a new session");
+        world.step(&thread).exits(0);
+        let asked = server.requests().last().unwrap().json();
+        let of_user = asked["messages"].as_array().unwrap().iter();
+        let of_user: Vec<&Value> = of_user
+            .filter(|message| message["role"] == "user")
+            .collect();
+        assert_eq!(of_user.len(), 1, "{asked}");
+        assert!(of_user[0]["content"].as_str().unwrap().contains("## Task"));
+    }
+}

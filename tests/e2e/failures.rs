@@ -23,7 +23,7 @@ fn failed(how: &str, more: &str) -> String {
 }
 
 /// One role that works on and on.
-const AGAIN: &str = r#"
+pub(crate) const AGAIN: &str = r#"
 name: again
 description: Again and again
 roles:
@@ -78,6 +78,11 @@ fn noted(world: &World, name: &str) -> String {
 
 /// Interrupts a step once the tool is at work, and returns what it told.
 fn interrupted(world: &World, thread: &str) -> Run {
+    stopped(world, thread, "INT")
+}
+
+/// Stops a step by a signal once the tool is at work, and returns what it told.
+fn stopped(world: &World, thread: &str, by: &str) -> Run {
     let live = format!("runs/{thread}/live.jsonl");
     let _ = std::fs::remove_file(world.root().join(&live));
     let mut child = command(world, &["thread", "step", thread]);
@@ -87,7 +92,7 @@ fn interrupted(world: &World, thread: &str) -> Run {
     wait_until("the tool is at work", || {
         world.state(&live).contains("I work.")
     });
-    signal("INT", child.id());
+    signal(by, child.id());
     child.wait_with_output().unwrap().into()
 }
 
@@ -451,32 +456,33 @@ fn a_new_session_can_be_asked_for() {
 }
 
 #[test]
-fn what_is_typed_next_keeps_the_agent_of_the_call() {
+fn every_signal_that_stops_a_call_leaves_an_attempt() {
+    let world = claude(ONE_STEP, "cat init messages; exec sleep 60");
+    let thread = world.start("one");
+    for (number, (by, code)) in [("INT", 130), ("TERM", 143), ("HUP", 129)]
+        .into_iter()
+        .enumerate()
+    {
+        let told = stopped(&world, &thread, by).exits(code).json();
+        assert_eq!(
+            (&told["class"], &told["attempt"]),
+            (&json!("cancelled"), &json!(number + 1))
+        );
+    }
+    // They say nothing against the session, however many they are.
+    tool(&world, "cat init result");
+    step(&world, &thread).exits(0);
+    assert!(noted(&world, "args").contains("--resume s1"));
+}
+
+#[test]
+fn a_tool_that_speaks_of_a_class_long_before_it_crashes_has_crashed() {
     let world = World::new();
-    world.put(&format!("{AGAIN}limits: {{ maxSteps: 1 }}\n"));
-    let note = world.write(
-        "note.yaml",
-        "roles:\n  writer:\n    - output: { $status: more, note: n }\n",
-    );
-    let agent = format!("uwf-mock '{}'", note.display());
-    let thread = world.start("again");
-    let step = |format: &str| {
-        world.uwf(&[
-            "thread", "step", &thread, "--agent", &agent, "--format", format,
-        ])
-    };
-    let next = format!("uwf thread resume {thread} --raise maxSteps=2 --agent \"{agent}\"");
-    let done = step("text").exits(0).stdout;
-    assert!(done.contains(&format!("next    {next}")), "{done}");
-    step("text")
-        .exits(6)
-        .says(&format!("hint: `{next}` goes on"));
-    let failing = world.start("again");
-    let words = "sh -c 'exit 9'";
-    world
-        .uwf(&["thread", "step", &failing, "--agent", words])
-        .exits(3)
-        .says(&format!(
-            "`uwf thread step {failing} --agent \"{words}\"` tries again"
-        ));
+    world.put(ONE_STEP);
+    let noise = "echo connection refused >&2; head -c 4000 /dev/zero | tr '\\0' x >&2; exit 1";
+    let script = world.script("tool.sh", noise);
+    world.agent("uwf-command", &["--", script.to_str().unwrap()]);
+    fails(&world, &world.start("one"), "crash", "tries again");
+    world.script("tool.sh", "echo connection refused >&2; exit 1");
+    fails(&world, &world.start("one"), "overloaded", "wait");
 }

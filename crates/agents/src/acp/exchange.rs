@@ -90,7 +90,7 @@ pub(crate) fn exchange(
             let how = format!("{how} before it answered `{awaited}`");
             let mut failed = failed(told(&how, &stderr), None, outcome);
             failed.error.exit_code = ending.exit_code();
-            failed.error.class = ending.class([stderr.as_str()]);
+            failed.error.class = ending.class([program::tail(&stderr)]);
             Err(failed)
         }
     }

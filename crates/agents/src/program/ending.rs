@@ -33,7 +33,7 @@ impl Ending {
         };
         Some(AdapterError {
             exit_code: self.exit_code(),
-            ..AdapterError::failed(message).class(self.class([stderr]))
+            ..AdapterError::failed(message).class(self.class([tail(stderr)]))
         })
     }
 

@@ -83,7 +83,7 @@ fn failure(
     // A session that has worked is there, whatever is spoken about.
     let is_gone = session.is_some() && seen.last_text.is_none() && tells(tool.gone);
     let was_refused = !timed_out && tells(tool.logged_out);
-    let class = match (seen.class, ended.ending.class(said)) {
+    let class = match (seen.class, ended.ending.class(said.map(tail))) {
         (_, FailureClass::Timeout) => FailureClass::Timeout,
         (Some(class), _) => class,
         (None, _) if was_refused => FailureClass::Auth,
