@@ -89,9 +89,13 @@ fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     let mut stranger = stranger_that_started_after(start);
     record["agent"]["pid"] = json!(stranger.id());
     fs::write(&holder, record.to_string()).unwrap();
-    assert_eq!(kill(&world, &thread), json!(false));
+    assert_eq!(
+        kill(&world, &thread),
+        json!(true),
+        "the child is known by its mark"
+    );
+    assert!(!is_running(child_of(&world)));
     let ended = stranger.try_wait().unwrap();
     assert_eq!(ended, None, "somebody ended the stranger");
     processes::kill(stranger);
-    signal("KILL", child_of(&world));
 }

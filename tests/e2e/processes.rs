@@ -25,6 +25,20 @@ pub(crate) fn that_were_started_with(words: &str) -> Vec<String> {
         .collect()
 }
 
+/// Returns number and command line of every process that was started with this variable, such as `NAME=value`.
+pub(crate) fn with_variable(variable: &str) -> Vec<String> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let found = processes.filter_map(|process| {
+        let read = |name: &str| std::fs::read(process.path().join(name)).ok();
+        let environment = read("environ")?;
+        let mut variables = environment.split(|byte| *byte == 0);
+        let has = variables.any(|one| one == variable.as_bytes());
+        let line = String::from_utf8_lossy(&read("cmdline")?).replace('\0', " ");
+        has.then(|| format!("{} {line}", process.file_name().display()))
+    });
+    found.collect()
+}
+
 /// Returns what the kernel says of a process after its name, beginning with its state; nothing if it is gone.
 fn stat(pid: impl Display) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

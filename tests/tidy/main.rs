@@ -15,6 +15,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("uwf-protocol", &["uwf-util"]),
     ("uwf-moderator", &["uwf-protocol", "uwf-util"]),
     ("uwf-durable", &[]),
+    ("uwf-process", &["uwf-protocol"]),
     ("uwf-cas-fs", &["uwf-durable", "uwf-protocol", "uwf-util"]),
     ("uwf-storage", &["uwf-durable", "uwf-protocol", "uwf-util"]),
     (
@@ -22,6 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "uwf-cas-fs",
             "uwf-moderator",
+            "uwf-process",
             "uwf-protocol",
             "uwf-storage",
             "uwf-util",
@@ -29,13 +31,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     (
         "uwf-agent-kit",
-        &["uwf-cas-fs", "uwf-protocol", "uwf-storage", "uwf-util"],
+        &[
+            "uwf-cas-fs",
+            "uwf-process",
+            "uwf-protocol",
+            "uwf-storage",
+            "uwf-util",
+        ],
     ),
     (
         "uwf-agents",
         &[
             "uwf-agent-kit",
             "uwf-cas-fs",
+            "uwf-process",
             "uwf-protocol",
             "uwf-storage",
             "uwf-util",
@@ -49,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "uwf-cas-fs",
             "uwf-durable",
             "uwf-engine",
+            "uwf-process",
             "uwf-protocol",
             "uwf-storage",
             "uwf-util",

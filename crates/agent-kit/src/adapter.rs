@@ -1,12 +1,14 @@
 //! What an adapter is: the one thing that differs between agents.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use serde_json::Value;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
-use uwf_protocol::run::{Begun, Phase};
+use uwf_protocol::run::{Begun, Launched, Phase};
+use uwf_storage::RunDir;
 
 /// Puts prompts to one kind of agent.
 pub trait Adapter {
@@ -21,6 +23,12 @@ pub trait Adapter {
 
     /// Tells whether a session of this agent can be given another message.
     fn can_resume(&self) -> bool;
+
+    /// Returns the answer of a program that this agent started for the same task and that finished after the agent had
+    /// died. It was paid for. The kit uses it if it fits the role.
+    fn earlier(&mut self, _task: &Task) -> Option<Reply> {
+        None
+    }
 
     /// Plays the role: puts [`Task::prompt`] to the agent and waits for its answer. An agent with sessions
     /// goes on with [`Task::session`] if it still can.
@@ -66,9 +74,60 @@ pub struct Task {
     pub session: Option<String>,
     /// The JSON Schema of the answer's data. The prompt shows it in words already.
     pub schema: Value,
+    /// How the programs that an adapter starts are ended.
+    pub supervision: Supervision,
+}
+
+/// How a program is ended, with everything that it started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Supervision {
+    /// How long it has to end after it was asked to.
+    pub grace: Duration,
+    /// Whether what it leaves running when it succeeds may go on.
+    pub keep_running: bool,
+}
+
+impl Default for Supervision {
+    fn default() -> Self {
+        Self {
+            grace: uwf_process::GRACE,
+            keep_running: false,
+        }
+    }
 }
 
 impl Task {
+    /// Says that a program is about to work on this task. If both this process and its engine die, the next attempt
+    /// reads what the program printed.
+    pub fn announce_program(&self) {
+        let launched = self.launched();
+        // A record that cannot be written costs a second run after a crash, not this one.
+        let _ = RunDir::at(self.run_dir.clone()).write_launched(&launched);
+    }
+
+    /// Says that the output of the program has been read.
+    pub fn forget_program(&self) {
+        let _ = RunDir::at(self.run_dir.clone()).clear_launched();
+    }
+
+    /// Tells whether a program worked on this task whose output was not read, and forgets it.
+    #[must_use]
+    pub fn has_unread_program(&self) -> bool {
+        let run = RunDir::at(self.run_dir.clone());
+        let launched = run.launched();
+        let _ = run.clear_launched();
+        launched.is_some_and(|launched| launched == self.launched())
+    }
+
+    fn launched(&self) -> Launched {
+        Launched {
+            head: self.head,
+            replaces: self.replaces,
+            role: self.role.clone(),
+            agent: self.agent.clone(),
+        }
+    }
+
     /// Returns the record which says that the agent has this task in a session.
     pub(crate) fn begun_in(&self, session_id: String) -> Begun {
         Begun {
@@ -183,5 +242,6 @@ pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
         step: 1,
         session: None,
         schema: Value::Null,
+        supervision: Supervision::default(),
     }
 }

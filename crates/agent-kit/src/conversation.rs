@@ -115,6 +115,13 @@ impl Conversation {
         }
     }
 
+    /// Takes the answer of an earlier attempt, if it fits the role as it is.
+    pub fn accept(&mut self, reply: Reply, schema: &RoleSchema) -> Option<(Extracted, Extraction)> {
+        let extracted = schema.extract(&reply.text).ok()?;
+        self.take(None, Ok(reply)).ok()?;
+        Some((extracted, self.extraction()))
+    }
+
     /// Plays a role: opens, and asks for corrections as long as the answer does not fit. When they end, the
     /// answer is given to who reads what does not fit.
     ///

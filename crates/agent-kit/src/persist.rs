@@ -3,13 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Batch, Store};
+use uwf_process::is_alive;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::agent::{CallForm, parse_engine_mark};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, Extraction, StepNode, Turn};
 use uwf_protocol::run::Pending;
 use uwf_protocol::schemas;
-use uwf_storage::{Env, RunDir, is_alive};
+use uwf_storage::{Env, RunDir};
 
 use crate::KitError;
 use crate::adapter::Task;

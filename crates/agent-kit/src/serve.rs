@@ -3,10 +3,11 @@
 use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write as _};
+use std::time::Duration;
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
-use uwf_protocol::agent::env::ENGINE;
+use uwf_protocol::agent::env::{ENGINE, GRACE_MS, KEEP_RUNNING};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
@@ -17,7 +18,7 @@ use uwf_storage::{Env, Root, RunDir, ThreadLock};
 use uwf_util::printable::labelled;
 
 use crate::KitError;
-use crate::adapter::{Adapter, Task};
+use crate::adapter::{Adapter, Supervision, Task};
 use crate::context::{self, Context, Past};
 use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extractor::Extractor;
@@ -103,7 +104,7 @@ fn lock(
         // Only threads that exist get a folder, and only for roles that do.
         context::read(call, env, root, store, run, Past::SinceLastStep)?;
     }
-    let Some(lock) = ThreadLock::acquire_if_free(run)? else {
+    let Some(mut lock) = ThreadLock::acquire_if_free(run)? else {
         return Err(KitError::Busy {
             thread: call.thread,
         });
@@ -144,9 +145,13 @@ fn play(
         schema: &context.schema,
         policy: context.role.extract,
     };
-    let result = conversation.hold(adapter, &task, &context.schema, &opening, &mut |answer| {
-        extractor.read(answer)
-    });
+    let earlier = adapter.earlier(&task);
+    let result = match earlier.and_then(|reply| conversation.accept(reply, &context.schema)) {
+        Some(done) => Ok(done),
+        None => conversation.hold(adapter, &task, &context.schema, &opening, &mut |answer| {
+            extractor.read(answer)
+        }),
+    };
     let class = result
         .as_ref()
         .err()
@@ -225,7 +230,17 @@ fn task(
         step: context.step,
         session,
         schema: context.schema.schema().clone(),
+        supervision: supervision(env),
     })
+}
+
+/// Returns what the engine says about ending programs.
+fn supervision(env: &Env) -> Supervision {
+    let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
+    Supervision {
+        grace: grace.map_or(uwf_process::GRACE, Duration::from_millis),
+        keep_running: env.is_set(KEEP_RUNNING),
+    }
 }
 
 /// Keeps the last answer and leaves word for the engine. Both are best effort: the exit code says already

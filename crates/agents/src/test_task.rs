@@ -21,5 +21,6 @@ pub(crate) fn task(run_dir: &Path) -> Task {
         step: 1,
         session: None,
         schema: Value::Null,
+        supervision: uwf_agent_kit::Supervision::default(),
     }
 }

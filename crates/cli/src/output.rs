@@ -129,8 +129,6 @@ pub(crate) fn write_document(document: &str) -> Result<(), Failure> {
 /// A reader that went away is not our failure: the work is done and recorded.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
-    // In one piece: what could not be written would stay in the buffer otherwise, and the copy of this process
-    // that plays the next agent would write it where the agent's answer goes.
     let written = out
         .write_all(format!("{text}\n").as_bytes())
         .and_then(|()| out.flush());

@@ -17,11 +17,14 @@ use crate::{FileError, open_append};
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A lock on a file whose content does not matter. Dropping it unlocks, also for processes that inherited it.
+/// A lock on a file whose content does not matter. Dropping it unlocks, also for processes that inherited it, unless it
+/// was [handed on](Self::hand_on).
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
     path: PathBuf,
+    /// Whether it stays with the processes that inherited it when this process gives up its part.
+    outlives_us: bool,
 }
 
 impl FileLock {
@@ -87,6 +90,15 @@ impl FileLock {
             .map_err(|error| FileError::io("hand on the lock", &self.path)(error.into()))
     }
 
+    /// Lets the processes that are started from now on keep the lock, also when it is dropped here.
+    ///
+    /// # Errors
+    /// [`FileError::Io`].
+    pub fn hand_on(&mut self) -> Result<(), FileError> {
+        self.outlives_us = true;
+        self.inherit_on_exec()
+    }
+
     /// Unlocks, also for processes that inherited the lock.
     ///
     /// # Errors
@@ -101,6 +113,7 @@ impl FileLock {
         Self {
             file,
             path: path.to_owned(),
+            outlives_us: false,
         }
     }
 }
@@ -108,7 +121,9 @@ impl FileLock {
 impl Drop for FileLock {
     fn drop(&mut self) {
         // Closing is not enough: a child that is just being started may still have the descriptor.
-        let _ = self.file.unlock();
+        if !self.outlives_us {
+            let _ = self.file.unlock();
+        }
     }
 }
 

@@ -1,13 +1,21 @@
-//! Taking in a step that an agent finished after the engine that started it had died.
+//! What an earlier call left behind whose engine died: a finished step is committed, and what still runs of the attempt
+//! keeps the thread busy.
 
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
+use uwf_process::{Asked, Target};
+use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::RoleName;
-use uwf_protocol::run::Pending;
-use uwf_storage::RunDir;
+use uwf_protocol::nodes::StepNode;
+use uwf_protocol::run::{Holder, Pending};
+use uwf_storage::{RunDir, config};
 
+use crate::agent_command;
 use crate::answer::{self, Refusal};
+use crate::attempt::Members;
 use crate::commit::{Nodes, commit, count_replaced, report};
+use crate::failure;
+use crate::process::describe;
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, chain, conditions, limits, tags};
@@ -27,7 +35,17 @@ pub(crate) fn adopt(
     run: &RunDir,
     thread: Thread,
 ) -> Result<Adoption, EngineError> {
-    let Some(pending) = run.read_pending()? else {
+    let earlier = run.read_holder();
+    let pending = match run.read_pending()? {
+        Some(pending) => Some(pending),
+        None => earlier
+            .as_ref()
+            .and_then(|holder| printed(engine, run, &thread, holder)),
+    };
+    if let Some(earlier) = &earlier {
+        end_rest(engine, &thread, earlier, pending.is_some())?;
+    }
+    let Some(pending) = pending else {
         return Ok(Adoption::Nothing(Box::new(thread)));
     };
     let again = done_again(engine, &thread, &pending)?;
@@ -56,11 +74,55 @@ pub(crate) fn adopt(
     let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
     engine.log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(engine, run, thread, &summary, step, Nodes::FromBefore)?;
-    // Whoever is on record there did this step.
     run.clear_holder()?;
     let config = limits::of_config(engine);
     let report = report(engine, run, committed, Taken::Adopted, &config);
     Ok(Adoption::Taken(Box::new(report)))
+}
+
+/// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended as
+/// after any step. Otherwise they may still be doing the paid work, so the thread is busy.
+fn end_rest(
+    engine: &Engine,
+    thread: &Thread,
+    earlier: &Holder,
+    has_finished: bool,
+) -> Result<(), EngineError> {
+    let Some(mut members) = Members::of(earlier) else {
+        return Ok(());
+    };
+    let left = match has_finished && !members.is_empty() {
+        true => {
+            let config = config::load(&engine.root)?.unwrap_or_default();
+            let grace = agent_command::grace(&config)?;
+            uwf_process::end(&mut members, Asked::NotYet, grace, &engine.signals)
+        }
+        false => members.members(),
+    };
+    match left.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::Survivors {
+            thread: thread.id,
+            processes: describe(&left),
+        }),
+    }
+}
+
+/// Returns the step that an agent printed whose engine died, if the agent speaks the contract by itself and leaves no
+/// pending record. It is checked like every other.
+fn printed(engine: &Engine, run: &RunDir, thread: &Thread, earlier: &Holder) -> Option<Pending> {
+    let said = uwf_process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
+    let step = parse_answer(&said)
+        .ok()
+        .filter(|step| *step != thread.head)?;
+    let node: StepNode = serde_json::from_value(engine.store.get(step).ok()?.payload).ok()?;
+    let head = node.prev.unwrap_or(node.start);
+    Some(Pending {
+        step,
+        head,
+        replaces: earlier.replaces,
+        at_ms: engine.env.now_ms(),
+    })
 }
 
 /// Returns the place of a step that was done again, if it is the newest one that was: the thread before it, and

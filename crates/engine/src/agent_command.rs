@@ -4,11 +4,12 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use uwf_process::Limits;
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
 use uwf_util::{suggest, time, words};
 
-use crate::process::{Limits, Program};
+use crate::process::Program;
 use crate::{Engine, EngineError, agent_hints};
 
 /// A program that can be started as an agent.
@@ -25,6 +26,8 @@ pub(crate) struct AgentCommand {
     pub(crate) limits: Limits,
     /// Its alias in the config, if it has one.
     pub(crate) alias: Option<String>,
+    /// Whether what it leaves running when it succeeds may go on.
+    pub(crate) keep_running: bool,
     /// How many of the alias may work at once, if that is limited.
     pub(crate) max_running: Option<NonZeroU32>,
 }
@@ -100,29 +103,39 @@ fn from_config(
             problem: "it is missing".to_owned(),
         })?;
     let limits = Limits {
-        wall: duration(alias, "timeout", agent.timeout.as_deref())?,
-        idle: duration(alias, "idleTimeout", agent.idle_timeout.as_deref())?,
+        wall: duration(format!("agents.{alias}.timeout"), agent.timeout.as_deref())?,
+        idle: duration(
+            format!("agents.{alias}.idleTimeout"),
+            agent.idle_timeout.as_deref(),
+        )?,
     };
     let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
     Ok(AgentCommand {
         alias: Some(alias.to_owned()),
         max_running: agent.max_running,
+        keep_running: agent.keep_running,
         ..located(engine, command, agent.args.clone(), protocol, limits)
     })
 }
 
-fn duration(alias: &str, key: &str, text: Option<&str>) -> Result<Option<Duration>, EngineError> {
+/// Returns how long processes have to end after they were asked to.
+pub(crate) fn grace(config: &Config) -> Result<Duration, EngineError> {
+    let grace = duration("grace".to_owned(), config.grace.as_deref())?;
+    Ok(grace.unwrap_or(uwf_process::GRACE))
+}
+
+fn duration(key: String, text: Option<&str>) -> Result<Option<Duration>, EngineError> {
     let Some(text) = text else { return Ok(None) };
     match time::parse_duration(text) {
         Some(ms) => Ok(Some(Duration::from_millis(ms))),
         None => Err(EngineError::Config {
-            key: format!("agents.{alias}.{key}"),
+            key,
             problem: format!("`{text}` is not a duration such as `90s`, `10m` or `2h`"),
         }),
     }
 }
 
-/// Looks for the command on PATH; a `uwf-<name>` that is only built in is played by this program.
+/// Looks for the command on PATH; a `uwf-<name>` that is only built in runs from the file of this program.
 fn located(
     engine: &Engine,
     command: &str,
@@ -134,7 +147,10 @@ fn located(
     let built_in = built_in.filter(|name| engine.built_in_agents.contains(name));
     let program = match (engine.env.find_program(command), built_in) {
         (Some(found), _) => Program::File(found),
-        (None, Some(name)) => Program::BuiltIn(name.to_owned()),
+        (None, Some(name)) => Program::BuiltIn {
+            name: name.to_owned(),
+            file: engine.env.program(),
+        },
         (None, None) => Program::File(PathBuf::from(command)),
     };
     AgentCommand {
@@ -145,5 +161,6 @@ fn located(
         limits,
         alias: None,
         max_running: None,
+        keep_running: false,
     }
 }

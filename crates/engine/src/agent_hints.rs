@@ -6,6 +6,7 @@ use std::path::Path;
 
 use uwf_protocol::agent::AnswerError;
 use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::Phase;
 use uwf_util::{suggest, words};
 
@@ -79,7 +80,7 @@ impl AgentCommand {
                 "no variable and no argument can hold a zero byte: take it out of `.env` or `args`"
                     .to_owned()
             }
-            (ErrorKind::WouldBlock, _) | (_, Program::BuiltIn(_)) => {
+            (ErrorKind::WouldBlock, _) | (_, Program::BuiltIn { .. }) => {
                 "the system has no room for another process: `ulimit -u` tells how many may run"
                     .to_owned()
             }
@@ -135,6 +136,7 @@ impl AgentCommand {
                 status.code(),
             ),
             Ending::TimedOut(_) | Ending::Idle(_) => (FailureClass::Timeout, None),
+            Ending::Finished => (FailureClass::NoAnswer, None),
             Ending::Interrupted(_) | Ending::NotStarted(_) => (FailureClass::Cancelled, None),
         };
         Problem {
@@ -144,6 +146,15 @@ impl AgentCommand {
             exit_code,
             hint: (exit_code == Some(MISUSED)).then(|| self.if_misused()),
             signal: None,
+        }
+    }
+
+    /// Returns the problem of a step that was finished too late.
+    pub(crate) fn answered_late(&self, ending: &Ending, step: CasRef) -> Problem {
+        Problem {
+            text: format!("{ending}; its answer came only after that"),
+            hint: Some(format!("`uwf step read {step}` shows the late answer")),
+            ..self.ended(ending)
         }
     }
 

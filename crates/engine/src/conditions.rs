@@ -18,8 +18,8 @@ use uwf_protocol::workflow::Workflow;
 
 pub use self::door::{EVALUATOR_DOOR, evaluate_conditions};
 use self::evaluator::{Evaluator, Trouble};
-use crate::signals::Signals;
 use crate::{Engine, EngineError};
+use uwf_process::Signals;
 
 /// How long the question of one thread may take. The evaluator ends long before, unless the machine is busy.
 const QUESTION_LIMIT: Duration = Duration::from_secs(10);

@@ -1,16 +1,18 @@
 //! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
+use uwf_process::process_identity;
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env, parse_answer};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
-use uwf_protocol::run::{Holder, ProcessIdentity};
+use uwf_protocol::run::{Holder, Pending, ProcessIdentity};
 use uwf_protocol::schemas;
-use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv, process_identity};
+use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv};
 use uwf_util::size;
 
 use crate::adopt::{Adoption, adopt};
@@ -19,7 +21,7 @@ use crate::answer::{self, Refusal};
 use crate::commit::{Committed, Nodes, commit, completed, report};
 use crate::failure::{self, Attempted, Problem, Verb};
 use crate::limits::{self, Admitted};
-use crate::process::{self, Ending, Launch};
+use crate::process::{self, Ending, Launch, Run};
 use crate::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
@@ -113,7 +115,7 @@ pub(crate) fn with_thread_locked<T>(
         thread::find(engine, id)?;
         run.create()?;
     }
-    let Some(lock) = ThreadLock::acquire_if_free(&run)? else {
+    let Some(mut lock) = ThreadLock::acquire_if_free(&run)? else {
         return Err(EngineError::Busy {
             thread: id,
             holder: run.read_holder().map(Box::new),
@@ -122,7 +124,11 @@ pub(crate) fn with_thread_locked<T>(
     lock.inherit_on_exec()?;
     // The root may have been moved since it made the thread.
     let result = engine.enlist().and_then(|()| operate(&run));
-    lock.release()?;
+    match run.read_holder() {
+        // Something of the attempt lives: only its end may free the thread.
+        Some(_) => drop(lock),
+        None => lock.release()?,
+    }
     result
 }
 
@@ -195,10 +201,16 @@ pub(crate) fn play(
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    match perform(engine, run, &thread, assignment, &agent, &cwd)? {
-        Ok(step) => {
+    let grace = agent_command::grace(&config)?;
+    match perform(engine, run, &thread, assignment, &agent, &cwd, grace)? {
+        Ok(Performed { step, left }) => {
             let committed = commit(engine, run, thread, &summary, step, Nodes::New)?;
-            Ok(report(engine, run, committed, Taken::Ran, &config.limits))
+            let report = report(engine, run, committed, Taken::Ran, &config.limits);
+            Ok(StepReport {
+                kept_running: agent.keep_running && !left.is_empty(),
+                left_running: left,
+                ..report
+            })
         }
         Err(problem) => {
             // An agent that was ended together with its thread did not fail.
@@ -211,6 +223,13 @@ pub(crate) fn play(
     }
 }
 
+/// What an agent did.
+struct Performed {
+    step: StepContext,
+    /// What it left running, for people.
+    left: Vec<String>,
+}
+
 /// Runs the agent to its end and returns the step that it did, or what was wrong with it.
 fn perform(
     engine: &Engine,
@@ -219,13 +238,29 @@ fn perform(
     assignment: &Assignment,
     agent: &AgentCommand,
     cwd: &Path,
-) -> Result<Result<StepContext, Problem>, EngineError> {
-    let ending = launch(engine, run, thread, assignment, agent, cwd);
+    grace: Duration,
+) -> Result<Result<Performed, Problem>, EngineError> {
+    let launched = launch(engine, run, thread, assignment, agent, cwd, grace);
+    if launched.as_ref().is_ok_and(|run| !run.survivors.is_empty()) {
+        let survivors = launched.map(|run| run.survivors).unwrap_or_default();
+        return Err(EngineError::Survivors {
+            thread: thread.id,
+            processes: survivors,
+        });
+    }
     run.clear_holder()?;
-    let ending = match ending {
-        Ok(Ending::Interrupted(signal)) => return Ok(Err(Problem::interrupted(signal))),
-        Ok(Ending::NotStarted(signal)) => return Err(EngineError::NotStarted(signal)),
-        Ok(ending) => ending,
+    // Every program of the agent has ended: what one printed is only a part of its output.
+    run.clear_launched()?;
+    let Run { ending, left, .. } = match launched {
+        Ok(Run {
+            ending: Ending::Interrupted(signal),
+            ..
+        }) => return Ok(Err(Problem::interrupted(signal))),
+        Ok(Run {
+            ending: Ending::NotStarted(signal),
+            ..
+        }) => return Err(EngineError::NotStarted(signal)),
+        Ok(run) => run,
         Err(LaunchError::Spawn(source)) => {
             return Ok(Err(agent.not_started(engine, cwd, &source)));
         }
@@ -236,7 +271,7 @@ fn perform(
         Err(problem) => return Ok(Err(problem)),
     };
     match answer::check(&engine.store, thread, &assignment.role, hash) {
-        Ok(step) => Ok(Ok(step)),
+        Ok(step) => Ok(Ok(Performed { step, left })),
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
             run.clear_pending()?;
@@ -245,21 +280,23 @@ fn perform(
     }
 }
 
-/// Returns the step that the run produced: what the pending record names, however the agent ended after
-/// writing it, or else what the agent printed.
+/// Returns the step that the run produced: what the pending record names, or else what the agent printed. A step that
+/// was finished only after a limit of time does not count.
 fn finished_step(
     run: &RunDir,
     thread: &Thread,
     agent: &AgentCommand,
     ending: &Ending,
 ) -> Result<Result<CasRef, Problem>, EngineError> {
-    let pending = run
-        .read_pending()?
-        .filter(|pending| (pending.head, pending.replaces) == (thread.head, thread.replaces));
+    let pending = pending_of(run, thread)?;
     Ok(match (pending, ending) {
+        (Some(pending), Ending::TimedOut(_) | Ending::Idle(_)) => {
+            run.clear_pending()?;
+            Err(agent.answered_late(ending, pending.step))
+        }
         (Some(pending), _) => Ok(pending.step),
         (None, Ending::Exited(status)) if status.success() => {
-            let printed = process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
+            let printed = uwf_process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
         (None, ending) => Err(agent.ended(ending)),
@@ -273,32 +310,39 @@ fn launch(
     assignment: &Assignment,
     agent: &AgentCommand,
     cwd: &Path,
-) -> Result<Ending, LaunchError> {
-    let own = process_identity(engine.env.process_id());
-    let env = environment(engine, thread, assignment, own.as_ref())?;
+    grace: Duration,
+) -> Result<Run, LaunchError> {
+    let own = process_identity(engine.env.process_id()).ok_or(EngineError::NoProc)?;
+    let attempt = format!("{}/{}", engine_mark(&own), engine.env.now_ms());
+    let mut variables = environment(engine, thread, assignment, &own)?;
+    variables.push((env::ATTEMPT.to_owned(), attempt.clone()));
+    variables.push((env::GRACE_MS.to_owned(), grace.as_millis().to_string()));
+    if agent.keep_running {
+        variables.push((env::KEEP_RUNNING.to_owned(), "1".to_owned()));
+    }
     let mut args = agent.args.clone();
     args.extend(call_arguments(agent.protocol, thread.id, assignment)?);
     let launch = Launch {
         program: &agent.program,
-        play: engine.play,
         args: &args,
-        env: &env,
+        env: &variables,
         cwd,
         stdout: run.stdout_file(),
         stderr: run.stderr_file(),
         limits: agent.limits,
+        grace,
+        keep_running: agent.keep_running,
         output: engine.agent_output,
     };
     // The record names us before the agent exists and the agent once it does: at no time is the thread held
     // without somebody to name.
     let record = |agent_process: Option<u32>| -> Result<(), LaunchError> {
-        let Some(own) = own.clone() else {
-            return Ok(());
-        };
         run.write_holder(&Holder {
-            engine: own,
+            engine: own.clone(),
             agent: agent_process.and_then(process_identity),
             label: agent.label.clone(),
+            attempt: Some(attempt.clone()),
+            replaces: thread.replaces,
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
             waiting: false,
@@ -306,7 +350,7 @@ fn launch(
         .map_err(|error| LaunchError::Engine(error.into()))
     };
     record(None)?;
-    process::run(&launch, &engine.signals, |pid| {
+    let started = |pid| {
         record(Some(pid))?;
         // Whoever ended the thread before the agent was on record could not end the agent.
         let head = match State::new(&engine.root).look_up(thread.id) {
@@ -320,7 +364,17 @@ fn launch(
             thread: thread.id,
             holder: None,
         }))
+    };
+    process::run(&launch, &engine.signals, started, || {
+        matches!(pending_of(run, thread), Ok(Some(_)))
     })
+}
+
+/// Returns the record of the step that was finished at the thread's place, if there is one.
+fn pending_of(run: &RunDir, thread: &Thread) -> Result<Option<Pending>, EngineError> {
+    let is_here =
+        |pending: &Pending| (pending.head, pending.replaces) == (thread.head, thread.replaces);
+    Ok(run.read_pending()?.filter(is_here))
 }
 
 /// Why an agent could not be started and watched.
@@ -380,7 +434,7 @@ fn environment(
     engine: &Engine,
     thread: &Thread,
     assignment: &Assignment,
-    own: Option<&ProcessIdentity>,
+    own: &ProcessIdentity,
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut variables = load_dotenv(&engine.root)?;
     variables.retain(|(name, _)| !engine.env.is_set(name));
@@ -410,7 +464,7 @@ fn environment(
         None => engine.env.is_set(env::REPLACES).then(String::new),
     };
     variables.extend(replaces.map(|step| (env::REPLACES.to_owned(), step)));
-    variables.extend(own.map(|own| (env::ENGINE.to_owned(), engine_mark(own))));
+    variables.push((env::ENGINE.to_owned(), engine_mark(own)));
     Ok(variables)
 }
 

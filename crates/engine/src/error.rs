@@ -83,6 +83,17 @@ pub enum EngineError {
         /// Who holds it, if the record could be read.
         holder: Option<Box<Holder>>,
     },
+    /// Processes of an attempt live on, though its engine died or could not end them.
+    #[error("thread `{thread}` is busy: something of an attempt still runs: {}", .processes.join(", "))]
+    Survivors {
+        /// The thread.
+        thread: ThreadId,
+        /// The processes, for people.
+        processes: Vec<String>,
+    },
+    /// The system does not tell processes apart.
+    #[error("`/proc` is not mounted: without it, agents and what they start cannot be supervised")]
+    NoProc,
     /// The thread's head moved, or the thread ended, while a step ran.
     #[error(
         "thread `{thread}` changed while `{role}` worked: step `{step}` is stored but the thread is {found}"
@@ -283,6 +294,7 @@ impl EngineError {
             | Self::EmptyPrompt
             | Self::EmptyAgent
             | Self::AgentWords(_)
+            | Self::NoProc
             | Self::NoArgument { .. }
             | Self::Workflow(_)
             | Self::UnknownWorkflow(_)
@@ -299,7 +311,10 @@ impl EngineError {
             Self::NoThreads(_) => Exit::Store,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
-            Self::Busy { .. } | Self::HeadMoved { .. } | Self::NoSlot { .. } => Exit::Busy,
+            Self::Busy { .. }
+            | Self::Survivors { .. }
+            | Self::HeadMoved { .. }
+            | Self::NoSlot { .. } => Exit::Busy,
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted { signal, .. }
             | Self::NotStarted(signal)
@@ -350,6 +365,10 @@ impl EngineError {
             Self::Busy { thread, .. } => {
                 format!("try again later, or end it with `uwf thread kill {thread}`")
             }
+            Self::Survivors { .. } => {
+                "wait until it ends, or end it with `kill <number>`; then run the same command again".to_owned()
+            }
+            Self::NoProc => "mount it: `mount -t proc proc /proc`".to_owned(),
             Self::HeadMoved { step, .. } => {
                 format!("the work is not lost: `uwf thread fork {step}` goes on from it")
             }

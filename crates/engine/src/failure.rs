@@ -9,7 +9,7 @@ use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
 
 use crate::error::agent_option;
-use crate::process::{self, Ending};
+use crate::process::Ending;
 use crate::thread::Thread;
 use crate::{Engine, EngineError, tags};
 
@@ -103,6 +103,7 @@ impl fmt::Display for Ending {
             Self::Idle(limit) => {
                 write!(f, "the agent was ended: it printed nothing for {limit:?}")
             }
+            Self::Finished => f.write_str("the agent did not end after it had finished its step"),
             Self::Interrupted(signal) | Self::NotStarted(signal) => {
                 write!(f, "interrupted by signal {signal}")
             }
@@ -182,7 +183,7 @@ pub(crate) fn record(
 ) -> EngineError {
     let signal = problem.signal;
     let told = run.read_failure();
-    let stderr_tail = process::tail(&run.stderr_file(), STDERR_TAIL);
+    let stderr_tail = uwf_process::tail(&run.stderr_file(), STDERR_TAIL);
     let said = told.is_none() && signal.is_none();
     let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
     engine.log(
@@ -245,7 +246,8 @@ fn attempt(
 ) -> Attempt {
     let told = run.read_failure();
     let (phase, class, error, hint) = match &told {
-        Some(told) if problem.signal.is_none() => (
+        // The kit only knows that it was interrupted; the engine knows why.
+        Some(told) if problem.signal.is_none() && problem.class != FailureClass::Timeout => (
             told.phase,
             told.class.unwrap_or(FailureClass::Crash),
             told.error.clone(),

@@ -1,26 +1,28 @@
-//! Ending a thread from outside: it is archived first, then whoever works on it is ended.
-
-mod members;
+//! Ending a thread from outside: it is archived first, then its agent is ended.
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::Signal;
+use uwf_process::{Asked, Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
-use uwf_storage::{
-    Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, is_alive, process_identity,
-};
+use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, config};
 
-use crate::process::GRACE;
+use crate::attempt::Members;
 use crate::thread::{self, Thread};
-use crate::{Engine, EngineError, tags};
+use crate::{Engine, EngineError, agent_command, tags};
+
+/// How long an engine has beyond the grace to end its agent.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How often it is checked whether the engine has ended.
+const TICK: Duration = Duration::from_millis(20);
 
 /// A thread that was ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Killed {
     /// The thread.
     pub thread: ThreadId,
-    /// Whether an agent was at work and was ended, with all that held the thread.
+    /// Whether an agent was at work and was ended with everything that it started.
     pub agent_ended: bool,
 }
 
@@ -39,7 +41,7 @@ pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
             Err(EngineError::Ended {
                 reason: Reason::Cancelled,
                 ..
-            }) if !is_free(&engine.root.run(id))? => break,
+            }) if is_held(&engine.root.run(id))? => break,
             head => head?,
         };
         let record = cancelled(engine, id, head);
@@ -50,7 +52,7 @@ pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
         }
     }
     let run = engine.root.run(id);
-    let agent_ended = end_agent(&run)?;
+    let agent_ended = end_agent(engine, &run)?;
     engine.log_line(
         tags::KILLED,
         &format!("agent_ended={agent_ended}"),
@@ -76,63 +78,66 @@ fn cancelled(engine: &Engine, id: ThreadId, head: CasRef) -> HistoryRecord {
     }
 }
 
-/// Ends the process group of the agent that the run's record names, if it provably is that agent's, and tells
-/// whether somebody was ended and the thread came free.
-fn end_agent(run: &RunDir) -> Result<bool, EngineError> {
-    let Some(agent) = run.read_holder().and_then(|holder| holder.agent) else {
+/// Ends whoever works on the thread, and tells whether somebody did and is gone.
+///
+/// A live engine is asked to end: it ends everything that its agent started. Where it is dead or does not answer, the
+/// processes of its attempt are found and ended from here.
+fn end_agent(engine: &Engine, run: &RunDir) -> Result<bool, EngineError> {
+    let Some(holder) = run.read_holder() else {
         return Ok(false);
     };
-    for sent in [Signal::TERM, Signal::KILL] {
-        // Between the signals the group may have ended and its number gone to others.
-        if !is_ours(run, &agent) {
-            return Ok(false);
-        }
-        signal(&agent, sent);
-        if is_over_in_time(run, &agent)? {
-            return Ok(true);
+    // Whatever is wrong with the config, the agent is ended.
+    let config = config::load(&engine.root).ok().flatten();
+    let grace = config.and_then(|config| agent_command::grace(&config).ok());
+    let grace = grace.unwrap_or(uwf_process::GRACE);
+    let mut ended = false;
+    if is_held(run)? && is_alive(&holder.engine) {
+        ended = holder.agent.is_some();
+        ask(&holder.engine);
+        if is_over(run, &holder.engine, grace + PATIENCE)? {
+            return Ok(ended);
         }
     }
-    Ok(false)
+    let Some(mut members) = Members::of(&holder).filter(|members| !members.members().is_empty())
+    else {
+        return Ok(ended && !is_held(run)?);
+    };
+    let left = uwf_process::end(&mut members, Asked::NotYet, grace, &engine.signals);
+    Ok(left.is_empty())
 }
 
-/// Tells whether the process group is the agent's: the agent itself still leads it, or somebody in it has the
-/// thread's lock, which only the engine and those whom it started have open for long.
-fn is_ours(run: &RunDir, agent: &ProcessIdentity) -> bool {
-    is_itself(agent) || members::have_open(agent.pid, &run.lock_file())
+/// Sends TERM to exactly this process.
+fn ask(process: &ProcessIdentity) {
+    let found = processes()
+        .into_iter()
+        .find(|one| (one.pid, one.started) == (process.pid, process.started));
+    if let Some(found) = found {
+        found.signal(Signal::TERM);
+    }
 }
 
-/// Tells whether exactly this process runs, and is not only one that is hidden from us under its number.
-fn is_itself(agent: &ProcessIdentity) -> bool {
-    is_alive(agent) && process_identity(agent.pid).as_ref() == Some(agent)
-}
-
-/// Waits, for as long as the grace lasts, until the agent has ended and nobody holds the thread.
-fn is_over_in_time(run: &RunDir, agent: &ProcessIdentity) -> Result<bool, EngineError> {
-    let deadline = Instant::now() + GRACE;
+/// Waits until the engine has ended or nobody holds the thread any more, but not longer than this.
+fn is_over(run: &RunDir, engine: &ProcessIdentity, most: Duration) -> Result<bool, EngineError> {
+    let deadline = Instant::now() + most;
     while Instant::now() < deadline {
-        if !is_itself(agent) && is_free(run)? {
+        if !is_alive(engine) {
+            return Ok(!is_held(run)?);
+        }
+        if !is_held(run)? {
             return Ok(true);
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(TICK);
     }
     Ok(false)
 }
 
-/// Tells whether nobody holds the thread any more: neither the engine nor any process of the agent.
-fn is_free(run: &RunDir) -> Result<bool, EngineError> {
+/// Tells whether somebody holds the thread: its engine, or a process of its agent.
+fn is_held(run: &RunDir) -> Result<bool, EngineError> {
     match ThreadLock::try_acquire(run)? {
         Some(lock) => {
             lock.release()?;
-            Ok(true)
+            Ok(false)
         }
-        None => Ok(false),
+        None => Ok(true),
     }
-}
-
-fn signal(agent: &ProcessIdentity, signal: Signal) {
-    let Some(group) = i32::try_from(agent.pid).ok().and_then(Pid::from_raw) else {
-        return;
-    };
-    // A group that is gone is what we want.
-    let _ = kill_process_group(group, signal);
 }

@@ -9,6 +9,7 @@ mod adopt;
 mod agent_command;
 mod agent_hints;
 mod answer;
+mod attempt;
 mod chain;
 mod commit;
 mod conditions;
@@ -24,7 +25,6 @@ mod poke;
 mod process;
 mod register;
 mod resume;
-mod signals;
 mod slots;
 mod start;
 mod store_error;
@@ -34,6 +34,7 @@ mod view;
 mod workflow_ref;
 
 use uwf_cas_fs::Store;
+use uwf_process::Signals;
 use uwf_storage::{Env, Root};
 
 pub use conditions::{EVALUATOR_DOOR, evaluate_conditions};
@@ -46,7 +47,6 @@ pub use kill::{Killed, kill};
 pub use poke::poke;
 pub use register::{Checked, Registered, check_file, put_workflow};
 pub use resume::resume;
-pub use signals::Signals;
 pub use slots::NoSlot;
 pub use start::{StartOptions, Started, start};
 pub use store_error::{store_exit, store_hint};
@@ -72,9 +72,6 @@ pub struct Engine {
     pub store: Store,
     /// The names of the built-in adapters, without `uwf-`.
     pub built_in_agents: &'static [&'static str],
-    /// Plays a built-in adapter: its name, its arguments → its exit code. It is called in a copy of this process,
-    /// which must have one thread whenever a step is done.
-    pub play: fn(&str, &[String]) -> i32,
     /// The signals of this process.
     pub signals: Signals,
     /// Whether the agent's stderr is shown while it runs.

@@ -5,14 +5,14 @@
 
 use std::time::{Duration, Instant};
 
+use uwf_process::{Event, process_identity};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::Holder;
-use uwf_storage::{Pool, RunDir, Slot, Taken, process_identity};
+use uwf_storage::{Pool, RunDir, Slot, Taken};
 use uwf_util::time;
 
 use crate::agent_command::AgentCommand;
-use crate::signals::Event;
 use crate::thread::{self, Thread};
 use crate::{Engine, EngineError};
 
@@ -128,7 +128,7 @@ impl Wait<'_> {
             (self.engine.notice)(&format!("still waiting after {waited}: {full}"));
         }
         match self.engine.signals.wait(LOOK) {
-            Event::Stop(signal) => Err(EngineError::WaitInterrupted(signal)),
+            Event::Stop(stop) => Err(EngineError::WaitInterrupted(stop.signal)),
             Event::Child | Event::Tick => Ok(()),
         }
     }
@@ -147,6 +147,8 @@ impl Wait<'_> {
                 engine: own,
                 agent: None,
                 label: String::new(),
+                attempt: None,
+                replaces: None,
                 role: self.role.clone(),
                 started_at_ms: self.engine.env.now_ms(),
                 waiting: true,

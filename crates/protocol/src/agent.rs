@@ -23,6 +23,12 @@ pub mod env {
     pub const EDGE_PROMPT: &str = "UWF_EDGE_PROMPT";
     /// The engine's process, as [`super::engine_mark`] writes it: while it lives, it makes the step durable.
     pub const ENGINE: &str = "UWF_ENGINE";
+    /// The attempt that the agent is part of: a mark by which everything that it starts can be found.
+    pub const ATTEMPT: &str = "UWF_ATTEMPT";
+    /// How long what an agent started has to end after it was asked to, in milliseconds.
+    pub const GRACE_MS: &str = "UWF_GRACE_MS";
+    /// Set if what the agent leaves running when it succeeds may go on.
+    pub const KEEP_RUNNING: &str = "UWF_KEEP_RUNNING";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.

@@ -40,6 +40,9 @@ pub struct Config {
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,
+    /// How long an agent and what it started have to end after they were asked to, such as `5s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grace: Option<String>,
     /// Workflow name → role → agent alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agent_overrides: IndexMap<String, IndexMap<String, String>>,
@@ -133,6 +136,9 @@ pub struct AgentConfig {
     /// How many of this agent may work at once under one root; no limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_running: Option<NonZeroU32>,
+    /// Whether what the agent leaves running when it succeeds may go on; it is ended if absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_running: bool,
 }
 
 /// How thread and role are passed to an agent.

@@ -53,6 +53,12 @@ pub struct Holder {
     /// The label of the agent.
     #[serde(default)]
     pub label: String,
+    /// The mark in the environment of everything that the agent starts, once it is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<String>,
+    /// The step that is done again, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
     /// The role that is at work.
     pub role: RoleName,
     /// When the step began, in milliseconds since 1970.
@@ -81,6 +87,21 @@ pub struct Begun {
     /// The instruction that it was given.
     #[serde(default)]
     pub instruction: String,
+}
+
+/// A program that an adapter started for a step and whose output was not read yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Launched {
+    /// The head that the step would follow.
+    pub head: CasRef,
+    /// The step whose place it would take, if one is done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
+    /// The role that is played.
+    pub role: RoleName,
+    /// The key under which the agent's sessions are stored.
+    pub agent: String,
 }
 
 /// How far a failed attempt got.

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     TextList,
     /// A whole number from 1.
     Count,
+    /// `true` or `false`.
+    Flag,
     /// The value of a limit.
     Limit,
     /// One of some words.
@@ -64,6 +66,7 @@ const AGENT: Fields = &[
     ("timeout", Kind::Duration),
     ("idleTimeout", Kind::Duration),
     ("maxRunning", Kind::Count),
+    ("keepRunning", Kind::Flag),
 ];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 pub(crate) const TOP: &[(&str, Shape)] = &[
@@ -77,6 +80,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
     ("limits", Shape::Limits),
     ("concurrency", Shape::Section(CONCURRENCY)),
+    ("grace", Shape::Value(Kind::Duration)),
 ];
 
 /// Returns every key of the configuration, with `<name>` and the like where the name is the user's.
@@ -188,7 +192,9 @@ impl Kind {
         let value = match self {
             Self::Limit => limit(key, text)?.value(),
             // What is no number is refused below.
-            Self::Count => serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into()),
+            Self::Count | Self::Flag => {
+                serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
+            }
             Self::TextList => serde_json::from_str::<Vec<String>>(text)
                 .map(Value::from)
                 .map_err(|error| {
@@ -215,6 +221,8 @@ impl Kind {
                 let is_count = count.is_some_and(|count| count > 0);
                 (!is_count).then(|| format!("`{}` is not a whole number from 1", plain(value)))
             }
+            (Self::Flag, value) => (!value.is_boolean())
+                .then(|| format!("`{}` is not `true` or `false`", plain(value))),
             (Self::Url, value) => endpoint::base_url(value.as_str().unwrap_or_default()).err(),
             (Self::Variable, value) => {
                 let is_variable = value.as_str().is_some_and(endpoint::is_variable);

@@ -160,10 +160,12 @@ impl Env {
         std::process::id()
     }
 
-    /// Returns the file of the program that runs, if the system tells.
+    /// Returns the file of the program that runs. If it was replaced or removed meanwhile, this is the kernel's own name
+    /// for it, which goes on to work.
     #[must_use]
-    pub fn program(&self) -> Option<PathBuf> {
-        std::env::current_exe().ok()
+    pub fn program(&self) -> PathBuf {
+        let own = std::env::current_exe().ok().filter(|file| file.is_file());
+        own.unwrap_or_else(|| PathBuf::from("/proc/self/exe"))
     }
 }
 

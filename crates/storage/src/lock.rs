@@ -6,8 +6,8 @@ use crate::{RunDir, StorageError};
 
 /// The right to run a step of one thread.
 ///
-/// It is given up by [`release`](Self::release), by dropping, or by the end of every process that has it:
-/// this one, and those that inherited it.
+/// [`release`](Self::release) gives it up for every process. Dropping it after it was handed on gives up this process's
+/// part only: the thread stays locked until every process that inherited the lock has ended.
 #[derive(Debug)]
 pub struct ThreadLock {
     lock: FileLock,
@@ -39,8 +39,8 @@ impl ThreadLock {
     ///
     /// # Errors
     /// [`StorageError::Io`].
-    pub fn inherit_on_exec(&self) -> Result<(), StorageError> {
-        Ok(self.lock.inherit_on_exec()?)
+    pub fn inherit_on_exec(&mut self) -> Result<(), StorageError> {
+        Ok(self.lock.hand_on()?)
     }
 
     /// Gives the lock up, also for those that inherited it.
@@ -119,13 +119,26 @@ mod tests {
     #[test]
     fn a_release_frees_the_thread_also_from_those_who_inherited_it() {
         let (_temp, run) = run();
-        let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
+        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         lock.inherit_on_exec().unwrap();
         let mut agent = sleeper();
         lock.release().unwrap();
         assert!(is_free(&run));
         drop(agent.stdin.take());
         agent.wait().unwrap();
+    }
+
+    #[test]
+    fn a_lock_that_was_handed_on_stays_with_those_who_inherited_it() {
+        let (_temp, run) = run();
+        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
+        lock.inherit_on_exec().unwrap();
+        let mut agent = sleeper();
+        drop(lock);
+        assert!(!is_free(&run));
+        drop(agent.stdin.take());
+        agent.wait().unwrap();
+        assert!(is_free(&run));
     }
 
     #[test]

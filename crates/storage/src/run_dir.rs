@@ -14,7 +14,7 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::Setting;
 use uwf_protocol::nodes::Usage;
-use uwf_protocol::run::{Begun, Holder, KitFailure, Pending};
+use uwf_protocol::run::{Begun, Holder, KitFailure, Launched, Pending};
 
 use crate::StorageError;
 
@@ -27,6 +27,7 @@ const SESSIONS: &str = "sessions.json";
 const CHAIN: &str = "chain.json";
 const LIVE: &str = "live.jsonl";
 const BEGUN: &str = "begun.json";
+const LAUNCHED: &str = "launched.json";
 const USED: &str = "used.json";
 const USAGE: &str = "usage.json";
 const RAISES: &str = "raises.json";
@@ -304,6 +305,31 @@ impl RunDir {
             &self.path.join(BEGUN),
             json(begun).as_bytes(),
         )?)
+    }
+
+    /// Returns the program that an adapter started and whose output was not read, if there is one.
+    #[must_use]
+    pub fn launched(&self) -> Option<Launched> {
+        self.read(LAUNCHED)
+    }
+
+    /// Says that an adapter is about to start a program.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_launched(&self, launched: &Launched) -> Result<(), StorageError> {
+        Ok(uwf_durable::overwrite(
+            &self.path.join(LAUNCHED),
+            json(launched).as_bytes(),
+        )?)
+    }
+
+    /// Says that the output of the program was read, or that it was ended.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_launched(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::remove(&self.path.join(LAUNCHED))?)
     }
 
     /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there

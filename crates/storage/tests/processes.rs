@@ -130,7 +130,7 @@ fn as_an_engine() {
         return;
     };
     let lock = ThreadLock::try_acquire(&root.run(thread(number)));
-    let lock = lock.unwrap().unwrap();
+    let mut lock = lock.unwrap().unwrap();
     lock.inherit_on_exec().unwrap();
     // The agent ends when the test closes the stdin that all three share.
     let mut agent = Command::new("cat").stdout(Stdio::null()).spawn().unwrap();

@@ -4,12 +4,13 @@
 
 use std::fs;
 
+use uwf_process::process_identity;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase};
-use uwf_storage::{Root, RunDir, process_identity};
+use uwf_storage::{Root, RunDir};
 
 const HEAD: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
 const STEP: CasRef = CasRef::from_digits(b"0123456789012");
@@ -66,6 +67,8 @@ fn records_are_read_back_until_they_are_cleared() {
         engine: process_identity(std::process::id()).unwrap(),
         agent: None,
         label: String::new(),
+        attempt: None,
+        replaces: None,
         role: role("writer"),
         started_at_ms: 7,
         waiting: false,

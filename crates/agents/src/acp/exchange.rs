@@ -172,7 +172,9 @@ fn hold(
                 let words = format!("the agent was ended after its {words} of {seconds} s");
                 return Err(Problem::Broken(words, FailureClass::Timeout));
             }
-            (Heard::Closed, _) | (Heard::Nothing, None) => return Err(Problem::Closed),
+            (Heard::Stopped | Heard::Closed, _) | (Heard::Nothing, None) => {
+                return Err(Problem::Closed);
+            }
         }
     }
     Ok(())

@@ -5,9 +5,9 @@
 
 mod form;
 mod instructions;
-mod keeper;
 mod options;
 mod rounds;
+mod supervisor;
 mod tools;
 
 use std::time::Instant;
@@ -41,9 +41,9 @@ const MAX_CALLS: u32 = 500;
 /// Serves one call.
 pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     if let [argument, command] = args
-        && argument == keeper::ARGUMENT
+        && argument == supervisor::ARGUMENT
     {
-        return Ok(keeper::keep(command));
+        return Ok(supervisor::supervise(command));
     }
     let (own, call) = call::split(args)?;
     let root = Root::resolve(None, env)?;

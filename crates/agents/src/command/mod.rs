@@ -50,6 +50,21 @@ impl Adapter for Command {
         self.options.session_regex.is_some() && !self.options.resume_args.is_empty()
     }
 
+    /// The program's exit code died with the agent. An answer whose last line is whole was most likely printed to its end.
+    fn earlier(&mut self, task: &Task) -> Option<Reply> {
+        if !task.has_unread_program() {
+            return None;
+        }
+        let answer = fs::read(task.run_dir.join(program::ANSWER)).ok()?;
+        let output = Output {
+            stdout: program::text(answer),
+            stderr: String::new(),
+            problem: None,
+        };
+        let is_whole = output.stdout.ends_with('\n');
+        is_whole.then(|| self.reply(output, None).ok()).flatten()
+    }
+
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
         if let Some(session) = task.session.as_deref().filter(|_| self.can_resume()) {
             match self.resume(task, session, &task.prompt) {
@@ -116,10 +131,13 @@ impl Command {
             stdin,
             install: "install it, or give its full path after `--` in the agent's `args`",
             timeout: self.options.timeout,
+            supervision: task.supervision,
+            run_dir: &task.run_dir,
         };
-        let answer = task.run_dir.join("answer");
-        let output = program::run(&launch, &answer, self.options.max_output)?;
-        self.reply(output, session)
+        task.announce_program();
+        let output = program::run(&launch, self.options.max_output);
+        task.forget_program();
+        self.reply(output?, session)
     }
 
     fn reply(&self, output: Output, session: Option<&str>) -> Result<Reply, AdapterError> {

@@ -43,8 +43,10 @@ impl Adapter for Print {
             stdin: "",
             install: INSTALL,
             timeout: self.options.timeout,
+            supervision: task.supervision,
+            run_dir: &task.run_dir,
         };
-        let output = program::run(&launch, &task.run_dir.join("answer"), MAX_OUTPUT)?;
+        let output = program::run(&launch, MAX_OUTPUT)?;
         let Some(problem) = output.problem else {
             return Ok(Reply {
                 text: output.stdout,

@@ -122,7 +122,7 @@ impl Asker<'_> {
     fn run(&self, task: &Task, args: &[String]) -> Result<Said, AdapterError> {
         let mut stdout = String::new();
         let mut is_too_long = false;
-        let ended = program::stream(&self.launch(task, args), &mut |line| match line {
+        let ended = program::stream(&self.launch(task, args), &mut |line, _| match line {
             Line::Whole(line) if (stdout.len() + line.len()) as u64 <= self.options.max_output => {
                 stdout.push_str(line);
                 stdout.push('\n');
@@ -182,7 +182,7 @@ impl Asker<'_> {
             ..self.launch(task, &args)
         };
         let mut record = None;
-        let ended = program::stream(&launch, &mut |line| {
+        let ended = program::stream(&launch, &mut |line, _| {
             if let Line::Whole(line) = line {
                 record = record.take().or_else(|| Record::read(line));
             }
@@ -200,6 +200,8 @@ impl Asker<'_> {
             stdin: "",
             install: words::INSTALL,
             timeout: self.options.timeout,
+            supervision: task.supervision,
+            run_dir: &task.run_dir,
         }
     }
 }

@@ -110,6 +110,8 @@ impl Hermes {
             stdin: "",
             install: words::INSTALL,
             timeout: self.options.timeout,
+            supervision: task.supervision,
+            run_dir: &task.run_dir,
         };
         let errand = Errand {
             cwd: task.cwd.clone(),

@@ -1,33 +1,43 @@
-//! Talking with a program that waits for more: lines in, lines out, until somebody has heard enough.
+//! Talking with a program that waits for more: lines in, lines out, until the caller has heard enough.
 
 use std::collections::VecDeque;
-use std::io::{self, Write as _};
-use std::os::fd::OwnedFd;
-use std::process::{Child, ExitStatus};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::io::{self, Read as _, Write as _};
+use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use uwf_agent_kit::AdapterError;
+use uwf_process::{Asked, Event, Tree};
 
-use super::drive::{CHUNKS, DRAIN, Event, GRACE, next, read_in_background};
+use super::drive::HeldSignals;
 use super::ending::Ending;
 use super::lines::{Line, Lines};
 use super::stderr::Stderr;
-use super::{Launch, group, spawn};
+use super::{Launch, spawn};
+
+/// How much is read at once, in bytes.
+const CHUNK: usize = 64 * 1024;
+/// How many chunks may wait until they are read. A program that is faster than we are has to wait.
+const CHUNKS: usize = 16;
+/// How long output is waited for after the program ended: something that it started may hold the pipe.
+const DRAIN: Duration = Duration::from_secs(2);
+/// How often the program, its stderr and our signals are looked at.
+const TICK: Duration = Duration::from_millis(50);
 
 /// A program that runs and can be talked with.
-pub(crate) struct Dialogue {
-    process: OwnedFd,
+pub(crate) struct Dialogue<'a> {
+    launch: &'a Launch<'a>,
+    signals: HeldSignals,
+    tree: Tree,
     /// What is said here is written by a thread of its own: a program that does not listen blocks nobody.
     stdin: Sender<String>,
-    events: Receiver<Event>,
+    output: Receiver<Vec<u8>>,
     lines: Lines,
     heard: VecDeque<Heard>,
-    exited: Option<ExitStatus>,
+    /// When the program was seen to have ended.
+    ended: Option<Instant>,
+    stopped: Option<uwf_process::Stop>,
     stderr: Stderr,
 }
 
@@ -39,39 +49,50 @@ pub(crate) enum Heard {
     TooLong { bytes: usize },
     /// There will be no more.
     Closed,
+    /// This process was told to stop.
+    Stopped,
     /// Nothing until it was time.
     Nothing,
 }
 
-impl Dialogue {
+impl<'a> Dialogue<'a> {
     /// Starts a program. Its stdin stays open, and what `launch` has for it is not used.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub(crate) fn start(launch: &Launch<'_>) -> Result<Self, AdapterError> {
-        let mut child = spawn(launch, std::process::Stdio::piped())?;
+    pub(crate) fn start(launch: &'a Launch<'a>) -> Result<Self, AdapterError> {
         let broken = |error: io::Error| {
             let program = launch.program;
-            AdapterError::failed(format!("`{program}` could not be waited for: {error}"))
+            AdapterError::not_started(format!("`{program}` could not be talked with: {error}"))
         };
-        // The descriptor names this very process, whoever gets its number later.
-        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
-        let process = process.map_err(|error| broken(error.into()))?;
-        let (sender, events) = mpsc::sync_channel(CHUNKS);
-        let stdout = child.stdout.take().expect("stdout is piped");
-        read_in_background(stdout, sender.clone(), Arc::new(AtomicBool::new(false)));
-        let stderr = Stderr::pass_on(child.stderr.take().expect("stderr is piped"));
-        let stdin = write_in_background(&mut child);
-        thread::spawn(move || sender.send(Event::Exited(child.wait())));
-        Ok(Self {
-            process,
+        let stderr = Stderr::create(launch.run_dir).map_err(broken)?;
+        let errors = stderr.for_child().map_err(broken)?.into();
+        let signals = HeldSignals::new().map_err(broken)?;
+        let mut tree = spawn(launch, [Stdio::piped(), Stdio::piped(), errors])?;
+        let (stdin, said) = mpsc::channel();
+        let (sender, output) = mpsc::sync_channel(CHUNKS);
+        let to = tree.take_stdin().expect("stdin is piped");
+        let from = tree.take_stdout().expect("stdout is piped");
+        let mut dialogue = Self {
+            launch,
+            signals,
+            tree,
             stdin,
-            events,
+            output,
             lines: Lines::default(),
             heard: VecDeque::new(),
-            exited: None,
+            ended: None,
+            stopped: None,
             stderr,
-        })
+        };
+        let threads = write_in_background(to, said).and_then(|()| read_in_background(from, sender));
+        match threads {
+            Ok(()) => Ok(dialogue),
+            Err(error) => {
+                dialogue.end_tree(Asked::NotYet);
+                Err(broken(error))
+            }
+        }
     }
 
     /// Says a line. Whether the program listens shows in what it answers.
@@ -86,50 +107,73 @@ impl Dialogue {
             if let Some(heard) = self.heard.pop_front() {
                 return heard;
             }
-            // What outlives the program may hold its pipe, and never write.
-            let drained = self.exited.map(|_| Instant::now() + DRAIN);
-            let due = [until, drained].into_iter().flatten().min();
-            match next(&self.events, due) {
-                Some(Event::Output(bytes)) => {
+            self.look();
+            if self.stopped.is_some() {
+                return Heard::Stopped;
+            }
+            match self.output.recv_timeout(TICK) {
+                Ok(bytes) => {
                     let heard = &mut self.heard;
                     self.lines
                         .push(&bytes, &mut |line| heard.push_back(line.into()));
+                    continue;
                 }
-                Some(Event::Exited(status)) => self.exited = status.ok(),
-                Some(Event::OutputEnded) => return Heard::Closed,
-                None if drained.is_some() && due == drained => return Heard::Closed,
-                None => return Heard::Nothing,
+                Err(RecvTimeoutError::Disconnected) => return Heard::Closed,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // What outlives the program may hold its pipe and never write.
+            if self.ended.is_some_and(|ended| ended.elapsed() >= DRAIN) {
+                return Heard::Closed;
+            }
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Heard::Nothing;
             }
         }
     }
 
-    /// Ends the dialogue: closes the program's stdin, gives it time to end on its own, and ends it then.
-    /// Returns how it ended and the beginning and end of its stderr.
-    pub(crate) fn end(self, patience: Duration) -> (Ending, String) {
-        let Self {
-            process,
-            stdin,
-            events,
-            mut exited,
-            stderr,
-            ..
-        } = self;
-        drop(stdin);
-        let mut until = Instant::now() + patience;
-        let mut signals = [Signal::TERM, Signal::KILL].into_iter();
-        while exited.is_none() {
-            match next(&events, Some(until)) {
-                Some(Event::Exited(status)) => exited = status.ok(),
-                Some(Event::Output(_) | Event::OutputEnded) => {}
-                None => {
-                    let Some(signal) = signals.next() else { break };
-                    group::signal(&process, signal);
-                    until = Instant::now() + GRACE;
-                }
-            }
+    /// Looks whether the program has ended, what it says on stderr, and whether this process is told to stop.
+    fn look(&mut self) {
+        self.stderr.look();
+        if let Event::Stop(stop) = self.signals.with(|signals| signals.wait(Duration::ZERO)) {
+            self.stopped.get_or_insert(stop);
         }
-        let ending = exited.map_or(Ending::TimedOut(patience), Ending::Exited);
-        (ending, stderr.end())
+        if self.ended.is_none() && self.tree.status().is_some() {
+            self.ended = Some(Instant::now());
+        }
+    }
+
+    /// Ends the dialogue: closes the program's stdin, gives it time to end by itself, and ends it then.
+    /// Returns how it ended and the start and end of its stderr.
+    pub(crate) fn end(mut self, patience: Duration) -> (Ending, String) {
+        drop(std::mem::replace(&mut self.stdin, mpsc::channel().0));
+        let until = Instant::now() + patience;
+        while self.ended.is_none() && self.stopped.is_none() && Instant::now() < until {
+            // The pipe is emptied, so that a program that still writes can end.
+            let _ = self.output.recv_timeout(TICK);
+            self.look();
+        }
+        let asked = match self.stopped {
+            Some(stop) if stop.by_supervisor => Asked::ByOurSupervisor,
+            Some(_) | None => Asked::NotYet,
+        };
+        let status = self.tree.status();
+        let may_go_on = self.launch.supervision.keep_running || uwf_process::is_supervised();
+        if !(may_go_on && status.is_some_and(|status| status.success())) {
+            self.end_tree(asked);
+        }
+        let ending = match (self.stopped, status) {
+            (Some(stop), _) => Ending::Stopped(stop.signal),
+            (None, Some(status)) => Ending::Exited(status),
+            (None, None) => Ending::TimedOut(patience),
+        };
+        (ending, self.stderr.text())
+    }
+
+    fn end_tree(&mut self, asked: Asked) {
+        let grace = self.launch.supervision.grace;
+        // What cannot be ended now keeps the thread's lock, which it inherited.
+        let tree = &mut self.tree;
+        let _ = self.signals.with(|signals| tree.end(asked, grace, signals));
     }
 }
 
@@ -143,15 +187,26 @@ impl From<Line<'_>> for Heard {
 }
 
 /// Writes what is said, until nobody can say anything any more: then the pipe is closed.
-fn write_in_background(child: &mut Child) -> Sender<String> {
-    let mut stdin = child.stdin.take().expect("stdin is piped");
-    let (sender, said) = mpsc::channel::<String>();
-    thread::spawn(move || {
+fn write_in_background(mut stdin: ChildStdin, said: Receiver<String>) -> io::Result<()> {
+    thread::Builder::new().spawn(move || {
         for line in said {
             if stdin.write_all(line.as_bytes()).is_err() {
                 break;
             }
         }
-    });
-    sender
+    })?;
+    Ok(())
+}
+
+/// Reads until the end of the output, or until nobody listens.
+fn read_in_background(mut stdout: ChildStdout, output: SyncSender<Vec<u8>>) -> io::Result<()> {
+    thread::Builder::new().spawn(move || {
+        let mut buffer = vec![0; CHUNK];
+        while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+            if output.send(buffer[..count].to_vec()).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok(())
 }

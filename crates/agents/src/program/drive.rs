@@ -1,34 +1,26 @@
-//! Holding a program from its start to its end: feeding it, taking what it prints, and ending it in time.
+//! Running a program from its start to its end: feeding it, reading what it prints, and ending it in time.
+//!
+//! Its streams are files. So no thread is needed, and a program whose adapter dies can finish: its answer stays.
 
-use std::io::{self, Read, Write as _};
+use std::fs::File;
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::ops::ControlFlow;
-use std::process::{Child, ChildStdout, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::thread;
+use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
+use rustix::fs::{MemfdFlags, memfd_create};
 use uwf_agent_kit::AdapterError;
+use uwf_process::{Asked, Limits, Look, Output, Signals, Tree};
 
 use super::ending::Ending;
 use super::stderr::Stderr;
-use super::{Launch, group, spawn};
-
-/// How long a program has to end after it was asked to.
-pub(super) const GRACE: Duration = Duration::from_secs(2);
-/// How long its output is waited for after it ended: something that it started may hold the pipes.
-pub(super) const DRAIN: Duration = Duration::from_secs(2);
-/// How much is read at once, in bytes.
-const CHUNK: usize = 64 * 1024;
-/// How many chunks may wait until they are taken. A program that is faster than we are has to wait.
-pub(super) const CHUNKS: usize = 16;
+use super::{Launch, spawn};
 
 /// How a program ended, and what it said about it.
 pub(crate) struct Ended {
     pub(crate) ending: Ending,
-    /// The beginning and the end of its stderr.
+    /// The start and the end of its stderr.
     pub(crate) stderr: String,
     pub(crate) took: Duration,
 }
@@ -40,123 +32,141 @@ impl Ended {
     }
 }
 
-/// What happens to a program.
-pub(super) enum Event {
-    Output(Vec<u8>),
-    OutputEnded,
-    Exited(io::Result<ExitStatus>),
+/// Whether output came before the program was ended by us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Timing {
+    InTime,
+    /// After the time limit, or after this process was told to stop.
+    Late,
 }
 
-/// What takes the output, in pieces as they come; it may say that it wants no more.
-type Take<'a> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'a;
+/// Receives the output piece by piece as it comes. It may say that it wants no more.
+type Take<'a> = dyn FnMut(&[u8], Timing) -> ControlFlow<()> + 'a;
 
-/// Runs a program to its end.
-pub(super) fn drive(launch: &Launch<'_>, take: &mut Take<'_>) -> Result<Ended, AdapterError> {
-    let began = Instant::now();
-    let stdin = if launch.stdin.is_empty() {
-        Stdio::null()
-    } else {
-        Stdio::piped()
-    };
-    let mut child = spawn(launch, stdin)?;
-    feed(&mut child, launch.stdin);
-    let stderr = Stderr::pass_on(child.stderr.take().expect("stderr is piped"));
-    let ending = watch(child, launch.timeout, take).map_err(|error| {
+thread_local! {
+    /// The signals of this process. Adapters run programs from one thread.
+    static SIGNALS: Signals = Signals::held_on_demand();
+}
+
+/// As long as this lives, signals do not end this process: whoever has it ends its program first.
+pub(super) struct HeldSignals;
+
+impl HeldSignals {
+    pub(super) fn new() -> io::Result<Self> {
+        SIGNALS.with(Signals::hold)?;
+        Ok(Self)
+    }
+
+    pub(super) fn with<T>(&self, function: impl FnOnce(&Signals) -> T) -> T {
+        SIGNALS.with(function)
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        SIGNALS.with(Signals::let_go);
+    }
+}
+
+/// Runs a program to its end. Its stdout goes to a file, of which at least the newest `cap / 2` bytes are kept.
+pub(super) fn drive(
+    launch: &Launch<'_>,
+    stdout: &Path,
+    cap: u64,
+    take: &mut Take<'_>,
+) -> Result<Ended, AdapterError> {
+    let broken = |error: io::Error| {
+        let program = launch.program;
         AdapterError::failed(format!(
-            "`{}` could not be waited for: {error}",
-            launch.program
+            "the output of `{program}` could not be kept: {error}"
         ))
-    })?;
+    };
+    let started = Instant::now();
+    let mut stdout = Output::create(stdout, cap).map_err(broken)?;
+    let mut stderr = Stderr::create(launch.run_dir).map_err(broken)?;
+    let stdin = stdin(launch.stdin).map_err(broken)?;
+    let streams = [
+        stdin,
+        stdout.for_child().map_err(broken)?.into(),
+        stderr.for_child().map_err(broken)?.into(),
+    ];
+    let mut pump = |timing: Timing, stderr: &mut Stderr| -> Look {
+        stderr.look();
+        let mut seen = Look::Same;
+        while let Ok(news) = stdout.news()
+            && !news.is_empty()
+        {
+            if take(&news, timing).is_break() {
+                return Look::Enough;
+            }
+            seen = Look::Grown;
+        }
+        stdout.look();
+        seen
+    };
+    let limits = Limits {
+        wall: launch.timeout,
+        idle: None,
+    };
+    let held = HeldSignals::new().map_err(broken)?;
+    let mut tree = spawn(launch, streams)?;
+    let ending = held.with(|signals| {
+        let ending = tree.wait(signals, limits, &mut || pump(Timing::InTime, &mut stderr));
+        conclude(tree, ending, launch, signals)
+    });
+    drop(held);
+    let timing = match ending {
+        Ending::Exited(_) => Timing::InTime,
+        Ending::TimedOut(_) | Ending::Stopped(_) => Timing::Late,
+    };
+    let _ = pump(timing, &mut stderr);
     Ok(Ended {
         ending,
-        stderr: stderr.end(),
-        took: began.elapsed(),
+        stderr: stderr.text(),
+        took: started.elapsed(),
     })
 }
 
-fn feed(child: &mut Child, prompt: &str) {
-    if let Some(mut stdin) = child.stdin.take() {
-        let prompt = prompt.to_owned();
-        // A program need not read its prompt to the end, so that writing may fail.
-        thread::spawn(move || stdin.write_all(prompt.as_bytes()));
-    }
-}
-
-/// Waits for the end of a program and of its output, and ends it when its time is up.
-fn watch(mut child: Child, timeout: Option<Duration>, take: &mut Take<'_>) -> io::Result<Ending> {
-    // The descriptor names this very process, whoever gets its number later.
-    let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty())?;
-    let (sender, events) = mpsc::sync_channel(CHUNKS);
-    let is_enough = Arc::new(AtomicBool::new(false));
-    read_in_background(
-        child.stdout.take().expect("stdout is piped"),
-        sender.clone(),
-        Arc::clone(&is_enough),
-    );
-    thread::spawn(move || sender.send(Event::Exited(child.wait())));
-    let mut signals = [Signal::TERM, Signal::KILL].into_iter();
-    let mut exited = None;
-    let mut has_output = true;
-    let mut until = timeout.map(|timeout| Instant::now() + timeout);
-    let mut timed_out = false;
-    while exited.is_none() || has_output {
-        match next(&events, until) {
-            Some(Event::Output(bytes)) => {
-                if !is_enough.load(Ordering::Relaxed) && take(&bytes).is_break() {
-                    is_enough.store(true, Ordering::Relaxed);
-                }
-            }
-            Some(Event::OutputEnded) => has_output = false,
-            Some(Event::Exited(status)) => {
-                exited = Some(status?);
-                until = Some(Instant::now() + DRAIN);
-            }
-            None if exited.is_some() => break,
-            None => {
-                timed_out = true;
-                let Some(signal) = signals.next() else { break };
-                group::signal(&process, signal);
-                until = Some(Instant::now() + GRACE);
-            }
+/// Ends what is left of a program, unless a supervisor above us does so when this process ends.
+fn conclude(
+    mut tree: Tree,
+    ending: uwf_process::Ending,
+    launch: &Launch<'_>,
+    signals: &Signals,
+) -> Ending {
+    let (asked, ending) = match (ending, tree.status()) {
+        (uwf_process::Ending::Stopped(stop), _) if stop.by_supervisor => {
+            (Asked::ByOurSupervisor, Ending::Stopped(stop.signal))
         }
-    }
-    if let Some(limit) = timeout.filter(|_| timed_out) {
-        group::signal_others(Signal::KILL);
-        return Ok(Ending::TimedOut(limit));
-    }
-    let status = exited.expect("nothing else ends the wait");
-    Ok(Ending::Exited(status))
-}
-
-/// Returns what happens next, or nothing when the time is up, however much happens.
-pub(super) fn next(events: &Receiver<Event>, until: Option<Instant>) -> Option<Event> {
-    let Some(until) = until else {
-        return events.recv().ok();
+        (uwf_process::Ending::Stopped(stop), _) => (Asked::NotYet, Ending::Stopped(stop.signal)),
+        (uwf_process::Ending::TimedOut(limit), _) | (uwf_process::Ending::Idle(limit), _) => {
+            (Asked::NotYet, Ending::TimedOut(limit))
+        }
+        (_, Some(status)) => {
+            let rest = launch.supervision;
+            if status.success() && (rest.keep_running || uwf_process::is_supervised()) {
+                return Ending::Exited(status);
+            }
+            (Asked::NotYet, Ending::Exited(status))
+        }
+        // The caller has seen enough of a program that goes on.
+        (_, None) => (
+            Asked::NotYet,
+            Ending::Stopped(rustix::process::Signal::TERM.as_raw()),
+        ),
     };
-    let left = until.checked_duration_since(Instant::now())?;
-    events.recv_timeout(left).ok()
+    // What cannot be ended now keeps the thread's lock, which it inherited.
+    let _ = tree.end(asked, launch.supervision.grace, signals);
+    ending
 }
 
-/// Reads until the end, or until it is enough: then the pipe is closed, and the program is told so by the
-/// kernel.
-pub(super) fn read_in_background(
-    mut stdout: ChildStdout,
-    events: SyncSender<Event>,
-    is_enough: Arc<AtomicBool>,
-) {
-    thread::spawn(move || {
-        let mut buffer = vec![0; CHUNK];
-        while let Ok(count @ 1..) = stdout.read(&mut buffer) {
-            let is_over = is_enough.load(Ordering::Relaxed);
-            if is_over
-                || events
-                    .send(Event::Output(buffer[..count].to_vec()))
-                    .is_err()
-            {
-                break;
-            }
-        }
-        drop(stdout);
-        let _ = events.send(Event::OutputEnded);
-    });
+/// Returns a file with the prompt, so that nobody has to feed it to the program.
+fn stdin(prompt: &str) -> io::Result<Stdio> {
+    if prompt.is_empty() {
+        return Ok(Stdio::null());
+    }
+    let mut file = File::from(memfd_create("prompt", MemfdFlags::CLOEXEC)?);
+    file.write_all(prompt.as_bytes())?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file.into())
 }

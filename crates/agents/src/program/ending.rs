@@ -15,8 +15,10 @@ use crate::signs;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Ending {
     Exited(ExitStatus),
-    /// Its time was over.
+    /// It was ended at its time limit.
     TimedOut(Duration),
+    /// This process was told to stop, by this signal.
+    Stopped(i32),
 }
 
 impl Ending {
@@ -27,7 +29,7 @@ impl Ending {
         let said = tail(&said);
         let message = match self {
             // What was said before is seldom why it took so long.
-            Self::TimedOut(_) => what,
+            Self::TimedOut(_) | Self::Stopped(_) => what,
             Self::Exited(_) if said.is_empty() => what,
             Self::Exited(_) => format!("{what}: {said}"),
         };
@@ -41,6 +43,7 @@ impl Ending {
     pub(crate) fn class<'a>(&self, said: impl IntoIterator<Item = &'a str>) -> FailureClass {
         match self {
             Self::TimedOut(_) => FailureClass::Timeout,
+            Self::Stopped(_) => FailureClass::Cancelled,
             Self::Exited(status) => match FailureClass::of_exit(status.code(), status.signal()) {
                 FailureClass::Crash => signs::class_in(said),
                 class => class,
@@ -60,13 +63,18 @@ impl Ending {
                 "`{program}` was ended after its time limit of {} s",
                 limit.as_secs_f64()
             )),
+            Self::Stopped(signal) => Some(format!(
+                "`{program}` was ended: signal {signal} interrupted the step"
+            )),
         }
     }
 
     /// Returns the code that we exit with when the program failed: that of an interruption is passed on.
     pub(crate) fn exit_code(&self) -> i32 {
-        let Self::Exited(status) = self else {
-            return 1;
+        let status = match self {
+            Self::Exited(status) => status,
+            Self::TimedOut(_) => return 1,
+            Self::Stopped(signal) => return 128 + signal,
         };
         let code = status.code().or(status.signal().map(|signal| 128 + signal));
         code.filter(|code| [130, 143].contains(code)).unwrap_or(1)
@@ -90,5 +98,6 @@ mod tests {
         check(9, 1);
         check(3 << 8, 1);
         assert_eq!(Ending::TimedOut(Duration::ZERO).exit_code(), 1);
+        assert_eq!(Ending::Stopped(2).exit_code(), 130);
     }
 }

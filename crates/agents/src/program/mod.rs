@@ -1,29 +1,29 @@
-//! Running a program to its end: prompt in, output taken while it comes, stderr through to ours.
+//! Running a program to its end: prompt in, output read while it comes, stderr through to ours.
 //!
-//! The program stays in our own process group, so that whoever ends us ends it, too. What its output means is
-//! for those who run it.
+//! The program runs under the supervisor of `uwf-process`, together with everything that it starts. What its output
+//! means is for the adapters.
 
 mod dialogue;
 mod drive;
 mod ending;
-mod group;
 mod lines;
 mod stderr;
 
-use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write as _};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use uwf_agent_kit::AdapterError;
+use uwf_agent_kit::{AdapterError, Supervision};
+use uwf_process::Tree;
 use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_protocol::failure::FailureClass;
 use uwf_util::size;
 
 pub(crate) use dialogue::{Dialogue, Heard};
-pub(crate) use drive::Ended;
+pub(crate) use drive::{Ended, Timing};
 pub(crate) use ending::Ending;
 pub(crate) use lines::Line;
 pub(crate) use stderr::tail;
@@ -45,41 +45,41 @@ pub(crate) struct Launch<'a> {
     /// What the user can do when there is no such program.
     pub(crate) install: &'a str,
     pub(crate) timeout: Option<Duration>,
+    /// How the program is ended, and whether what it leaves running may go on.
+    pub(crate) supervision: Supervision,
+    /// Where its streams are kept in files.
+    pub(crate) run_dir: &'a Path,
 }
 
 /// What a program left.
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
-    /// Why this is no answer, if it is none.
+    /// Why the output cannot be used as an answer, if it cannot.
     pub(crate) problem: Option<AdapterError>,
 }
 
-/// Runs a program whose stdout goes to a file, up to so many bytes. A longer one is a problem.
+/// The file in the folder of a run that keeps the stdout of a program which answers as a whole.
+pub(crate) const ANSWER: &str = "answer";
+/// The file in the folder of a run that keeps the stdout of a program which tells events line by line.
+pub(crate) const EVENTS: &str = "events";
+/// How much space the file of events may take before its beginning is dropped, in bytes.
+const EVENTS_CAP: u64 = 256 << 20;
+
+/// Runs a program whose stdout is its answer, up to so many bytes. A longer one is a problem.
 ///
 /// # Errors
 /// When it cannot be started, or its output cannot be kept.
-pub(crate) fn run(
-    launch: &Launch<'_>,
-    stdout_file: &Path,
-    max_output: u64,
-) -> Result<Output, AdapterError> {
-    let broken = |error: io::Error| {
-        let file = stdout_file.display();
-        AdapterError::failed(format!("the answer could not be kept in `{file}`: {error}"))
-    };
-    let mut file = File::create(stdout_file).map_err(broken)?;
+pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, AdapterError> {
+    let file = launch.run_dir.join(ANSWER);
     let mut size = 0;
-    let mut written = Ok(());
-    let ended = drive::drive(launch, &mut |bytes| {
+    let ended = drive::drive(launch, &file, u64::MAX, &mut |bytes, _| {
         size += bytes.len() as u64;
-        written = file.write_all(bytes);
-        if size > max_output || written.is_err() {
-            return ControlFlow::Break(());
+        match size > max_output {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
         }
-        ControlFlow::Continue(())
     })?;
-    written.map_err(broken)?;
     if size > max_output {
         return Ok(Output {
             stdout: String::new(),
@@ -90,56 +90,75 @@ pub(crate) fn run(
             ),
         });
     }
+    let answer = fs::read(&file).map_err(|error| {
+        let file = file.display();
+        AdapterError::failed(format!(
+            "the answer could not be read from `{file}`: {error}"
+        ))
+    })?;
     Ok(Output {
-        stdout: text(fs::read(stdout_file).map_err(broken)?),
+        stdout: text(answer),
         problem: ended.problem(launch.program),
         stderr: ended.stderr,
     })
 }
 
-/// Runs a program whose stdout is taken line by line while it comes. Nothing of it is kept, and a line that
-/// no memory should hold is not given whole.
+/// Runs a program whose stdout is read line by line while it comes. A line that no memory should hold is not given
+/// whole.
 ///
 /// # Errors
 /// When it cannot be started or waited for.
 pub(crate) fn stream(
     launch: &Launch<'_>,
-    on_line: &mut dyn FnMut(Line<'_>),
+    on_line: &mut dyn FnMut(Line<'_>, Timing),
 ) -> Result<Ended, AdapterError> {
+    let file = launch.run_dir.join(EVENTS);
     let mut lines = Lines::default();
-    let ended = drive::drive(launch, &mut |bytes| {
-        lines.push(bytes, on_line);
+    let mut last = Timing::InTime;
+    let ended = drive::drive(launch, &file, EVENTS_CAP, &mut |bytes, timing| {
+        last = timing;
+        lines.push(bytes, &mut |line| on_line(line, timing));
         ControlFlow::Continue(())
     })?;
-    lines.finish(on_line);
+    lines.finish(&mut |line| on_line(line, last));
     Ok(ended)
 }
 
-fn spawn(launch: &Launch<'_>, stdin: Stdio) -> Result<Child, AdapterError> {
-    let spawned = Command::new(launch.program)
+/// Reads the lines of a program that ended after its adapter had died. A file that cannot be read has none.
+pub(crate) fn earlier_lines(run_dir: &Path, on_line: &mut dyn FnMut(Line<'_>)) {
+    let mut lines = Lines::default();
+    lines.push(&fs::read(run_dir.join(EVENTS)).unwrap_or_default(), on_line);
+    lines.finish(on_line);
+}
+
+fn spawn(launch: &Launch<'_>, streams: [Stdio; 3]) -> Result<Tree, AdapterError> {
+    let [stdin, stdout, stderr] = streams;
+    let mut command = Command::new(launch.program);
+    command
         .args(launch.args)
         .envs(launch.variables.iter().copied())
         .current_dir(launch.cwd)
         .stdin(stdin)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn();
-    spawned.map_err(|error| {
-        let failed = AdapterError::not_started(format!(
-            "`{}` could not be started in `{}`: {error}",
-            launch.program,
-            launch.cwd.display()
-        ));
-        match error.kind() {
-            ErrorKind::NotFound => failed
-                .class(FailureClass::NotInstalled)
-                .hint(launch.install),
-            ErrorKind::PermissionDenied => failed
-                .class(FailureClass::NotInstalled)
-                .hint("it must be an executable file"),
-            _ => failed,
-        }
-    })
+        .stdout(stdout)
+        .stderr(stderr);
+    Tree::spawn(&mut command).map_err(|error| not_started(launch, &error))
+}
+
+fn not_started(launch: &Launch<'_>, error: &io::Error) -> AdapterError {
+    let failed = AdapterError::not_started(format!(
+        "`{}` could not be started in `{}`: {error}",
+        launch.program,
+        launch.cwd.display()
+    ));
+    match error.kind() {
+        ErrorKind::NotFound => failed
+            .class(FailureClass::NotInstalled)
+            .hint(launch.install),
+        ErrorKind::PermissionDenied => failed
+            .class(FailureClass::NotInstalled)
+            .hint("it must be an executable file"),
+        _ => failed,
+    }
 }
 
 /// Says that a program printed more than it may.

@@ -1,51 +1,55 @@
-//! What a program says on stderr: passed on while it comes, and its beginning and end kept.
+//! What a program says on stderr: passed on while it comes, with its start and end kept.
 
-use std::io::{self, Read as _, Write as _};
-use std::process::ChildStderr;
-use std::sync::mpsc::{self, Receiver};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
 
-use super::drive::DRAIN;
+use uwf_process::Output;
+
 use crate::kept::Kept;
 
-/// How much is kept, at the beginning and at the end each, in bytes.
+/// How much is kept, at the start and at the end each, in bytes.
 const KEPT: usize = 64 * 1024;
+/// How much space the file may take before its beginning is dropped, in bytes.
+const CAP: u64 = 16 * 1024 * 1024;
 /// How many characters go into a message.
 const TOLD: usize = 2000;
 
 /// The stderr of a program.
 pub(super) struct Stderr {
-    kept: Arc<Mutex<Kept>>,
-    ended: Receiver<()>,
+    output: Output,
+    kept: Kept,
 }
 
 impl Stderr {
-    /// Passes everything on to our own stderr while it comes, on a thread of its own.
-    pub(super) fn pass_on(mut from: ChildStderr) -> Self {
-        let kept = Arc::new(Mutex::new(Kept::new(KEPT)));
-        let keeper = Arc::clone(&kept);
-        let (sender, ended) = mpsc::channel();
-        thread::spawn(move || {
-            let mut buffer = [0; 8192];
-            while let Ok(count @ 1..) = from.read(&mut buffer) {
-                let _ = io::stderr().write_all(&buffer[..count]);
-                lock(&keeper).push(&buffer[..count]);
-            }
-            sender.send(())
-        });
-        Self { kept, ended }
+    /// Makes the file in the folder of the run.
+    pub(super) fn create(run_dir: &Path) -> io::Result<Self> {
+        Ok(Self {
+            output: Output::create(&run_dir.join("program-stderr"), CAP)?,
+            kept: Kept::new(KEPT),
+        })
     }
 
-    /// Returns its beginning and its end. The rest of it is waited for, but not for long.
-    pub(super) fn end(self) -> String {
-        let _ = self.ended.recv_timeout(DRAIN);
-        lock(&self.kept).text()
+    pub(super) fn for_child(&self) -> io::Result<File> {
+        self.output.for_child()
     }
-}
 
-fn lock(kept: &Mutex<Kept>) -> MutexGuard<'_, Kept> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Passes on to our own stderr what is new.
+    pub(super) fn look(&mut self) {
+        while let Ok(news) = self.output.news()
+            && !news.is_empty()
+        {
+            let _ = io::stderr().write_all(&news);
+            self.kept.push(&news);
+        }
+        self.output.look();
+    }
+
+    /// Returns its start and its end.
+    pub(super) fn text(mut self) -> String {
+        self.look();
+        self.kept.text()
+    }
 }
 
 /// Returns the end of what was said, as much as a message can take.

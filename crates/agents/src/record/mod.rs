@@ -83,13 +83,13 @@ fn agent(command: &str, env: &Env) -> Command {
     let built_in = command
         .strip_prefix("uwf-")
         .is_some_and(|name| BUILT_IN.contains(&name));
-    match (found, env.program()) {
-        (None, Some(program)) if built_in => {
-            let mut agent = Command::new(program);
+    match found {
+        None if built_in => {
+            let mut agent = Command::new(env.program());
             agent.arg0(command);
             agent
         }
-        (found, _) => Command::new(found.unwrap_or_else(|| PathBuf::from(command))),
+        found => Command::new(found.unwrap_or_else(|| PathBuf::from(command))),
     }
 }
 

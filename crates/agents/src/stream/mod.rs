@@ -17,7 +17,7 @@ use uwf_storage::Env;
 
 use crate::call;
 use crate::options::Known;
-use crate::program::{self, Launch, Line};
+use crate::program::{self, Launch, Line, Timing};
 
 pub(crate) use options::{OURS, Options};
 pub(crate) use transcript::Transcript;
@@ -103,6 +103,28 @@ impl Adapter for Agent {
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
         self.ask(task, Some(session), message)
     }
+
+    fn earlier(&mut self, task: &Task) -> Option<Reply> {
+        if !task.has_unread_program() {
+            return None;
+        }
+        let mut seen = Transcript::new(self.tool.label, Live::of(task));
+        program::earlier_lines(&task.run_dir, &mut |line| {
+            take(self.tool, line, Timing::InTime, &mut seen);
+        });
+        seen.end_of_pieces(Vec::new());
+        if seen.error.is_some() {
+            return None;
+        }
+        Some(Reply {
+            text: seen.answer.take()?,
+            session_id: seen.session_id.take(),
+            model: seen.model.take(),
+            usage: Some(seen.usage.clone()),
+            refused: seen.take_refused(),
+            turns: seen.take_turns(),
+        })
+    }
 }
 
 impl Agent {
@@ -121,8 +143,15 @@ impl Agent {
             stdin: message,
             install: self.tool.install,
             timeout: self.options.timeout,
+            supervision: task.supervision,
+            run_dir: &task.run_dir,
         };
-        let ended = program::stream(&launch, &mut |line| take(self.tool, line, &mut seen))?;
+        task.announce_program();
+        let ended = program::stream(&launch, &mut |line, timing| {
+            take(self.tool, line, timing, &mut seen);
+        });
+        task.forget_program();
+        let ended = ended?;
         // Some tools do not say which model they use.
         seen.model = seen.model.take().or_else(|| self.options.model());
         let took_ms = u64::try_from(ended.took.as_millis()).unwrap_or(u64::MAX);
@@ -136,8 +165,9 @@ impl Agent {
     }
 }
 
-/// Takes note of a line: an event, or something that is none.
-fn take(tool: &Tool, line: Line<'_>, seen: &mut Transcript) {
+/// Reads a line. An answer that comes late is none, but what it tells of session and usage counts.
+fn take(tool: &Tool, line: Line<'_>, timing: Timing, seen: &mut Transcript) {
+    let in_time = seen.answer.take();
     match line {
         Line::Whole(text) if text.trim().is_empty() => {}
         Line::Whole(text) => match serde_json::from_str(text) {
@@ -146,4 +176,8 @@ fn take(tool: &Tool, line: Line<'_>, seen: &mut Transcript) {
         },
         Line::TooLong { bytes } => seen.left_out(bytes),
     }
+    seen.answer = match timing {
+        Timing::InTime => seen.answer.take().or(in_time),
+        Timing::Late => in_time,
+    };
 }

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use uwf_cas_fs::Store;
@@ -123,14 +124,23 @@ impl World {
             ("UWF_HEAD", self.head.as_str()),
             ("UWF_EDGE_PROMPT", &self.instruction),
         ];
-        let env = Env::from_parts(&variables, self.dir.path(), NOW, 7);
-        let args: Vec<String> = own
-            .iter()
-            .copied()
-            .chain([self.thread.as_str(), role])
-            .map(ToOwned::to_owned)
-            .collect();
-        uwf_agents::run(agent, &args, &env).unwrap()
+        let call = [self.thread.as_str(), role];
+        let args = own.iter().chain(&call);
+        let order = Order {
+            agent: agent.to_owned(),
+            args: args.map(ToString::to_string).collect(),
+            variables: variables
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .to_vec(),
+            cwd: self.dir.path().to_owned(),
+        };
+        let status = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "world::as_an_agent", "--nocapture"])
+            .env(ORDER, serde_json::to_string(&order).unwrap())
+            .stdout(Stdio::null())
+            .status()
+            .unwrap();
+        status.code().unwrap()
     }
 
     /// Calls an agent that must succeed, and moves the head to its step.
@@ -193,6 +203,33 @@ impl World {
             node,
         }
     }
+}
+
+/// How an agent is called in a process of its own: a process supervises one program at a time.
+#[derive(Serialize, Deserialize)]
+struct Order {
+    agent: String,
+    args: Vec<String>,
+    variables: Vec<(String, String)>,
+    cwd: PathBuf,
+}
+
+/// The variable with the order, in a process that was started to be an agent.
+const ORDER: &str = "UWF_AGENTS_TEST_ORDER";
+
+#[test]
+fn as_an_agent() {
+    let Ok(order) = std::env::var(ORDER) else {
+        return;
+    };
+    let order: Order = serde_json::from_str(&order).unwrap();
+    let variables: Vec<_> = order
+        .variables
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let env = Env::from_parts(&variables, &order.cwd, NOW, 7);
+    std::process::exit(uwf_agents::run(&order.agent, &order.args, &env).unwrap());
 }
 
 /// Checks that a part of what went wrong is told.

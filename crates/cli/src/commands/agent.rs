@@ -1,7 +1,6 @@
 //! `uwf agent <name> …`: the built-in agents.
 
 use uwf_protocol::exit::Exit;
-use uwf_storage::Env;
 use uwf_util::suggest;
 
 use crate::commands::Context;
@@ -21,10 +20,4 @@ pub(crate) fn run(context: &Context, name: &str, args: &[String]) -> Result<Exit
             })
         }
     }
-}
-
-/// Plays a built-in agent for the engine, in a process of its own, and returns the agent's exit code.
-pub(crate) fn play(name: &str, args: &[String]) -> i32 {
-    let misused = 2;
-    uwf_agents::run(name, args, &Env::of_process()).unwrap_or(misused)
 }

@@ -78,10 +78,7 @@ impl Demo {
         Ok(Self {
             root: dir.join("uwf"),
             dir,
-            program: engine
-                .env
-                .program()
-                .ok_or_else(|| Failure::request("cannot find this program's own file"))?,
+            program: engine.env.program(),
             format: context.format,
         })
     }

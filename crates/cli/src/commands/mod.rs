@@ -17,7 +17,8 @@ use std::io::Read;
 
 use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
-use uwf_engine::{AgentOutput, Engine, Signals};
+use uwf_engine::{AgentOutput, Engine};
+use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root};
 
@@ -49,7 +50,6 @@ impl Context {
                 root,
                 store,
                 built_in_agents: uwf_agents::BUILT_IN,
-                play: agent::play,
                 signals: Signals::default(),
                 agent_output,
                 notice: note,

@@ -218,6 +218,17 @@ impl Show for StepView {
         let mut rows = vec![("step", done)];
         rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
         rows.extend(refused_row(&report.refused_calls));
+        if !report.left_running.is_empty() {
+            let name = if report.kept_running {
+                "running"
+            } else {
+                "ended"
+            };
+            rows.push((
+                name,
+                format!("left running: {}", report.left_running.join(", ")),
+            ));
+        }
         rows.push(("thread", standing(&report.standing)));
         rows.extend(why_suspended(&report.standing));
         if report.standing.status == ThreadStatus::Suspended {

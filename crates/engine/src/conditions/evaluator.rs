@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use uwf_moderator::condition::{Question, Verdict};
 
 use super::door::EVALUATOR_DOOR;
-use crate::signals::Signals;
+use uwf_process::Signals;
 
 /// The program that we are, also when its file was replaced meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
@@ -108,8 +108,8 @@ impl Evaluator {
                     Err(error) => return Err((at, Trouble::Broken(format!("said: {error}")))),
                 }
             }
-            if let Some(signal) = signals.stop() {
-                return Err((at, Trouble::Stopped(signal)));
+            if let Some(stop) = signals.stop() {
+                return Err((at, Trouble::Stopped(stop.signal)));
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {

@@ -212,6 +212,12 @@ pub struct StepReport {
     /// The step whose place this one took, if it was done again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
+    /// What the agent left running when it had succeeded, for people: number and command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub left_running: Vec<String>,
+    /// Whether that may go on; otherwise it was ended.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub kept_running: bool,
 }
 
 impl StepReport {
@@ -239,6 +245,8 @@ impl StepReport {
             blocked_reason: route.as_ref().err().map(ToString::to_string),
             refused_calls: Vec::new(),
             replaced: None,
+            left_running: Vec::new(),
+            kept_running: false,
         }
     }
 }

@@ -91,7 +91,7 @@ pub(super) struct Tools<'a> {
 const FEW_TURNS: u32 = 3;
 
 /// What commands are run with.
-pub(super) struct Commands(Option<Shell>);
+pub(super) struct Commands(Shell);
 
 impl Commands {
     /// Lets commands run with this environment, but for what they must not get.
@@ -100,10 +100,10 @@ impl Commands {
             .variables()
             .filter(|(name, value)| variables.pass(name, value));
         let variables = passed.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Self(env.program().map(|program| Shell {
-            program,
+        Self(Shell {
+            program: env.program(),
             variables: variables.collect(),
-        }))
+        })
     }
 }
 
@@ -159,11 +159,10 @@ impl Tools<'_> {
     }
 
     fn shell_exec(&self, request: &ToolRequest) -> Result<String, String> {
-        let shell = self.commands.0.as_ref().ok_or("commands cannot be run")?;
         let left = self
             .deadline
             .map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        arguments::<ShellExec>(request)?.run(shell, &self.workspace, left)
+        arguments::<ShellExec>(request)?.run(&self.commands.0, &self.workspace, left)
     }
 
     fn unknown(&self, name: &str) -> String {

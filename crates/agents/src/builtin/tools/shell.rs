@@ -1,29 +1,31 @@
-//! The tool that runs commands. A command is started through its [`keeper`], which ends all of
-//! it when its time is up, and when we are gone.
+//! The tool that runs commands. A command is started through its [`supervisor`], which ends it with everything that it
+//! started when its time is up, and when this process is gone.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::files::MAX_SHOWN;
 use super::workspace::Workspace;
-use crate::builtin::keeper;
+use crate::builtin::supervisor;
 use crate::kept::Kept;
 
 /// How long a command may take if the model says nothing, and at most.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How long a keeper has to end a command, and its output to be read to the end.
+/// How long a supervisor has to end a command, and its output to be read to the end.
 const GRACE: Duration = Duration::from_secs(5);
+/// How long is paused at most before it is checked again whether a command is over.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 /// How much of each stream is kept, at its beginning and at its end each, in bytes; at most that many characters.
 const KEPT: usize = MAX_SHOWN / 4;
 
@@ -37,7 +39,7 @@ pub(super) struct ShellExec {
 
 /// What commands are run with.
 pub(super) struct Shell {
-    /// This program, which is the keeper, too.
+    /// This program, which is the supervisor, too.
     pub(super) program: PathBuf,
     /// All the variables that they get.
     pub(super) variables: Vec<(OsString, OsString)>,
@@ -77,9 +79,9 @@ impl ShellExec {
             .min(left.unwrap_or(MAX_TIMEOUT));
         // Whatever is renamed meanwhile: the command runs in the folder that was looked at.
         let folder = workspace.folder(self.cwd.as_deref().unwrap_or("."))?;
-        let mut keeper = Command::new(&shell.program)
+        let mut process = Command::new(&shell.program)
             .arg0("uwf-builtin")
-            .args([keeper::ARGUMENT, &self.command])
+            .args([supervisor::ARGUMENT, &self.command])
             .env_clear()
             .envs(shell.variables.iter().map(|(name, value)| (name, value)))
             .current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))
@@ -90,40 +92,62 @@ impl ShellExec {
             .process_group(0)
             .spawn()
             .map_err(|error| format!("the command could not be started: {error}"))?;
-        let lifeline = keeper.stdin.take().expect("stdin is piped");
-        let stdout = collect(keeper.stdout.take().expect("stdout is piped"));
-        let stderr = collect(keeper.stderr.take().expect("stderr is piped"));
-        let ending = wait(keeper, lifeline, limit);
+        let lifeline = process.stdin.take().expect("stdin is piped");
+        let streams = collect(process.stdout.take().expect("stdout is piped")).and_then(|out| {
+            Ok((
+                out,
+                collect(process.stderr.take().expect("stderr is piped"))?,
+            ))
+        });
+        let (stdout, stderr) = match streams {
+            Ok(streams) => streams,
+            Err(error) => {
+                drop(lifeline);
+                let _ = process.wait();
+                return Err(format!("the command's output could not be read: {error}"));
+            }
+        };
+        let ending = wait(process, lifeline, limit);
         Ok(report(&ending, limit, &text(&stdout), &text(&stderr)))
     }
 }
 
-/// Waits for a keeper, and lets go of its lifeline when the time is up. Returns `None` then.
-fn wait(mut keeper: Child, lifeline: ChildStdin, limit: Duration) -> Option<ExitStatus> {
-    let (sender, exited) = mpsc::channel();
-    thread::spawn(move || sender.send(keeper.wait()));
-    match exited.recv_timeout(limit) {
-        Ok(status) => status.ok(),
-        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-            drop(lifeline);
-            let _ = exited.recv_timeout(GRACE);
-            None
+/// Waits for a supervisor, and closes its lifeline when the time is up. Returns `None` then.
+fn wait(mut process: Child, lifeline: ChildStdin, limit: Duration) -> Option<ExitStatus> {
+    if let Some(status) = wait_for(&mut process, limit) {
+        return Some(status);
+    }
+    drop(lifeline);
+    wait_for(&mut process, GRACE);
+    None
+}
+
+/// Waits for a process, but not longer than this.
+fn wait_for(process: &mut Child, most: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + most;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Ok(Some(status)) = process.try_wait() {
+            return Some(status);
         }
+        let left = deadline.checked_duration_since(Instant::now())?;
+        thread::sleep(pause.min(left));
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 
 /// Reads a stream to its end in the background, and keeps its beginning and its end.
-fn collect(mut from: impl Read + Send + 'static) -> Receiver<Kept> {
+fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Kept>> {
     let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
+    thread::Builder::new().spawn(move || {
         let mut kept = Kept::new(KEPT);
         let mut buffer = [0; 8192];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             kept.push(&buffer[..count]);
         }
         sender.send(kept)
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 fn text(stream: &Receiver<Kept>) -> String {

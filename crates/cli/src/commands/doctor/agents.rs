@@ -38,10 +38,7 @@ fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
     let adapter = adapter.filter(|name| engine.built_in_agents.contains(name));
     let found = engine.env.find_program(command);
     // A link to this program under an adapter's name is that adapter.
-    let ours = engine
-        .env
-        .program()
-        .and_then(|program| program.canonicalize().ok());
+    let ours = engine.env.program().canonicalize().ok();
     let is_ours = |path: &PathBuf| ours.is_some() && path.canonicalize().ok() == ours;
     Some(match (adapter, found) {
         (Some(adapter), found) if found.as_ref().is_none_or(is_ours) => {

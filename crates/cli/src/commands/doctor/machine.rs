@@ -56,7 +56,8 @@ pub(super) fn search_path(env: &Env) -> Check {
         return Check::error("path", "PATH is not set", hint);
     }
     let found = env.find_program("uwf");
-    let (Some(found), Some(this)) = (&found, env.program()) else {
+    let this = env.program();
+    let Some(found) = &found else {
         let hint = "add its folder to PATH, so that scripts and cron find it";
         return Check::warning("path", "`uwf` is not on PATH", hint);
     };

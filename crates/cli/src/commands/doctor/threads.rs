@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use uwf_engine::{Engine, ListFilter, ThreadItem, ThreadStatus, list};
+use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{RunDir, State, ThreadLock, is_alive};
+use uwf_storage::{RunDir, State, ThreadLock};
 use uwf_util::time;
 
 use crate::commands::thread::costly;

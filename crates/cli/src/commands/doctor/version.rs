@@ -1,69 +1,68 @@
 //! Asking a program for its version, without trusting it to answer, to be brief, or to end.
 
-use std::io::Read;
-use std::os::unix::process::CommandExt;
+use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
-use std::thread;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use uwf_process::{Asked, Ending, Limits, Look, Signals, Tree};
 
-/// How long a program may take. Some are slow to start on a busy machine.
+/// How long a program has for its answer.
 const LIMIT: Duration = Duration::from_secs(10);
-
-/// How much of its answer is read, in bytes.
+/// How long it has to end when it has not answered.
+const GRACE: Duration = Duration::from_millis(200);
+/// How much of its answer is looked at, in bytes.
 const MOST: u64 = 4096;
-
-/// How much of its answer is shown, in characters.
+/// How many characters of it are shown.
 const SHOWN: usize = 80;
 
-/// Returns the first line that the program prints for `--version`, or why there is none.
+thread_local! {
+    /// The signals of this process while a program is asked.
+    static SIGNALS: Signals = Signals::held_on_demand();
+}
+
+/// Returns the first line that the program prints for `--version`.
+///
+/// # Errors
+/// Why there is none, in words.
 pub(super) fn of(program: &Path) -> Result<String, String> {
-    let mut child = Command::new(program)
+    let answer = SIGNALS.with(|signals| ask(program, signals));
+    let answer = answer.map_err(|error| format!("it cannot be started: {error}"))?;
+    let Some(answer) = answer else {
+        let limit = LIMIT.as_secs();
+        return Err(format!("it does not answer `--version` within {limit} s"));
+    };
+    let line = answer.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = line.ok_or_else(|| "it prints no version".to_owned())?;
+    Ok(line.chars().take(SHOWN).collect())
+}
+
+/// Has the program print its version, and returns what it printed; `None` if it did not end in time.
+fn ask(program: &Path, signals: &Signals) -> io::Result<Option<String>> {
+    signals.hold()?;
+    let mut command = Command::new(program);
+    command
         .arg("--version")
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("it cannot be started: {error}"))?;
-    let answer = first_line(&mut child);
-    end(&mut child);
-    match answer {
-        None => Err(format!(
-            "it does not answer `--version` within {} s",
-            LIMIT.as_secs()
-        )),
-        Some(line) if line.is_empty() => Err("it prints no version".to_owned()),
-        Some(line) => Ok(line),
+        .stderr(Stdio::null());
+    let mut tree = Tree::spawn(&mut command)?;
+    let limits = Limits {
+        wall: Some(LIMIT),
+        idle: None,
+    };
+    let ending = tree.wait(signals, limits, &mut || Look::Same);
+    let _ = tree.end(Asked::NotYet, GRACE, signals);
+    signals.let_go();
+    if let Ending::Stopped(stop) = ending {
+        std::process::exit(128 + stop.signal);
     }
-}
-
-/// Waits for the end of its output, or as much of it as is read; `None` when that takes too long.
-fn first_line(child: &mut Child) -> Option<String> {
-    let stdout = child.stdout.take()?;
-    let (send, receive) = mpsc::channel();
-    thread::spawn(move || {
-        let mut text = Vec::new();
-        let _ = stdout.take(MOST).read_to_end(&mut text);
-        // Nobody listens any more when the time is over.
-        let _ = send.send(text);
-    });
-    let text = receive.recv_timeout(LIMIT).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
-    Some(line.unwrap_or_default().chars().take(SHOWN).collect())
-}
-
-/// Ends the program with everything that it started.
-fn end(child: &mut Child) {
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    if let Some(group) = group {
-        // It has ended itself, as it should.
-        let _ = kill_process_group(group, Signal::KILL);
+    let mut text = Vec::new();
+    if let Some(stdout) = tree.take_stdout() {
+        // Everything that could write there has ended.
+        stdout.take(MOST).read_to_end(&mut text)?;
     }
-    let _ = child.wait();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    Ok((ending == Ending::Exited).then_some(text))
 }

@@ -41,8 +41,7 @@ impl World {
             root,
             store,
             built_in_agents: &[],
-            play: |_, _| 1,
-            signals: crate::Signals::default(),
+            signals: uwf_process::Signals::default(),
             agent_output: AgentOutput::Kept,
             notice: |_| {},
         };
@@ -159,6 +158,8 @@ impl World {
             engine: identity.clone(),
             agent: Some(identity),
             label: "uwf-mock".to_owned(),
+            attempt: None,
+            replaces: None,
             role: role(role_name),
             started_at_ms: NOW,
             waiting: false,

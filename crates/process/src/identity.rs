@@ -1,5 +1,5 @@
-//! Telling processes apart: numbers are used again, a number with its start does not repeat. The start is told in
-//! ticks of some 10 ms, and a number is not used again before all the others were.
+//! Process identity: numbers are used again, but a number together with its start is unique. The kernel tells the start
+//! in ticks of some 10 ms, and it uses a number again only after all the others.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::process::{Pid, test_kill_process};
 use uwf_protocol::run::ProcessIdentity;
 
-/// Returns who has this process number now; `None` if nobody has, or the system does not tell.
+/// Returns the identity of the process that has this number now; `None` if there is none, or without `/proc`.
 #[must_use]
 pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity {
@@ -20,8 +20,8 @@ pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
 
 /// Tells whether exactly this process still runs. A process that ended and was not yet waited for does not.
 ///
-/// Where processes of others are hidden, one that exists under the number is taken for the one meant.
-/// Where the system does not tell processes apart, none is known to run.
+/// Where `/proc` hides the processes of other users, one that exists under the number counts as the one meant. Without
+/// `/proc` no process is known to run.
 #[must_use]
 pub fn is_alive(identity: &ProcessIdentity) -> bool {
     if boot_id() != Some(identity.boot.as_str()) {
@@ -33,18 +33,6 @@ pub fn is_alive(identity: &ProcessIdentity) -> bool {
     }
 }
 
-/// Returns the process group that a process is in; `None` if there is none, or the system does not tell.
-#[must_use]
-pub fn process_group(pid: u32) -> Option<u32> {
-    Some(stat(pid)?.group)
-}
-
-/// Returns the parent of a process that has not ended; `None` if there is none, or the system does not tell.
-#[must_use]
-pub fn process_parent(pid: u32) -> Option<u32> {
-    stat(pid).filter(|stat| !stat.ended).map(|stat| stat.parent)
-}
-
 fn belongs_to_another_user(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM))
@@ -52,14 +40,13 @@ fn belongs_to_another_user(pid: u32) -> bool {
 
 /// What `/proc/<pid>/stat` says.
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    ended: bool,
-    parent: u32,
-    group: u32,
-    started: u64,
+pub(crate) struct Stat {
+    pub(crate) ended: bool,
+    pub(crate) parent: u32,
+    pub(crate) started: u64,
 }
 
-fn stat(pid: u32) -> Option<Stat> {
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&read_proc(&format!("/proc/{pid}/stat"))?)
 }
 
@@ -71,7 +58,7 @@ fn read_proc(path: &str) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// Reads fields 3 (state), 4 (parent), 5 (process group) and 22 (start). Field 2 is the program's name in parentheses,
+/// Reads fields 3 (state), 4 (parent) and 22 (start). Field 2 is the program's name in parentheses,
 /// and may have blanks and parentheses itself.
 fn parse_stat(content: &[u8]) -> Option<Stat> {
     let name_end = content.iter().rposition(|byte| *byte == b')')?;
@@ -82,8 +69,7 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
     Some(Stat {
         ended: matches!(state, "Z" | "X" | "x"),
         parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-        started: fields.nth(16)?.parse().ok()?,
+        started: fields.nth(17)?.parse().ok()?,
     })
 }
 
@@ -109,7 +95,6 @@ mod tests {
         let expected = Stat {
             ended: false,
             parent: 1,
-            group: 2,
             started: 4242,
         };
         assert_eq!(parse_stat(stat), Some(expected));

@@ -1,4 +1,4 @@
-//! An agent that is built in plays in a copy of the engine: to all others it is a process like any other.
+//! What an agent inherits from its engine, and what it does not.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::processes::signal;
 use crate::world::{ONE_STEP, REVIEW, World, binary};
 
 #[test]
-fn what_nobody_reads_of_our_output_does_not_end_in_the_agents() {
+fn output_that_nobody_reads_does_not_end_in_the_agents_answer() {
     let world = World::new();
     world.put(REVIEW);
     world.mock(
@@ -68,6 +68,6 @@ fn a_variable_that_no_program_can_have_is_told_before_the_agent_starts() {
         .step(&thread)
         .exits(3)
         .says("`uwf-mock` could not be started")
-        .says("a variable has a zero byte")
+        .says("nul byte found")
         .says("hint: no variable and no argument can hold a zero byte");
 }

@@ -1,0 +1,104 @@
+//! Showing an agent's stderr while it runs.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use uwf_process::Output;
+use uwf_util::printable::printable;
+
+use crate::AgentOutput;
+
+/// The agent's stderr, of which what is new goes to ours if the user wants to see it.
+pub(super) struct Shown {
+    output: Output,
+    choice: AgentOutput,
+    /// Whether what was shown last ended in the middle of a line.
+    in_line: bool,
+}
+
+/// What stands before each line of the agent's stderr that is shown, so that none passes for a message of ours.
+const MARGIN: &str = "| ";
+
+impl Shown {
+    pub(super) fn new(output: Output, choice: AgentOutput) -> Self {
+        Self {
+            output,
+            choice,
+            in_line: false,
+        }
+    }
+
+    pub(super) fn for_child(&self) -> io::Result<File> {
+        self.output.for_child()
+    }
+
+    /// Tells whether something was written since the last look, and shows it.
+    pub(super) fn look(&mut self) -> bool {
+        let grown = self.output.look();
+        if self.choice == AgentOutput::Shown {
+            self.show();
+        }
+        grown
+    }
+
+    fn show(&mut self) {
+        while let Ok(mut news) = self.output.news() {
+            let started = started_character(&news);
+            self.output.give_back(started);
+            news.truncate(news.len() - started);
+            if news.is_empty() {
+                return;
+            }
+            let text = with_margin(&String::from_utf8_lossy(&news), &mut self.in_line);
+            // Our own stderr may be closed. The agent's work is worth more than showing it.
+            let _ = io::stderr().write_all(text.as_bytes());
+        }
+    }
+}
+
+/// Returns the text as a person sees it, with the margin before each line that starts in it.
+fn with_margin(text: &str, in_line: &mut bool) -> String {
+    let mut shown = String::new();
+    for line in text.split_inclusive('\n') {
+        if !*in_line {
+            shown.push_str(MARGIN);
+        }
+        *in_line = !line.ends_with('\n');
+        shown.push_str(&printable(line));
+    }
+    shown
+}
+
+/// Returns how many bytes at the end are the start of a character whose rest is not there yet.
+fn started_character(bytes: &[u8]) -> usize {
+    let Some(last) = bytes.utf8_chunks().last() else {
+        return 0;
+    };
+    let started = str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none());
+    if started { last.invalid().len() } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_is_shown_behind_the_margin_however_it_comes() {
+        let mut in_line = false;
+        let mut show = |text: &str| with_margin(text, &mut in_line);
+        assert_eq!(show("a\nhint: \u{1b}[2J"), "| a\n| hint: \\u{1b}[2J");
+        assert_eq!(show("b"), "b");
+        assert_eq!(show("\n\nc\n"), "\n| \n| c\n");
+    }
+
+    #[test]
+    fn a_character_is_shown_when_it_is_whole() {
+        let euro = "€".as_bytes();
+        assert_eq!(started_character(b""), 0);
+        assert_eq!(started_character(b"a"), 0);
+        assert_eq!(started_character(euro), 0);
+        assert_eq!(started_character(&euro[..2]), 2);
+        assert_eq!(started_character(b"a\xff"), 0, "never a character");
+        assert_eq!(started_character(b"\xffa\xe2"), 1);
+    }
+}

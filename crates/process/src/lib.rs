@@ -1,0 +1,31 @@
+//! The one supervisor of processes: it starts a program, limits it, and ends it with everything that it started.
+//!
+//! A [`Tree`] is a program together with all its descendants. The process that starts one becomes the *child
+//! subreaper* of its descendants: a process whose parent dies becomes our child, whatever session or group it is in.
+//! So the kernel tells us when the last one is gone, and nothing escapes by a double fork or by `setsid`.
+//!
+//! Supervisors can be nested: an engine supervises an agent, which supervises a tool. When the outer one ends its
+//! tree it signals every process of it, and the inner one only waits: no program gets a signal twice.
+//!
+//! This crate knows no noun of the domain. It has one tree at a time in a process.
+
+mod end;
+mod identity;
+mod output;
+mod run;
+mod signals;
+mod snapshot;
+mod tree;
+
+pub use end::{Asked, Target, end};
+pub use identity::{is_alive, process_identity};
+pub use output::{Output, create_private, tail};
+pub use run::{Ending, Limits, Look};
+pub use signals::{Event, Signals, Stop, is_supervised};
+pub use snapshot::{Process, processes};
+pub use tree::Tree;
+
+use std::time::Duration;
+
+/// How long a tree has to end after it was asked to, if the user does not say otherwise.
+pub const GRACE: Duration = Duration::from_secs(5);

@@ -1,0 +1,93 @@
+//! Waiting for a tree's program within limits of time.
+
+use std::time::{Duration, Instant};
+
+use crate::signals::{Event, Signals, Stop};
+use crate::tree::Tree;
+
+/// How often limits and output are checked while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How long a program may take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// From start to end.
+    pub wall: Option<Duration>,
+    /// Without any output.
+    pub idle: Option<Duration>,
+}
+
+/// Why waiting for a program is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The program ended by itself.
+    Exited,
+    /// It ran for longer than this.
+    TimedOut(Duration),
+    /// It was silent for longer than this.
+    Idle(Duration),
+    /// This process was told to stop.
+    Stopped(Stop),
+    /// The caller has seen [enough](Look::Enough).
+    Enough,
+}
+
+/// What the caller saw when it looked at the program's output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Nothing new.
+    Same,
+    /// New output.
+    Grown,
+    /// More than is wanted: the program shall not go on.
+    Enough,
+}
+
+impl Tree {
+    /// Waits until the program ends or one of the limits is reached. `look` is called again and again, and a last
+    /// time after the program has ended. Ends nothing.
+    pub fn wait(
+        &mut self,
+        signals: &Signals,
+        limits: Limits,
+        look: &mut dyn FnMut() -> Look,
+    ) -> Ending {
+        let started = Instant::now();
+        let mut last_output = started;
+        let is_over = |limit: Option<Duration>, since: Instant| {
+            limit.filter(|limit| since.elapsed() >= *limit)
+        };
+        loop {
+            let event = signals.wait(self.pause(limits, started));
+            if self.status().is_some() {
+                return match look() {
+                    Look::Enough => Ending::Enough,
+                    Look::Same | Look::Grown => Ending::Exited,
+                };
+            }
+            if let Event::Stop(stop) = event {
+                return Ending::Stopped(stop);
+            }
+            match look() {
+                Look::Same => {}
+                Look::Grown => last_output = Instant::now(),
+                Look::Enough => return Ending::Enough,
+            }
+            if let Some(limit) = is_over(limits.wall, started) {
+                return Ending::TimedOut(limit);
+            }
+            if let Some(limit) = is_over(limits.idle, last_output) {
+                return Ending::Idle(limit);
+            }
+        }
+    }
+
+    /// Returns how long to wait for an event: not beyond the end of the time limit.
+    fn pause(&self, limits: Limits, started: Instant) -> Duration {
+        let left = limits
+            .wall
+            .map(|wall| wall.saturating_sub(started.elapsed()));
+        left.map_or(TICK, |left| left.min(TICK))
+            .max(Duration::from_millis(1))
+    }
+}

@@ -1,0 +1,163 @@
+//! The signals that concern a supervisor, as values that can be waited for: a child ended, or we are told to stop.
+
+use std::cell::{OnceCell, RefCell, RefMut};
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::register_conditional_default;
+use signal_hook::iterator::backend::SignalDelivery;
+use signal_hook::iterator::exfiltrator::WithOrigin;
+
+use crate::snapshot::is_ignored_here;
+
+/// The variable that tells a program which supervisors it runs under: their process numbers, the outermost first.
+pub(crate) const SUPERVISORS: &str = "UWF_SUPERVISORS";
+
+type Delivery = SignalDelivery<UnixStream, WithOrigin>;
+
+/// The signals of this process. They are watched from the first [`watch`](Self::watch) until the process ends, so one
+/// that comes between two steps stops the next. A process that was started with `nohup` leaves HUP ignored.
+#[derive(Debug, Default)]
+pub struct Signals {
+    delivery: OnceCell<RefCell<Delivery>>,
+    /// Whether signals have their usual effect at the moment.
+    idle: Option<Arc<AtomicBool>>,
+}
+
+/// A signal that tells this process to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stop {
+    /// The signal's number.
+    pub signal: i32,
+    /// Whether a supervisor above us sent it. It has sent the same signal to everything that we started.
+    pub by_supervisor: bool,
+}
+
+/// What a wait brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A child ended or changed otherwise. The caller finds out which one.
+    Child,
+    /// This process is told to stop.
+    Stop(Stop),
+    /// The time is over.
+    Tick,
+}
+
+impl Signals {
+    /// Returns signals that are held back only while [`hold`](Self::hold) is in force. At other times they end this
+    /// process as usual.
+    #[must_use]
+    pub fn held_on_demand() -> Self {
+        Self {
+            delivery: OnceCell::new(),
+            idle: Some(Arc::new(AtomicBool::new(true))),
+        }
+    }
+
+    /// Starts to watch, unless that was done before.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn watch(&self) -> io::Result<()> {
+        if self.delivery.get().is_some() {
+            return Ok(());
+        }
+        let hangup = Some(SIGHUP).filter(|_| !is_ignored_here(Signal::HUP));
+        let stops: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hangup).collect();
+        if let Some(idle) = &self.idle {
+            for signal in &stops {
+                register_conditional_default(*signal, Arc::clone(idle))?;
+            }
+        }
+        let (read, write) = UnixStream::pair()?;
+        let signals = stops.into_iter().chain([SIGCHLD]);
+        let delivery = SignalDelivery::with_pipe(read, write, WithOrigin::default(), signals)?;
+        // The value is not shared between threads, so nobody else can have set it.
+        let _ = self.delivery.set(RefCell::new(delivery));
+        Ok(())
+    }
+
+    /// Watches, and holds signals back until [`let_go`](Self::let_go).
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn hold(&self) -> io::Result<()> {
+        self.watch()?;
+        if let Some(idle) = &self.idle {
+            idle.store(false, Ordering::SeqCst);
+        }
+        Ok(())
+    }
+
+    /// Gives signals their usual effect again, if they were made [on demand](Self::held_on_demand).
+    pub fn let_go(&self) {
+        if let Some(idle) = &self.idle {
+            idle.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// Returns the signal that told us to stop, if one has come.
+    pub fn stop(&self) -> Option<Stop> {
+        match self.next_event(&mut *self.delivery()?) {
+            Event::Stop(stop) => Some(stop),
+            Event::Child | Event::Tick => None,
+        }
+    }
+
+    /// Waits for a signal, but not longer than this.
+    pub fn wait(&self, most: Duration) -> Event {
+        let Some(mut delivery) = self.delivery() else {
+            std::thread::sleep(most);
+            return Event::Tick;
+        };
+        let timeout = Timespec {
+            tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
+            tv_nsec: most.subsec_nanos().into(),
+        };
+        let mut ready = [PollFd::new(delivery.get_read(), PollFlags::IN)];
+        // A wait that a signal interrupts is over: the signal is read below.
+        let _ = poll(&mut ready, Some(&timeout));
+        self.next_event(&mut delivery)
+    }
+
+    fn next_event(&self, delivery: &mut Delivery) -> Event {
+        let mut event = Event::Tick;
+        for origin in delivery.pending() {
+            if origin.signal != SIGCHLD {
+                let sender = origin.process.map(|process| process.pid);
+                return Event::Stop(Stop {
+                    signal: origin.signal,
+                    by_supervisor: sender.is_some_and(|pid| supervisors().contains(&pid)),
+                });
+            }
+            event = Event::Child;
+        }
+        event
+    }
+
+    fn delivery(&self) -> Option<RefMut<'_, Delivery>> {
+        self.delivery.get().map(RefCell::borrow_mut)
+    }
+}
+
+/// Tells whether this process was started by a supervisor that still runs: it looks after everything that this process
+/// leaves behind.
+#[must_use]
+pub fn is_supervised() -> bool {
+    let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+    parent.is_some() && supervisors().last().copied() == parent
+}
+
+/// Returns the process numbers of the supervisors above us.
+pub(crate) fn supervisors() -> Vec<i32> {
+    let listed = std::env::var(SUPERVISORS).unwrap_or_default();
+    let numbers = listed.split_ascii_whitespace();
+    numbers.filter_map(|number| number.parse().ok()).collect()
+}

@@ -1,0 +1,184 @@
+//! One look at all processes of the machine, by what `/proc` says. Where there is no `/proc` nothing is seen.
+
+use std::fs;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::identity::stat;
+
+/// How many characters of a command line are shown.
+const SHOWN: usize = 80;
+
+/// A process that had not ended when it was looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// Its parent's number.
+    pub parent: u32,
+    /// When it started, in clock ticks since the machine started. Number and start together name one process.
+    pub started: u64,
+}
+
+impl Process {
+    /// Returns the process that has this number now; `None` if there is none, or it has ended.
+    pub(crate) fn at(pid: u32) -> Option<Self> {
+        let stat = stat(pid).filter(|stat| !stat.ended)?;
+        Some(Self {
+            pid,
+            parent: stat.parent,
+            started: stat.started,
+        })
+    }
+
+    /// Sends a signal to exactly this process. One that is gone is not an error.
+    pub fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        // A descriptor names one process for good. It is the right one if it is opened before the start is compared.
+        let Some(process) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
+            return;
+        };
+        if stat(self.pid).is_some_and(|stat| stat.started == self.started) {
+            let _ = pidfd_send_signal(&process, signal);
+        }
+    }
+
+    /// Tells whether the process has a handler for a signal.
+    #[must_use]
+    pub fn catches(&self, signal: Signal) -> bool {
+        has_signal(&self.pid.to_string(), "SigCgt:", signal)
+    }
+
+    /// Returns one variable of the environment that the process was started with.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let environment = fs::read(format!("/proc/{}/environ", self.pid)).ok()?;
+        let value = environment.split(|byte| *byte == 0).find_map(|line| {
+            let rest = line.strip_prefix(name.as_bytes())?;
+            rest.strip_prefix(b"=")
+        })?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    }
+
+    /// Tells whether the process has this file open. The path must be canonical.
+    #[must_use]
+    pub fn has_open(&self, file: &std::path::Path) -> bool {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid));
+        descriptors
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|open| open == file))
+    }
+
+    /// Returns the number and the beginning of the command line, for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let words = line
+            .split(|byte| *byte == 0)
+            .filter(|word| !word.is_empty());
+        let words: Vec<_> = words.map(String::from_utf8_lossy).collect();
+        let line = words.join(" ");
+        let mut shown: String = line.chars().take(SHOWN).collect();
+        if shown.len() < line.len() {
+            shown.push('…');
+        }
+        format!("{} `{shown}`", self.pid)
+    }
+}
+
+/// Tells whether this process was told to ignore a signal, as `nohup` does.
+pub(crate) fn is_ignored_here(signal: Signal) -> bool {
+    has_signal("self", "SigIgn:", signal)
+}
+
+/// Tells whether a signal is in one of the sets that the kernel shows of a process.
+fn has_signal(process: &str, set: &str, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix(set));
+    let mask = set.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
+}
+
+/// Returns all processes that have not ended.
+#[must_use]
+pub fn processes() -> Vec<Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(Process::at).collect()
+}
+
+/// Returns those of `all` that are below one of `roots`, parents before children. Processes that `leave_out` names
+/// are skipped together with everything below them.
+pub(crate) fn below(
+    mut all: Vec<Process>,
+    roots: &[u32],
+    leave_out: impl Fn(&Process) -> bool,
+) -> Vec<Process> {
+    all.retain(|process| !leave_out(process));
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = roots.to_vec();
+    while let Some(parent) = parents.pop() {
+        let (children, rest) = all.into_iter().partition(|one| one.parent == parent);
+        all = rest;
+        parents.extend(children.iter().map(|child: &Process| child.pid));
+        found.extend(children);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, parent: u32) -> Process {
+        Process {
+            pid,
+            parent,
+            started: 0,
+        }
+    }
+
+    fn found(roots: &[u32], left_out: u32) -> Vec<u32> {
+        let all =
+            [(2, 1), (3, 2), (4, 3), (5, 1), (6, 5)].map(|(pid, parent)| process(pid, parent));
+        let below = below(all.to_vec(), roots, |one| one.pid == left_out);
+        let mut pids: Vec<u32> = below.iter().map(|process| process.pid).collect();
+        pids.sort_unstable();
+        pids
+    }
+
+    #[test]
+    fn descendants_are_found_at_any_depth_and_left_out_with_all_below_them() {
+        assert_eq!(found(&[1], 0), [2, 3, 4, 5, 6]);
+        assert_eq!(found(&[3], 0), [4]);
+        assert_eq!(found(&[1], 2), [5, 6]);
+        assert_eq!(found(&[2, 5], 4), [3, 6]);
+    }
+
+    #[test]
+    fn a_process_tells_its_variables_and_which_signals_it_catches() {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "trap : INT; trap '' TERM; echo ready; read _"]);
+        command
+            .env("UWF_TEST_OF_PROCESS", "a=b")
+            .env_remove("EMPTY");
+        command.stdin(std::process::Stdio::piped());
+        let mut shell = command
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0; 6];
+        std::io::Read::read_exact(shell.stdout.as_mut().unwrap(), &mut ready).unwrap();
+        let process = Process::at(shell.id()).unwrap();
+        assert_eq!(process.variable("UWF_TEST_OF_PROCESS").unwrap(), "a=b");
+        assert_eq!(process.variable("UWF_TEST_OF"), None);
+        assert!(process.catches(Signal::INT));
+        assert!(!process.catches(Signal::TERM));
+        assert!(process.describe().contains("`sh -c trap"));
+        process.signal(Signal::KILL);
+        shell.wait().unwrap();
+        assert_eq!(Process::at(shell.id()), None);
+    }
+}
