@@ -29,6 +29,7 @@ mod documents;
 mod echoes;
 mod extraction;
 mod failures;
+mod fifos;
 mod formats;
 mod full_disk;
 mod gates;

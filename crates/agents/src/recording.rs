@@ -88,10 +88,11 @@ pub(crate) fn append(path: &Path, recorded: &Recorded) -> Result<(), String> {
     let others = File::open(directory).map_err(problem)?;
     // The folder is locked, since the file itself is replaced.
     others.lock().map_err(problem)?;
-    let mut text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => HEADER.to_owned(),
-        Err(error) => return Err(problem(error)),
+    let mut text = match uwf_durable::read(path).map_err(|error| error.to_string())? {
+        Some(content) => {
+            String::from_utf8(content).map_err(|_| "it is not UTF-8 text".to_owned())?
+        }
+        None => HEADER.to_owned(),
     };
     if !text.ends_with('\n') {
         text.push('\n');

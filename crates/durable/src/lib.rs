@@ -19,6 +19,6 @@ pub use dir::{create_dir, names, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind};
 pub use lock::FileLock;
-pub use open::{open, open_append, read, read_start};
+pub use open::{create, open, open_append, read, read_start};
 pub use present::{remove, sync_file, touch};
 pub use record::{blank, overwrite};

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use crate::{FileError, FileKind};
+use crate::{FileError, FileKind, calls};
 
 /// Opens a file for reading; `None` if there is none. A symbolic link to it is followed.
 ///
@@ -62,6 +62,17 @@ fn read_at_most(file: &mut impl Read, expected: usize, limit: usize) -> io::Resu
 pub fn open_append(path: &Path) -> Result<File, FileError> {
     open_own(OpenOptions::new().read(true).append(true), path)
         .map_err(|error| error.about("open", path))
+}
+
+/// Makes a new, empty file in the place of what has the name, for its owner alone.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn create(path: &Path) -> Result<File, FileError> {
+    calls::remove(path).map_err(FileError::io("replace", path))?;
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    options.open(path).map_err(FileError::io("make", path))
 }
 
 /// Opens a file of our own with these options, and makes it if needed. No link is followed.

@@ -8,7 +8,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
 /// How much is read at once, in bytes.
 const CHUNK: u64 = 1024 * 1024;
@@ -117,7 +117,12 @@ pub fn create_private(path: &Path) -> io::Result<File> {
 #[must_use]
 pub fn tail(path: &Path, limit: u64) -> String {
     let read = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        // A FIFO in place of the file has nothing to say, and must not make us wait for a writer.
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32);
+        let mut file = options.open(path)?;
         let length = file.metadata()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
         let mut bytes = Vec::new();

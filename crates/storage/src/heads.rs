@@ -7,7 +7,6 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -103,7 +102,7 @@ impl Heads {
 /// Returns the head of a thread by a look at a few lines of the file; `None` if it is not found in this way, which
 /// says nothing.
 pub(crate) fn look_up(path: &Path, thread: ThreadId) -> Option<CasRef> {
-    let file = File::open(path).ok()?;
+    let file = uwf_durable::open(path).ok()??;
     let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
     let (mut from, mut to) = (0, length / LINE);
     while length.is_multiple_of(LINE) && from < to {

@@ -8,10 +8,11 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
+use uwf_durable::FileError;
 use uwf_protocol::workflow_yaml::{
     self, Check, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
 };
@@ -101,10 +102,17 @@ fn without_extension(file: &str) -> &str {
 
 /// Returns the content of a file, and one byte more than is allowed if it is too large.
 fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    let limit = MAX_FILE_BYTES as u64 + 1;
-    File::open(path)?.take(limit).read_to_end(&mut content)?;
-    Ok(content)
+    match uwf_durable::read_start(path, MAX_FILE_BYTES + 1) {
+        Ok(Some(content)) => Ok(content),
+        Ok(None) => Err(ErrorKind::NotFound.into()),
+        Err(FileError::Io { source, .. }) => Err(source),
+        // A file of the user's own: that it is none is a mistake in the request.
+        Err(FileError::NotRegular { kind, .. }) => {
+            let problem = format!("it is {kind}, not a regular file");
+            Err(io::Error::new(ErrorKind::InvalidInput, problem))
+        }
+        Err(error @ FileError::Link { .. }) => Err(io::Error::other(error)),
+    }
 }
 
 /// Returns the text of a file, or the line where it stops being one and why.

@@ -6,11 +6,11 @@
 mod options;
 mod template;
 
-use std::fs;
 use std::io::{self, Write as _};
 
 use regex::Regex;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_durable::Durability;
 use uwf_storage::Env;
 
 use crate::call;
@@ -55,7 +55,7 @@ impl Adapter for Command {
         if !task.has_unread_program() {
             return None;
         }
-        let answer = fs::read(task.run_dir.join(program::ANSWER)).ok()?;
+        let answer = uwf_durable::read(&task.run_dir.join(program::ANSWER)).ok()??;
         let output = Output {
             stdout: program::text(answer),
             stderr: String::new(),
@@ -97,12 +97,8 @@ impl Command {
         let prompt_file = task.run_dir.join("prompt.md");
         let takes_file = template::asks_for(templates, "promptFile");
         if takes_file {
-            fs::write(&prompt_file, prompt).map_err(|error| {
-                AdapterError::not_started(format!(
-                    "could not write `{}`: {error}",
-                    prompt_file.display()
-                ))
-            })?;
+            uwf_durable::replace(&prompt_file, prompt.as_bytes(), Durability::Volatile)
+                .map_err(|error| AdapterError::not_started(error.to_string()))?;
         }
         let values = Values {
             task,

@@ -1,6 +1,5 @@
 //! `hermes chat`: one question for each process, and what hermes recorded of it.
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -170,7 +169,8 @@ impl Asker<'_> {
             let file = home
                 .join("sessions")
                 .join(format!("session_{session}.json"));
-            Record::read(&fs::read_to_string(file).ok()?)
+            let content = uwf_durable::read(&file).ok()??;
+            Record::read(&String::from_utf8(content).ok()?)
         }
     }
 

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_durable::FileError;
 use uwf_protocol::agent::env::HEAD;
 use uwf_protocol::ids::CasRef;
 use uwf_storage::{Env, RunDir};
@@ -54,10 +55,27 @@ struct Mock {
     head: Option<CasRef>,
 }
 
+fn read(path: &Path) -> Result<String, String> {
+    let content = match uwf_durable::read(path) {
+        Ok(Some(content)) => content,
+        Ok(None) => return Err(io::Error::from(io::ErrorKind::NotFound).to_string()),
+        Err(error) => return Err(said(&error)),
+    };
+    String::from_utf8(content).map_err(|_| "it is not UTF-8 text".to_owned())
+}
+
+/// Returns an error with its cause.
+fn said(error: &FileError) -> String {
+    match error {
+        FileError::Io { source, .. } => source.to_string(),
+        FileError::NotRegular { kind, .. } => format!("it is {kind}, not a regular file"),
+        FileError::Link { .. } => error.to_string(),
+    }
+}
+
 impl Mock {
     fn load(path: &Path) -> Self {
-        let script = std::fs::read_to_string(path)
-            .map_err(|error| error.to_string())
+        let script = read(path)
             .and_then(|text| Script::parse(&text))
             .map_err(|problem| format!("script `{}`: {problem}", path.display()));
         Self {

@@ -9,7 +9,6 @@ mod ending;
 mod lines;
 mod stderr;
 
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -90,12 +89,9 @@ pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, Adapte
             ),
         });
     }
-    let answer = fs::read(&file).map_err(|error| {
-        let file = file.display();
-        AdapterError::failed(format!(
-            "the answer could not be read from `{file}`: {error}"
-        ))
-    })?;
+    let answer = uwf_durable::read(&file)
+        .map_err(|error| AdapterError::failed(error.to_string()))?
+        .unwrap_or_default();
     Ok(Output {
         stdout: text(answer),
         problem: ended.problem(launch.program),
@@ -127,7 +123,8 @@ pub(crate) fn stream(
 /// Reads the lines of a program that ended after its adapter had died. A file that cannot be read has none.
 pub(crate) fn earlier_lines(run_dir: &Path, on_line: &mut dyn FnMut(Line<'_>)) {
     let mut lines = Lines::default();
-    lines.push(&fs::read(run_dir.join(EVENTS)).unwrap_or_default(), on_line);
+    let events = uwf_durable::read(&run_dir.join(EVENTS));
+    lines.push(&events.ok().flatten().unwrap_or_default(), on_line);
     lines.finish(on_line);
 }
 

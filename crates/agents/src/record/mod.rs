@@ -175,7 +175,10 @@ impl Asked {
         if let Some(pending) = pending.filter(|pending| pending.head == self.context.head) {
             return Ok(pending.step);
         }
-        let printed = std::fs::read(self.run.stdout_file()).unwrap_or_default();
+        let printed = uwf_durable::read(&self.run.stdout_file())
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         parse_answer(&String::from_utf8_lossy(&printed)).map_err(|error| error.to_string())
     }
 

@@ -1,10 +1,10 @@
 //! Tools that count since a session began: what one call used up is the difference.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Write as _};
 
 use uwf_agent_kit::Task;
+use uwf_durable::Durability;
 use uwf_protocol::nodes::Usage;
 
 use super::Transcript;
@@ -16,8 +16,9 @@ type Totals = BTreeMap<String, Usage>;
 /// tokens of this call are unknown.
 pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut Transcript) {
     let file = task.run_dir.join("session-usage.json");
-    let mut totals: Totals = fs::read(&file)
+    let mut totals: Totals = uwf_durable::read(&file)
         .ok()
+        .flatten()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
     let total = seen.usage.clone();
@@ -30,7 +31,7 @@ pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut
     }
     totals.insert(id.clone(), total);
     let bytes = serde_json::to_vec(&totals).expect("totals are plain data");
-    if let Err(error) = fs::write(&file, bytes) {
+    if let Err(error) = uwf_durable::replace(&file, &bytes, Durability::Volatile) {
         let _ = writeln!(
             io::stderr(),
             "could not write `{}`: {error}; the usage of the next call will be unknown",
