@@ -1,11 +1,9 @@
 //! Resuming is a step like others: what an agent finished is not run again, and what failed is tried again.
 
-use std::process::Command;
-
 use serde_json::json;
 
 use crate::gates::{at_work, gated_agent, open_gate, runs};
-use crate::processes::{kill, that_were_started_with};
+use crate::processes::kill;
 use crate::world::{ONE_STEP, REVIEW, World, wait_until};
 
 /// Starts a command, kills it while its agent works, and lets the agent finish.
@@ -116,41 +114,4 @@ fn a_step_of_a_role_that_was_not_asked_for_is_not_adopted() {
         (&report["role"], &report["adopted"]),
         (&json!("writer"), &json!(false))
     );
-}
-
-#[test]
-fn an_agent_that_starts_while_its_thread_is_killed_is_ended() {
-    let world = World::new();
-    world.put(ONE_STEP);
-    let body = format!(
-        "echo started >> {0}/runs\nwhile :; do sleep 0.02; done",
-        world.project().display()
-    );
-    world.scripted_agent(&body);
-    let thread = world.start("one");
-    // Reading the secrets waits for a writer: that holds the step just before its agent starts.
-    let secrets = world.root().join(".env");
-    assert!(
-        Command::new("mkfifo")
-            .arg(&secrets)
-            .status()
-            .unwrap()
-            .success()
-    );
-    let step = world.spawn(&["thread", "step", &thread]);
-    let lock = world.root().join("runs").join(&thread).join("lock");
-    wait_until("the step holds the thread", || {
-        let probe = Command::new("flock")
-            .args(["-n"])
-            .arg(&lock)
-            .arg("true")
-            .status();
-        lock.exists() && !probe.unwrap().success()
-    });
-    world.uwf(&["thread", "kill", &thread]).exits(0);
-    std::fs::write(&secrets, "").unwrap();
-    assert_eq!(step.wait_with_output().unwrap().status.code(), Some(7));
-    assert!(runs(&world) <= 1, "it was started once at most");
-    let left = that_were_started_with(&thread);
-    assert!(left.is_empty(), "{left:?}");
 }

@@ -296,7 +296,7 @@ pub(crate) fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Returns the path of the binary under test: `UWF_BIN`, or the one that cargo built for these tests.
+/// Returns the path of the binary under test: `UWF_BIN`, whose file must be called `uwf`, or the one that cargo built.
 pub(crate) fn binary() -> &'static Path {
     static BINARY: LazyLock<PathBuf> = LazyLock::new(|| {
         let named = std::env::var_os("UWF_BIN");

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use super::reader::Ledger;
 use super::sweep::{is_recorded_as_finished, kill_at, kill_before, kill_everywhere};
-use crate::gates::{NOTE, at_work, gated_agent, runs, wait_for_ends};
+use super::tracer::{Verdict, trace};
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, runs, wait_for_ends};
 use crate::processes::that_were_started_with;
-use crate::world::{ONE_STEP, REVIEW, World};
+use crate::world::{ONE_STEP, REVIEW, World, wait_until};
 
 const REVIEWED: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n    - output: { $status: approved, summary: s }\n";
 /// The words of the processes that may be killed.
@@ -244,6 +245,29 @@ fn a_kill_of_a_thread_at_work_that_is_killed_anywhere_can_be_repeated() {
             break;
         }
     }
+}
+
+#[test]
+fn an_agent_that_starts_while_its_thread_is_killed_is_ended() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    close_gate(&world);
+    let mut kill = None;
+    let step = trace(&world, &["thread", "step", &thread], |point| {
+        // The step is held when it is about to start its agent.
+        if kill.is_none() && point.call == "start a process" {
+            kill = Some(world.spawn(&["thread", "kill", &thread]));
+            wait_until("the thread has ended", || {
+                !world.state("threads.yaml").contains(&thread)
+            });
+        }
+        Verdict::GoOn
+    });
+    assert_ne!(step.code, Some(0), "{}", step.stderr);
+    let kill = kill.expect("the window was hit").wait_with_output();
+    assert!(kill.unwrap().status.success());
+    let left = that_were_started_with(&thread);
+    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(world.show(&thread)["status"], json!("cancelled"));
 }
 
 #[test]
