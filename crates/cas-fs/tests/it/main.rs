@@ -9,5 +9,6 @@ mod properties;
 mod race;
 mod schemas;
 mod store;
+mod suite;
 mod support;
 mod vectors;

@@ -8,6 +8,8 @@
 mod common;
 mod condition;
 mod route;
+mod suite_jsonata;
+mod suite_mustache;
 mod template;
 mod total;
 mod validate;
