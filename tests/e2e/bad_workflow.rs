@@ -298,3 +298,21 @@ fn what_is_probably_not_meant_is_a_warning() {
     assert_eq!(run.stderr, "");
     assert!(run.json().get("warnings").is_none());
 }
+
+#[test]
+fn what_is_no_yaml_is_shown_with_its_line() {
+    let world = World::new();
+    world.write(
+        "until.yaml",
+        &UNTIL_IT_PASSES.replace("  coder: { goal", "   coder: { goal"),
+    );
+    let run = world.uwf(&["workflow", "validate", "until.yaml"]).exits(1);
+    let run = run.says("until.yaml:4:4: invalid YAML: this is indented by 3, and line 5, which goes on after it, by 2");
+    let line = run
+        .stderr
+        .lines()
+        .position(|line| line.contains("4 |    coder: { goal"));
+    let mark = run.stderr.lines().nth(line.unwrap() + 1).unwrap();
+    let above = run.stderr.lines().nth(line.unwrap()).unwrap();
+    assert_eq!(mark.find('^'), above.find("coder"), "{}", run.stderr);
+}

@@ -175,3 +175,26 @@ fn a_hash_must_be_a_workflow() {
         .exits(1)
         .says("0000000000000");
 }
+
+#[test]
+fn a_workflow_that_is_not_found_is_compared_with_those_that_are() {
+    let world = World::new();
+    world.put(&described("registered").replace("name: one", "name: hello"));
+    world.write(".workflow/deploy.yaml", &described("local"));
+    world.write("ship.yaml", &described("a file"));
+    for (word, near) in [
+        ("helo", "hello"),
+        ("deplyo", "deploy"),
+        ("ship", "./ship.yaml"),
+    ] {
+        for call in [
+            &["thread", "start", word, "-p", "x"][..],
+            &["workflow", "show", word],
+        ] {
+            let run = world.uwf(call).exits(1);
+            run.says(&format!("hint: did you mean `{near}`?"));
+        }
+    }
+    let run = world.uwf(&["workflow", "show", "zzz"]).exits(1);
+    run.says("hint: `uwf workflow list` shows what can be started");
+}

@@ -342,3 +342,38 @@ fn a_thread_keeps_its_workflow_when_the_file_changes() {
     assert_eq!(report["role"], json!("editor"));
     assert_eq!(report["workflow"], json!(new));
 }
+
+#[test]
+fn a_workflow_shows_its_roles_and_edges_from_the_start_on() {
+    let world = World::new();
+    let role = "{ goal: g, frontmatter: { type: object, properties: { x: { type: string } } } }";
+    let names = ["coder", "tester", "planner", "releaser"];
+    let roles: String = names
+        .iter()
+        .map(|name| format!("  {name}: {role}\n"))
+        .collect();
+    let edge = |from: &str, to: &str| format!("  {from}: {{ _: {{ role: {to}, prompt: p }} }}\n");
+    let ways = [
+        ("coder", "tester"),
+        ("tester", "releaser"),
+        ("planner", "coder"),
+        ("releaser", "$END"),
+        ("$START", "planner"),
+    ];
+    let graph: String = ways.iter().map(|(from, to)| edge(from, to)).collect();
+    world.put(&format!("\nname: chain\nroles:\n{roles}graph:\n{graph}"));
+    let shown = world
+        .uwf(&["workflow", "show", "chain", "--format", "text"])
+        .exits(0)
+        .stdout;
+    let first_words: Vec<&str> = shown
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let order = ["planner", "coder", "tester", "releaser"];
+    let at = |word: &str| first_words.iter().position(|found| *found == word).unwrap();
+    let (of_roles, of_edges) = (at("ROLE") + 1, at("FROM") + 1);
+    assert_eq!(first_words[of_roles..of_roles + 4], order, "{shown}");
+    assert_eq!(first_words[of_edges], "$START", "{shown}");
+    assert_eq!(first_words[of_edges + 1..of_edges + 5], order, "{shown}");
+}

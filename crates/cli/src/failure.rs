@@ -4,6 +4,7 @@ use uwf_cas_fs::StoreError;
 use uwf_engine::{AgentFailure, EngineError, store_exit, store_hint};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
+use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
 use uwf_util::plain::without_escapes;
 use uwf_util::printable::labelled;
@@ -94,7 +95,7 @@ impl From<EngineError> for Failure {
         let mut failure = Self::of(&error, error.exit(), error.hint());
         match &error {
             EngineError::Workflow(problems) => {
-                failure.causes = problems.iter().map(ToString::to_string).collect();
+                failure.causes = problems.iter().map(with_excerpt).collect();
             }
             EngineError::Agent(attempt) => {
                 let said = without_escapes(&attempt.stderr_tail);
@@ -167,6 +168,14 @@ fn whose(attempt: &AgentFailure) -> String {
     } = attempt;
     let number = number.map_or_else(|| "that is not on record".to_owned(), |n| n.to_string());
     format!("attempt {number} of thread {thread}: {class}, agent `{agent}` in `{directory}`")
+}
+
+/// Returns what is said about a file, and the line that it is about.
+fn with_excerpt(problem: &Diagnostic) -> String {
+    match &problem.excerpt {
+        Some(excerpt) => format!("{problem}\n{excerpt}"),
+        None => problem.to_string(),
+    }
 }
 
 fn last_lines(text: &str, count: usize) -> String {

@@ -200,8 +200,13 @@ pub enum EngineError {
     #[error("workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
     Workflow(Vec<Diagnostic>),
     /// A workflow reference leads nowhere.
-    #[error("workflow `{0}` was not found")]
-    UnknownWorkflow(String),
+    #[error("workflow `{name}` was not found")]
+    UnknownWorkflow {
+        /// What was asked for.
+        name: String,
+        /// The workflow or file that it may have been meant to be.
+        near: Option<String>,
+    },
     /// A node is there but is not what it should be.
     #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
     WrongType {
@@ -297,7 +302,7 @@ impl EngineError {
             | Self::NoProc
             | Self::NoArgument { .. }
             | Self::Workflow(_)
-            | Self::UnknownWorkflow(_)
+            | Self::UnknownWorkflow { .. }
             | Self::WrongType { .. }
             | Self::Raise(_)
             | Self::NoAttempt { .. }
@@ -397,7 +402,8 @@ impl EngineError {
             }
             Self::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
             Self::Workflow(_) => return None,
-            Self::UnknownWorkflow(_) => {
+            Self::UnknownWorkflow { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::UnknownWorkflow { near: None, .. } => {
                 "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
             }
             Self::WrongType { hash, .. } => format!("`uwf cas get {hash}` shows what it is"),

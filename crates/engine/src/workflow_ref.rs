@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, project};
+use uwf_util::suggest;
 
 use crate::{Engine, EngineError, register, thread};
 
@@ -48,7 +49,8 @@ pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError>
             warnings: stored.warnings,
         });
     }
-    match State::new(&engine.root).workflows()?.get(text) {
+    let registered = State::new(&engine.root).workflows()?;
+    match registered.get(text) {
         Some(hash) => {
             thread::load_workflow(&engine.store, *hash)?;
             Ok(Found {
@@ -57,8 +59,32 @@ pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError>
                 warnings: Vec::new(),
             })
         }
-        None => Err(EngineError::UnknownWorkflow(text.to_owned())),
+        None => Err(EngineError::UnknownWorkflow {
+            name: text.to_owned(),
+            near: nearest(engine, text, registered.into_keys())?,
+        }),
     }
+}
+
+/// Returns what a word that names no workflow was probably meant to be: a file beside us that lacks only its path, or
+/// a workflow of the project or the registry.
+fn nearest(
+    engine: &Engine,
+    word: &str,
+    registered: impl Iterator<Item = String>,
+) -> Result<Option<String>, EngineError> {
+    let files = ["yaml", "yml"].map(|ending| format!("{word}.{ending}"));
+    let is_there = |file: &&String| engine.env.cwd().join(file.as_str()).is_file();
+    if let Some(file) = files.iter().find(is_there) {
+        return Ok(Some(format!("./{file}")));
+    }
+    let local = project::list_local(engine.env.cwd())?;
+    let known: Vec<String> = local
+        .into_iter()
+        .map(|found| found.name)
+        .chain(registered)
+        .collect();
+    Ok(suggest::nearest(word, known.iter().map(String::as_str)).map(str::to_owned))
 }
 
 /// Returns the file that the text names, directly or through a project's folder.

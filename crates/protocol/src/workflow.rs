@@ -3,6 +3,7 @@
 //! It holds workflows that were already taken apart into names and edges: whether a graph makes sense is
 //! the moderator's to say, how a workflow is written in YAML or in the store is said elsewhere.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use indexmap::IndexMap;
@@ -118,6 +119,44 @@ pub struct ListEdge {
     pub prompt: Option<String>,
     /// The mustache template of the agent's working directory; `None` is the thread's own.
     pub location: Option<String>,
+}
+
+impl<S> Workflow<S> {
+    /// Returns the nodes of the graph as a thread comes to them: from `$START` on, the nearest first. Nodes that
+    /// nothing leads to come last.
+    #[must_use]
+    pub fn nodes_in_order(&self) -> Vec<&NodeName> {
+        let mut nodes = Vec::new();
+        let mut seen = HashSet::new();
+        for first in std::iter::once(&NodeName::Start).chain(self.graph.keys()) {
+            let mut next = nodes.len();
+            let first = self.graph.get_key_value(first).map(|(node, _)| node);
+            nodes.extend(first.filter(|node| seen.insert(*node)));
+            while let Some(node) = nodes.get(next) {
+                let targets = self.graph.get(*node).map(Edges::targets);
+                for target in targets.into_iter().flatten() {
+                    let Destination::Role(role) = target else {
+                        continue;
+                    };
+                    let role = NodeName::Role(role.clone());
+                    let found = self.graph.get_key_value(&role).map(|(node, _)| node);
+                    nodes.extend(found.filter(|node| seen.insert(*node)));
+                }
+                next += 1;
+            }
+        }
+        nodes
+    }
+}
+
+impl Edges {
+    /// Returns where the edges lead, in their order.
+    fn targets(&self) -> Vec<&Destination> {
+        match self {
+            Self::ByStatus(targets) => targets.values().map(|target| &target.to).collect(),
+            Self::InOrder(edges) => edges.iter().map(|edge| &edge.to).collect(),
+        }
+    }
 }
 
 impl NodeName {

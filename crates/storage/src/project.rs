@@ -54,6 +54,7 @@ pub fn read_workflow_file(
             position: Some(position),
             message,
             hint: None,
+            excerpt: None,
         }])
     })?;
     let includes = FsIncludes::beside(path, shown)?;

@@ -1,5 +1,7 @@
 //! Workflows.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{Checked, Registered, WorkflowItem, WorkflowView};
@@ -119,11 +121,17 @@ fn outline(hash: CasRef, workflow: &Workflow) -> String {
             role.schema.to_string(),
         ]
     };
-    let roles = workflow.roles.iter().map(role).collect();
+    // The store sorts names by their length: readers want them as a thread comes to them.
+    let nodes = workflow.nodes_in_order();
+    let places: HashMap<&str, usize> = nodes.iter().map(|node| node.as_str()).zip(0..).collect();
+    let mut roles: Vec<_> = workflow.roles.iter().collect();
+    roles.sort_by_key(|(name, _)| places.get(name.as_str()).copied().unwrap_or(usize::MAX));
+    let roles = roles.into_iter().map(role).collect();
     parts.push(table(&["ROLE", "DESCRIPTION", "SCHEMA"], roles));
     let mut edges = Vec::new();
-    for (node, ways) in &workflow.graph {
-        edges.extend(edge_rows(node, ways));
+    for node in nodes {
+        let ways = workflow.graph.get(node);
+        edges.extend(ways.map(|ways| edge_rows(node, ways)).into_iter().flatten());
     }
     parts.push(table(&["FROM", "WHEN", "TO", "PROMPT"], edges));
     if !workflow.conditions.is_empty() {

@@ -18,6 +18,7 @@ pub(super) fn tree(documents: &mut Documents<'_>, file: usize, text: &str) -> No
         documents,
         file,
         frames: Vec::new(),
+        closed: None,
         anchors: HashMap::new(),
         root: None,
         document_count: 0,
@@ -27,7 +28,9 @@ pub(super) fn tree(documents: &mut Documents<'_>, file: usize, text: &str) -> No
             Ok((event, span)) => builder.event(event, span),
             Err(error) => {
                 let at = builder.at(*error.marker());
-                builder.fail(at, format!("invalid YAML: {}", error.info()))
+                let finding = builder.not_yaml(at, &error.info()).with_excerpt(text);
+                builder.documents.report(finding);
+                ControlFlow::Break(())
             }
         };
         if flow.is_break() {
@@ -46,6 +49,8 @@ struct Builder<'d, 'a> {
     file: usize,
     /// The collections that are open, the outermost first.
     frames: Vec<Frame>,
+    /// Where the collection began that was closed last.
+    closed: Option<At>,
     /// Complete values that an alias may name, by the parser's number of the anchor.
     anchors: HashMap<usize, Node>,
     root: Option<Node>,
@@ -117,6 +122,7 @@ impl Builder<'_, '_> {
     }
 
     fn close(&mut self) -> ControlFlow<()> {
+        self.closed = self.frames.last().map(|frame| frame.at);
         let Some(frame) = self.frames.pop() else {
             return ControlFlow::Break(());
         };
@@ -226,6 +232,25 @@ impl Builder<'_, '_> {
         let message = format!("the tag `{}` has no meaning here", tag.original());
         let hint = "the tag of workflows is `!include <path>`";
         self.documents.report(Finding::new(at, message).hint(hint));
+    }
+
+    /// Returns what is said where the parser gives up. It names the line that does not fit what came before; where that
+    /// is a matter of indentation, the collection that began otherwise is the more likely slip.
+    fn not_yaml(&self, at: At, problem: &str) -> Finding {
+        let before = self.closed;
+        match before.filter(|before| before.line < at.line && before.column > at.column) {
+            Some(before) if problem.contains("while parsing a block") => {
+                let message = format!(
+                    "invalid YAML: this is indented by {}, and line {}, which goes on after it, by {}",
+                    before.column - 1,
+                    at.line,
+                    at.column - 1
+                );
+                Finding::new(before, message)
+                    .hint("entries of one mapping or list start in the same column")
+            }
+            Some(_) | None => Finding::new(at, format!("invalid YAML: {problem}")),
+        }
     }
 
     fn fail(&mut self, at: At, message: impl Into<String>) -> ControlFlow<()> {

@@ -14,6 +14,9 @@ const MAX_DIAGNOSTICS: usize = 100;
 /// How long a message may be: names of any length can be part of it.
 const MAX_MESSAGE_CHARS: usize = 500;
 
+/// How much of a line is shown.
+const MAX_EXCERPT_CHARS: usize = 120;
+
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
@@ -34,6 +37,8 @@ pub struct Diagnostic {
     pub message: String,
     /// What was probably meant, or how to write it.
     pub hint: Option<String>,
+    /// The line of the file with a mark under the place, where the message cannot say what stands there.
+    pub excerpt: Option<String>,
 }
 
 /// Where the parts of a workflow were written.
@@ -49,6 +54,7 @@ pub(super) struct Finding {
     pub(super) at: At,
     pub(super) message: String,
     pub(super) hint: Option<String>,
+    pub(super) excerpt: Option<String>,
     /// Whether it is only too much: what the file says besides is whole without it.
     pub(super) is_surplus: bool,
 }
@@ -59,8 +65,15 @@ impl Finding {
             at,
             message: message.into(),
             hint: None,
+            excerpt: None,
             is_surplus: false,
         }
+    }
+
+    /// Shows the place in its text.
+    pub(super) fn with_excerpt(mut self, text: &str) -> Self {
+        self.excerpt = excerpt(text, self.at);
+        self
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -83,11 +96,13 @@ pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagno
         position: Some(position(files, finding.at)),
         message: printable(&finding.message),
         hint: finding.hint.as_deref().map(printable),
+        excerpt: finding.excerpt,
     });
     let rest = (more > 0).then(|| Diagnostic {
         position: None,
         message: format!("{more} more mistakes are not shown"),
         hint: None,
+        excerpt: None,
     });
     shown.chain(rest).collect()
 }
@@ -106,6 +121,21 @@ pub(super) fn printable(text: &str) -> String {
         printable.push('…');
     }
     printable
+}
+
+/// Returns the line of a place and a mark under it, unless it is too far to the right to be looked at.
+fn excerpt(text: &str, at: At) -> Option<String> {
+    let line = text.lines().nth(at.line.checked_sub(1)?)?;
+    if at.column > MAX_EXCERPT_CHARS {
+        return None;
+    }
+    let shown: String = line.chars().take(MAX_EXCERPT_CHARS).collect();
+    let before: String = line.chars().take(at.column.saturating_sub(1)).collect();
+    let number = at.line.to_string();
+    let margin = " ".repeat(number.len());
+    let indent = " ".repeat(printable(&before).chars().count());
+    let shown = printable(&shown);
+    Some(format!("{number} | {shown}\n{margin} | {indent}^"))
 }
 
 fn position(files: &[String], at: At) -> Position {

@@ -55,6 +55,7 @@ impl NameProblem {
         Finding {
             at,
             message: self.message,
+            excerpt: None,
             hint: self.hint,
             is_surplus: false,
         }

@@ -61,7 +61,7 @@ fn a_workflow_shows_with_the_keys_of_the_format() {
 fn an_unknown_workflow_and_a_node_that_is_none_are_errors() {
     let world = World::new();
     let error = show_workflow(&world.engine, "nope").unwrap_err();
-    assert!(matches!(error, EngineError::UnknownWorkflow(name) if name == "nope"));
+    assert!(matches!(error, EngineError::UnknownWorkflow { name, near: None } if name == "nope"));
     let text = world.text("x");
     let error = show_workflow(&world.engine, text.as_str()).unwrap_err();
     assert!(matches!(error, EngineError::WrongType { hash, .. } if hash == text));
