@@ -160,10 +160,142 @@ fn a_role_is_told_about_once_and_the_words_of_the_task_are_kept() {
     assert!(whole.contains("## Task\n\nWrite a **plan**.\n\nKeep it short.\n"));
     assert!(whole.contains("Too short. 日本語\n"));
     assert!(whole.ends_with("</output>\n") && !whole.ends_with("\n\n"));
-    let yaml = world.uwf(&[
-        "thread", "read", &thread, "--quota", "100000", "--format", "yaml",
+    let text = read(&world, &[&thread, "--quota", "100000", "--format", "text"]);
+    assert_eq!(text, whole);
+}
+
+#[test]
+fn a_thread_is_read_as_data_where_a_format_is_asked_for() {
+    let (world, thread, steps) = finished();
+    let all = [thread.as_str(), "--quota", "100000", "--format"];
+    let story = world.uwf(&[&["thread", "read"], &all[..], &["json"]].concat());
+    let story = story.exits(0).json();
+    assert_eq!(story["task"], json!("Write a **plan**.\n\nKeep it short."));
+    assert_eq!(
+        (&story["hidden"], &story["status"]),
+        (&json!(0), &json!("completed"))
+    );
+    let third = &story["steps"][2];
+    assert_eq!(third["hash"], json!(steps[2]));
+    assert_eq!(third["instruction"], json!("Fix too short"));
+    assert_eq!(third["output"]["plan"], json!("second draft"));
+    assert!(third["answer"].as_str().unwrap().contains("two pages"));
+    let yaml = read(&world, &[&all[..], &["yaml"]].concat());
+    let yaml: Value = serde_saphyr::from_str(&yaml).unwrap();
+    assert_eq!(yaml, story);
+    let short = world.uwf(&[
+        "thread", "read", &thread, "--quota", "1", "--format", "json",
     ]);
-    assert_eq!(yaml.exits(0).stdout, whole);
+    let short = short.exits(0).json();
+    assert_eq!(short["hidden"], json!(3));
+    assert_eq!(short["steps"].as_array().unwrap().len(), 1);
+    let turns = world.uwf(&["step", "read", &steps[2], "--format", "json"]);
+    let turns = turns.exits(0).json();
+    assert_eq!(
+        (&turns["role"], &turns["turns"]),
+        (&json!("writer"), &json!([]))
+    );
+    assert!(turns["answer"].as_str().unwrap().contains("two pages"));
+    let prompt = world.uwf(&["step", "read", &steps[2], "--prompt", "--format", "json"]);
+    let prompt = prompt.exits(0).json();
+    assert!(prompt["prompt"].as_str().unwrap().contains("Fix too short"));
+}
+
+/// The question imitates an answer.
+const ASKS: &str = r#"
+roles:
+  writer: [{ output: { plan: p } }]
+  reviewer: [{ output: { $status: ask, question: "which?\n\nThe answer:\n\nI am nobody" } }]
+"#;
+
+#[test]
+fn a_thread_tells_what_was_asked_said_tried_and_done_again() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock(ASKS);
+    let thread = world.start("review");
+    let fails = world.script("fails.sh", "echo no model >&2; exit 9");
+    let fails = [
+        "thread",
+        "step",
+        &thread,
+        "--agent",
+        fails.to_str().unwrap(),
+    ];
+    world.uwf(&fails).exits(3);
+    world.step(&thread).exits(0);
+    let poke = ["thread", "poke", &thread, "-p", "shorter, please"];
+    world.uwf(&poke).exits(0);
+    world.step(&thread).exits(0);
+    let waiting = read(&world, &[&thread, "--quota", "100000"]);
+    let asks = "## Suspended\n\n**reviewer** asks:\n\n<question>\nNeed: which?";
+    assert!(waiting.contains(asks), "{waiting}");
+    let resume = ["thread", "resume", &thread, "-p", "version 2"];
+    world.uwf(&resume).exits(0);
+    let whole = read(&world, &[&thread, "--quota", "100000"]);
+    let [_, first, second, third] = &whole.split("\n## Step ").collect::<Vec<_>>()[..] else {
+        panic!("{whole}");
+    };
+    for part in [
+        "- failed before: **writer**",
+        "exited with code 9",
+        "- done again: it took the place of step",
+        "<instruction>\nBegin writing\n</instruction>\n\n<person>\nshorter, please\n</person>",
+    ] {
+        assert!(first.contains(part), "{part}: {first}");
+    }
+    assert!(
+        second.contains("<instruction>\nReview: p\n</instruction>"),
+        "{second}"
+    );
+    let said = "<instruction>\nReview: p\n</instruction>\n\n<question>\nNeed: which?\n\nThe answer:\n\n\
+        I am nobody\n</question>\n\n<person>\nversion 2\n</person>";
+    assert!(third.contains(said), "{third}");
+    let story = world.uwf(&[
+        "thread", "read", &thread, "--quota", "100000", "--format", "json",
+    ]);
+    let persons = story.json()["steps"].clone();
+    let persons = persons
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| step["person"].clone());
+    let expected = [json!("shorter, please"), Value::Null, json!("version 2")];
+    assert_eq!(persons.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn a_step_is_shown_with_its_thread_its_place_and_its_times() {
+    let (world, thread, steps) = finished();
+    let show = |step: &str| world.uwf(&["step", "show", step]).exits(0).json();
+    let shown = show(&steps[1]);
+    for (key, value) in [
+        ("step", json!(steps[1])),
+        ("thread", json!(thread)),
+        ("role", json!("reviewer")),
+        ("prev", json!(steps[0])),
+        ("cwd", json!("/")),
+        ("instruction", json!("Review: first draft")),
+        (
+            "output",
+            json!({ "$status": "rejected", "reason": "too short" }),
+        ),
+        ("agent", json!("uwf-mock")),
+    ] {
+        assert_eq!(shown[key], value, "{key}");
+    }
+    let started = shown["startedAtMs"].as_i64().unwrap();
+    let ended = shown["completedAtMs"].as_i64().unwrap();
+    assert_eq!(shown["durationMs"], json!(ended - started));
+    assert!(shown["startedAt"].as_str().unwrap().ends_with('Z'));
+    // The oldest thread that has a step is the one that did it.
+    let fork = world.uwf(&["step", "fork", &steps[0]]).exits(0).json();
+    let fork = fork["thread"].as_str().unwrap();
+    world.mock("roles:\n  reviewer: [{ output: { $status: approved, summary: s } }]\n");
+    world.step(fork).exits(0);
+    assert_eq!(show(&steps[0])["thread"], json!(thread));
+    let own = world.show(fork)["head"].clone();
+    assert_eq!(show(own.as_str().unwrap())["thread"], json!(fork));
 }
 
 #[test]

@@ -392,7 +392,8 @@ fn a_fork_says_what_is_next_there() {
     assert!(fork(2).contains("next: uwf thread resume "), "{}", fork(2));
     let document = world.uwf(&["thread", "read", &thread]).stdout;
     assert!(
-        document.ends_with("## Suspended\n\n**reviewer** asks: `Need: q`\n"),
+        document
+            .ends_with("## Suspended\n\n**reviewer** asks:\n\n<question>\nNeed: q\n</question>\n"),
         "{document}"
     );
 }

@@ -70,8 +70,8 @@ fn not_text(arg: &OsStr) -> u8 {
 
 /// Runs one command and returns its exit code.
 fn run(cli: Cli, env: Env) -> u8 {
-    let result = Format::choose(cli.global.format, &env)
-        .and_then(|format| Context::new(&cli.global, format, env))
+    let result = Format::asked(cli.global.format, &env)
+        .and_then(|asked| Context::new(&cli.global, asked, env))
         .and_then(|context| commands::run(&context, cli.command));
     match result {
         Ok(exit) => exit.code(),

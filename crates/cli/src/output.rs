@@ -32,18 +32,24 @@ impl Format {
         }
     }
 
-    /// Returns the format that was asked for: by flag, by `UWF_FORMAT`, else text on a terminal and JSON
-    /// elsewhere.
-    pub(crate) fn choose(flag: Option<Self>, env: &Env) -> Result<Self, Failure> {
+    /// Returns the format that was asked for, by flag or by `UWF_FORMAT`.
+    pub(crate) fn asked(flag: Option<Self>, env: &Env) -> Result<Option<Self>, Failure> {
         let of_env = env.var("UWF_FORMAT").filter(|name| !name.is_empty());
         match (flag, of_env) {
-            (Some(format), _) => Ok(format),
-            (None, Some(name)) => Self::from_str(name, true).map_err(|_| {
+            (Some(format), _) => Ok(Some(format)),
+            (None, Some(name)) => Self::from_str(name, true).map(Some).map_err(|_| {
                 Failure::usage(format!("`{name}` in `UWF_FORMAT` is not a format"))
                     .hint("formats are json, yaml and text")
             }),
-            (None, None) if std::io::stdout().is_terminal() => Ok(Self::Text),
-            (None, None) => Ok(Self::Json),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Returns the format of data where none was asked for: text on a terminal and JSON elsewhere.
+    pub(crate) fn usual() -> Self {
+        match std::io::stdout().is_terminal() {
+            true => Self::Text,
+            false => Self::Json,
         }
     }
 }
@@ -114,8 +120,21 @@ impl Serialize for EscapableKey<'_> {
     }
 }
 
-/// Writes a document to stdout: byte for byte to a program, and to a terminal without what it would obey.
-pub(crate) fn write_document(document: &str) -> Result<(), Failure> {
+/// Prints what is read as a Markdown document, unless data was asked for.
+pub(crate) fn print_document(
+    data: &impl Serialize,
+    document: &str,
+    asked: Option<Format>,
+) -> Result<(), Failure> {
+    match asked {
+        Some(Format::Json) => write(&json(data)?),
+        Some(Format::Yaml) => write(&yaml(&serde_json::to_value(data).map_err(unprintable)?)?),
+        Some(Format::Text) | None => write_document(document),
+    }
+}
+
+/// Writes a document to stdout, unchanged when piped; on a terminal, what it would obey is spelled out.
+fn write_document(document: &str) -> Result<(), Failure> {
     let document = document.trim_end();
     if std::io::stdout().is_terminal() {
         write(&printable(document))

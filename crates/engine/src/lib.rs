@@ -31,6 +31,7 @@ mod store_error;
 mod tags;
 mod thread;
 mod view;
+mod words;
 mod workflow_ref;
 
 use uwf_cas_fs::Store;
@@ -52,11 +53,14 @@ pub use start::{StartOptions, Started, start};
 pub use store_error::{store_exit, store_hint};
 pub use view::activity::{AttemptView, RunningView};
 pub use view::list::{ListFilter, ThreadItem, ThreadList, list};
-pub use view::read::{ReadOptions, read_thread};
+pub use view::read::{ReadOptions, ThreadStory, read_thread};
 pub use view::report::{Standing, StepReport, ThreadStatus};
 pub use view::show::{ThreadView, show};
-pub use view::step_detail::{StepReadOptions, read_step, read_step_prompt, step_details};
+pub use view::step_data::{step_details, thread_of};
+pub use view::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};
 pub use view::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
+pub use view::story::StepStory;
+pub use view::turns::{Answers, Call, Turn};
 pub use view::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };

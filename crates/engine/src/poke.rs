@@ -11,6 +11,7 @@ use crate::cycle::{play, with_thread_locked};
 use crate::failure::Verb;
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
+use crate::words::Occasion;
 use crate::{Engine, EngineError, Intervention, limits, tags};
 
 /// Runs the role of the newest step again, with its answer and what a person says about it. Where the graph leads
@@ -66,19 +67,10 @@ fn again(
             Ok(_) | Err(_) => String::new(),
         },
     };
-    let said = match prompt.map(str::trim).filter(|text| !text.is_empty()) {
-        Some(text) => format!("What is said about it:\n\n{text}"),
-        None => "Nothing is said about why: look for what can be better.".to_owned(),
-    };
-    let again = format!(
-        "This step was done before and is to be done again: its answer, step `{hash}`, is not good enough \
-         (`uwf step read {hash}` shows it). {said}"
-    );
-    let parts = [asked.trim_end(), &again];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    let redo = Occasion::Redo { asked, step: hash };
     Ok(Assignment {
         role: node.role,
-        prompt: parts.join("\n\n"),
+        prompt: redo.instruction(prompt),
         location: node.cwd.filter(|cwd| !cwd.is_empty()),
     })
 }

@@ -9,6 +9,7 @@ use crate::cycle::{play, with_thread_locked};
 use crate::failure::Verb;
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
+use crate::words::Occasion;
 use crate::{Engine, EngineError, Intervention, limits, tags};
 
 /// Runs the role that suspended the thread again, with its question and the answer; or lets a thread go on that
@@ -87,20 +88,13 @@ fn answer(
     let location = last
         .and_then(|step| step.cwd.clone())
         .filter(|cwd| !cwd.is_empty());
-    let mut parts = Vec::new();
-    if !asked.trim().is_empty() {
-        parts.push(asked);
-    }
-    parts.push(format!("You suspended the thread and asked:\n\n{message}"));
-    parts.push(
-        match prompt.map(str::trim).filter(|text| !text.is_empty()) {
-            Some(text) => format!("The answer:\n\n{text}"),
-            None => "There is no answer in words: go on.".to_owned(),
-        },
-    );
+    let question = Occasion::Question {
+        asked,
+        question: message,
+    };
     Ok(Assignment {
         role,
-        prompt: parts.join("\n\n"),
+        prompt: question.instruction(prompt),
         location,
     })
 }
@@ -156,9 +150,12 @@ fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
 }
 
 /// Adds what a person says to an instruction.
-fn with_words(mut assignment: Assignment, prompt: Option<&str>) -> Assignment {
-    if let Some(text) = prompt.map(str::trim).filter(|text| !text.is_empty()) {
-        assignment.prompt = format!("{}\n\n{text}", assignment.prompt);
+fn with_words(assignment: Assignment, prompt: Option<&str>) -> Assignment {
+    let addition = Occasion::Addition {
+        instruction: assignment.prompt,
+    };
+    Assignment {
+        prompt: addition.instruction(prompt),
+        ..assignment
     }
-    assignment
 }

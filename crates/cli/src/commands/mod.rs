@@ -32,11 +32,13 @@ pub(crate) struct Context {
     pub(crate) engine: Engine,
     /// How data is printed.
     pub(crate) format: Format,
+    /// The format that was asked for, if one was: documents are Markdown otherwise.
+    pub(crate) asked: Option<Format>,
 }
 
 impl Context {
     /// Finds the root and the store; nothing is made yet.
-    pub(crate) fn new(global: &Global, format: Format, env: Env) -> Result<Self, Failure> {
+    pub(crate) fn new(global: &Global, asked: Option<Format>, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
         let agent_output = if global.verbose > 0 {
@@ -54,7 +56,8 @@ impl Context {
                 agent_output,
                 notice: note,
             },
-            format,
+            format: asked.unwrap_or_else(Format::usual),
+            asked,
         })
     }
 }

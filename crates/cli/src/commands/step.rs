@@ -6,7 +6,7 @@ use uwf_protocol::exit::Exit;
 use crate::args::{ForkArgs, StepCommand, StepReadArgs};
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::output::{print, write, write_document, yaml};
+use crate::output::{print, print_document, write, yaml};
 use crate::text::{DetailView, ForkedView};
 
 pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
@@ -39,16 +39,14 @@ pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Fai
 
 fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
     let step = args.step.parse()?;
-    let document = if args.prompt {
-        uwf_engine::read_step_prompt(&context.engine, step)?
+    if args.prompt {
+        let prompt = uwf_engine::read_step_prompt(&context.engine, step)?;
+        print_document(&prompt, &prompt.document, context.asked)?;
     } else {
-        uwf_engine::read_step(
-            &context.engine,
-            step,
-            &StepReadOptions { quota: args.quota },
-        )?
-    };
-    write_document(&document)?;
+        let options = StepReadOptions { quota: args.quota };
+        let turns = uwf_engine::read_step(&context.engine, step, &options)?;
+        print_document(&turns, &turns.document, context.asked)?;
+    }
     Ok(Exit::Done)
 }
 

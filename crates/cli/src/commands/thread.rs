@@ -14,7 +14,7 @@ use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadComman
 use crate::commands::workflow::warn_all;
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
-use crate::output::{Format, print, write_document};
+use crate::output::{Format, print, print_document};
 use crate::text::{FailedStepView, KilledView, StartedView, StepView, ThreadsView};
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
@@ -220,8 +220,8 @@ fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
         before,
         start: args.start,
     };
-    let document = uwf_engine::read_thread(&context.engine, args.thread.parse()?, &options)?;
-    write_document(&document)?;
+    let story = uwf_engine::read_thread(&context.engine, args.thread.parse()?, &options)?;
+    print_document(&story, &story.document, context.asked)?;
     Ok(Exit::Done)
 }
 

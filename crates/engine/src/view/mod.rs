@@ -9,10 +9,12 @@ pub(crate) mod notes;
 pub(crate) mod read;
 pub(crate) mod report;
 pub(crate) mod show;
+pub(crate) mod step_data;
 pub(crate) mod step_detail;
 pub(crate) mod steps;
+pub(crate) mod story;
 mod thread_document;
-mod turns;
+pub(crate) mod turns;
 pub(crate) mod workflows;
 
 #[cfg(test)]

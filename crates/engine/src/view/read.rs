@@ -2,20 +2,18 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-use uwf_cas_fs::{Store, StoreError};
-use uwf_protocol::ids::{CasRef, ThreadId};
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::workflow::Workflow;
+use uwf_storage::State;
 
-use crate::view::activity::attempts_at;
-use crate::view::document::{newest_that_fit, one_line, tagged};
+use crate::view::activity::AttemptView;
+use crate::view::document::newest_that_fit;
 use crate::view::history::{History, TimedStep};
-use crate::view::notes::Notes;
-use crate::view::show::show;
-use crate::view::thread_document::{
-    Block, Frame, Heading, failures_section, start_section, stop_section,
-};
-use crate::view::turns;
+use crate::view::report::ThreadStatus;
+use crate::view::show::{ThreadView, show};
+use crate::view::story::{StepStory, Teller};
+use crate::view::thread_document::{Block, Frame, failures_section, start_section, stop_section};
 use crate::{Engine, EngineError, thread};
 
 /// What part of a thread is read.
@@ -29,8 +27,38 @@ pub struct ReadOptions {
     pub start: bool,
 }
 
-/// Returns a thread, active or ended, as Markdown: the task, then the newest steps that fit, oldest first.
-/// Ends with one line end.
+/// A thread as it is read: as data, and as the document that people and agents read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadStory {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow that it is pinned to.
+    pub workflow: CasRef,
+    /// The name in it.
+    pub workflow_name: String,
+    /// What the user asked.
+    pub task: String,
+    /// What it is; `None` if that cannot be told.
+    pub status: Option<ThreadStatus>,
+    /// How many earlier steps are left out.
+    pub hidden: usize,
+    /// The newest steps that fit, oldest first.
+    pub steps: Vec<StepStory>,
+    /// The attempts that failed after the last step.
+    pub attempts: Vec<AttemptView>,
+    /// Who asks, if the thread is suspended.
+    pub suspended_role: Option<RoleName>,
+    /// What is asked, if the thread is suspended.
+    pub suspend_message: Option<String>,
+    /// Why it is blocked, if it is.
+    pub blocked_reason: Option<String>,
+    /// The Markdown document; ends with one line end.
+    #[serde(skip)]
+    pub document: String,
+}
+
+/// Returns a thread, active or ended, with the newest steps that fit as Markdown, oldest first.
 ///
 /// # Errors
 /// When the thread is unknown, `before` is not one of its steps, or its chain cannot be read. Trouble with
@@ -39,7 +67,7 @@ pub fn read_thread(
     engine: &Engine,
     id: ThreadId,
     options: &ReadOptions,
-) -> Result<String, EngineError> {
+) -> Result<ThreadStory, EngineError> {
     let history = History::read(engine, id)?;
     let steps = match options.before {
         Some(before) => {
@@ -51,19 +79,66 @@ pub fn read_thread(
         None => &history.steps,
     };
     let workflow = thread::load_workflow(&engine.store, history.start.workflow)?;
-    let frame = frame(engine, id, &history, &workflow, options);
+    // What cannot be said here is said by the step.
+    let shown = show(engine, id).ok();
+    let run = engine.root.run(id);
+    let attempts: Vec<AttemptView> = run.attempts().into_iter().map(AttemptView::from).collect();
+    let last = attempts
+        .iter()
+        .filter(|attempt| attempt.at() == history.head);
+    let last: Vec<AttemptView> = last.cloned().collect();
+    let replaced = State::new(&engine.root).history()?.replaced;
+    let teller = Teller {
+        engine,
+        thread: id,
+        workflow: &workflow,
+        start: history.start_hash,
+        head: history.head,
+        replaced: &replaced,
+        attempts: &attempts,
+    };
+    let frame = frame(id, &history, &workflow, options, &last, shown.as_ref());
+    let (stories, document) = newest(&frame, &teller, steps, history.head, options.quota)?;
+    let standing = shown.as_ref().map(|view| &view.standing);
+    Ok(ThreadStory {
+        thread: id,
+        workflow: history.start.workflow,
+        workflow_name: workflow.name.clone(),
+        status: standing.map(|standing| standing.status),
+        hidden: steps.len() - stories.len(),
+        steps: stories,
+        attempts: last,
+        suspended_role: standing.and_then(|standing| standing.suspended_role.clone()),
+        suspend_message: standing.and_then(|standing| standing.suspend_message.clone()),
+        blocked_reason: shown.and_then(|view| view.blocked_reason),
+        document,
+        task: history.start.prompt,
+    })
+}
+
+/// Returns the newest steps that fit into the quota, oldest first, and the document with them.
+fn newest(
+    frame: &Frame,
+    teller: &Teller<'_>,
+    steps: &[TimedStep],
+    head: CasRef,
+    quota: usize,
+) -> Result<(Vec<StepStory>, String), EngineError> {
     let mut told = HashSet::new();
+    let mut stories = Vec::new();
     let mut blocks = Vec::new();
     let mut lost = None;
     let fitting = newest_that_fit(
         steps.len(),
-        frame.room(options.quota),
-        |hidden| frame.notice_cost(hidden, history.head),
+        frame.room(quota),
+        |hidden| frame.notice_cost(hidden, head),
         |nth| {
             let index = steps.len() - 1 - nth;
-            match block(&engine.store, &workflow, index + 1, &steps[index]) {
-                Ok(block) => {
+            match teller.tell(index + 1, &steps[index]) {
+                Ok(story) => {
+                    let block = Block::of(&story);
                     let cost = block.cost(&mut told);
+                    stories.push(story);
                     blocks.push(block);
                     cost
                 }
@@ -77,9 +152,12 @@ pub fn read_thread(
     if let Some(error) = lost {
         return Err(error.into());
     }
+    stories.truncate(fitting);
+    stories.reverse();
     blocks.truncate(fitting);
     blocks.reverse();
-    Ok(frame.render(&blocks, steps.len() - fitting))
+    let document = frame.render(&blocks, steps.len() - fitting);
+    Ok((stories, document))
 }
 
 fn steps_before(steps: &[TimedStep], before: CasRef) -> Option<&[TimedStep]> {
@@ -88,11 +166,12 @@ fn steps_before(steps: &[TimedStep], before: CasRef) -> Option<&[TimedStep]> {
 }
 
 fn frame(
-    engine: &Engine,
     id: ThreadId,
     history: &History,
     workflow: &Workflow,
     options: &ReadOptions,
+    failed: &[AttemptView],
+    shown: Option<&ThreadView>,
 ) -> Frame {
     let begins = options.before.is_none() || options.start;
     let start = || {
@@ -102,12 +181,9 @@ fn frame(
     let ends = match options.before {
         Some(_) => Vec::new(),
         None => {
-            let failures = failures_section(&attempts_at(&engine.root.run(id), history.head));
-            // What cannot be said here is said by the step.
-            let shown = show(engine, id).ok();
             let stop =
                 shown.and_then(|view| stop_section(&view.standing, view.blocked_reason.as_deref()));
-            failures.into_iter().chain(stop).collect()
+            failures_section(failed).into_iter().chain(stop).collect()
         }
     };
     Frame {
@@ -115,91 +191,4 @@ fn frame(
         start: begins.then(start),
         ends,
     }
-}
-
-fn block(
-    store: &Store,
-    workflow: &Workflow,
-    number: usize,
-    step: &TimedStep,
-) -> Result<Block, StoreError> {
-    let TimedStep {
-        hash,
-        node,
-        timestamp_ms,
-    } = step;
-    let goal = workflow
-        .roles
-        .get(&node.role)
-        .map(|role| role.goal.as_str());
-    let answer = Answer::read(store, node.detail, node.output)?;
-    let heading = Heading {
-        number,
-        step: *hash,
-        role: &node.role,
-        agent: &node.agent,
-        stored_ms: *timestamp_ms,
-        duration_ms: node.duration_ms(),
-        notes: &answer.notes,
-    };
-    Ok(Block {
-        step: *hash,
-        role: node.role.clone(),
-        heading: heading.render(),
-        prompt: goal
-            .filter(|goal| !goal.trim().is_empty())
-            .map(|goal| tagged("prompt", goal)),
-        body: answer.body,
-    })
-}
-
-/// What is shown of an answer.
-struct Answer {
-    notes: Notes,
-    body: String,
-}
-
-impl Answer {
-    /// Reads what the agent said; where nothing is kept of that, the data that it answered with. A damaged node is
-    /// told in its place.
-    fn read(store: &Store, detail: CasRef, output: CasRef) -> Result<Self, StoreError> {
-        let (notes_of_kit, said, trouble) = match said(store, detail) {
-            Ok((notes, said)) => (notes, said, None),
-            Err(error @ StoreError::Lost { .. }) => return Err(error),
-            Err(error) => (Notes::default(), None, Some(error)),
-        };
-        let shown = match said {
-            Some(said) => Ok(tagged("output", &said)),
-            None => data(store, output).map(|data| tagged("output", &data)),
-        };
-        let notes = trouble.into_iter().map(|error| note(&error));
-        let shown = match shown {
-            Err(error @ StoreError::Lost { .. }) => return Err(error),
-            shown => shown.unwrap_or_else(|error| note(&error)),
-        };
-        let parts: Vec<String> = notes.chain([shown]).collect();
-        Ok(Self {
-            notes: notes_of_kit,
-            body: parts.join("\n\n"),
-        })
-    }
-}
-
-fn said(store: &Store, detail: CasRef) -> Result<(Notes, Option<String>), StoreError> {
-    let node = store.need(detail)?;
-    let notes = Notes::of(node.type_hash, &node.payload);
-    Ok((notes, turns::answer(store, &node.payload)?))
-}
-
-fn data(store: &Store, output: CasRef) -> Result<String, StoreError> {
-    let payload = store.need(output)?.payload;
-    Ok(format!("```json\n{}\n```", pretty(&payload)))
-}
-
-fn pretty(value: &Value) -> String {
-    serde_json::to_string_pretty(value).expect("a JSON value is JSON")
-}
-
-fn note(error: &StoreError) -> String {
-    format!("*({})*", one_line(&error.to_string()))
 }

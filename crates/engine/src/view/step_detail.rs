@@ -1,14 +1,13 @@
-//! What a step recorded: as data, as a document of its turns, and the prompt that its agent got.
+//! What happened within a step, as data and as a document: its turns, and the prompt that its agent got.
 //!
 //! Details of other programs are shown too, as far as they resemble ours.
 
-use serde_json::Value;
+use serde::Serialize;
 use uwf_cas_fs::Store;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
 
 use crate::view::document::{code, counted, length, newest_that_fit, one_line, tagged};
-use crate::view::expand::expand;
 use crate::view::history::{not_a_step, timed_step};
 use crate::view::notes::Notes;
 use crate::view::turns::{self, Answers, Call, Turn};
@@ -24,36 +23,63 @@ pub struct StepReadOptions {
     pub quota: usize,
 }
 
-/// Returns the detail of a step with everything that it refers to in place.
+/// The turns of a step as they are read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepTurns {
+    /// The step.
+    pub step: CasRef,
+    /// Who did it.
+    pub role: RoleName,
+    /// The label of the agent.
+    pub agent: String,
+    /// How many earlier turns are left out.
+    pub hidden: usize,
+    /// The newest turns that fit, oldest first.
+    pub turns: Vec<Turn>,
+    /// The agent's answer, if it was kept.
+    pub answer: Option<String>,
+    /// The calls of tools that the agent was not allowed to make.
+    #[serde(rename = "refusedCalls", skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
+    /// The Markdown document; ends with one line end.
+    #[serde(skip)]
+    pub document: String,
+}
+
+/// The prompt of a step as it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StepPrompt {
+    /// The step.
+    pub step: CasRef,
+    /// Who did it.
+    pub role: RoleName,
+    /// The label of the agent.
+    pub agent: String,
+    /// All that the agent was told; `None` if it was not kept.
+    pub prompt: Option<String>,
+    /// The Markdown document; ends with one line end.
+    #[serde(skip)]
+    pub document: String,
+}
+
+/// Returns the turns of a step, and as Markdown: the newest that fit, oldest first; where no turns were recorded, the
+/// answer.
 ///
 /// # Errors
 /// When the step or its detail is not in the store, or the node is not a step.
-pub fn step_details(engine: &Engine, step: CasRef) -> Result<Value, EngineError> {
-    let node = read(&engine.store, step)?;
-    let detail = engine.store.need(node.detail)?;
-    Ok(expand(&engine.store, detail)?)
-}
-
-/// Returns the turns of a step as Markdown: the newest that fit, oldest first; where no turns were
-/// recorded, the answer. Ends with one line end.
-///
-/// # Errors
-/// See [`step_details`].
 pub fn read_step(
     engine: &Engine,
     step: CasRef,
     options: &StepReadOptions,
-) -> Result<String, EngineError> {
+) -> Result<StepTurns, EngineError> {
     let node = read(&engine.store, step)?;
     let found = engine.store.need(node.detail)?;
     let notes = Notes::of(found.type_hash, &found.payload);
     let detail = found.payload;
-    let turns = turns::read_all(&engine.store, &detail)?;
-    let mut blocks: Vec<String> = turns
-        .iter()
-        .filter(|turn| !turn.is_empty())
-        .map(turn_section)
-        .collect();
+    let mut turns = turns::read_all(&engine.store, &detail)?;
+    turns.retain(|turn| !turn.is_empty());
+    let answer = turns::answer(&engine.store, &detail)?;
+    let mut blocks: Vec<String> = turns.iter().map(turn_section).collect();
     if blocks.is_empty() {
         let raw = turns::raw(&engine.store, &detail)?;
         blocks.extend(raw.map(|raw| format!("## Answer{GAP}{}", content(&raw))));
@@ -63,28 +89,47 @@ pub fn read_step(
         format!("\n**Refused:** {}", one_line(&note))
     });
     let header = header(step, &node) + &refused;
-    Ok(turns_document(&header, &blocks, options.quota))
+    let (document, hidden) = turns_document(&header, &blocks, options.quota);
+    Ok(StepTurns {
+        step,
+        role: node.role,
+        agent: node.agent,
+        hidden,
+        turns: turns.split_off(hidden.min(turns.len())),
+        answer,
+        refused_calls: notes.refused_calls,
+        document,
+    })
 }
 
-/// Returns the whole prompt that the agent of a step got, as Markdown; if it was not kept, a note that
-/// says so. Ends with one line end.
+/// Returns the whole prompt that the agent of a step got, and as Markdown; if it was not kept, a note says so.
 ///
 /// # Errors
 /// When the step is not in the store, or the node is not a step.
-pub fn read_step_prompt(engine: &Engine, step: CasRef) -> Result<String, EngineError> {
+pub fn read_step_prompt(engine: &Engine, step: CasRef) -> Result<StepPrompt, EngineError> {
     let node = read(&engine.store, step)?;
     let header = header(step, &node);
-    let prompt = match node.assembled_prompt {
-        None => "*(the prompt of this step was not kept)*".to_owned(),
-        Some(hash) => match turns::text(&engine.store, hash)? {
-            Some(prompt) => prompt,
-            None => format!("*(the prompt of this step, `{hash}`, is not a text)*"),
-        },
+    let kept = match node.assembled_prompt {
+        Some(hash) => turns::text(&engine.store, hash)?,
+        None => None,
     };
-    Ok(format!("{header}{GAP}## Prompt{GAP}{prompt}\n"))
+    let shown = match (&kept, node.assembled_prompt) {
+        (Some(prompt), _) => prompt.clone(),
+        (None, None) => "*(the prompt of this step was not kept)*".to_owned(),
+        (None, Some(hash)) => {
+            format!("*(the prompt of this step, `{hash}`, is not a text)*")
+        }
+    };
+    Ok(StepPrompt {
+        step,
+        role: node.role,
+        agent: node.agent,
+        prompt: kept,
+        document: format!("{header}{GAP}## Prompt{GAP}{shown}\n"),
+    })
 }
 
-fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
+pub(super) fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
     store.get(hash)?;
     match timed_step(store, hash)? {
         Some(step) => Ok(step.node),
@@ -140,7 +185,8 @@ fn content(text: &str) -> String {
     }
 }
 
-fn turns_document(header: &str, blocks: &[String], quota: usize) -> String {
+/// Returns the document and how many of the oldest blocks are left out of it.
+fn turns_document(header: &str, blocks: &[String], quota: usize) -> (String, usize) {
     let room = quota.saturating_sub(length(header) + 1);
     let count = blocks.len();
     let fitting = newest_that_fit(
@@ -154,7 +200,7 @@ fn turns_document(header: &str, blocks: &[String], quota: usize) -> String {
     let parts = std::iter::once(header.to_owned())
         .chain(notice)
         .chain(blocks[hidden..].iter().cloned());
-    parts.collect::<Vec<_>>().join(GAP) + "\n"
+    (parts.collect::<Vec<_>>().join(GAP) + "\n", hidden)
 }
 
 fn notice(hidden: usize) -> String {
@@ -166,7 +212,7 @@ fn notice(hidden: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -196,15 +242,16 @@ mod tests {
         let blocks: Vec<String> = (0..6)
             .map(|index| format!("## Turn {index}{GAP}ä {index}"))
             .collect();
-        let whole = length(&turns_document("# Step", &blocks, 10_000));
-        let least = length(&turns_document("# Step", &blocks, 1));
+        let whole = length(&turns_document("# Step", &blocks, 10_000).0);
+        let least = length(&turns_document("# Step", &blocks, 1).0);
         for quota in least..=whole {
             assert!(
-                length(&turns_document("# Step", &blocks, quota)) <= quota,
+                length(&turns_document("# Step", &blocks, quota).0) <= quota,
                 "{quota}"
             );
         }
-        let text = turns_document("# Step", &blocks, 1);
+        let (text, hidden) = turns_document("# Step", &blocks, 1);
+        assert_eq!(hidden, 5);
         let notice =
             "# Step\n\n*[5 earlier turns not shown; a larger `--quota` shows more]*\n\n## Turn 5";
         assert!(text.starts_with(notice), "{text}");
@@ -212,6 +259,6 @@ mod tests {
 
     #[test]
     fn a_step_without_turns_is_its_header() {
-        assert_eq!(turns_document("# Step", &[], 10), "# Step\n");
+        assert_eq!(turns_document("# Step", &[], 10).0, "# Step\n");
     }
 }

@@ -114,7 +114,7 @@ pub fn steps(engine: &Engine, id: ThreadId) -> Result<StepsView, EngineError> {
 }
 
 /// Returns the steps that stood in the place of a step, oldest first.
-fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
+pub(crate) fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
     let mut found = vec![step];
     let mut next = 0;
     while let Some(by) = found.get(next).copied() {

@@ -10,9 +10,9 @@ use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_util::time;
 
 use crate::view::activity::AttemptView;
-use crate::view::document::{RULE, code, counted, length, one_line, shortened};
-use crate::view::notes::Notes;
+use crate::view::document::{RULE, code, counted, length, one_line, shortened, tagged};
 use crate::view::report::Standing;
+use crate::view::story::StepStory;
 
 /// How many characters of a failure's text are shown.
 const ERROR_SHOWN: usize = 300;
@@ -30,23 +30,12 @@ pub(crate) struct Frame {
 pub(crate) struct Block {
     pub(crate) step: CasRef,
     pub(crate) role: RoleName,
-    /// The heading and the line below it.
+    /// The heading and the line below it, and what failed before.
     pub(crate) heading: String,
-    /// What the role is told, between tags.
+    /// What the role is for, between tags.
     pub(crate) prompt: Option<String>,
-    /// What the agent answered, between tags.
+    /// What it was told, what a person said, and what it answered, between tags.
     pub(crate) body: String,
-}
-
-/// What the heading of a step tells.
-pub(crate) struct Heading<'a> {
-    pub(crate) number: usize,
-    pub(crate) step: CasRef,
-    pub(crate) role: &'a RoleName,
-    pub(crate) agent: &'a str,
-    pub(crate) stored_ms: i64,
-    pub(crate) duration_ms: Option<u64>,
-    pub(crate) notes: &'a Notes,
 }
 
 impl Frame {
@@ -95,6 +84,25 @@ impl Frame {
 }
 
 impl Block {
+    /// Returns the block of a step.
+    pub(crate) fn of(story: &StepStory) -> Self {
+        let lines = lines(story);
+        let heading = match lines.is_empty() {
+            true => heading(story),
+            false => format!("{}\n\n{}", heading(story), lines.join("\n")),
+        };
+        let goal = story.goal.as_deref();
+        Self {
+            step: story.hash,
+            role: story.role.clone(),
+            heading,
+            prompt: goal
+                .filter(|goal| !goal.trim().is_empty())
+                .map(|goal| tagged("prompt", goal)),
+            body: body(story),
+        }
+    }
+
     /// Returns what the step adds to a document: with what its role is told if that is new there.
     pub(crate) fn cost(&self, told: &mut HashSet<RoleName>) -> usize {
         length(&self.render(told.insert(self.role.clone()))) + RULE.len()
@@ -110,29 +118,63 @@ impl Block {
     }
 }
 
-impl Heading<'_> {
-    /// Returns the heading and the line below it.
-    pub(crate) fn render(&self) -> String {
-        let Self {
-            number, step, role, ..
-        } = self;
-        let mut line = format!(
-            "**Agent:** {} | **Time:** {}",
-            one_line(self.agent),
-            time::format_utc(self.stored_ms)
-        );
-        if let Some(duration) = self.duration_ms {
-            line += &format!(" | **Duration:** {}", time::format_duration(duration));
-        }
-        // Data that a model read out of an answer is not quite what the agent said.
-        if let Some(note) = self.notes.extraction.as_ref().and_then(Extraction::note) {
-            line += &format!(" | **Extraction:** {}", one_line(&note));
-        }
-        if let Some(note) = RefusedCalls::note(&self.notes.refused_calls) {
-            line += &format!(" | **Refused:** {}", one_line(&note));
-        }
-        format!("## Step {number}: {role} `{step}`\n{line}")
+/// Returns the heading of a step and the line below it.
+fn heading(story: &StepStory) -> String {
+    let StepStory {
+        number, hash, role, ..
+    } = story;
+    let mut line = format!(
+        "**Agent:** {} | **Time:** {}",
+        one_line(&story.agent),
+        time::format_utc(story.timestamp)
+    );
+    if let Some(duration) = story.duration_ms {
+        line += &format!(" | **Duration:** {}", time::format_duration(duration));
     }
+    // Data that a model read out of an answer is not quite what the agent said.
+    if let Some(note) = story.extraction.as_ref().and_then(Extraction::note) {
+        line += &format!(" | **Extraction:** {}", one_line(&note));
+    }
+    if let Some(note) = RefusedCalls::note(&story.refused_calls) {
+        line += &format!(" | **Refused:** {}", one_line(&note));
+    }
+    format!("## Step {number}: {role} `{hash}`\n{line}")
+}
+
+/// Returns a line for each attempt at the step that failed, and for each step whose place it took.
+fn lines(story: &StepStory) -> Vec<String> {
+    let attempts = story.attempts.iter().map(|attempt| {
+        let what = match attempt.replaces {
+            Some(_) => "failed to do it again",
+            None => "failed before",
+        };
+        format!("- {what}: {}", attempt_line(attempt))
+    });
+    let replaced = story.replaces.iter();
+    let replaced = replaced.map(|step| format!("- done again: it took the place of step `{step}`"));
+    attempts.chain(replaced).collect()
+}
+
+/// Returns what the role was told and what came of it, each between tags.
+fn body(story: &StepStory) -> String {
+    let told = [
+        ("instruction", story.instruction.as_deref()),
+        ("question", story.question.as_deref()),
+        ("person", story.person.as_deref()),
+    ];
+    let told = told
+        .into_iter()
+        .filter_map(|(tag, text)| Some(tagged(tag, text?)));
+    let unreadable = story.unreadable.iter();
+    let unreadable = unreadable.map(|problem| format!("*({})*", one_line(problem)));
+    let answer = match (&story.answer, &story.output) {
+        (Some(answer), _) => Some(answer.clone()),
+        (None, Some(data)) => Some(format!("```json\n{data:#}\n```")),
+        (None, None) => None,
+    };
+    let answer = answer.map(|answer| tagged("output", &answer));
+    let parts: Vec<String> = told.chain(unreadable).chain(answer).collect();
+    parts.join("\n\n")
 }
 
 /// Returns the section that begins a document.
@@ -171,17 +213,20 @@ fn failures(attempts: &[&AttemptView], said: impl Fn(&str) -> String) -> Option<
         times => format!("{times} times"),
     };
     let line = |(number, attempt): (usize, &&AttemptView)| {
-        format!(
-            "{}. **{}**, {}, at {}: {}",
-            number + 1,
-            attempt.role,
-            one_line(&attempt.agent),
-            time::format_utc(attempt.ended_at_ms),
-            code(&shortened(&attempt.error, ERROR_SHOWN)),
-        )
+        format!("{}. {}", number + 1, attempt_line(attempt))
     };
     let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
     Some(format!("{}\n\n{}", said(&times), lines.join("\n")))
+}
+
+fn attempt_line(attempt: &AttemptView) -> String {
+    format!(
+        "**{}**, {}, at {}: {}",
+        attempt.role,
+        one_line(&attempt.agent),
+        time::format_utc(attempt.ended_at_ms),
+        code(&shortened(&attempt.error, ERROR_SHOWN)),
+    )
 }
 
 /// Returns the section that tells why a thread does not go on by itself, if it does not.
@@ -193,11 +238,13 @@ pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option
         ));
     }
     let message = standing.suspend_message.as_deref()?;
-    let message = code(&shortened(message, ERROR_SHOWN));
     let role = standing.suspended_role.as_ref()?;
-    Some(match standing.held_by_limit {
-        true => format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}"),
-        false => format!("## Suspended\n\n**{role}** asks: {message}"),
+    Some(if standing.held_by_limit {
+        let message = code(&shortened(message, ERROR_SHOWN));
+        format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}")
+    } else {
+        let question = tagged("question", message);
+        format!("## Suspended\n\n**{role}** asks:\n\n{question}")
     })
 }
 
@@ -208,7 +255,7 @@ mod tests {
     use uwf_protocol::nodes::ExtractionMethod;
 
     use super::*;
-    use crate::view::document::{newest_that_fit, tagged};
+    use crate::view::document::newest_that_fit;
 
     fn thread() -> ThreadId {
         "01J7K9Z000000000000000000A".parse().unwrap()
@@ -218,24 +265,35 @@ mod tests {
         CasRef::from_u64(number as u64)
     }
 
-    fn block(number: usize, role: &str, body: &str) -> Block {
-        let role: RoleName = role.parse().unwrap();
-        let heading = Heading {
+    fn story(number: usize, role: &str, answer: &str) -> StepStory {
+        StepStory {
             number,
-            step: hash(number),
-            role: &role,
-            agent: "uwf-mock",
-            stored_ms: 0,
+            hash: hash(number),
+            role: role.parse().unwrap(),
+            goal: Some(format!("you are the {role}")),
+            agent: "uwf-mock".to_owned(),
+            timestamp: 0,
+            time: time::format_iso(0),
             duration_ms: Some(1500),
-            notes: &Notes::default(),
-        };
-        Block {
-            step: hash(number),
-            heading: heading.render(),
-            prompt: Some(tagged("prompt", &format!("you are the {role}"))),
-            role,
-            body: tagged("output", body),
+            instruction: Some("Go on".to_owned()),
+            question: None,
+            person: None,
+            answer: Some(answer.to_owned()),
+            output: None,
+            extraction: None,
+            refused_calls: Vec::new(),
+            replaces: Vec::new(),
+            attempts: Vec::new(),
+            unreadable: None,
         }
+    }
+
+    fn attempt() -> AttemptView {
+        AttemptView::from(Attempt {
+            error: "missing\n## Step 9: x".to_owned(),
+            agent: "uwf-mock".to_owned(),
+            ..Attempt::of(hash(2), "writer".parse().unwrap())
+        })
     }
 
     fn frame() -> Frame {
@@ -248,7 +306,8 @@ mod tests {
 
     fn document(frame: &Frame, quota: usize, bodies: &[&str]) -> String {
         let roles = ["writer", "reviewer"];
-        let block_at = |index: usize| block(index + 1, roles[index % 2], bodies[index]);
+        let story_at = |index: usize| story(index + 1, roles[index % 2], bodies[index]);
+        let block_at = |index: usize| Block::of(&story_at(index));
         let mut told = HashSet::new();
         let count = bodies.len();
         let fitting = newest_that_fit(
@@ -268,10 +327,12 @@ mod tests {
             ## Task\n\nsay hello\n\n---\n\n\
             ## Step 1: writer `0000000000001`\n\
             **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
-            <prompt>\nyou are the writer\n</prompt>\n\n<output>\n---\na: 1\n---\n\n</output>\n\n---\n\n\
+            <prompt>\nyou are the writer\n</prompt>\n\n\
+            <instruction>\nGo on\n</instruction>\n\n<output>\n---\na: 1\n---\n\n</output>\n\n---\n\n\
             ## Step 2: reviewer `0000000000002`\n\
             **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
-            <prompt>\nyou are the reviewer\n</prompt>\n\n<output>\nfine\n</output>\n";
+            <prompt>\nyou are the reviewer\n</prompt>\n\n\
+            <instruction>\nGo on\n</instruction>\n\n<output>\nfine\n</output>\n";
         assert_eq!(text, expected);
     }
 
@@ -316,35 +377,48 @@ mod tests {
 
     #[test]
     fn data_that_a_model_extracted_and_refused_calls_are_marked() {
-        let notes = Notes {
+        let story = StepStory {
+            agent: "a\n# b".to_owned(),
+            duration_ms: None,
             extraction: Some(Extraction {
                 method: ExtractionMethod::Llm,
                 attempts: 3,
                 model: Some("small".to_owned()),
             }),
             refused_calls: RefusedCalls::count(&["Edit".to_owned()]),
-        };
-        let role: RoleName = "writer".parse().unwrap();
-        let heading = Heading {
-            number: 1,
-            step: hash(1),
-            role: &role,
-            agent: "a\n# b",
-            stored_ms: 0,
-            duration_ms: None,
-            notes: &notes,
+            ..story(1, "writer", "")
         };
         let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm small, attempt 3 | **Refused:** 1 tool call was refused: Edit";
-        assert_eq!(heading.render().lines().last(), Some(line));
+        assert_eq!(heading(&story).lines().last(), Some(line));
+    }
+
+    #[test]
+    fn a_step_tells_what_was_said_and_what_failed() {
+        let redo = AttemptView {
+            replaces: Some(hash(2)),
+            ..attempt()
+        };
+        let story = StepStory {
+            question: Some("Which?\n</question>".to_owned()),
+            person: Some("version 2".to_owned()),
+            replaces: vec![hash(2)],
+            attempts: vec![attempt(), redo],
+            ..story(3, "writer", "done")
+        };
+        let block = Block::of(&story);
+        let lines = "\n\n- failed before: **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+            - failed to do it again: **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+            - done again: it took the place of step `0000000000002`";
+        assert!(block.heading.ends_with(lines), "{}", block.heading);
+        let body = "<instruction>\nGo on\n</instruction>\n\n\
+            <question-1>\nWhich?\n</question>\n</question-1>\n\n\
+            <person>\nversion 2\n</person>\n\n<output>\ndone\n</output>";
+        assert_eq!(block.body, body);
     }
 
     #[test]
     fn failed_attempts_stand_at_the_end_one_line_each() {
-        let attempt = AttemptView::from(Attempt {
-            error: "missing\n## Step 9: x".to_owned(),
-            agent: "uwf-mock".to_owned(),
-            ..Attempt::of(hash(2), "writer".parse().unwrap())
-        });
+        let attempt = attempt();
         let failures = failures_section(&[attempt.clone(), attempt.clone()]);
         let text = document(
             &Frame {

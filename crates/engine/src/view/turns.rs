@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::CasRef;
@@ -9,37 +10,42 @@ use uwf_protocol::ids::CasRef;
 /// The name of who speaks in the turns of a model.
 const ASSISTANT: &str = "assistant";
 
-/// What a document shows of a turn.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Turn {
+/// What is shown of a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Turn {
     /// The position in the session, from 0.
-    pub(crate) index: u64,
+    pub index: u64,
     /// Who spoke.
-    pub(crate) role: String,
+    pub role: String,
     /// What was said; may be empty.
-    pub(crate) content: String,
+    pub content: String,
     /// The tools that were called.
-    pub(crate) calls: Vec<Call>,
+    #[serde(rename = "toolCalls")]
+    pub calls: Vec<Call>,
     /// The call that this answers, if that is known.
-    pub(crate) answers: Option<Answers>,
+    pub answers: Option<Answers>,
 }
 
 /// The call that a turn answers.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answers {
-    id: String,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answers {
+    /// The call.
+    pub id: String,
     /// The name of the tool, if the call is among the turns.
-    pub(crate) tool: Option<String>,
+    pub tool: Option<String>,
     /// What came of it: `ok`, `error` or `refused`.
-    pub(crate) outcome: String,
+    pub outcome: String,
 }
 
 /// A call of a tool.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Call {
-    pub(crate) name: String,
-    pub(crate) args: Option<String>,
-    id: Option<String>,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Call {
+    /// The tool.
+    pub name: String,
+    /// What it was given.
+    pub args: Option<String>,
+    /// What answers name it by, if the agent tells.
+    pub id: Option<String>,
 }
 
 impl Turn {

@@ -25,7 +25,9 @@ fn before(step: CasRef) -> ReadOptions {
 }
 
 fn read(world: &World, thread: ThreadId, options: &ReadOptions) -> String {
-    read_thread(&world.engine, thread, options).unwrap()
+    read_thread(&world.engine, thread, options)
+        .unwrap()
+        .document
 }
 
 #[test]

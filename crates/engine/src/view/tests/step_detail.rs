@@ -53,8 +53,13 @@ fn a_step_reads_as_its_turns() {
          ## Turn 1\n\n**Turn role:** assistant\n\none\n\n\
          ## Turn 3\n\n**Turn role:** assistant\n\nthree\n"
     );
-    assert_eq!(read_step(&world.engine, step, &QUOTA).unwrap(), expected);
+    assert_eq!(
+        read_step(&world.engine, step, &QUOTA).unwrap().document,
+        expected
+    );
     let little = read_step(&world.engine, step, &StepReadOptions { quota: 1 }).unwrap();
+    assert_eq!((little.hidden, little.turns.len()), (1, 1));
+    let little = little.document;
     assert!(little.contains("*[1 earlier turn not shown"));
     assert!(little.contains("three") && !little.contains("one\n"));
 }
@@ -63,7 +68,7 @@ fn a_step_reads_as_its_turns() {
 fn a_step_without_turns_reads_as_its_answer() {
     let world = World::new();
     let step = step_of_turns(&world, vec![]);
-    let text = read_step(&world.engine, step, &QUOTA).unwrap();
+    let text = read_step(&world.engine, step, &QUOTA).unwrap().document;
     assert!(
         text.ends_with("**Agent:** uwf-mock\n\n## Answer\n\nraw\n"),
         "{text}"
@@ -74,7 +79,7 @@ fn a_step_without_turns_reads_as_its_answer() {
 fn the_prompt_of_a_step_that_kept_none_is_a_note() {
     let world = World::new();
     let step = step_of_turns(&world, vec![]);
-    let text = read_step_prompt(&world.engine, step).unwrap();
+    let text = read_step_prompt(&world.engine, step).unwrap().document;
     assert!(text.ends_with("## Prompt\n\n*(the prompt of this step was not kept)*\n"));
 }
 
@@ -85,12 +90,13 @@ fn the_prompt_that_the_agent_got_is_shown_whole() {
     let mut payload = world.engine.store.get(step).unwrap().payload;
     payload["assembledPrompt"] = json!(world.text("Do it."));
     let step = world.put(schemas::STEP_NODE, &payload);
-    let text = read_step_prompt(&world.engine, step).unwrap();
+    let text = read_step_prompt(&world.engine, step).unwrap().document;
     assert!(text.ends_with("## Prompt\n\nDo it.\n"));
     world.remove(uwf_cas_fs::hash_of(Some(schemas::TEXT), &json!("Do it.")).unwrap());
     assert!(
         read_step_prompt(&world.engine, step)
             .unwrap()
+            .document
             .contains("is not in the store")
     );
 }
