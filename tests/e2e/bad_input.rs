@@ -233,7 +233,7 @@ fn a_missing_config_says_how_to_make_one() {
     );
     refused(
         &world,
-        &["config", "list"],
+        &["config", "get", "defaultAgent"],
         1,
         &["there is no config file", "hint: `uwf config set "],
     );

@@ -59,7 +59,7 @@ fn a_damaged_list_of_threads_is_named_with_its_line_and_never_written() {
             let run = world.uwf(&command).exits(4);
             assert_eq!(run.stdout, "", "{command:?}");
             run.says(&format!("threads.yaml:{line}`"))
-                .says("hint: mend that line by hand");
+                .says("hint: fix that line by hand");
             assert_eq!(fs::read(&path).unwrap(), bytes, "{command:?}");
         }
     }

@@ -307,14 +307,14 @@ fn a_script_that_cannot_be_run_is_an_error() {
     fs::set_permissions(&script, fs::Permissions::from_mode(0o644)).unwrap();
     let config = "agents:\n  plain: { command: ./x.sh }\n  \
         driven: { command: uwf-command, args: [--, ./x.sh] }\n  \
-        gone: { command: uwf-command, args: [--, ./y.sh] }\ndefaultAgent: plain\n";
+        gone: { command: uwf-command, args: [--, /nowhere/y.sh] }\ndefaultAgent: plain\n";
     fs::write(world.root().join("config.yaml"), config).unwrap();
     let run = doctor(&world, &["--offline"]).exits(1);
     let agents = found(&run, "agent");
     for (alias, says) in [
         ("plain", "`./x.sh` is not executable"),
         ("driven", "`./x.sh`, which it drives, is not executable"),
-        ("gone", "`./y.sh`, which it drives, is not there"),
+        ("gone", "`/nowhere/y.sh`, which it drives, is not there"),
     ] {
         let one = agents.iter().find(|one| one[0] == alias).unwrap();
         assert!(one[1] == "error" && one[2].contains(says), "{one:?}");

@@ -114,7 +114,7 @@ impl<'a> Transcript<'a> {
             (r"\d{4}-\d\d-\d\d", "[DAY]"),
             (r"\b1\d{12}-\d+\b", "[PROCESS]"),
             (r"\b1\d{12}\b", "[MS]"),
-            (r#"((durationMs|size)"?: ?)\d+"#, "${1}[N]"),
+            (r#"((durationMs|size|pid)"?: ?)\d+"#, "${1}[N]"),
             (r"\b\d+(\.\d)? (B|KiB)\b", "[SIZE]"),
             (r"\b\d+(\.\d)?m?s\b", "[TOOK]"),
         ] {

@@ -37,6 +37,7 @@ mod gc;
 mod gc_races;
 mod golden;
 mod hermes;
+mod hints;
 mod kills;
 mod limits;
 mod lost_state;

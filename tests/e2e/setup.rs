@@ -227,7 +227,7 @@ fn without_a_terminal_what_is_missing_is_named() {
         (&["--provider", "openai"], "needs `--model`, `--api-key`"),
         (
             &["--provider", "mine", "--model", "m"],
-            "`--base-url` (the provider is no preset)",
+            "`--base-url` (the provider is not a preset)",
         ),
         (&["--model", "m", "--api-key", "-"], "needs `--provider`"),
     ] {
@@ -378,7 +378,7 @@ fn a_wrong_answer_is_asked_for_again_with_the_reason() {
     let server = ModelServer::start(vec![Scripted::body(404, "no list"), Scripted::says("ok")]);
     let mut terminal = Terminal::start(&world, &["setup"], &[]);
     terminal.shows("Provider (").types("99");
-    terminal.shows("`99` is no number of the list");
+    terminal.shows("`99` is not a number from the list");
     terminal.shows("Provider (").types("openia");
     terminal.shows("did you mean `openai`?").shows("`another`");
     terminal.shows("Provider (").types("another");

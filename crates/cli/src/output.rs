@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
+use rustix::termios::tcgetwinsize;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_saphyr::DoubleQuoted;
@@ -10,6 +11,7 @@ use uwf_storage::Env;
 use uwf_util::printable::{is_obeyed, printable, with_escapes};
 
 use crate::failure::Failure;
+use crate::text::Page;
 
 /// How data is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -57,13 +59,13 @@ impl Format {
 /// A result that can be printed as data or as text.
 pub(crate) trait Show: Serialize {
     /// Returns the text for people, without a final line break.
-    fn text(&self) -> String;
+    fn text(&self, page: Page) -> String;
 }
 
 /// Prints a result.
 pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     match format {
-        Format::Text => match result.text() {
+        Format::Text => match result.text(page()) {
             text if text.is_empty() => Ok(()),
             text => write(&printable(&text)),
         },
@@ -73,6 +75,20 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
             write(&yaml(&value)?)
         }
     }
+}
+
+/// Returns the page that stdout is: as wide as the terminal, if it is one.
+fn page() -> Page {
+    let size = tcgetwinsize(std::io::stdout()).ok();
+    let width = size.map(|size| usize::from(size.ws_col));
+    Page {
+        width: width.filter(|width| *width > 0),
+    }
+}
+
+/// Prints one record of many as a line of JSON.
+pub(crate) fn print_line(record: &impl Serialize) -> Result<(), Failure> {
+    write(&json(record)?)
 }
 
 /// Returns the result as one line of JSON, with escapes for what a terminal would obey: the line may end on one.

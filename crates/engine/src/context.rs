@@ -1,10 +1,10 @@
 //! What every operation does with the engine itself: make the store, draw an id, write a log line.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{ProcessLog, Tag, users};
+use uwf_storage::{ProcessLog, Tag, config, load_dotenv, secret, users};
 
 use crate::thread::Thread;
-use crate::{Engine, EngineError};
+use crate::{Engine, EngineError, tags};
 
 impl Engine {
     /// Makes the storage root and the store if they are not there.
@@ -22,9 +22,43 @@ impl Engine {
         Ok(users::enlist(self.store.dir(), &self.root)?)
     }
 
-    pub(crate) fn new_thread_id(&self) -> ThreadId {
+    pub(crate) fn new_thread_id(&self) -> Result<ThreadId, EngineError> {
         let now = u64::try_from(self.env.now_ms()).unwrap_or(0);
-        ThreadId::new(now, self.env.random())
+        let random = self.env.random().map_err(|source| EngineError::Io {
+            action: "get random bits from the kernel".to_owned(),
+            source,
+        })?;
+        Ok(ThreadId::new(now, random))
+    }
+
+    /// Logs why an operation on a thread was not done. A failed attempt has a line of its own already.
+    pub(crate) fn log_refusal(&self, thread: ThreadId, error: &EngineError) {
+        if matches!(
+            error,
+            EngineError::Agent(_) | EngineError::Interrupted { .. }
+        ) {
+            return;
+        }
+        let message = format!("exit={} error={}", error.exit().code(), self.told(error));
+        self.log_line(tags::REFUSED, &message, Some(thread), None);
+    }
+
+    /// Returns what a log may tell of a problem: one line, without the secrets that are known. It may quote an agent.
+    pub(crate) fn told(&self, problem: &impl ToString) -> String {
+        let mut secrets: Vec<String> = load_dotenv(&self.root)
+            .into_iter()
+            .flatten()
+            .map(|(_, value)| value)
+            .collect();
+        let config = config::load(&self.root).ok().flatten().unwrap_or_default();
+        for provider in config.providers.into_values() {
+            let variable = provider.api_key_env.as_deref();
+            let of_env = variable.and_then(|name| self.env.var(name));
+            secrets.extend(of_env.map(str::to_owned));
+            secrets.extend(provider.api_key);
+        }
+        let text = secret::without(&problem.to_string(), &secrets);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     pub(crate) fn log(&self, thread: &Thread, tag: Tag, message: &str) {

@@ -109,6 +109,18 @@ pub(crate) fn with_thread_locked<T>(
     id: ThreadId,
     operate: impl FnOnce(&RunDir) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
+    let result = while_locked(engine, id, operate);
+    if let Err(error) = &result {
+        engine.log_refusal(id, error);
+    }
+    result
+}
+
+fn while_locked<T>(
+    engine: &Engine,
+    id: ThreadId,
+    operate: impl FnOnce(&RunDir) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let run = engine.root.run(id);
     if !run.path().is_dir() {
         // Only threads that exist get a folder.
@@ -437,7 +449,8 @@ fn environment(
     own: &ProcessIdentity,
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut variables = load_dotenv(&engine.root)?;
-    variables.retain(|(name, _)| !engine.env.is_set(name));
+    variables
+        .retain(|(name, _)| !engine.env.is_set(name) && !env::CONTRACT.contains(&name.as_str()));
     let prompt = serde_json::Value::String(assignment.prompt.clone());
     let prompt_ref = engine
         .store

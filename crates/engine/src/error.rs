@@ -378,7 +378,7 @@ impl EngineError {
                 format!("the work is not lost: `uwf thread fork {step}` goes on from it")
             }
             Self::Blocked { thread, .. } => format!(
-                "`uwf thread steps {thread}` lists the steps; `uwf thread poke {thread}` has the last one done again, `uwf thread fork <step>` goes back to one; a mended workflow needs a new thread"
+                "`uwf thread steps {thread}` lists the steps; `uwf thread poke {thread}` redoes the last one, `uwf thread fork <step>` goes back to one; after fixing the workflow, start a new thread"
             ),
             Self::Agent(failure) => failure.hint.clone(),
             Self::Interrupted { attempt, .. } => attempt.hint.clone(),
@@ -410,8 +410,8 @@ impl EngineError {
             Self::StepNotInThread { thread, .. } => {
                 format!("`uwf thread steps {thread}` lists its steps")
             }
-            Self::NotStarted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "the same command goes on where the thread stands".to_owned(),
-            Self::Config { key, .. } => format!("`uwf config set {key} …` mends it"),
+            Self::NotStarted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "run the same command again to continue".to_owned(),
+            Self::Config { key, .. } => format!("`uwf config set {key} …` fixes it"),
             Self::NoThreads(start) => format!(
                 "bring `threads.yaml` and `history.jsonl` back from a copy; without one, `uwf thread fork {start}` makes a thread of it, and `uwf cas gc --lost {start}` gives it up"
             ),

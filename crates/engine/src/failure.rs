@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, Phase};
@@ -186,16 +187,21 @@ pub(crate) fn record(
     let stderr_tail = uwf_process::tail(&run.stderr_file(), STDERR_TAIL);
     let said = told.is_none() && signal.is_none();
     let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
+    let (tag, exit) = match signal {
+        Some(signal) => (tags::STEP_INTERRUPTED, Exit::Signal(signal)),
+        None => (tags::STEP_FAILED, Exit::Agent),
+    };
     engine.log(
         thread,
-        tags::STEP_FAILED,
-        // What went wrong may quote the agent, and with it a secret: it is kept with the attempt only.
+        tag,
         &format!(
-            "role={} phase={:?} class={} agent={}",
+            "role={} agent={} phase={} class={} exit={} error={}",
             attempt.role,
-            attempt.phase,
+            attempt.agent,
+            attempt.phase.as_str(),
             attempt.class.unwrap_or(FailureClass::Crash),
-            attempt.agent
+            exit.code(),
+            engine.told(&attempt.error),
         ),
     );
     let number = run.append_attempt(&attempt).ok();

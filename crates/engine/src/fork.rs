@@ -26,7 +26,7 @@ pub struct Forked {
 pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let _hold = engine.store.hold()?;
     engine.store.get(from)?;
-    let id = engine.new_thread_id();
+    let id = engine.new_thread_id()?;
     let thread = Thread::load(&engine.store, id, from)?;
     engine.enlist()?;
     let run = engine.root.run(id);

@@ -56,7 +56,7 @@ pub fn start(
     let head = engine
         .store
         .put(schemas::START_NODE, &payload, engine.env.now_ms())?;
-    let thread = engine.new_thread_id();
+    let thread = engine.new_thread_id()?;
     State::new(&engine.root).insert(thread, head)?;
     engine.log_line(
         tags::THREAD_CREATED,

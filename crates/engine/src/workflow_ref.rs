@@ -43,6 +43,7 @@ pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError>
     if let Some(file) = find_file(engine, text)? {
         let checked = register::check_file(engine, &file)?;
         let stored = register::store(engine, checked)?;
+        note_hidden(engine, text, &file, stored.hash)?;
         return Ok(Found {
             hash: stored.hash,
             origin: Origin::File(file),
@@ -93,4 +94,24 @@ fn find_file(engine: &Engine, text: &str) -> Result<Option<PathBuf>, EngineError
         return Ok(Some(Path::new(text).to_owned()));
     }
     Ok(project::discover(text, engine.env.cwd())?)
+}
+
+/// Says that a file of the project's folder was chosen by a name that is also registered, for another workflow.
+fn note_hidden(
+    engine: &Engine,
+    name: &str,
+    file: &Path,
+    chosen: CasRef,
+) -> Result<(), EngineError> {
+    if project::looks_like_path(name) {
+        return Ok(());
+    }
+    let registered = State::new(&engine.root).workflows()?;
+    if let Some(other) = registered.get(name).filter(|other| **other != chosen) {
+        let file = file.display();
+        (engine.notice)(&format!(
+            "`{file}` is used; `{name}` is also registered, as another workflow: `{other}` names that one"
+        ));
+    }
+    Ok(())
 }

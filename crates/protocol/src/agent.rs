@@ -33,6 +33,19 @@ pub mod env {
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
     pub const OCAS_DIR: &str = "OCAS_DIR";
+
+    /// All of them: what an engine says to its agent, and no file does.
+    pub const CONTRACT: [&str; 9] = [
+        THREAD_ID,
+        ROLE,
+        HEAD,
+        REPLACES,
+        EDGE_PROMPT_REF,
+        EDGE_PROMPT,
+        ENGINE,
+        STORAGE_ROOT,
+        OCAS_DIR,
+    ];
 }
 
 /// The longest argument that Linux passes to a program, with its end, in bytes.

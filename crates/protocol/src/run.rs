@@ -118,6 +118,19 @@ pub enum Phase {
     Answer,
 }
 
+impl Phase {
+    /// Returns the word for it, as in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Spawn => "spawn",
+            Self::Agent => "agent",
+            Self::Extract => "extract",
+            Self::Answer => "answer",
+        }
+    }
+}
+
 /// A failed attempt at a step. The chain knows only steps that succeeded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

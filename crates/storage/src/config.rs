@@ -26,12 +26,13 @@ pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
     Ok(Some(config.unwrap_or_default()))
 }
 
-/// Returns the whole configuration as data, with every secret masked.
+/// Returns the whole configuration as data, with every secret masked; without a file it is empty.
 ///
 /// # Errors
-/// [`StorageError::NoConfig`], and those of [`load`].
+/// Those of [`load`].
 pub fn list_masked(root: &Root) -> Result<Value, StorageError> {
-    let mut data = Value::Object(parse(&existing_text(root)?, root)?);
+    let text = read_text(root)?.unwrap_or_default();
+    let mut data = Value::Object(parse(&text, root)?);
     mask(&mut data);
     Ok(data)
 }
@@ -40,8 +41,9 @@ pub fn list_masked(root: &Root) -> Result<Value, StorageError> {
 /// dots themselves are found too.
 ///
 /// # Errors
-/// [`StorageError::ConfigKey`] if nothing is there, and those of [`list_masked`].
+/// [`StorageError::ConfigKey`] if nothing is there, [`StorageError::NoConfig`], and those of [`list_masked`].
 pub fn get_masked(root: &Root, key: &str) -> Result<Value, StorageError> {
+    existing_text(root)?;
     let data = list_masked(root)?;
     look_up(&data, key)
         .cloned()

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::io::Errno;
+use rustix::rand::{GetRandomFlags, getrandom};
 
 /// What a process knows about the world it was started in.
 ///
@@ -145,12 +147,14 @@ impl Env {
         self.started_ms
     }
 
-    /// Returns 128 random bits of the kernel.
-    #[must_use]
-    pub fn random(&self) -> u128 {
+    /// Returns 128 random bits of the kernel. No device file is needed for them.
+    ///
+    /// # Errors
+    /// When the kernel gives none.
+    pub fn random(&self) -> io::Result<u128> {
         match self.source {
             Source::Machine => machine_random(),
-            Source::Fixed { random, .. } => random,
+            Source::Fixed { random, .. } => Ok(random),
         }
     }
 
@@ -176,12 +180,17 @@ fn machine_ms() -> i64 {
     i64::try_from(since_1970.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn machine_random() -> u128 {
+fn machine_random() -> io::Result<u128> {
     let mut bytes = [0; 16];
-    File::open("/dev/urandom")
-        .and_then(|mut source| source.read_exact(&mut bytes))
-        .expect("every Unix has a readable /dev/urandom");
-    u128::from_ne_bytes(bytes)
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match getrandom(&mut bytes[filled..], GetRandomFlags::empty()) {
+            Ok(count) => filled += count,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(u128::from_ne_bytes(bytes))
 }
 
 #[cfg(test)]
@@ -217,6 +226,6 @@ mod tests {
     fn the_machine_has_a_clock_and_randomness() {
         let env = Env::of_process();
         assert!(env.now_ms() > 1_700_000_000_000);
-        assert_ne!(env.random(), env.random());
+        assert_ne!(env.random().unwrap(), env.random().unwrap());
     }
 }

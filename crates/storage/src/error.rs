@@ -133,7 +133,7 @@ impl StorageError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::Damaged(_) => "mend that line by hand; until then nothing changes the file",
+            Self::Damaged(_) => "fix that line by hand; until then nothing changes the file",
             Self::Vanished(vanished) => return Some(vanished.hint()),
             Self::TornRecord { path, .. } => {
                 let path = words::quote(&path.display().to_string()).into_owned();

@@ -25,7 +25,7 @@ mod registry;
 mod root;
 mod run_dir;
 mod seal;
-mod secret;
+pub mod secret;
 mod slots;
 mod state;
 pub mod users;

@@ -60,7 +60,7 @@ pub struct LogFile {
 pub struct LogFilter {
     /// Only those about this thread.
     pub thread: Option<ThreadId>,
-    /// Only those of this process, as entries name it: `<start ms>-<process number>`.
+    /// Only those of this process: its number, or `<start ms>-<process number>`, which is not used again.
     pub process: Option<String>,
     /// Only those in the file of this day.
     pub date: Option<Day>,
@@ -152,7 +152,14 @@ fn passes(entry: &Map<String, Value>, filter: &LogFilter) -> bool {
     let thread = filter.thread.as_ref().map(ThreadId::as_str);
     let process = filter.process.as_deref();
     thread.is_none_or(|thread| text_of(entry, "thread") == Some(thread))
-        && process.is_none_or(|process| text_of(entry, "pid") == Some(process))
+        && process.is_none_or(|process| is_of(entry, process))
+}
+
+/// Tells whether an entry is of this process. Older entries have only the longer name, in the place of the number.
+fn is_of(entry: &Map<String, Value>, process: &str) -> bool {
+    let number = entry.get("pid").and_then(Value::as_u64);
+    let names = [text_of(entry, "process"), text_of(entry, "pid")];
+    names.contains(&Some(process)) || number.is_some_and(|number| number.to_string() == process)
 }
 
 fn text_of<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
@@ -211,16 +218,23 @@ mod tests {
 
     #[test]
     fn entries_are_filtered_and_come_by_time() {
-        let line = |ts: &str, pid: &str, msg: &str| {
-            format!(r#"{{"ts":"{ts}","pid":"{pid}","msg":"{msg}","thread":"{A}"}}"#) + "\n"
+        let line = |ts: &str, process: &str, msg: &str| {
+            format!(r#"{{"ts":"{ts}",{process},"msg":"{msg}","thread":"{A}"}}"#) + "\n"
         };
-        let day = line("2026-11-21T10:00:00.000Z", "1-1", "third")
-            + &line("2026-11-21T09:00:00.000Z", "2-1", "second");
+        let day = line(
+            "2026-11-21T10:00:00.000Z",
+            r#""pid":1,"process":"1-1""#,
+            "third",
+        ) + &line(
+            "2026-11-21T09:00:00.000Z",
+            r#""pid":7,"process":"2-7""#,
+            "second",
+        );
         let (_temp, root) = root_with(&[
             ("2026-11-21.jsonl", &day),
             (
                 "2026-11-20.jsonl",
-                &line("2026-11-20T10:00:00.000Z", "1-1", "first"),
+                &line("2026-11-20T10:00:00.000Z", r#""pid":"1-1""#, "first"),
             ),
         ]);
         let check = |filter: LogFilter, expected: &[&str]| {
@@ -235,6 +249,13 @@ mod tests {
                 ..all.clone()
             },
             &["first", "third"],
+        );
+        check(
+            LogFilter {
+                process: Some("7".into()),
+                ..all.clone()
+            },
+            &["second"],
         );
         check(
             LogFilter {

@@ -16,25 +16,29 @@ use crate::{Env, Root};
 /// How many characters of a value are kept: enough to recognise a text, too few to leak a prompt.
 const VALUE_CHARS: usize = 200;
 
-/// The name of one place in the code that logs: 8 Crockford digits.
+/// One place in the code that logs: 8 Crockford digits to look for in the code, and a name for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Tag(&'static str);
+pub struct Tag {
+    digits: &'static str,
+    name: &'static str,
+}
 
 impl Tag {
-    /// Returns the tag with these digits. Make it a `const`, so that a wrong tag does not compile:
+    /// Returns the tag with these digits and this name. Make it a `const`, so that a wrong tag does not compile:
     ///
     /// ```
-    /// const STARTED: uwf_storage::Tag = uwf_storage::Tag::new("W9F3RK2M");
+    /// const STARTED: uwf_storage::Tag = uwf_storage::Tag::new("W9F3RK2M", "started");
     /// assert_eq!(STARTED.as_str(), "W9F3RK2M");
     /// ```
     /// ```compile_fail
-    /// const WRONG: uwf_storage::Tag = uwf_storage::Tag::new("SILLYTAG"); // I and L are no digits
+    /// // I and L are no digits
+    /// const WRONG: uwf_storage::Tag = uwf_storage::Tag::new("SILLYTAG", "wrong");
     /// ```
     ///
     /// # Panics
-    /// On any other text, when it is not evaluated by the compiler.
+    /// On other digits, when it is not evaluated by the compiler.
     #[must_use]
-    pub const fn new(digits: &'static str) -> Self {
+    pub const fn new(digits: &'static str, name: &'static str) -> Self {
         let bytes = digits.as_bytes();
         assert!(bytes.len() == 8, "a tag has 8 digits");
         let mut index = 0;
@@ -45,13 +49,19 @@ impl Tag {
             );
             index += 1;
         }
-        Self(digits)
+        Self { digits, name }
     }
 
     /// Returns the digits.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
-        self.0
+        self.digits
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 }
 
@@ -84,21 +94,22 @@ impl<'a> ProcessLog<'a> {
         thread: Option<ThreadId>,
         workflow: Option<CasRef>,
     ) {
-        let time = time::format_iso(self.env.now_ms());
-        let process = format!("{}-{}", self.env.started_ms(), self.env.process_id());
-        let thread = thread.as_ref().map(|thread| ("thread", thread.as_str()));
-        let workflow = workflow.as_ref().map(|hash| ("workflow", hash.as_str()));
-        let head = [
-            ("ts", time.as_str()),
-            ("pid", &process),
-            ("tag", tag.as_str()),
-            ("msg", message),
-        ];
-        let subject = thread.into_iter().chain(workflow);
+        let pid = self.env.process_id();
         let mut entry = Map::new();
-        for (key, value) in head.into_iter().chain(subject) {
-            entry.insert(key.to_owned(), cut(value));
+        let mut add = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
+        add("ts", time::format_iso(self.env.now_ms()).into());
+        add("pid", pid.into());
+        add("tag", tag.as_str().into());
+        add("msg", cut(message));
+        if let Some(thread) = thread {
+            add("thread", thread.as_str().into());
         }
+        if let Some(workflow) = workflow {
+            add("workflow", workflow.as_str().into());
+        }
+        add("event", tag.name().into());
+        // Numbers of processes are used again.
+        add("process", format!("{}-{pid}", self.env.started_ms()).into());
         // A lost line is acceptable, a broken step is not.
         let _ = self.append(&Value::Object(entry));
     }
@@ -131,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    const TAG: Tag = Tag::new("W9F3RK2M");
+    const TAG: Tag = Tag::new("W9F3RK2M", "tried");
     /// 2026-11-21T23:59:59.999Z
     const NOW: i64 = 1_795_305_599_999;
 
@@ -140,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_a_line_of_texts_in_the_file_of_the_day() {
+    fn an_entry_is_a_line_in_the_file_of_the_day() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("root"));
         let env = env();
@@ -149,13 +160,12 @@ mod tests {
         let thread: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
         log.write(TAG, "two\n", Some(thread), "CTS5P6RD8HMCS".parse().ok());
         let path = root.logs_dir().join("2026-11-21.jsonl");
-        let start = format!(
-            r#"{{"ts":"2026-11-21T23:59:59.999Z","pid":"{NOW}-{}","tag":"W9F3RK2M","#,
-            std::process::id()
-        );
+        let pid = std::process::id();
+        let start = format!(r#"{{"ts":"2026-11-21T23:59:59.999Z","pid":{pid},"tag":"W9F3RK2M","#);
+        let end = format!(r#""event":"tried","process":"{NOW}-{pid}"}}"#);
         let expected = format!(
-            "{start}\"msg\":\"one\"}}\n\
-             {start}\"msg\":\"two\\n\",\"thread\":\"{thread}\",\"workflow\":\"CTS5P6RD8HMCS\"}}\n"
+            "{start}\"msg\":\"one\",{end}\n\
+             {start}\"msg\":\"two\\n\",\"thread\":\"{thread}\",\"workflow\":\"CTS5P6RD8HMCS\",{end}\n"
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
         let mode = path.metadata().unwrap().permissions().mode();

@@ -7,6 +7,18 @@ use uwf_protocol::endpoint;
 /// What is shown in place of a secret.
 pub const MASK: &str = "***MASKED***";
 
+/// The shortest text that is taken for a secret where it is part of another: shorter ones are in any text.
+const SHORTEST: usize = 6;
+
+/// Returns the text without the secrets in it.
+#[must_use]
+pub fn without(text: &str, secrets: &[String]) -> String {
+    let secrets = secrets.iter().filter(|secret| secret.len() >= SHORTEST);
+    secrets.fold(text.to_owned(), |text, secret| {
+        text.replace(secret.as_str(), MASK)
+    })
+}
+
 /// How the names of secrets end, in lower case and without what separates words.
 const SECRET_ENDINGS: &[&str] = &[
     "apikey",

@@ -56,7 +56,9 @@ impl Talk<'_> {
                 match attempt(tries).await {
                     Err(failed) if failed.is_passing && tries < self.limits.tries => {
                         let first = self.limits.first_wait;
-                        sleep(retry::wait(failed.asked, first, tries, self.env.random())).await;
+                        // Without random bits everybody waits equally long, which is no reason to fail.
+                        let jitter = self.env.random().unwrap_or_default();
+                        sleep(retry::wait(failed.asked, first, tries, jitter)).await;
                         tries += 1;
                     }
                     result => return result.map_err(|failed| failed.error),

@@ -25,7 +25,8 @@ impl Session {
         let time_ms = u64::try_from(env.now_ms()).unwrap_or_default();
         Self {
             run: RunDir::at(task.run_dir.clone()),
-            id: ulid::encode(time_ms, env.random()),
+            // Without random bits the time alone tells the conversations of a thread apart: it does one at a time.
+            id: ulid::encode(time_ms, env.random().unwrap_or_default()),
             messages: system.map(Message::System).into_iter().collect(),
             kept: 0,
         }

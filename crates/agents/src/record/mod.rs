@@ -56,7 +56,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
             let _ = writeln!(
                 io::stderr(),
                 "error: `{command}` could not be started: {error}\n\
-                 hint: install it, or mend the agent's `args`: it stands after `--`"
+                 hint: install it, or fix the agent's `args`: it stands after `--`"
             );
             return Ok(NOT_STARTED);
         }

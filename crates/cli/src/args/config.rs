@@ -44,12 +44,18 @@ pub(crate) enum LogCommand {
         /// Only lines of this thread
         #[arg(long, value_name = "THREAD")]
         thread: Option<String>,
-        /// Only lines of this process, as its lines name it
+        /// Only lines of this process: its number, or its name in `process`
         #[arg(long, value_name = "PROCESS")]
         process: Option<String>,
         /// Only lines of this day: YYYY-MM-DD
         #[arg(long, value_name = "DATE")]
         date: Option<String>,
+        /// Only the last N lines
+        #[arg(long, value_name = "N")]
+        last: Option<usize>,
+        /// Print one JSON object per line, also on a terminal
+        #[arg(long, conflicts_with = "format")]
+        lines: bool,
     },
     /// Delete the log files of days before a date
     Clean {

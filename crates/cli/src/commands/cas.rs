@@ -21,7 +21,7 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
     let format = context.format;
     match command {
         CasCommand::Get { hash, timestamp } => {
-            let node = store.get(hash.parse()?)?;
+            let node = store.get(context.hash(&hash)?)?;
             print(&NodeView::new(node, timestamp), format)?;
         }
         CasCommand::Put {
@@ -42,11 +42,11 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
         CasCommand::Hash { r#type, data } => hash(context, &r#type, &data)?,
         CasCommand::Has { hash } => return has(context, &hash),
         CasCommand::Refs { hash } => {
-            let refs = store.refs(hash.parse()?)?;
+            let refs = store.refs(context.hash(&hash)?)?;
             print(&RefsView { refs }, format)?;
         }
         CasCommand::Walk { hash } => {
-            let root = hash.parse()?;
+            let root = context.hash(&hash)?;
             if !store.has(root)? {
                 return Err(StoreError::NotFound { hash: root }.into());
             }
@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
         }
         CasCommand::List { r#type } => {
             let hashes = match r#type {
-                Some(hash) => store.of_type(hash.parse()?)?,
+                Some(hash) => store.of_type(context.hash(&hash)?)?,
                 None => store.all()?,
             };
             print(&HashesView { hashes }, format)?;
@@ -78,7 +78,7 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
 }
 
 fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Result<(), Failure> {
-    let type_hash: CasRef = type_hash.parse()?;
+    let type_hash = context.hash(type_hash)?;
     let payload = read_json(data)?;
     context.engine.create()?;
     // Its schema, and what it refers to, may be in use by nothing else.
@@ -97,7 +97,7 @@ fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Res
 fn hash(context: &Context, type_hash: &str, data: &str) -> Result<(), Failure> {
     let type_hash = match type_hash {
         "-" => None,
-        text => Some(text.parse()?),
+        text => Some(context.hash(text)?),
     };
     let payload = read_json(data)?;
     let hash = hash_of(type_hash, &payload)
@@ -106,7 +106,7 @@ fn hash(context: &Context, type_hash: &str, data: &str) -> Result<(), Failure> {
 }
 
 fn has(context: &Context, hash: &str) -> Result<Exit, Failure> {
-    let exists = context.engine.store.has(hash.parse()?)?;
+    let exists = context.engine.store.has(context.hash(hash)?)?;
     print(&ExistsView { exists }, context.format)?;
     Ok(if exists { Exit::Done } else { Exit::Request })
 }
@@ -161,7 +161,7 @@ fn schema(context: &Context, command: SchemaCommand) -> Result<(), Failure> {
             print(&items, context.format)
         }
         SchemaCommand::Get { hash } => {
-            let node = store.get(hash.parse()?)?;
+            let node = store.get(context.hash(&hash)?)?;
             if node.type_hash != schemas::META {
                 return Err(Failure::request(format!("node `{hash}` is not a schema"))
                     .hint("`uwf cas schema list` shows the schemas"));

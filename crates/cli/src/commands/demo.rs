@@ -59,7 +59,10 @@ impl Demo {
         let dir = match dir {
             Some(dir) => engine.env.cwd().join(dir),
             None => {
-                std::env::temp_dir().join(format!("uwf-demo-{:08x}", engine.env.random() as u32))
+                let random = engine.env.random().map_err(|error| {
+                    Failure::request("cannot get random bits from the kernel").cause(&error)
+                })?;
+                std::env::temp_dir().join(format!("uwf-demo-{:08x}", random as u32))
             }
         };
         let failed = |error: std::io::Error| {

@@ -7,7 +7,7 @@ use uwf_storage::log::{self, Day, LogFilter};
 use crate::args::LogCommand;
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
-use crate::output::print;
+use crate::output::{print, print_line};
 use crate::text::DeletedView;
 
 pub(crate) fn run(context: &Context, command: LogCommand) -> Result<Exit, Failure> {
@@ -18,6 +18,8 @@ pub(crate) fn run(context: &Context, command: LogCommand) -> Result<Exit, Failur
             thread,
             process,
             date,
+            last,
+            lines,
         } => {
             let thread: Option<ThreadId> = thread.as_deref().map(str::parse).transpose()?;
             let date: Option<Day> = date.as_deref().map(str::parse).transpose()?;
@@ -32,7 +34,16 @@ pub(crate) fn run(context: &Context, command: LogCommand) -> Result<Exit, Failur
             for line in &found.damaged {
                 warn(&line.to_string());
             }
-            print(&found.entries, context.format)?;
+            let mut entries = found.entries;
+            let skipped = last.map_or(0, |last| entries.len().saturating_sub(last));
+            entries.drain(..skipped);
+            if lines {
+                for entry in &entries {
+                    print_line(entry)?;
+                }
+            } else {
+                print(&entries, context.format)?;
+            }
         }
         LogCommand::Clean { before } => {
             let deleted = log::clean(root, &before.parse()?)?;

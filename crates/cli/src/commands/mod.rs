@@ -20,7 +20,8 @@ use uwf_cas_fs::Store;
 use uwf_engine::{AgentOutput, Engine};
 use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
-use uwf_storage::{Env, Root};
+use uwf_protocol::ids::{CasRef, IdError, ThreadId};
+use uwf_storage::{Env, Located, Root, State};
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
@@ -59,6 +60,51 @@ impl Context {
             format: asked.unwrap_or_else(Format::usual),
             asked,
         })
+    }
+}
+
+impl Context {
+    /// Reads a hash. A thread in its place is told from a typing error.
+    pub(crate) fn hash(&self, text: &str) -> Result<CasRef, Failure> {
+        let error: IdError = match text.parse() {
+            Ok(hash) => return Ok(hash),
+            Err(error) => error,
+        };
+        let head = match text.parse::<ThreadId>() {
+            Ok(thread) => State::new(&self.engine.root).find(thread)?,
+            Err(_) => None,
+        };
+        let head = match head {
+            Some(Located::Active(head)) => head,
+            Some(Located::Archived(record)) => record.head,
+            None => return Err(error.into()),
+        };
+        Err(Failure::request(format!(
+            "`{text}` is a thread; the hash of a node is expected"
+        ))
+        .hint(format!(
+            "its head is `{head}`; `uwf thread steps {text}` lists the hashes of its steps"
+        )))
+    }
+
+    /// Reads the id of a thread. A hash in its place is told from a typing error.
+    pub(crate) fn thread(&self, text: &str) -> Result<ThreadId, Failure> {
+        let error: IdError = match text.parse() {
+            Ok(thread) => return Ok(thread),
+            Err(error) => error,
+        };
+        let Ok(hash) = text.parse::<CasRef>() else {
+            return Err(error.into());
+        };
+        let hint = match uwf_engine::thread_of(&self.engine, hash)? {
+            Some(thread) => {
+                format!("it belongs to thread `{thread}`; `uwf cas get {hash}` shows it")
+            }
+            None => format!(
+                "`uwf cas get {hash}` shows the node; `uwf thread list --all` shows every thread"
+            ),
+        };
+        Err(Failure::request(format!("`{text}` is a hash; a thread is expected")).hint(hint))
     }
 }
 

@@ -19,26 +19,26 @@ pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failu
 }
 
 pub(crate) fn list(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let steps = uwf_engine::steps(&context.engine, thread.parse()?)?;
+    let steps = uwf_engine::steps(&context.engine, context.thread(thread)?)?;
     print(&steps, context.format)?;
     Ok(Exit::Done)
 }
 
 fn show(context: &Context, step: &str) -> Result<Exit, Failure> {
-    let details = uwf_engine::step_details(&context.engine, step.parse()?)?;
+    let details = uwf_engine::step_details(&context.engine, context.hash(step)?)?;
     print(&DetailView(details), context.format)?;
     Ok(Exit::Done)
 }
 
 /// Prints what a step recorded as YAML whatever the format, as the seed has it.
 pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
-    let details = uwf_engine::step_details(&context.engine, step.parse()?)?;
+    let details = uwf_engine::step_details(&context.engine, context.hash(step)?)?;
     write(&yaml(&details)?)?;
     Ok(Exit::Done)
 }
 
 fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
-    let step = args.step.parse()?;
+    let step = context.hash(&args.step)?;
     if args.prompt {
         let prompt = uwf_engine::read_step_prompt(&context.engine, step)?;
         print_document(&prompt, &prompt.document, context.asked)?;
@@ -51,7 +51,7 @@ fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
 }
 
 pub(crate) fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
-    let forked = uwf_engine::fork(&context.engine, args.step.parse()?)?;
+    let forked = uwf_engine::fork(&context.engine, context.hash(&args.step)?)?;
     print(&ForkedView::from(forked), context.format)?;
     Ok(Exit::Done)
 }

@@ -5,7 +5,7 @@ use uwf_engine::{
     StepOptions, StepReport, ThreadItem, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
 use uwf_storage::State;
 use uwf_util::{suggest, time};
@@ -59,7 +59,7 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
 /// Does one step after the other and prints each result as soon as its step is recorded, as a loop of single calls
 /// would: the first step that cannot be done decides the exit code. A thread that a step completed is done.
 fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
-    let thread: ThreadId = args.thread.parse()?;
+    let thread = context.thread(&args.thread)?;
     let mut options = StepOptions {
         agent: args.agent.clone(),
         no_slot: no_slot(args.no_wait),
@@ -132,7 +132,7 @@ fn print_report(
 }
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let view = uwf_engine::show(&context.engine, thread.parse()?)?;
+    let view = uwf_engine::show(&context.engine, context.thread(thread)?)?;
     print(&view, context.format)?;
     Ok(Exit::Done)
 }
@@ -214,19 +214,20 @@ fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
 }
 
 fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
-    let before: Option<CasRef> = args.before.as_deref().map(str::parse).transpose()?;
+    let before = args.before.as_deref().map(|step| context.hash(step));
+    let before = before.transpose()?;
     let options = ReadOptions {
         quota: args.quota,
         before,
         start: args.start,
     };
-    let story = uwf_engine::read_thread(&context.engine, args.thread.parse()?, &options)?;
+    let story = uwf_engine::read_thread(&context.engine, context.thread(&args.thread)?, &options)?;
     print_document(&story, &story.document, context.asked)?;
     Ok(Exit::Done)
 }
 
 fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let killed = uwf_engine::kill(&context.engine, thread.parse()?)?;
+    let killed = uwf_engine::kill(&context.engine, context.thread(thread)?)?;
     print(&KilledView::from(killed), context.format)?;
     Ok(Exit::Done)
 }
@@ -249,7 +250,7 @@ fn intervene(
             session: session(how.new_session),
         },
     };
-    let report = operation(&context.engine, thread.parse()?, &intervention);
+    let report = operation(&context.engine, context.thread(thread)?, &intervention);
     note_raises(&report, &intervention.raises);
     let report = or_tell(context, report, &intervention.step)?;
     print_report(context, report, &intervention.step)?;

@@ -11,7 +11,7 @@ use uwf_protocol::schemas;
 use uwf_util::{size, time};
 
 use crate::output::{Show, yaml};
-use crate::text::table::table;
+use crate::text::table::{Page, table};
 
 /// A node.
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ impl NodeView {
 }
 
 impl Show for NodeView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         document(&serde_json::to_value(self).unwrap_or_default())
     }
 }
@@ -53,7 +53,7 @@ pub(crate) struct HashView {
 }
 
 impl Show for HashView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         self.hash.to_string()
     }
 }
@@ -65,7 +65,7 @@ pub(crate) struct ExistsView {
 }
 
 impl Show for ExistsView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         if self.exists { "yes" } else { "no" }.to_owned()
     }
 }
@@ -77,7 +77,7 @@ pub(crate) struct RefsView {
 }
 
 impl Show for RefsView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         lines(&self.refs)
     }
 }
@@ -89,7 +89,7 @@ pub(crate) struct HashesView {
 }
 
 impl Show for HashesView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         lines(&self.hashes)
     }
 }
@@ -110,7 +110,7 @@ pub(crate) struct ReindexedView {
 }
 
 impl Show for ReindexedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         format!("the type index is made again; nodes: {}", self.nodes)
     }
 }
@@ -167,7 +167,7 @@ impl CollectedView {
 }
 
 impl Show for CollectedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let row = |item: &GarbageItem| {
             let used = time::format_utc(item.used_at);
             vec![item.hash.to_string(), size::format(item.bytes), used]
@@ -276,7 +276,7 @@ impl From<VerifiedStore> for VerifiedView {
 }
 
 impl Show for VerifiedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let mut lines: Vec<String> = self.problems.iter().map(NodeProblem::line).collect();
         let nodes = counted(self.checked, "node");
         lines.push(match self.problems.len() {
@@ -323,7 +323,7 @@ impl SchemaItem {
 }
 
 impl Show for Vec<SchemaItem> {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let row = |item: &SchemaItem| vec![item.hash.to_string(), item.title.clone()];
         table(&["SCHEMA", "TITLE"], self.iter().map(row).collect())
     }
@@ -335,7 +335,7 @@ impl Show for Vec<SchemaItem> {
 pub(crate) struct SchemaView(pub Value);
 
 impl Show for SchemaView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         document(&self.0)
     }
 }

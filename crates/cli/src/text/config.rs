@@ -10,7 +10,7 @@ use uwf_util::size;
 
 use crate::output::Show;
 use crate::text::cas::document;
-use crate::text::table::table;
+use crate::text::table::{Page, fitted, table};
 
 /// The whole config, masked.
 #[derive(Serialize)]
@@ -18,8 +18,11 @@ use crate::text::table::table;
 pub(crate) struct ConfigView(pub Value);
 
 impl Show for ConfigView {
-    fn text(&self) -> String {
-        document(&self.0)
+    fn text(&self, _page: Page) -> String {
+        match self.0.as_object().is_some_and(Map::is_empty) {
+            true => "nothing is configured; `uwf setup` asks for all that is needed".to_owned(),
+            false => document(&self.0),
+        }
     }
 }
 
@@ -30,7 +33,7 @@ pub(crate) struct ValueView {
 }
 
 impl Show for ValueView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         document(&self.value)
     }
 }
@@ -43,7 +46,7 @@ pub(crate) struct SetView {
 }
 
 impl Show for SetView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         format!("{} is now {}", self.key, self.value)
     }
 }
@@ -55,7 +58,7 @@ pub(crate) struct UnsetView {
 }
 
 impl Show for UnsetView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         format!("{} is removed", self.key)
     }
 }
@@ -67,7 +70,7 @@ pub(crate) struct PathView {
 }
 
 impl Show for PathView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         self.path.display().to_string()
     }
 }
@@ -80,7 +83,7 @@ pub(crate) struct EditedView {
 }
 
 impl Show for EditedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let what = if self.changed {
             "is changed"
         } else {
@@ -132,7 +135,7 @@ impl CheckView {
 }
 
 impl Show for CheckView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let errors = self.findings.errors.iter();
         let warnings = self.findings.warnings.iter();
         let mut lines: Vec<String> = errors
@@ -147,7 +150,7 @@ impl Show for CheckView {
 }
 
 impl Show for Vec<LogFile> {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         if self.is_empty() {
             return "no log files".to_owned();
         }
@@ -157,18 +160,20 @@ impl Show for Vec<LogFile> {
 }
 
 impl Show for Vec<Map<String, Value>> {
-    fn text(&self) -> String {
+    fn text(&self, page: Page) -> String {
         if self.is_empty() {
             return "no log lines".to_owned();
         }
         let row = |line: &Map<String, Value>| {
             let value = |key: &str| line.get(key).and_then(Value::as_str);
             let of = |key: &str| value(key).unwrap_or("-").to_owned();
-            vec![of("ts"), of("tag"), of("thread"), of("msg")]
+            vec![of("ts"), of("tag"), of("event"), of("thread"), of("msg")]
         };
-        table(
-            &["TIME", "TAG", "THREAD", "MESSAGE"],
+        fitted(
+            &["TIME", "TAG", "EVENT", "THREAD", "MESSAGE"],
             self.iter().map(row).collect(),
+            4,
+            page,
         )
     }
 }
@@ -180,7 +185,7 @@ pub(crate) struct DeletedView {
 }
 
 impl Show for DeletedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         match self.deleted {
             1 => "1 log file deleted".to_owned(),
             count => format!("{count} log files deleted"),

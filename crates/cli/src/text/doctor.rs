@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::output::Show;
+use crate::text::table::Page;
 use crate::text::table::one_line;
 
 /// How a check ended.
@@ -95,7 +96,7 @@ impl DoctorView {
 }
 
 impl Show for DoctorView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let mut lines = Vec::new();
         for one in &self.checks {
             let mark = match one.status {

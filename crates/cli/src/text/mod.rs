@@ -17,6 +17,7 @@ pub(crate) use config::{
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use setup::{SetupView, Validation};
+pub(crate) use table::Page;
 pub(crate) use thread::{
     DetailView, FailedStepView, ForkedView, KilledView, StartedView, StepView, ThreadsView,
 };

@@ -6,6 +6,7 @@ use serde::Serialize;
 use uwf_agent_kit::llm::{LlmError, with_code};
 
 use crate::output::Show;
+use crate::text::table::Page;
 
 /// What was written, and whether the model answers.
 #[derive(Serialize)]
@@ -49,7 +50,7 @@ impl Validation {
 }
 
 impl Show for SetupView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let mut lines = vec![format!("wrote {}", self.config_path.display())];
         for variable in &self.variables {
             lines.push(format!(

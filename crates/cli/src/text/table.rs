@@ -1,42 +1,146 @@
 //! Columns of text: as wide as their widest cell, two blanks apart. A cell is one line, whatever is in it.
 
+use dialoguer::console::measure_text_width;
+use uwf_util::printable::printable;
+
+/// What stands between columns.
+const GAP: &str = "  ";
+/// How narrow a column may become that is cut to fit a page, and how narrow the lines of a value.
+const LEAST: usize = 16;
+/// How many characters such a column has where a page has no width.
+const USUAL: usize = 100;
+
+/// What a text is laid out for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// How many columns of characters it has; `None` for a file or a pipe.
+    pub(crate) width: Option<usize>,
+}
+
 /// Returns the rows as aligned lines below their headings; the last column is not padded.
 pub(crate) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
-    let headings = headings.iter().map(ToString::to_string).collect();
-    let rows: Vec<Vec<String>> = std::iter::once(headings)
-        .chain(rows)
-        .map(|row| row.iter().map(|cell| one_line(cell)).collect())
-        .collect();
+    aligned(&with_headings(headings, rows))
+}
+
+/// Returns the same, with one column cut so that the lines fit the page.
+pub(crate) fn fitted(
+    headings: &[&str],
+    rows: Vec<Vec<String>>,
+    column: usize,
+    page: Page,
+) -> String {
+    let mut rows = with_headings(headings, rows);
+    let room = match page.width {
+        None => USUAL,
+        Some(width) => {
+            let others = (0..headings.len()).filter(|other| *other != column);
+            let used: usize = others
+                .map(|other| column_width(&rows, other) + GAP.len())
+                .sum();
+            width.saturating_sub(used).max(LEAST)
+        }
+    };
+    for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+        *cell = cut(cell, room);
+    }
     aligned(&rows)
 }
 
-/// Returns named values, one below the other; what a value has in further lines stands below its first.
-pub(crate) fn fields(fields: &[(&str, String)]) -> String {
+/// Returns named values, one below the other; what a value has in further lines stands below its first. Lines that are
+/// too long for the page are broken between words.
+pub(crate) fn fields(fields: &[(&str, String)], page: Page) -> String {
+    let names = fields
+        .iter()
+        .map(|(name, _)| measure_text_width(name))
+        .max();
+    let room = page.width.map(|width| {
+        width
+            .saturating_sub(names.unwrap_or(0) + GAP.len())
+            .max(LEAST)
+    });
     let mut rows = Vec::new();
     for (name, value) in fields {
+        let lines = value.lines().flat_map(|line| {
+            let line = printable(line);
+            match room {
+                // A command is typed or copied as one line.
+                Some(room) if *name != "next" => broken(&line, room),
+                Some(_) | None => vec![line.into_owned()],
+            }
+        });
         let names = std::iter::once(*name).chain(std::iter::repeat(""));
-        let lines = value.lines().zip(names);
-        rows.extend(lines.map(|(line, name)| vec![name.to_owned(), line.to_owned()]));
+        rows.extend(
+            names
+                .zip(lines)
+                .map(|(name, line)| vec![name.to_owned(), line]),
+        );
     }
     aligned(&rows)
+}
+
+fn with_headings(headings: &[&str], rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let headings = headings.iter().map(ToString::to_string).collect();
+    let line = |row: Vec<String>| row.iter().map(|cell| one_line(&printable(cell))).collect();
+    std::iter::once(headings).chain(rows).map(line).collect()
 }
 
 /// Returns the rows as aligned lines; the last column is not padded.
 fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| column_width(rows, column))
+        .collect();
+    let padded = |(cell, width): (&String, &usize)| {
+        let missing = width.saturating_sub(measure_text_width(cell));
+        cell.clone() + &" ".repeat(missing)
     };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
     let line = |row: &Vec<String>| {
-        let cells = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        let cells: Vec<String> = row.iter().zip(&widths).map(padded).collect();
+        cells.join(GAP).trim_end().to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn column_width(rows: &[Vec<String>], column: usize) -> usize {
+    let cells = rows.iter().filter_map(|row| row.get(column));
+    cells
+        .map(|cell| measure_text_width(cell))
+        .max()
+        .unwrap_or(0)
+}
+
+/// Returns the line in pieces of at most this width, broken between words. A longer word is not broken.
+fn broken(line: &str, width: usize) -> Vec<String> {
+    if measure_text_width(line) <= width {
+        return vec![line.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        match lines.last_mut() {
+            Some(last) if measure_text_width(last) + 1 + measure_text_width(word) <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            Some(_) | None => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Returns the line with at most this width, with `…` for what is cut off.
+fn cut(line: &str, width: usize) -> String {
+    if measure_text_width(line) <= width {
+        return line.to_owned();
+    }
+    let mut shown = String::new();
+    for c in line.chars() {
+        shown.push(c);
+        if measure_text_width(&shown) >= width {
+            shown.pop();
+            break;
+        }
+    }
+    shown + "…"
 }
 
 /// Returns the text with every run of blanks and line ends as one blank.
@@ -57,31 +161,59 @@ pub(crate) fn shortened(text: &str, limit: usize) -> String {
 mod tests {
     use super::*;
 
+    const WIDE: Page = Page { width: None };
+
+    fn page(width: usize) -> Page {
+        Page { width: Some(width) }
+    }
+
     #[test]
     fn columns_are_as_wide_as_their_widest_cell() {
-        let rows = [["a", "long one", "x"], ["bbb", "c", ""]];
+        let rows = [["a", "long one", "x"], ["bbb", "c", ""], ["日本", "d", "y"]];
         let rows = rows.map(|row| row.map(str::to_owned).to_vec()).to_vec();
         assert_eq!(
             table(&["I", "II", "III"], rows),
-            "I    II        III\na    long one  x\nbbb  c"
+            "I     II        III\na     long one  x\nbbb   c\n日本  d         y"
         );
     }
 
     #[test]
-    fn a_cell_is_one_line() {
-        let rows = vec![vec!["a\nb\t c".to_owned(), "d".to_owned()]];
-        assert_eq!(table(&["I", "II"], rows), "I      II\na b c  d");
+    fn a_cell_is_one_line_that_no_terminal_obeys() {
+        let rows = vec![vec!["a\nb\t c".to_owned(), "\u{1b}d".to_owned()]];
+        assert_eq!(table(&["I", "II"], rows), "I      II\na b c  \\u{1b}d");
     }
 
     #[test]
     fn the_further_lines_of_a_value_stand_below_its_first() {
         let values = [("one", "a\nb".to_owned()), ("three", "c".to_owned())];
-        assert_eq!(fields(&values), "one    a\n       b\nthree  c");
+        assert_eq!(fields(&values, WIDE), "one    a\n       b\nthree  c");
+    }
+
+    #[test]
+    fn a_value_is_broken_between_words_and_a_command_is_not() {
+        let text = "one two three four five".to_owned();
+        let values = [("why", text.clone()), ("next", text)];
+        let expected = "why   one two three\n      four five\nnext  one two three four five";
+        assert_eq!(fields(&values, page(22)), expected);
+    }
+
+    #[test]
+    fn one_column_is_cut_so_that_the_lines_fit() {
+        let row = |data: &str| vec!["HASH".to_owned(), data.to_owned(), "x".to_owned()];
+        let rows = vec![row(&"ab ".repeat(40)), row("日本語日本語日本語日本語")];
+        let text = fitted(&["I", "DATA", "III"], rows.clone(), 1, page(30));
+        for line in text.lines() {
+            assert!(measure_text_width(line) <= 30, "{line}");
+        }
+        assert!(text.contains("ab ab ab ab ab …  x"), "{text}");
+        let text = fitted(&["I", "DATA", "III"], rows, 1, WIDE);
+        assert_eq!(text.lines().nth(1).unwrap().matches("ab").count(), 33);
     }
 
     #[test]
     fn what_is_too_long_is_cut() {
         assert_eq!(shortened("ä b\nc", 3), "ä b…");
         assert_eq!(shortened("abc", 3), "abc");
+        assert_eq!(cut("abcd", 3), "ab…");
     }
 }

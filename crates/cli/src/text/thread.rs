@@ -15,11 +15,8 @@ use uwf_util::time;
 
 use crate::output::Show;
 use crate::text::cas::document;
-use crate::text::table::{fields, shortened, table};
+use crate::text::table::{Page, fields, fitted};
 use crate::text::workflow::texts_of;
-
-/// How many characters a line shows of an answer's data, a task or an error.
-const DATA_SHOWN: usize = 100;
 
 /// A thread that was recorded.
 #[derive(Serialize)]
@@ -41,7 +38,7 @@ impl From<Started> for StartedView {
 }
 
 impl Show for StartedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let thread = self.thread;
         format!("{thread}\nnext: uwf thread step {thread}")
     }
@@ -74,7 +71,7 @@ impl From<Forked> for ForkedView {
 }
 
 impl Show for ForkedView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let thread = self.thread;
         let from = self.forked_from.step;
         match next(thread, &self.standing) {
@@ -109,7 +106,7 @@ impl From<Killed> for KilledView {
 }
 
 impl Show for KilledView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         let agent = if self.agent_ended {
             "; its agent was ended"
         } else {
@@ -125,7 +122,7 @@ impl Show for KilledView {
 pub(crate) struct DetailView(pub Value);
 
 impl Show for DetailView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         document(&self.0)
     }
 }
@@ -199,7 +196,7 @@ pub(crate) struct StepView {
 }
 
 impl Show for StepView {
-    fn text(&self) -> String {
+    fn text(&self, page: Page) -> String {
         let report = &self.report;
         let done = match (&report.role, &report.step, &report.agent) {
             (Some(role), Some(step), Some(agent)) => {
@@ -236,7 +233,7 @@ impl Show for StepView {
             let option = agent_option(self.agent.as_deref());
             rows.extend(next.map(|next| ("next", next + &option)));
         }
-        fields(&rows)
+        fields(&rows, page)
     }
 }
 
@@ -279,13 +276,13 @@ impl From<&AgentFailure> for FailedStepView {
 
 impl Show for FailedStepView {
     /// People are told on stderr.
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         String::new()
     }
 }
 
 impl Show for ThreadView {
-    fn text(&self) -> String {
+    fn text(&self, page: Page) -> String {
         let mut rows = vec![
             ("thread", self.thread.to_string()),
             ("workflow", self.workflow.to_string()),
@@ -314,7 +311,7 @@ impl Show for ThreadView {
             let poke = format!("uwf thread poke {} -p \"…\"", self.thread);
             rows.push(("next", poke));
         }
-        fields(&rows)
+        fields(&rows, page)
     }
 }
 
@@ -364,7 +361,7 @@ pub(crate) struct ThreadsView {
 }
 
 impl Show for ThreadsView {
-    fn text(&self) -> String {
+    fn text(&self, page: Page) -> String {
         if self.threads.is_empty() {
             return "no threads; `--all` lists ended ones too, and `uwf thread start <workflow> -p \"…\"` makes one"
                 .to_owned();
@@ -381,9 +378,11 @@ impl Show for ThreadsView {
                 workflow.or(item.error.clone()).unwrap_or_default(),
             ]
         };
-        table(
+        fitted(
             &["THREAD", "STARTED (UTC)", "STATUS", "NEXT", "WORKFLOW"],
             self.threads.iter().map(row).collect(),
+            4,
+            page,
         )
     }
 }
@@ -399,7 +398,7 @@ fn who_is_next(item: &ThreadItem) -> String {
 
 impl Show for StepsView {
     /// The failed attempts stand below the step that they were to follow, or to do again.
-    fn text(&self) -> String {
+    fn text(&self, page: Page) -> String {
         let mut rows = Vec::new();
         for entry in &self.steps {
             let (hash, row, replaced) = match entry {
@@ -413,11 +412,11 @@ impl Show for StepsView {
             }
         }
         if let Some(step) = self.finished_step {
-            let waits = "finished, and waits to be taken in by `uwf thread step`".to_owned();
+            let waits = "finished, and waits to be committed by `uwf thread step`".to_owned();
             let none = || "-".to_owned();
             rows.push(vec![step.to_string(), none(), none(), none(), waits]);
         }
-        table(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows)
+        fitted(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows, 4, page)
     }
 }
 
@@ -427,7 +426,7 @@ fn start_row(start: &StartEntry) -> Vec<String> {
         reserved::START.to_owned(),
         "-".to_owned(),
         "-".to_owned(),
-        shortened(&start.prompt, DATA_SHOWN),
+        start.prompt.clone(),
     ]
 }
 
@@ -445,7 +444,7 @@ fn step_row(step: &StepEntry) -> Vec<String> {
         step.role.to_string(),
         agent,
         took.unwrap_or_else(|| "-".to_owned()),
-        shortened(&step.output.to_string(), DATA_SHOWN),
+        step.output.to_string(),
     ]
 }
 
@@ -465,6 +464,6 @@ fn attempt_row(attempt: &AttemptView) -> Vec<String> {
         attempt.role.to_string(),
         attempt.agent.clone(),
         time::format_duration(u64::try_from(took).unwrap_or(0)),
-        shortened(&attempt.error, DATA_SHOWN),
+        attempt.error.clone(),
     ]
 }

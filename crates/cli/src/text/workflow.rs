@@ -13,7 +13,7 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 
 use crate::output::Show;
 use crate::text::cas::document;
-use crate::text::table::{shortened, table};
+use crate::text::table::{Page, fitted, shortened, table};
 
 /// How many characters of an edge's prompt a line shows.
 const PROMPT_SHOWN: usize = 60;
@@ -38,7 +38,7 @@ impl From<Registered> for RegisteredView {
 }
 
 impl Show for RegisteredView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         format!("{}  {}", self.hash, self.name)
     }
 }
@@ -71,7 +71,7 @@ impl From<&Checked> for ValidView {
 }
 
 impl Show for ValidView {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         format!(
             "`{}` is valid; its roles are {}",
             self.name,
@@ -81,7 +81,7 @@ impl Show for ValidView {
 }
 
 impl Show for Vec<WorkflowItem> {
-    fn text(&self) -> String {
+    fn text(&self, _page: Page) -> String {
         if self.is_empty() {
             return "no workflows; `uwf workflow put <file>` registers one".to_owned();
         }
@@ -103,15 +103,15 @@ impl Show for Vec<WorkflowItem> {
 
 impl Show for WorkflowView {
     /// The outline; what the roles are told is in the data.
-    fn text(&self) -> String {
+    fn text(&self, page: Page) -> String {
         match workflow_stored::from_payload(self.type_hash, &self.payload) {
-            Ok(workflow) => outline(self.hash, &workflow),
+            Ok(workflow) => outline(self.hash, &workflow, page),
             Err(_) => document(&self.payload),
         }
     }
 }
 
-fn outline(hash: CasRef, workflow: &Workflow) -> String {
+fn outline(hash: CasRef, workflow: &Workflow, page: Page) -> String {
     let mut parts = vec![format!("{}  {hash}", workflow.name)];
     parts.extend(Some(workflow.description.clone()).filter(|text| !text.is_empty()));
     let role = |(name, role): (&RoleName, &Role)| {
@@ -127,13 +127,13 @@ fn outline(hash: CasRef, workflow: &Workflow) -> String {
     let mut roles: Vec<_> = workflow.roles.iter().collect();
     roles.sort_by_key(|(name, _)| places.get(name.as_str()).copied().unwrap_or(usize::MAX));
     let roles = roles.into_iter().map(role).collect();
-    parts.push(table(&["ROLE", "DESCRIPTION", "SCHEMA"], roles));
+    parts.push(fitted(&["ROLE", "DESCRIPTION", "SCHEMA"], roles, 1, page));
     let mut edges = Vec::new();
     for node in nodes {
         let ways = workflow.graph.get(node);
         edges.extend(ways.map(|ways| edge_rows(node, ways)).into_iter().flatten());
     }
-    parts.push(table(&["FROM", "WHEN", "TO", "PROMPT"], edges));
+    parts.push(fitted(&["FROM", "WHEN", "TO", "PROMPT"], edges, 3, page));
     if !workflow.conditions.is_empty() {
         let row = |(name, condition): (&String, &Condition)| {
             vec![name.clone(), condition.expression.clone()]

@@ -83,7 +83,7 @@ fn missing(alias: &str, command: &str) -> Check {
     Check::error(
         NAME,
         format!("the program `{command}` is not there"),
-        format!("install it, or mend `agents.{alias}.command` with `uwf config set`"),
+        format!("install it, or fix `agents.{alias}.command` with `uwf config set`"),
     )
 }
 
@@ -95,7 +95,15 @@ fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
         Drives::Model | Drives::Nothing => return Check::ok(NAME, ours),
     };
     let found = engine.env.find_program(&tool).filter(|path| path.is_file());
+    let is_relative = tool.contains('/') && !tool.starts_with('/');
     let Some(path) = found else {
+        if is_relative {
+            return Check::warning(
+                NAME,
+                format!("{ours}, drives `{tool}`, which is not in this folder"),
+                "it is looked for in the folder of each step; look from there, or give its whole path",
+            );
+        }
         return Check::error(
             NAME,
             format!("{ours}, but `{tool}`, which it drives, is not there"),

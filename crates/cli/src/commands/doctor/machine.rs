@@ -1,5 +1,6 @@
 //! The machine and the root: clock, PATH, whether the root can be written, space, who may read secrets.
 
+use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -76,14 +77,15 @@ pub(super) fn search_path(env: &Env) -> Check {
 }
 
 pub(super) fn no_root(root: &Root) -> Check {
-    let message = format!("`{}` is not there yet", root.path().display());
-    match root.path().exists() {
-        true => Check::error(
-            "root",
-            format!("`{}` is no folder", root.path().display()),
-            "name another with `--root` or UWF_STORAGE_ROOT",
-        ),
-        false => Check::warning("root", message, "`uwf setup` makes it"),
+    let path = root.path().display();
+    let other = "name another with `--root` or UWF_STORAGE_ROOT";
+    match root.path().metadata() {
+        Ok(_) => Check::error("root", format!("`{path}` is not a folder"), other),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let message = format!("`{path}` is not there yet");
+            Check::warning("root", message, "`uwf setup` makes it")
+        }
+        Err(error) => Check::error("root", format!("`{path}` cannot be read: {error}"), other),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The store: whether its nodes are what their hashes say.
 
+use std::io::ErrorKind;
+
 use uwf_cas_fs::Verdict;
 use uwf_engine::{Engine, EngineError};
 use uwf_protocol::ids::CasRef;
@@ -12,18 +14,28 @@ const NAME: &str = "store";
 const SAMPLE: usize = 500;
 
 const HINT: &str = "`uwf cas verify` names all; bring them back from a copy of the store";
+const READABLE: &str = "change its owner or mode, so that you can read it";
 
 /// How many bad nodes are named.
 const NAMED: usize = 3;
 
 pub(super) fn look(engine: &Engine, all: bool) -> Check {
     let dir = engine.store.dir();
-    if !dir.is_dir() {
-        return Check::ok(NAME, format!("{} is not there yet", dir.display()));
+    match dir.metadata() {
+        Ok(found) if found.is_dir() => {}
+        Ok(_) => {
+            let problem = format!("{} is not a folder", dir.display());
+            return Check::error(NAME, problem, "OCAS_DIR names another place for the store");
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Check::ok(NAME, format!("{} is not there yet", dir.display()));
+        }
+        Err(error) => {
+            let problem = format!("{} cannot be read: {error}", dir.display());
+            return Check::error(NAME, problem, READABLE);
+        }
     }
-    look_into(engine, all).unwrap_or_else(|error| {
-        Check::error(NAME, error.to_string(), "make the store readable for you")
-    })
+    look_into(engine, all).unwrap_or_else(|error| Check::error(NAME, error.to_string(), READABLE))
 }
 
 fn look_into(engine: &Engine, all: bool) -> Result<Check, EngineError> {
@@ -34,7 +46,7 @@ fn look_into(engine: &Engine, all: bool) -> Result<Check, EngineError> {
     let chosen = if all {
         nodes
     } else {
-        sample(&nodes, engine.env.random())
+        sample(&nodes, engine.env.random().unwrap_or_default())
     };
     let verified = engine.store.verify(&chosen)?;
     let bad = verified.iter().filter(|node| node.verdict != Verdict::Ok);

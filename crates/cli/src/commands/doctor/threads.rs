@@ -22,7 +22,7 @@ pub(super) fn look(engine: &Engine) -> Vec<Check> {
         Ok(threads) => threads,
         Err(error) => {
             let failure = Failure::from(error);
-            let hint = failure.hint.unwrap_or_else(|| "mend the file".to_owned());
+            let hint = failure.hint.unwrap_or_else(|| "fix the file".to_owned());
             return vec![Check::error("threads", failure.what, hint)];
         }
     };

@@ -127,7 +127,7 @@ fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
     }
     let base_url = base_url(args)?;
     if let (None, Some(provider)) = (&base_url, &args.provider) {
-        missing.push("`--base-url` (the provider is no preset)");
+        missing.push("`--base-url` (the provider is not a preset)");
         let why = presets::no_preset(provider);
         hint = format!("{why} (presets: {})", presets::names());
     }

@@ -47,7 +47,7 @@ pub(crate) fn names() -> String {
 /// Says that a name is no preset, and which one may have been meant.
 pub(super) fn no_preset(name: &str) -> String {
     let meant = suggest::question(name, PRESETS.iter().map(|preset| preset.name));
-    format!("`{name}` is no preset{meant}")
+    format!("`{name}` is not a preset{meant}")
 }
 
 /// Parts of the names of models that do not chat.

@@ -360,7 +360,7 @@ fn chosen(answer: String, names: &[String]) -> Result<String, Failure> {
     };
     let name = number.checked_sub(1).and_then(|at| names.get(at));
     name.cloned()
-        .ok_or_else(|| Failure::request(format!("`{answer}` is no number of the list")))
+        .ok_or_else(|| Failure::request(format!("`{answer}` is not a number from the list")))
 }
 
 /// Asks until `read` takes the answer, and says what was wrong with the others.

@@ -1,0 +1,186 @@
+//! What is typed by mistake is answered with what to type instead, and what is chosen silently is said.
+
+use serde_json::json;
+
+use crate::pty::on_terminal;
+use crate::world::{ONE_STEP, REVIEW, World};
+
+/// A thread with one step, and the step.
+fn stepped() -> (World, String, String) {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles:\n  writer: [{ output: { plan: p } }]\n");
+    let thread = world.start("review");
+    let step = world.step(&thread).exits(0).json()["step"].clone();
+    (world, thread, step.as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_thread_in_the_place_of_a_hash_is_told_with_its_head() {
+    let (world, thread, step) = stepped();
+    for args in [
+        &["cas", "get", &thread][..],
+        &["thread", "fork", &thread],
+        &["step", "show", &thread],
+        &["cas", "walk", &thread],
+        &["thread", "read", &thread, "--before", &thread],
+    ] {
+        let run = world.uwf(args).exits(1).says("is a thread");
+        run.says(&format!("its head is `{step}`"))
+            .says(&format!("uwf thread steps {thread}"));
+    }
+    let unknown = "01J7K9Z000000000000000000A";
+    world
+        .uwf(&["cas", "get", unknown])
+        .exits(1)
+        .says("is not a hash");
+}
+
+#[test]
+fn a_hash_in_the_place_of_a_thread_is_told_with_its_thread() {
+    let (world, thread, step) = stepped();
+    for command in ["show", "step", "steps", "read", "kill", "resume", "poke"] {
+        let run = world.uwf(&["thread", command, &step]).exits(1);
+        run.says("is a hash; a thread is expected")
+            .says(&format!("it belongs to thread `{thread}`"));
+    }
+    let unknown = world.uwf(&["thread", "show", "0000000000000"]).exits(1);
+    unknown.says("uwf thread list --all");
+}
+
+#[test]
+fn advice_about_the_command_line_is_right() {
+    let (world, thread, _) = stepped();
+    let unknown = world
+        .uwf(&["thread", "step", &thread, "--dry-run"])
+        .exits(2);
+    assert!(!unknown.stderr.contains("as a value"), "{}", unknown.stderr);
+    let near = world
+        .uwf(&["thread", "step", &thread, "--agnet", "x"])
+        .exits(2);
+    near.says("--agent");
+    let status = world.uwf(&["status"]).exits(2).says("uwf thread list");
+    assert!(!status.stderr.contains("setup"), "{}", status.stderr);
+    world.uwf(&["-vv", "thread", "show", &thread]).exits(0);
+}
+
+#[test]
+fn a_config_that_is_not_there_is_listed_as_empty() {
+    let world = World::new();
+    let listed = world.uwf(&["config", "list"]).exits(0);
+    assert_eq!(listed.json(), json!({}));
+    let text = world.uwf(&["config", "list", "--format", "text"]).exits(0);
+    assert!(text.stdout.contains("uwf setup"), "{}", text.stdout);
+    assert!(!world.root().exists());
+}
+
+#[test]
+fn a_failed_step_names_its_thread_and_says_its_reason_once() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let script = world.script("fails.sh", "echo disk is full >&2; exit 9");
+    world.agent("uwf-command", &["--", script.to_str().unwrap()]);
+    let thread = world.start("one");
+    let run = world.step(&thread).exits(3);
+    assert_eq!(
+        run.stderr.matches("disk is full").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    run.says(&format!("of thread {thread}: "));
+}
+
+#[test]
+fn a_file_that_hides_a_registered_workflow_is_told() {
+    let world = World::new();
+    let registered = world.put(ONE_STEP);
+    world.write(
+        ".workflow/one.yaml",
+        &ONE_STEP.replace("You write.", "You write here."),
+    );
+    let start = ["thread", "start", "one", "-p", "x"];
+    let run = world.uwf(&start).exits(0);
+    run.says(".workflow/one.yaml` is used").says(&registered);
+    // The same workflow hides nothing.
+    world.write(".workflow/one.yaml", ONE_STEP);
+    assert_eq!(world.uwf(&start).exits(0).stderr, "");
+}
+
+#[test]
+fn the_secrets_file_says_nothing_about_the_contract_with_agents() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.script(
+        "tells.sh",
+        "env | grep -c EVIL; echo '---'; echo \"note: $SECRET\"; echo '---'",
+    );
+    world.agent("uwf-command", &["--", "./tells.sh"]);
+    let thread = world.start("one");
+    let names = [
+        "UWF_REPLACES",
+        "UWF_ENGINE",
+        "UWF_HEAD",
+        "UWF_THREAD_ID",
+        "UWF_ROLE",
+        "UWF_EDGE_PROMPT",
+        "UWF_EDGE_PROMPT_REF",
+    ];
+    let evil = names.map(|name| format!("{name}=EVIL0EVIL0EVI\n")).concat();
+    let secrets = format!("SECRET=kept\n{evil}");
+    std::fs::write(world.root().join(".env"), secrets).unwrap();
+    world.step(&thread).exits(0);
+    let steps = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
+    assert!(steps.contains("<output>\n0\n---\nnote: kept\n"), "{steps}");
+}
+
+#[test]
+fn the_doctor_tells_a_relative_program_and_a_place_that_cannot_be_read() {
+    let world = World::new();
+    world.agent("uwf-command", &["--", "./elsewhere.sh"]);
+    let doctor = world.uwf(&["doctor", "--offline", "--format", "text"]);
+    assert!(
+        doctor
+            .stdout
+            .contains("looked for in the folder of each step"),
+        "{}",
+        doctor.stdout
+    );
+    let file = world.write("file", "");
+    let mut command = world.command(&["doctor", "--offline", "--format", "text"]);
+    command.env("UWF_STORAGE_ROOT", file.join("root"));
+    let run: crate::world::Run = command.output().unwrap().into();
+    assert!(run.stdout.contains("cannot be read: "), "{}", run.stdout);
+}
+
+#[test]
+fn tables_and_values_fit_the_terminal() {
+    let world = World::new();
+    world.put(REVIEW);
+    let plan = "many words ".repeat(40);
+    world.mock(&format!(
+        "roles:\n  writer: [{{ output: {{ plan: {plan} }} }}]\n  reviewer: [{{ exit: 1, stderr: e }}, {{ output: {{ $status: ask, question: {plan} }} }}]\n"
+    ));
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    world.step(&thread).exits(3);
+    let commands: [&[&str]; 4] = [
+        &["thread", "steps", &thread],
+        &["thread", "show", &thread],
+        &["thread", "list"],
+        &["workflow", "show", "review"],
+    ];
+    let widest = |columns: u16, args: &[&str]| {
+        let screen = on_terminal(&world, columns, args);
+        screen
+            .lines()
+            .map(|line| line.chars().count())
+            .max()
+            .unwrap()
+    };
+    for args in commands {
+        let is_narrow = widest(80, args);
+        assert!(is_narrow <= 80, "{args:?}: {is_narrow}");
+    }
+    assert!(widest(200, commands[0]) > 180, "a wide terminal is used");
+}
