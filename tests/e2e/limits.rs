@@ -445,5 +445,7 @@ fn a_step_sums_only_what_is_new() {
     world.step(&thread).exits(0);
     assert_eq!(world.show(&thread)["status"], json!("idle"));
     std::fs::remove_file(world.root().join("runs").join(&thread).join("used.json")).unwrap();
-    world.step(&thread).exits(6).says("do not tell their cost");
+    world.step(&thread).exits(4).says(&format!(
+        "node `{detail}` is needed, and is not in the store"
+    ));
 }

@@ -142,13 +142,13 @@ fn a_damaged_line_of_the_history_is_named_by_all_who_need_it_and_stops_writers()
         &["cas", "gc"],
     ] {
         let run = world.uwf(command).exits(4);
-        run.says("history.jsonl:1`").says("hint: mend that line");
+        run.says("history.jsonl:1`").says("hint: fix that line");
         assert_eq!(fs::read_to_string(&path).unwrap(), bad, "{command:?}");
     }
     let (status, message, hint) = doctor(&world, "state");
     assert_eq!(status, "error");
     assert!(message.contains("history.jsonl:1`"), "{message}");
-    assert!(hint.contains("mend that line"), "{hint}");
+    assert!(hint.contains("fix that line"), "{hint}");
     fs::write(&path, good).unwrap();
     world.uwf(&["thread", "show", &ended]).exits(0);
 }

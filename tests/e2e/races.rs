@@ -142,7 +142,7 @@ fn a_step_that_outlives_the_cancelling_does_not_bring_the_thread_back() {
     });
     world.agent_at_work(&thread);
     world.uwf(&["thread", "kill", &thread]).exits(0);
-    assert_eq!(step.wait_with_output().unwrap().status.code(), Some(5));
+    assert_eq!(step.wait_with_output().unwrap().status.code(), Some(7));
     assert_eq!(world.state("threads.yaml").trim(), "");
     assert_eq!(world.show(&thread)["status"], json!("cancelled"));
 }

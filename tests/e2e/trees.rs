@@ -459,7 +459,7 @@ fn a_step_that_an_agent_only_printed_is_adopted_when_its_engine_died() {
     );
     // The agent speaks the contract by itself: it leaves nothing but the hash that it prints.
     let body = format!(
-        "cd {project}\necho run >> runs\nstep=$({uwf} agent mock answer.yaml \"$@\")\n: > {root}/runs/$1/pending.json\n\
+        "cd {project}\necho run >> runs\nstep=$({uwf} agent mock answer.yaml \"$@\")\nrm {root}/runs/$1/pending.json\n\
          touch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\necho \"$step\"",
         project = world.project().display(),
         uwf = crate::world::binary().display(),

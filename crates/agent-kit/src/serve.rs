@@ -239,7 +239,7 @@ fn supervision(env: &Env) -> Supervision {
     let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
     Supervision {
         grace: grace.map_or(uwf_process::GRACE, Duration::from_millis),
-        keep_running: env.is_set(KEEP_RUNNING),
+        keep_running: env.var(KEEP_RUNNING).is_some(),
     }
 }
 

@@ -1,24 +1,22 @@
 //! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use uwf_moderator::{Assignment, Route};
 use uwf_process::process_identity;
-use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env, parse_answer};
+use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
-use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
-use uwf_protocol::run::{Holder, Pending, ProcessIdentity};
-use uwf_protocol::schemas;
-use uwf_storage::{Archived, RunDir, State, ThreadLock, load_dotenv};
-use uwf_util::size;
+use uwf_protocol::run::{Holder, Pending};
+use uwf_storage::{Archived, RunDir, State, ThreadLock};
 
 use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
 use crate::answer::{self, Refusal};
 use crate::commit::{Committed, Nodes, commit, completed, report};
+use crate::contract::{self, Supervision};
 use crate::failure::{self, Attempted, Problem, Verb};
 use crate::limits::{self, Admitted};
 use crate::process::{self, Ending, Launch, Run};
@@ -189,7 +187,7 @@ pub(crate) fn play(
         &thread.workflow.name,
         role,
     )?;
-    let cwd = working_directory(engine, &thread, assignment)?;
+    let cwd = contract::working_directory(engine, &thread, assignment)?;
     // They are given back when the step is taken in, or when it failed.
     let _slots = slots::take(engine, run, &thread, role, &agent, &config, options.no_slot)?;
     let attempted = Attempted {
@@ -326,14 +324,19 @@ fn launch(
 ) -> Result<Run, LaunchError> {
     let own = process_identity(engine.env.process_id()).ok_or(EngineError::NoProc)?;
     let attempt = format!("{}/{}", engine_mark(&own), engine.env.now_ms());
-    let mut variables = environment(engine, thread, assignment, &own)?;
-    variables.push((env::ATTEMPT.to_owned(), attempt.clone()));
-    variables.push((env::GRACE_MS.to_owned(), grace.as_millis().to_string()));
-    if agent.keep_running {
-        variables.push((env::KEEP_RUNNING.to_owned(), "1".to_owned()));
-    }
+    let supervision = Supervision {
+        engine: &own,
+        attempt: &attempt,
+        grace,
+        keep_running: agent.keep_running,
+    };
+    let variables = contract::environment(engine, thread, assignment, &supervision)?;
     let mut args = agent.args.clone();
-    args.extend(call_arguments(agent.protocol, thread.id, assignment)?);
+    args.extend(contract::call_arguments(
+        agent.protocol,
+        thread.id,
+        assignment,
+    )?);
     let launch = Launch {
         program: &agent.program,
         args: &args,
@@ -405,107 +408,4 @@ impl From<EngineError> for LaunchError {
     fn from(error: EngineError) -> Self {
         Self::Engine(error)
     }
-}
-
-fn call_arguments(
-    protocol: AgentProtocol,
-    thread: ThreadId,
-    assignment: &Assignment,
-) -> Result<Vec<String>, EngineError> {
-    let (thread, role) = (thread.to_string(), assignment.role.to_string());
-    match protocol {
-        AgentProtocol::Positional => Ok(vec![thread, role]),
-        AgentProtocol::Named => {
-            let prompt = argument(assignment)?;
-            Ok(["--thread", &thread, "--role", &role, "--prompt", prompt]
-                .map(str::to_owned)
-                .to_vec())
-        }
-    }
-}
-
-/// Returns the instruction, if the system can pass it as an argument.
-fn argument(assignment: &Assignment) -> Result<&str, EngineError> {
-    let prompt = assignment.prompt.as_str();
-    let problem = if prompt.len() >= MAX_ARGUMENT {
-        format!("{} is too long", size::format(prompt.len() as u64))
-    } else if prompt.contains('\0') {
-        "it has a zero byte".to_owned()
-    } else {
-        return Ok(prompt);
-    };
-    Err(EngineError::NoArgument {
-        role: assignment.role.clone(),
-        problem,
-    })
-}
-
-/// Returns the variables that an agent gets beside our own: the secrets of `.env` that are not set
-/// already, and the contract.
-fn environment(
-    engine: &Engine,
-    thread: &Thread,
-    assignment: &Assignment,
-    own: &ProcessIdentity,
-) -> Result<Vec<(String, String)>, EngineError> {
-    let mut variables = load_dotenv(&engine.root)?;
-    variables
-        .retain(|(name, _)| !engine.env.is_set(name) && !env::CONTRACT.contains(&name.as_str()));
-    let prompt = serde_json::Value::String(assignment.prompt.clone());
-    let prompt_ref = engine
-        .store
-        .put_volatile(schemas::TEXT, &prompt, engine.env.now_ms())?;
-    // No variable can hold a zero byte.
-    let fits = assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT;
-    let inline = match fits && !assignment.prompt.contains('\0') {
-        true => assignment.prompt.clone(),
-        false => String::new(),
-    };
-    let contract = [
-        (env::THREAD_ID, thread.id.to_string()),
-        (env::ROLE, assignment.role.to_string()),
-        (env::HEAD, thread.head.to_string()),
-        (env::EDGE_PROMPT_REF, prompt_ref.to_string()),
-        (env::EDGE_PROMPT, inline),
-        (env::STORAGE_ROOT, engine.root.path().display().to_string()),
-        (env::OCAS_DIR, engine.store.dir().display().to_string()),
-    ];
-    variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
-    let replaces = match thread.replaces {
-        Some(step) => Some(step.to_string()),
-        // We may have been called by an agent that does another thread's step again.
-        None => engine.env.is_set(env::REPLACES).then(String::new),
-    };
-    variables.extend(replaces.map(|step| (env::REPLACES.to_owned(), step)));
-    variables.push((env::ENGINE.to_owned(), engine_mark(own)));
-    Ok(variables)
-}
-
-/// Returns where the agent runs: the edge's location, else the thread's directory, else ours.
-fn working_directory(
-    engine: &Engine,
-    thread: &Thread,
-    assignment: &Assignment,
-) -> Result<PathBuf, EngineError> {
-    let given = assignment.location.as_ref().or(thread.start.cwd.as_ref());
-    let Some(given) = given.filter(|given| !given.is_empty()) else {
-        return Ok(engine.env.cwd().to_owned());
-    };
-    let base = thread
-        .start
-        .cwd
-        .as_ref()
-        .map_or(engine.env.cwd(), Path::new);
-    let directory = base.join(given);
-    if !directory.is_dir() {
-        let path = directory.display().to_string();
-        return Err(match Some(given) == thread.start.cwd.as_ref() {
-            true => EngineError::NoDirectory(path),
-            false => EngineError::NoLocation {
-                role: assignment.role.clone(),
-                path,
-            },
-        });
-    }
-    Ok(directory)
 }

@@ -14,6 +14,7 @@ mod chain;
 mod commit;
 mod conditions;
 mod context;
+mod contract;
 mod cycle;
 mod error;
 mod failure;

@@ -128,7 +128,11 @@ impl Wait<'_> {
             (self.engine.notice)(&format!("still waiting after {waited}: {full}"));
         }
         match self.engine.signals.wait(LOOK) {
-            Event::Stop(stop) => Err(EngineError::WaitInterrupted(stop.signal)),
+            Event::Stop(stop) => {
+                // The signal may be that of `thread kill`.
+                thread::active_head(self.engine, self.thread)?;
+                Err(EngineError::WaitInterrupted(stop.signal))
+            }
             Event::Child | Event::Tick => Ok(()),
         }
     }

@@ -14,10 +14,9 @@ use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::backend::SignalDelivery;
 use signal_hook::iterator::exfiltrator::WithOrigin;
 
-use crate::snapshot::is_ignored_here;
+use uwf_protocol::agent::env::SUPERVISORS;
 
-/// The variable that tells a program which supervisors it runs under: their process numbers, the outermost first.
-pub(crate) const SUPERVISORS: &str = "UWF_SUPERVISORS";
+use crate::snapshot::is_ignored_here;
 
 type Delivery = SignalDelivery<UnixStream, WithOrigin>;
 

@@ -10,7 +10,9 @@ use rustix::process::{
 };
 
 use crate::end::{Asked, Target, empties, end};
-use crate::signals::{SUPERVISORS, Signals, supervisors};
+use uwf_protocol::agent::env::SUPERVISORS;
+
+use crate::signals::{Signals, supervisors};
 use crate::snapshot::{Process, below, processes};
 
 /// How long a program's helpers have to end on their own after the program did.

@@ -25,9 +25,11 @@ pub mod env {
     pub const ENGINE: &str = "UWF_ENGINE";
     /// The attempt that the agent is part of: a mark by which everything that it starts can be found.
     pub const ATTEMPT: &str = "UWF_ATTEMPT";
+    /// The supervisors that a program runs under: their process numbers, the outermost first.
+    pub const SUPERVISORS: &str = "UWF_SUPERVISORS";
     /// How long what an agent started has to end after it was asked to, in milliseconds.
     pub const GRACE_MS: &str = "UWF_GRACE_MS";
-    /// Set if what the agent leaves running when it succeeds may go on.
+    /// Not empty if what the agent leaves running when it succeeds may go on.
     pub const KEEP_RUNNING: &str = "UWF_KEEP_RUNNING";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
@@ -35,7 +37,7 @@ pub mod env {
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
     /// All of them: what an engine says to its agent, and no file does.
-    pub const CONTRACT: [&str; 9] = [
+    pub const CONTRACT: [&str; 13] = [
         THREAD_ID,
         ROLE,
         HEAD,
@@ -43,6 +45,10 @@ pub mod env {
         EDGE_PROMPT_REF,
         EDGE_PROMPT,
         ENGINE,
+        ATTEMPT,
+        SUPERVISORS,
+        GRACE_MS,
+        KEEP_RUNNING,
         STORAGE_ROOT,
         OCAS_DIR,
     ];

@@ -74,7 +74,12 @@ pub(crate) fn kill_before(
 /// Tells whether an agent had put its step on record as finished when a process was killed.
 pub(crate) fn is_recorded_as_finished(traced: &Traced) -> bool {
     // A record is written in place or renamed into it.
-    let wrote = |call: &str| call.ends_with("/pending.json") && !call.starts_with("create ");
+    let wrote = |call: &str| {
+        let changes = ["write ", "rename "]
+            .iter()
+            .any(|way| call.starts_with(way));
+        changes && call.ends_with("/pending.json")
+    };
     let mut passed = traced.before_the_kill().iter();
     passed.any(|point| point.command.contains(" agent ") && wrote(&point.call))
 }

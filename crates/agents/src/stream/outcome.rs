@@ -61,7 +61,7 @@ fn failure(
         &ended.stderr,
         seen.noise_seen(),
     ];
-    let timed_out = matches!(ended.ending, Ending::TimedOut(_));
+    let timed_out = !matches!(ended.ending, Ending::Exited(_));
     // What was said before the time was over is seldom why.
     let worth = if timed_out { &said[..1] } else { &said[..] };
     let mut worth = worth.iter().map(|said| complaint(said));
@@ -94,14 +94,18 @@ fn failure(
         }
         (None, class) => class,
     };
-    let session_id = seen.session_id.take().or(session.map(ToOwned::to_owned));
+    let turns = seen.take_turns();
+    // A session in which nothing was done yet may not even hold the task.
+    let has_worked = !turns.is_empty() || !matches!(ended.ending, Ending::Stopped(_));
+    let begun = seen.session_id.take().filter(|_| has_worked);
+    let session_id = begun.or(session.map(ToOwned::to_owned));
     AdapterError {
         hint: (class == FailureClass::Auth).then(|| tool.login.to_owned()),
         session_gone: is_gone,
         session_id: session_id.filter(|_| !is_gone),
         usage: Some(Box::new(seen.usage.clone())),
         exit_code: ended.ending.exit_code(),
-        turns: seen.take_turns(),
+        turns,
         ..AdapterError::failed(message).class(class)
     }
 }

@@ -134,9 +134,12 @@ impl World {
                 .to_vec(),
             cwd: self.dir.path().to_owned(),
         };
+        // A prompt may be longer than any variable.
+        let file = self.path("order.json");
+        fs::write(&file, serde_json::to_string(&order).unwrap()).unwrap();
         let status = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "world::as_an_agent", "--nocapture"])
-            .env(ORDER, serde_json::to_string(&order).unwrap())
+            .env(ORDER, &file)
             .stdout(Stdio::null())
             .status()
             .unwrap();
@@ -214,15 +217,15 @@ struct Order {
     cwd: PathBuf,
 }
 
-/// The variable with the order, in a process that was started to be an agent.
+/// The variable that names the file with the order, in a process that was started to be an agent.
 const ORDER: &str = "UWF_AGENTS_TEST_ORDER";
 
 #[test]
 fn as_an_agent() {
-    let Ok(order) = std::env::var(ORDER) else {
+    let Ok(file) = std::env::var(ORDER) else {
         return;
     };
-    let order: Order = serde_json::from_str(&order).unwrap();
+    let order: Order = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
     let variables: Vec<_> = order
         .variables
         .iter()

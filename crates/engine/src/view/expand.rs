@@ -184,11 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_in_the_store_stays_a_hash() {
+    fn a_node_that_is_lost_is_an_error_and_what_is_no_hash_stays() {
         let (_dir, store) = store();
         let schema = json!({ "type": "array", "items": reference() });
-        let payload = json!(["0123456789ABC", "no hash"]);
+        let payload = json!(["no hash"]);
         assert_eq!(expanded(&store, &schema, &payload), payload);
+        let schema = store.put_schema(&schema, 0).unwrap();
+        let lost = store.put(schema, &json!(["0123456789ABC"]), 0).unwrap();
+        let error = expand(&store, store.get(lost).unwrap()).unwrap_err();
+        assert!(matches!(error, StoreError::Lost { .. }), "{error}");
     }
 
     #[test]

@@ -138,7 +138,7 @@ fn includes_stay_in_the_folder_of_the_workflow() {
     check("up/secret.txt", outside);
     check("dangling.txt", "there is no such file");
     check("in.txt/x", "there is no such file");
-    check("dir", "it is not a regular file");
+    check("dir", "it is a directory, not a regular file");
     check(
         "/etc/passwd",
         "the path must be relative to the including file",

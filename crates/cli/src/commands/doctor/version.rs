@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rustix::io::ioctl_fionbio;
 use uwf_process::{Asked, Ending, Limits, Look, Signals, Tree};
 
 /// How long a program has for its answer.
@@ -48,21 +49,27 @@ fn ask(program: &Path, signals: &Signals) -> io::Result<Option<String>> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
     let mut tree = Tree::spawn(&mut command)?;
+    let mut stdout = tree.take_stdout().expect("stdout is piped");
+    ioctl_fionbio(&stdout, true)?;
+    let mut text = Vec::new();
     let limits = Limits {
         wall: Some(LIMIT),
         idle: None,
     };
-    let ending = tree.wait(signals, limits, &mut || Look::Same);
+    let ending = tree.wait(signals, limits, &mut || {
+        // Nothing to read for now is an error of such a pipe.
+        let _ = (&mut stdout).take(MOST).read_to_end(&mut text);
+        match text.len() as u64 >= MOST {
+            true => Look::Enough,
+            false => Look::Same,
+        }
+    });
     let _ = tree.end(Asked::NotYet, GRACE, signals);
     signals.let_go();
     if let Ending::Stopped(stop) = ending {
         std::process::exit(128 + stop.signal);
     }
-    let mut text = Vec::new();
-    if let Some(stdout) = tree.take_stdout() {
-        // Everything that could write there has ended.
-        stdout.take(MOST).read_to_end(&mut text)?;
-    }
     let text = String::from_utf8_lossy(&text).into_owned();
-    Ok((ending == Ending::Exited).then_some(text))
+    let has_answered = matches!(ending, Ending::Exited | Ending::Enough);
+    Ok(has_answered.then_some(text))
 }

@@ -42,10 +42,10 @@ fn a_thread_reads_from_its_task_to_its_newest_step_also_when_it_has_ended() {
         "# Thread `{thread}`\n\n**Workflow:** demo (`{workflow}`)\n\n## Task\n\nSay hello.\n\n---\n\n\
          ## Step 1: writer `{first}`\n\
          **Agent:** uwf-mock | **Time:** 2026-05-28 20:26:40 | **Duration:** 1.5s\n\n\
-         <prompt>\nYou write.\n</prompt>\n\n<output>\nHello!\n</output>\n\n---\n\n\
+         <prompt>\nYou write.\n</prompt>\n\n<instruction>\nGo.\n</instruction>\n\n<output>\nHello!\n</output>\n\n---\n\n\
          ## Step 2: reviewer `{second}`\n\
          **Agent:** uwf-mock | **Time:** 2026-05-28 20:26:40 | **Duration:** 1.5s\n\n\
-         <prompt>\nYou review.\n</prompt>\n\n<output>\nFine.\n</output>\n"
+         <prompt>\nYou review.\n</prompt>\n\n<instruction>\nGo.\n</instruction>\n\n<output>\nFine.\n</output>\n"
     );
     assert_eq!(read(&world, thread, &options(4000)), expected);
 }

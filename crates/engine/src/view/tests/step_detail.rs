@@ -1,6 +1,7 @@
 //! What a step recorded, as data and as a document.
 
 use serde_json::json;
+use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{ExtractionMethod, Turn, TurnRole};
 use uwf_protocol::schemas;
@@ -93,12 +94,8 @@ fn the_prompt_that_the_agent_got_is_shown_whole() {
     let text = read_step_prompt(&world.engine, step).unwrap().document;
     assert!(text.ends_with("## Prompt\n\nDo it.\n"));
     world.remove(uwf_cas_fs::hash_of(Some(schemas::TEXT), &json!("Do it.")).unwrap());
-    assert!(
-        read_step_prompt(&world.engine, step)
-            .unwrap()
-            .document
-            .contains("is not in the store")
-    );
+    let error = read_step_prompt(&world.engine, step).unwrap_err();
+    assert!(matches!(error, EngineError::Store(StoreError::Lost { .. })));
 }
 
 #[test]

@@ -1,13 +1,14 @@
 //! All steps of a thread with their data.
 
 use serde_json::json;
+use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::ExtractionMethod;
 use uwf_protocol::schemas;
 use uwf_storage::{Reason, ReplacedStep};
 
 use super::{NOW, World};
-use crate::steps;
+use crate::{EngineError, steps};
 
 #[test]
 fn the_steps_have_the_keys_of_the_format_in_its_order() {
@@ -26,7 +27,7 @@ fn the_steps_have_the_keys_of_the_format_in_its_order() {
 }
 
 #[test]
-fn a_step_of_another_program_has_no_extraction_and_a_lost_output_is_empty() {
+fn a_step_of_another_program_has_no_extraction_and_a_lost_output_is_an_error() {
     let world = World::new();
     let thread = world.start(10, "Hello");
     let detail = world.put(
@@ -35,10 +36,11 @@ fn a_step_of_another_program_has_no_extraction_and_a_lost_output_is_empty() {
     );
     let output = json!({ "plan": "lost" });
     world.step_with_detail(thread, "writer", &output, detail);
-    world.remove(uwf_cas_fs::hash_of(Some(schemas::OBJECT), &output).unwrap());
     let view = serde_json::to_value(steps(&world.engine, thread).unwrap()).unwrap();
     assert_eq!(view["steps"][1]["extraction"], json!(null));
-    assert_eq!(view["steps"][1]["output"], json!({}));
+    world.remove(uwf_cas_fs::hash_of(Some(schemas::OBJECT), &output).unwrap());
+    let error = steps(&world.engine, thread).unwrap_err();
+    assert!(matches!(error, EngineError::Store(StoreError::Lost { .. })));
 }
 
 #[test]
