@@ -33,6 +33,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "uwf-agent-kit",
         &[
             "uwf-cas-fs",
+            "uwf-durable",
             "uwf-process",
             "uwf-protocol",
             "uwf-storage",

@@ -105,17 +105,15 @@ impl Task {
         let _ = RunDir::at(self.run_dir.clone()).write_launched(&launched);
     }
 
-    /// Says that the output of the program has been read.
+    /// Says that the output of the program is of no use. That of a good one is kept until its step is written.
     pub fn forget_program(&self) {
         let _ = RunDir::at(self.run_dir.clone()).clear_launched();
     }
 
-    /// Tells whether a program worked on this task whose output was not read, and forgets it.
+    /// Tells whether a program worked on this task whose output was not used.
     #[must_use]
     pub fn has_unread_program(&self) -> bool {
-        let run = RunDir::at(self.run_dir.clone());
-        let launched = run.launched();
-        let _ = run.clear_launched();
+        let launched = RunDir::at(self.run_dir.clone()).launched();
         launched.is_some_and(|launched| launched == self.launched())
     }
 

@@ -62,6 +62,19 @@ pub enum KitError {
 }
 
 impl KitError {
+    /// Tells whether the disk has no room for what was to be written.
+    #[must_use]
+    pub fn is_of_full_disk(&self) -> bool {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            if error.downcast_ref().is_some_and(uwf_durable::is_full) {
+                return true;
+            }
+            cause = error.source();
+        }
+        false
+    }
+
     /// Returns what the user could do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {

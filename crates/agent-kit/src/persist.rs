@@ -85,13 +85,13 @@ pub fn write(
     store: &Store,
     run: &RunDir,
     context: &Context,
-    work: Work<'_>,
+    work: &Work<'_>,
     committer: Committer,
 ) -> Result<Finished, KitError> {
     let now_ms = work.completed_at_ms;
     let mut batch = store.batch();
-    let detail = put_detail(&mut batch, &work)?;
-    let step = put_step(&mut batch, context, &work, detail)?;
+    let detail = put_detail(&mut batch, work)?;
+    let step = put_step(&mut batch, context, work, detail)?;
     let pending = Pending {
         step,
         head: context.head,
@@ -113,8 +113,8 @@ pub fn write(
         step,
         detail,
         role: work.task.role.clone(),
-        output: work.extracted.output,
-        body: work.extracted.body,
+        output: work.extracted.output.clone(),
+        body: work.extracted.body.clone(),
         started_at_ms: work.started_at_ms,
         completed_at_ms: work.completed_at_ms,
     })

@@ -177,9 +177,20 @@ fn play(
                 completed_at_ms: env.now_ms(),
             };
             let committer = Committer::of(env);
-            Ok(persist::write(store, run, &context, work, committer)?)
+            let write = || persist::write(store, run, &context, &work, committer);
+            let finished = write().or_else(|error| {
+                if !error.is_of_full_disk() {
+                    return Err(error);
+                }
+                root.give_room_back();
+                write()
+            })?;
+            // Until here the answer of a program was kept for another attempt.
+            let _ = run.clear_launched();
+            Ok(finished)
         }
         Err(source) => {
+            let _ = run.clear_launched();
             let raw = keep_failure(store, run, &task, &conversation, &source, env.now_ms());
             Err(Failure::Unfinished {
                 agent,

@@ -5,7 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
+use rustix::fs::{
+    AtFlags, CWD, FallocateFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, fallocate, utimensat,
+};
 use tempfile::{NamedTempFile, PersistError};
 
 /// Adds bytes at the position of the file, or at its end if it was opened for appending.
@@ -16,6 +18,11 @@ pub(crate) fn write(mut file: &File, bytes: &[u8]) -> io::Result<()> {
 /// Writes bytes over those at the start of the file.
 pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)
+}
+
+/// Gives the file so many bytes of the disk.
+pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
+    Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
 
 /// Cuts the file to a length.

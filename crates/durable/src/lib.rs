@@ -13,6 +13,7 @@ mod lock;
 mod open;
 mod present;
 mod record;
+mod room;
 
 pub use append::{append_line, cut};
 pub use dir::{create_dir, names, sync_dir};
@@ -22,3 +23,4 @@ pub use lock::FileLock;
 pub use open::{create, open, open_append, read, read_start};
 pub use present::{remove, sync_file, touch};
 pub use record::{blank, overwrite};
+pub use room::{give_back, is_full, set_aside};

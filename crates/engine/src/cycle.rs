@@ -201,6 +201,7 @@ pub(crate) fn play(
         verb,
         started_at_ms: engine.env.now_ms(),
     };
+    engine.root.set_room_aside()?;
     run.clear_failure()?;
     run.clear_usage()?;
     if options.session == Session::New {
@@ -259,8 +260,11 @@ fn perform(
         });
     }
     run.clear_holder()?;
-    // Every program of the agent has ended: what one printed is only a part of its output.
-    run.clear_launched()?;
+    let ended_itself = matches!(&launched, Ok(Run { ending: Ending::Exited(status), .. }) if status.code().is_some());
+    if !ended_itself {
+        // What a program of the agent printed may be only a part of its output: it was ended with the agent.
+        run.clear_launched()?;
+    }
     let Run { ending, left, .. } = match launched {
         Ok(Run {
             ending: Ending::Interrupted(signal),

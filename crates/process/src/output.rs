@@ -39,6 +39,11 @@ impl Output {
         })
     }
 
+    /// Has the disk keep room for the first bytes. Where that cannot be done, writing shows whether there is room.
+    pub fn reserve(&self, bytes: u64) {
+        let _ = fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, bytes);
+    }
+
     /// Returns the file for a program to write to.
     ///
     /// # Errors

@@ -7,6 +7,9 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::{Env, RunDir, StorageError};
 
+/// How much room is set aside for the nodes of steps, in bytes.
+const ROOM: u64 = 1024 * 1024;
+
 /// The directory that holds everything the program keeps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
@@ -99,6 +102,23 @@ impl Root {
     /// Returns the same file under the name that other programs give it.
     pub(crate) fn foreign_registry_file(&self) -> PathBuf {
         self.path.join("workflows.yaml")
+    }
+
+    /// Sets room aside on the disk, so that a step that was paid for can be written when the disk fills up meanwhile.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`], above all when there is no room.
+    pub fn set_room_aside(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::set_aside(&self.room_file(), ROOM)?)
+    }
+
+    /// Gives the room back for a step that could not be written without it.
+    pub fn give_room_back(&self) {
+        uwf_durable::give_back(&self.room_file());
+    }
+
+    fn room_file(&self) -> PathBuf {
+        self.path.join("locks").join("room")
     }
 
     /// Returns the file whose lock is the state lock.

@@ -132,8 +132,11 @@ impl Command {
         };
         task.announce_program();
         let output = program::run(&launch, self.options.max_output);
-        task.forget_program();
-        self.reply(output?, session)
+        let reply = output.and_then(|output| self.reply(output, session));
+        if reply.is_err() {
+            task.forget_program();
+        }
+        reply
     }
 
     fn reply(&self, output: Output, session: Option<&str>) -> Result<Reply, AdapterError> {

@@ -43,6 +43,9 @@ pub(crate) enum Timing {
 /// Receives the output piece by piece as it comes. It may say that it wants no more.
 type Take<'a> = dyn FnMut(&[u8], Timing) -> ControlFlow<()> + 'a;
 
+/// How much room on the disk is kept for the output, in bytes: the answer is paid for when the disk fills up meanwhile.
+const ROOM: u64 = 64 * 1024;
+
 thread_local! {
     /// The signals of this process. Adapters run programs from one thread.
     static SIGNALS: Signals = Signals::held_on_demand();
@@ -83,6 +86,7 @@ pub(super) fn drive(
     };
     let started = Instant::now();
     let mut stdout = Output::create(stdout, cap).map_err(broken)?;
+    stdout.reserve(ROOM);
     let mut stderr = Stderr::create(launch.run_dir).map_err(broken)?;
     let stdin = stdin(launch.stdin).map_err(broken)?;
     let streams = [

@@ -150,7 +150,9 @@ impl Agent {
         let ended = program::stream(&launch, &mut |line, timing| {
             take(self.tool, line, timing, &mut seen);
         });
-        task.forget_program();
+        if ended.is_err() {
+            task.forget_program();
+        }
         let ended = ended?;
         // Some tools do not say which model they use.
         seen.model = seen.model.take().or_else(|| self.options.model());
@@ -161,7 +163,11 @@ impl Agent {
             totals::since_the_last_call(task, session, &mut seen);
         }
         let program = &self.options.program;
-        outcome::outcome(self.tool, program, session, &mut seen, &ended)
+        let reply = outcome::outcome(self.tool, program, session, &mut seen, &ended);
+        if reply.is_err() {
+            task.forget_program();
+        }
+        reply
     }
 }
 

@@ -1,0 +1,61 @@
+//! Room on the disk that is set aside, for what must be written when the disk is full.
+
+use std::fs::OpenOptions;
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use crate::dir::{create_dir, directory_of};
+use crate::open::open_own;
+use crate::{FileError, calls};
+
+/// Sets room aside in a file of so many bytes, unless that was done before. Where the file system cannot do it, none is
+/// set aside.
+///
+/// # Errors
+/// [`FileError::Io`] when the disk is full, or the file cannot be made.
+pub fn set_aside(path: &Path, bytes: u64) -> Result<(), FileError> {
+    if path.metadata().is_ok_and(|file| file.len() >= bytes) {
+        return Ok(());
+    }
+    create_dir(directory_of(path))?;
+    let file = open_own(OpenOptions::new().write(true).create(true), path)
+        .map_err(|error| error.about("make", path))?;
+    match calls::allocate(&file, bytes) {
+        Err(error) if is_full(&error) => {
+            let _ = calls::remove(path);
+            Err(FileError::io("set room aside in", path)(error))
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Gives the room back that was set aside. It is best effort: the caller tries to write again anyhow.
+pub fn give_back(path: &Path) {
+    let _ = calls::remove(path);
+}
+
+/// Tells whether an error says that the disk, or the user's part of it, is full.
+#[must_use]
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn room_is_set_aside_once_and_given_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("locks/room");
+        set_aside(&path, 8192).unwrap();
+        assert_eq!(path.metadata().unwrap().len(), 8192);
+        set_aside(&path, 8192).unwrap();
+        give_back(&path);
+        assert!(!path.exists());
+        give_back(&path);
+    }
+}
