@@ -71,3 +71,31 @@ fn a_variable_that_no_program_can_have_is_told_before_the_agent_starts() {
         .says("nul byte found")
         .says("hint: no variable and no argument can hold a zero byte");
 }
+
+#[test]
+fn a_machine_without_proc_is_named_before_anything_is_paid_for() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("one");
+    let ran = Command::new("unshare")
+        .args(["-m", "sh", "-c", "umount -l /proc || exit 77; \"$@\"", "sh"])
+        .arg(binary())
+        .args(["thread", "step", &thread])
+        .current_dir(world.project())
+        .env_clear()
+        .envs(world.environment())
+        .output();
+    let Some(ran) = ran.ok().filter(|ran| ran.status.code() == Some(1)) else {
+        eprintln!("skipped: this user may not unmount /proc for a process");
+        return;
+    };
+    let said = String::from_utf8_lossy(&ran.stderr);
+    if said.starts_with("unshare") {
+        eprintln!("skipped: {said}");
+        return;
+    }
+    assert!(said.contains("error: `/proc` is not mounted"), "{said}");
+    assert!(said.contains("hint: mount it"), "{said}");
+    assert_eq!(world.show(&thread)["attempts"], json!([]));
+}

@@ -124,7 +124,7 @@ fn its_form_is_fixed() {
         ok("state", "every thread with a run folder is on record"),
         ok("threads", "0 can be read"),
         ok("lock", "no thread is held"),
-        ok("pending", "every finished step is taken in"),
+        ok("pending", "every finished step is committed"),
         ok("leftovers", "none"),
         ok("store", &format!("{} is not there yet", path("cas"))),
     ];

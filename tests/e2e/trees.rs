@@ -126,7 +126,7 @@ fn ends_by_limit(key: &str) {
         for kind in AGENTS {
             scope.spawn(move || {
                 let (world, thread) = world(kind, &[]);
-                world.configure(&format!("agents.default.{key}"), "4s");
+                world.configure(&format!("agents.default.{key}"), "9s");
                 world.step(&thread).exits(3).says("the agent was ended");
                 assert!(
                     world.project().join("ready").exists(),
@@ -140,7 +140,7 @@ fn ends_by_limit(key: &str) {
 
 #[test]
 fn nothing_outlives_an_adapters_own_time_limit() {
-    ends(&["--timeout", "4s"], &["contract"], 3, |_, _, _| {});
+    ends(&["--timeout", "9s"], &["contract"], 3, |_, _, _| {});
 }
 
 #[test]
@@ -265,6 +265,7 @@ fn a_program_behind_an_adapter_has_the_whole_grace_to_tidy_up() {
             let world = World::new();
             world.put(ONE_STEP);
             tidy_tool(&world, name);
+            world.configure("grace", "20s");
             let thread = world.start("one");
             let engine = at_work(&world, &thread);
             match way {

@@ -278,7 +278,7 @@ impl World {
         self.root().join("runs").join(thread).join("pending.json")
     }
 
-    /// Returns the record of a finished step that waits to be taken in.
+    /// Returns the record of a finished step that waits to be committed.
     pub(crate) fn pending(&self, thread: &str) -> Option<Value> {
         serde_json::from_slice(&std::fs::read(self.pending_file(thread)).ok()?).ok()
     }

@@ -162,7 +162,7 @@ fn expected_role(engine: &Engine, thread: &Thread) -> Result<Option<RoleName>, E
     })
 }
 
-/// Tells whether a node of the step is no longer there as it was, which no waiting mends.
+/// Tells whether a node of the step is gone or damaged, so that waiting does not help.
 fn is_gone(error: &StoreError) -> bool {
     matches!(
         error,

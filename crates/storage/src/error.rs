@@ -22,7 +22,7 @@ pub enum StorageError {
         /// What the system says.
         source: io::Error,
     },
-    /// A file of the state has a line that no program should have written. Writers stop until it is mended.
+    /// A file of the state has a line that no program should have written. Writers stop until it is fixed.
     #[error("{0}")]
     Damaged(BadLine),
     /// Threads that other files under the root know are in no file of the state any more.

@@ -304,7 +304,7 @@ impl Show for ThreadView {
         }
         rows.extend(self.attempts.iter().map(attempt_field));
         if let Some(step) = self.finished_step {
-            rows.push(("finished", format!("step {step} waits to be taken in")));
+            rows.push(("finished", format!("step {step} waits to be committed")));
         }
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         if self.standing.status == ThreadStatus::Blocked && self.steps > 0 {

@@ -119,7 +119,7 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
 fn hint(id: ThreadId, standing: &Standing, finished_step_waits: bool) -> Option<String> {
     if finished_step_waits {
         return Some(format!(
-            "a finished step waits to be taken in: `uwf thread step {id}` does that"
+            "a finished step waits: `uwf thread step {id}` commits it"
         ));
     }
     if let Some(command) = &standing.resume {

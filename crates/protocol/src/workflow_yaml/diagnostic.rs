@@ -9,7 +9,7 @@ use crate::workflow::Problem;
 
 /// What the schema of a role may be called: by the reference, by the seed, and by the model.
 const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
-/// How many diagnostics are shown; a file with more is not mended in one go.
+/// How many diagnostics are shown; a file with more is not fixed in one go.
 const MAX_DIAGNOSTICS: usize = 100;
 /// How long a message may be: names of any length can be part of it.
 const MAX_MESSAGE_CHARS: usize = 500;

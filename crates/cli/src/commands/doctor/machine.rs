@@ -76,6 +76,18 @@ pub(super) fn search_path(env: &Env) -> Check {
     )
 }
 
+/// Looks whether processes can be told apart. Nothing is said of it where they can.
+pub(super) fn processes(env: &Env) -> Option<Check> {
+    match uwf_process::process_identity(env.process_id()) {
+        Some(_) => None,
+        None => Some(Check::error(
+            "processes",
+            "`/proc` is not mounted: agents and what they start cannot be supervised",
+            "mount it: `mount -t proc proc /proc`",
+        )),
+    }
+}
+
 pub(super) fn no_root(root: &Root) -> Check {
     let path = root.path().display();
     let other = "name another with `--root` or UWF_STORAGE_ROOT";

@@ -22,6 +22,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
     let engine = &context.engine;
     let (env, root) = (&engine.env, &engine.root);
     let mut checks = vec![machine::clock(root, env), machine::search_path(env)];
+    checks.extend(machine::processes(env));
     if root.path().is_dir() {
         checks.push(machine::root(root));
         checks.extend(machine::space(root));

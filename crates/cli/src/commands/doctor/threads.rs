@@ -156,7 +156,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
             (Ok(Some(_)), _) => checks.push(
                 Check::warning(
                     "pending",
-                    "a finished step is not taken in yet",
+                    "a finished step is not committed yet",
                     format!("`uwf thread step {thread}` takes it in"),
                 )
                 .of(&thread),
@@ -170,7 +170,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
         }
     }
     if checks.is_empty() {
-        checks.push(Check::ok("pending", "every finished step is taken in"));
+        checks.push(Check::ok("pending", "every finished step is committed"));
     }
     checks
 }

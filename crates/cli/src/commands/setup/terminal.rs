@@ -21,7 +21,7 @@ impl Terminal {
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
         let writing = Arc::new(Mutex::new(()));
         let written = Arc::clone(&writing);
-        thread::spawn(move || {
+        thread::Builder::new().spawn(move || {
             if let Some(signal) = signals.forever().next() {
                 // What is being written is written to its end.
                 let _written = written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +29,7 @@ impl Terminal {
                 let _ = writeln!(io::stderr());
                 std::process::exit(128 + signal);
             }
-        });
+        })?;
         Ok(Self { writing })
     }
 
