@@ -43,6 +43,7 @@ mod limits;
 mod lost_state;
 #[path = "../support/model_server.rs"]
 mod model_server;
+mod orphans;
 mod pokes;
 mod processes;
 mod pty;

@@ -60,7 +60,7 @@ fn world(kind: &str, options: &[&str]) -> (World, String) {
 }
 
 /// Starts a step and waits until the tool has started everything.
-fn at_work(world: &World, thread: &str) -> Child {
+pub(crate) fn at_work(world: &World, thread: &str) -> Child {
     let engine = world.spawn(&["thread", "step", thread]);
     wait_until("the tool has started everything", || {
         world.project().join("ready").exists()
@@ -69,7 +69,7 @@ fn at_work(world: &World, thread: &str) -> Child {
 }
 
 /// Returns number and command line of all processes that were started for this world and still run.
-fn alive(world: &World) -> Vec<String> {
+pub(crate) fn alive(world: &World) -> Vec<String> {
     processes::with_variable(&format!("UWF_STORAGE_ROOT={}", world.root().display()))
 }
 
@@ -208,7 +208,7 @@ fn what_may_go_on_does_and_does_not_keep_the_thread_busy() {
 }
 
 /// A workflow whose one role comes again and again.
-const LOOP: &str = "name: loop
+pub(crate) const LOOP: &str = "name: loop
 description: d
 roles:
   writer:
@@ -248,34 +248,70 @@ fn no_double_fork_escapes_in_two_hundred_steps() {
     });
 }
 
-/// An agent whose program tidies up when it is asked to end, which takes a moment.
+/// An agent whose program tidies up when it gets this signal, which takes more than half of the grace.
 fn tidy_tool(world: &World, name: &str) {
+    let other = if name == "INT" { "TERM" } else { "INT" };
     let body = format!(
-        "cd {}\ntrap '' INT\ntrap 'sleep 1; echo saved > saved; exit 0' {name}\ntouch ready\nwhile :; do sleep 0.05; done",
+        "cd {}\ntrap '' {other}\ntrap 'trap \"\" INT TERM; sleep 5; echo saved > saved; exit 0' {name}\ntouch ready\nwhile :; do sleep 0.05; done",
         world.project().display()
     );
     let tool = world.script("tool", &body);
     world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    world.configure("grace", "9s");
 }
 
 #[test]
 fn a_program_behind_an_adapter_has_the_whole_grace_to_tidy_up() {
-    for name in ["INT", "TERM"] {
-        for way in ["INT", "TERM", "kill"] {
-            let world = World::new();
-            world.put(ONE_STEP);
-            tidy_tool(&world, name);
-            world.configure("grace", "20s");
-            let thread = world.start("one");
-            let engine = at_work(&world, &thread);
-            match way {
-                "kill" => drop(world.uwf(&["thread", "kill", &thread]).exits(0)),
-                way => signal(way, engine.id()),
-            }
-            engine.wait_with_output().unwrap();
-            assert!(world.project().join("saved").exists(), "{name} by {way}");
+    std::thread::scope(|scope| {
+        for (name, way) in [
+            ("INT", "INT"),
+            ("INT", "kill"),
+            ("TERM", "TERM"),
+            ("TERM", "kill"),
+        ] {
+            scope.spawn(move || {
+                let world = World::new();
+                world.put(ONE_STEP);
+                tidy_tool(&world, name);
+                let thread = world.start("one");
+                let engine = at_work(&world, &thread);
+                match way {
+                    "kill" => drop(world.uwf(&["thread", "kill", &thread]).exits(0)),
+                    way => signal(way, engine.id()),
+                }
+                engine.wait_with_output().unwrap();
+                assert!(world.project().join("saved").exists(), "{name} by {way}");
+            });
         }
-    }
+    });
+}
+
+#[test]
+fn an_interrupt_while_the_rest_of_a_good_step_is_ended_stops_the_next_step() {
+    let world = World::new();
+    world.put(LOOP);
+    let body = format!(
+        "cd {}\necho run >> runs\n(setsid sh -c 'trap \"\" INT TERM; touch ready; while :; do sleep 0.05; done' >/dev/null 2>&1 &)\n\
+         while [ ! -e ready ]; do sleep 0.02; done\nprintf -- '---\\n$status: again\\n---\\n'",
+        world.project().display()
+    );
+    let tool = world.script("tool", &body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    world.configure("grace", "6s");
+    let thread = world.start("loop");
+    let engine = world.spawn(&["thread", "step", &thread, "-c", "3"]);
+    let agent = world.agent_at_work(&thread);
+    wait_until("the agent has answered", || !is_running(agent));
+    signal("INT", engine.id());
+    let output = engine.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(alive(&world), Vec::<String>::new());
+    assert_eq!(
+        fs::read_to_string(world.project().join("runs")).unwrap(),
+        "run\n"
+    );
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(steps["steps"].as_array().unwrap().len(), 2, "{steps}");
 }
 
 #[test]
@@ -316,34 +352,6 @@ fn a_program_that_ignores_everything_is_killed_after_the_grace() {
     assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(130));
     assert!(began.elapsed() >= Duration::from_secs(1));
     assert_eq!(alive(&world), Vec::<String>::new());
-}
-
-#[test]
-fn what_closed_its_files_keeps_the_thread_busy_when_its_engine_died() {
-    let world = World::new();
-    world.put(ONE_STEP);
-    let body = format!(
-        "cd {}\nfor fd in 3 4 5 6 7 8 9; do eval \"exec $fd>&-\"; done\nsetsid sleep 1000 >/dev/null 2>&1 </dev/null &\necho $! > left\ntouch ready\nwhile :; do sleep 0.05; done",
-        world.project().display()
-    );
-    world.scripted_agent(&body);
-    let thread = world.start("one");
-    let engine = at_work(&world, &thread);
-    let agent = world.agent_at_work(&thread);
-    processes::kill(engine);
-    signal("KILL", agent);
-    wait_until("the agent is gone", || !is_running(agent));
-    let left = fs::read_to_string(world.project().join("left")).unwrap();
-    let left = left.trim();
-    world
-        .step(&thread)
-        .exits(5)
-        .says(&format!("{left} `sleep 1000`"))
-        .says("end it with `kill <number>`");
-    signal("KILL", left);
-    wait_until("it is gone", || !is_running(left));
-    world.scripted_agent("exit 9");
-    world.step(&thread).exits(3).says("exited with code 9");
 }
 
 #[test]
@@ -402,82 +410,4 @@ fn quoted(value: &Value) -> String {
             .replace('\\', "\\\\\\\\")
             .replace('"', "\\\"")
     )
-}
-
-#[test]
-fn the_answer_of_a_program_that_outlived_engine_and_adapter_is_used() {
-    for kind in ["command", "claude-code"] {
-        let world = World::new();
-        world.put(ONE_STEP);
-        let result = json!({
-            "type": "result", "subtype": "success", "is_error": false, "session_id": "s",
-            "result": "---\nnote: paid\n---\n", "usage": { "input_tokens": 1, "output_tokens": 1 },
-        });
-        world.write("result", &result.to_string());
-        let answer = match kind {
-            "command" => "printf -- '---\\nnote: paid\\n---\\n'",
-            _ => "cat result; echo",
-        };
-        let body = format!(
-            "cd {}\necho run >> runs\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\n{answer}",
-            world.project().display()
-        );
-        let tool = world.script("tool", &body);
-        let tool = tool.to_str().unwrap();
-        match kind {
-            "command" => world.agent("uwf-command", &["--", tool]),
-            _ => world.agent("uwf-claude-code", &["--program", tool]),
-        }
-        let thread = world.start("one");
-        let engine = at_work(&world, &thread);
-        let adapter = world.agent_at_work(&thread);
-        processes::kill(engine);
-        signal("KILL", adapter);
-        wait_until("the adapter is gone", || !is_running(adapter));
-        world.step(&thread).exits(5).says("busy");
-        world.write("gate", "");
-        world.wait_until_free(&thread);
-        wait_until("nothing of the attempt runs", || {
-            world.step(&thread).code != 5
-        });
-        let shown = world.show(&thread);
-        assert_eq!(shown["status"], json!("completed"), "{kind}: {shown}");
-        assert_eq!(
-            fs::read_to_string(world.project().join("runs")).unwrap(),
-            "run\n",
-            "{kind}"
-        );
-    }
-}
-
-#[test]
-fn a_step_that_an_agent_only_printed_is_adopted_when_its_engine_died() {
-    let world = World::new();
-    world.put(ONE_STEP);
-    world.write(
-        "answer.yaml",
-        "roles:\n  writer:\n    - output: { note: n }\n",
-    );
-    // The agent speaks the contract by itself: it leaves nothing but the hash that it prints.
-    let body = format!(
-        "cd {project}\necho run >> runs\nstep=$({uwf} agent mock answer.yaml \"$@\")\nrm {root}/runs/$1/pending.json\n\
-         touch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\necho \"$step\"",
-        project = world.project().display(),
-        uwf = crate::world::binary().display(),
-        root = world.root().display(),
-    );
-    world.scripted_agent(&body);
-    let thread = world.start("one");
-    processes::kill(at_work(&world, &thread));
-    world.write("gate", "");
-    world.wait_until_free(&thread);
-    let report = world.step(&thread).exits(0).json();
-    assert_eq!(
-        (&report["adopted"], &report["done"]),
-        (&json!(true), &json!(true))
-    );
-    assert_eq!(
-        fs::read_to_string(world.project().join("runs")).unwrap(),
-        "run\n"
-    );
 }

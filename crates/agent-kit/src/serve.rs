@@ -78,7 +78,7 @@ pub fn perform(
     let root = Root::resolve(None, env).map_err(KitError::from)?;
     let run = root.run(call.thread);
     let store = Store::open(root.cas_dir(env));
-    // Whom an engine started has inherited the lock from it, and keeps it when the engine dies.
+    // An agent started by an engine has inherited the thread's lock and keeps it even if the engine dies.
     let _lock = match env.is_set(ENGINE) && context::is_about(env, call) {
         true => None,
         false => Some(lock(call, env, &root, &store, &run)?),

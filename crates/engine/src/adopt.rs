@@ -43,7 +43,11 @@ pub(crate) fn adopt(
             .and_then(|holder| printed(engine, run, &thread, holder)),
     };
     if let Some(earlier) = &earlier {
-        end_rest(engine, &thread, earlier, pending.is_some())?;
+        let progress = match pending {
+            Some(_) => Progress::Finished,
+            None => Progress::Unknown,
+        };
+        end_rest(engine, &thread, earlier, progress)?;
     }
     let Some(pending) = pending else {
         return Ok(Adoption::Nothing(Box::new(thread)));
@@ -80,24 +84,33 @@ pub(crate) fn adopt(
     Ok(Adoption::Taken(Box::new(report)))
 }
 
+/// How far an attempt came whose engine died.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// Its step is on record.
+    Finished,
+    /// Nothing is known.
+    Unknown,
+}
+
 /// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended as
 /// after any step. Otherwise they may still be doing the paid work, so the thread is busy.
-fn end_rest(
+pub(crate) fn end_rest(
     engine: &Engine,
     thread: &Thread,
     earlier: &Holder,
-    has_finished: bool,
+    progress: Progress,
 ) -> Result<(), EngineError> {
     let Some(mut members) = Members::of(earlier) else {
         return Ok(());
     };
-    let left = match has_finished && !members.is_empty() {
-        true => {
+    let left = match progress {
+        Progress::Finished if !members.is_empty() => {
             let config = config::load(&engine.root)?.unwrap_or_default();
             let grace = agent_command::grace(&config)?;
             uwf_process::end(&mut members, Asked::NotYet, grace, &engine.signals)
         }
-        false => members.members(),
+        Progress::Finished | Progress::Unknown => members.members(),
     };
     match left.is_empty() {
         true => Ok(()),

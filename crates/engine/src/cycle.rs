@@ -135,7 +135,7 @@ fn while_locked<T>(
     // The root may have been moved since it made the thread.
     let result = engine.enlist().and_then(|()| operate(&run));
     match run.read_holder() {
-        // Something of the attempt lives: only its end may free the thread.
+        // Something of an attempt may live: only its end may free the thread.
         Some(_) => drop(lock),
         None => lock.release()?,
     }
@@ -348,6 +348,7 @@ fn launch(
         cwd,
         stdout: run.stdout_file(),
         stderr: run.stderr_file(),
+        watched: run.program_files(),
         limits: agent.limits,
         grace,
         keep_running: agent.keep_running,
@@ -361,6 +362,7 @@ fn launch(
             agent: agent_process.and_then(process_identity),
             label: agent.label.clone(),
             attempt: Some(attempt.clone()),
+            head: Some(thread.head),
             replaces: thread.replaces,
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
@@ -371,7 +373,7 @@ fn launch(
     record(None)?;
     let started = |pid| {
         record(Some(pid))?;
-        // Whoever ended the thread before the agent was on record could not end the agent.
+        // If `thread kill` came before the agent was on record, it could not end the agent.
         let head = match State::new(&engine.root).look_up(thread.id) {
             Some(head) => head,
             None => thread::active_head(engine, thread.id)?,

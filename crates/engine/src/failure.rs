@@ -359,22 +359,26 @@ pub(crate) fn record_lost_run(
     if run.read_pending()?.is_some() {
         return Ok(());
     }
-    let here = (thread.head, thread.replaces);
-    let begun = run.begun();
-    let begun =
-        begun.filter(|begun| begun.role == holder.role && (begun.head, begun.replaces) == here);
+    // The run may have been at another place than the one that is asked about now, such as a redone step.
+    let here = match holder.head {
+        Some(head) => (head, holder.replaces),
+        None => (thread.head, thread.replaces),
+    };
+    let started = run.begun();
+    let started = started
+        .filter(|started| started.role == holder.role && (started.head, started.replaces) == here);
     let ended = run.last_output_ms().unwrap_or_default();
     run.append_attempt(&Attempt {
-        replaces: thread.replaces,
+        replaces: here.1,
         agent: holder.label,
         class: Some(FailureClass::Crash),
         error: "the agent was ended together with its engine".to_owned(),
-        session_id: begun.map(|begun| begun.session_id),
+        session_id: started.map(|started| started.session_id),
         usage: run.usage(),
         end_unseen: true,
         started_at_ms: holder.started_at_ms,
         ended_at_ms: ended.clamp(holder.started_at_ms, engine.env.now_ms()),
-        ..Attempt::of(thread.head, holder.role)
+        ..Attempt::of(here.0, holder.role)
     })?;
     run.clear_holder()
 }

@@ -78,7 +78,7 @@ fn cancelled(engine: &Engine, id: ThreadId, head: CasRef) -> HistoryRecord {
     }
 }
 
-/// Ends whoever works on the thread, and tells whether somebody did and is gone.
+/// Ends the agent that works on the thread. Returns whether there was one and it has ended.
 ///
 /// A live engine is asked to end: it ends everything that its agent started. Where it is dead or does not answer, the
 /// processes of its attempt are found and ended from here.

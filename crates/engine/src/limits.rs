@@ -12,7 +12,7 @@ use uwf_storage::{RunDir, config};
 
 use crate::chain::{self, Walk};
 use crate::thread::Thread;
-use crate::{Engine, EngineError, Intervention, failure, tags};
+use crate::{Engine, EngineError, failure, tags};
 
 /// The leave to start an agent: no limit of the thread is reached. It brings along what was read to know that.
 pub(crate) struct Admitted {
@@ -98,30 +98,28 @@ pub(crate) fn of_config(engine: &Engine) -> Limits {
     config.unwrap_or_default().limits
 }
 
-/// Allows a thread what a person says: more than its limits, and runs that do not tell what they used up.
-pub(crate) fn allow(
+/// Accepts attempts that do not tell what they used up: they count as they are.
+pub(crate) fn accept(
     engine: &Engine,
     run: &RunDir,
     thread: &Thread,
-    options: &Intervention,
+    attempts: &[u64],
 ) -> Result<(), EngineError> {
-    if !options.accepts.is_empty() {
-        // The newest one may be on record only now.
-        failure::record_lost_run(engine, run, thread)?;
-        if let Some(number) = run.accept_unknown(&options.accepts)? {
-            let thread = thread.id;
-            return Err(EngineError::NoAttempt { thread, number });
-        }
-        engine.log(
-            thread,
-            tags::ACCEPTED,
-            &format!("attempts={:?}", options.accepts),
-        );
+    if attempts.is_empty() {
+        return Ok(());
     }
-    raise(engine, run, thread, &options.raises)
+    // The newest one may be on record only now.
+    failure::record_lost_run(engine, run, thread)?;
+    if let Some(number) = run.accept_unknown(attempts)? {
+        let thread = thread.id;
+        return Err(EngineError::NoAttempt { thread, number });
+    }
+    engine.log(thread, tags::ACCEPTED, &format!("attempts={attempts:?}"));
+    Ok(())
 }
 
-fn raise(
+/// Remembers what is allowed beyond the thread's limits.
+pub(crate) fn raise(
     engine: &Engine,
     run: &RunDir,
     thread: &Thread,

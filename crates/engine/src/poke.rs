@@ -27,11 +27,12 @@ pub fn poke(
     with_thread_locked(engine, id, |run| {
         let head = thread::active_head(engine, id)?;
         let thread = Thread::load(&engine.store, id, head)?;
-        limits::allow(engine, run, &thread, options)?;
+        limits::raise(engine, run, &thread, &options.raises)?;
         let thread = match adopt(engine, run, thread)? {
             Adoption::Taken(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
         };
+        limits::accept(engine, run, &thread, &options.accepts)?;
         let without = thread.without_last(&engine.store)?;
         let (before, last) = without.ok_or(EngineError::NoStep(id))?;
         let assignment = again(engine, &before, last, options.prompt.as_deref())?;

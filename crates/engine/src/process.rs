@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use uwf_process::{Asked, Limits, Look, Output, Process, Signals, Stop, Tree};
 
 use crate::AgentOutput;
@@ -44,6 +45,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) cwd: &'a Path,
     pub(crate) stdout: PathBuf,
     pub(crate) stderr: PathBuf,
+    /// Where the programs of built-in agents write their output: it is a sign of life, too.
+    pub(crate) watched: [PathBuf; 2],
     pub(crate) limits: Limits,
     /// How long the agent and what it started have to end after they were asked to.
     pub(crate) grace: Duration,
@@ -106,17 +109,24 @@ pub(crate) fn run<E: From<io::Error>>(
         .stderr(stderr.for_child()?);
     let mut tree = Tree::spawn(&mut command)?;
     if let Err(error) = started(tree.leader()) {
-        let _ = tree.end(Asked::NotYet, launch.grace, signals);
-        return Err(error);
+        let survivors = tree.end(Asked::NotYet, launch.grace, signals);
+        if survivors.is_empty() {
+            return Err(error);
+        }
+        return Ok(Run {
+            ending: Ending::NotStarted(Signal::TERM.as_raw()),
+            left: Vec::new(),
+            survivors: describe(&survivors),
+        });
     }
-    let ending = tree.wait(
-        signals,
-        launch.limits,
-        &mut || match stdout.look() | stderr.look() {
+    let mut programs = 0;
+    let ending = tree.wait(signals, launch.limits, &mut || {
+        let before = std::mem::replace(&mut programs, total_length(&launch.watched));
+        match stdout.look() | stderr.look() | (programs != before) {
             true => Look::Grown,
             false => Look::Same,
-        },
-    );
+        }
+    });
     let run = conclude(tree, ending, launch, signals, has_finished);
     stderr.look();
     Ok(run)
@@ -137,7 +147,9 @@ fn conclude(
         false => Vec::new(),
     };
     let ending = match (ending, status) {
-        (uwf_process::Ending::Stopped(stop), _) => return interrupted(tree, stop, launch, signals),
+        (uwf_process::Ending::Stopped(stop), _) if !has_succeeded => {
+            return interrupted(tree, stop, launch, signals);
+        }
         (_, Some(status)) => Ending::Exited(status),
         (uwf_process::Ending::TimedOut(_) | uwf_process::Ending::Idle(_), None)
             if has_finished() =>
@@ -146,8 +158,15 @@ fn conclude(
         }
         (uwf_process::Ending::TimedOut(limit), None) => Ending::TimedOut(limit),
         (uwf_process::Ending::Idle(limit), None) => Ending::Idle(limit),
-        (uwf_process::Ending::Exited | uwf_process::Ending::Enough, None) => {
-            unreachable!("a program that ended by itself has a status, and no output is enough")
+        (
+            uwf_process::Ending::Exited
+            | uwf_process::Ending::Enough
+            | uwf_process::Ending::Stopped(_),
+            None,
+        ) => {
+            unreachable!(
+                "a program that succeeded or ended by itself has a status, and no output is enough"
+            )
         }
     };
     let survivors = match has_succeeded && launch.keep_running {
@@ -172,6 +191,14 @@ fn interrupted(mut tree: Tree, stop: Stop, launch: &Launch, signals: &Signals) -
         left: Vec::new(),
         survivors: describe(&survivors),
     }
+}
+
+/// Returns how long the files are together; one that is not there has no length.
+fn total_length(files: &[PathBuf]) -> u64 {
+    let lengths = files
+        .iter()
+        .filter_map(|file| Some(file.metadata().ok()?.len()));
+    lengths.sum()
 }
 
 fn command(launch: &Launch) -> Command {

@@ -4,7 +4,7 @@ use uwf_moderator::{Assignment, Route, RouteError, reenter};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
 
-use crate::adopt::{Adoption, adopt};
+use crate::adopt::{Adoption, Progress, adopt, end_rest};
 use crate::cycle::{play, with_thread_locked};
 use crate::failure::Verb;
 use crate::thread::{self, Thread};
@@ -25,11 +25,12 @@ pub fn resume(
     with_thread_locked(engine, id, |run| match thread::find(engine, id)? {
         Located::Active(head) => {
             let thread = Thread::load(&engine.store, id, head)?;
-            limits::allow(engine, run, &thread, options)?;
+            limits::raise(engine, run, &thread, &options.raises)?;
             let thread = match adopt(engine, run, thread)? {
                 Adoption::Taken(report) => return Ok(*report),
                 Adoption::Nothing(thread) => *thread,
             };
+            limits::accept(engine, run, &thread, &options.accepts)?;
             let prompt = options.prompt.as_deref();
             let assignment = match thread.route(engine)? {
                 // An earlier call took the ended thread up again and was ended itself.
@@ -113,7 +114,11 @@ fn take_up(
     };
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
-    limits::allow(engine, run, &thread, options)?;
+    if let Some(earlier) = run.read_holder() {
+        end_rest(engine, &thread, &earlier, Progress::Unknown)?;
+    }
+    limits::accept(engine, run, &thread, &options.accepts)?;
+    limits::raise(engine, run, &thread, &options.raises)?;
     let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
     // What a run that was ended with its thread left behind is no answer to this call.
     run.clear_pending()?;

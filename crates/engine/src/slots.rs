@@ -152,6 +152,7 @@ impl Wait<'_> {
                 agent: None,
                 label: String::new(),
                 attempt: None,
+                head: None,
                 replaces: None,
                 role: self.role.clone(),
                 started_at_ms: self.engine.env.now_ms(),

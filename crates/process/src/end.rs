@@ -95,7 +95,10 @@ pub(crate) fn empties(target: &mut dyn Target, most: Duration, signals: &Signals
         let Some(left) = deadline.checked_duration_since(Instant::now()) else {
             return false;
         };
-        if let Event::Stop(_) = signals.wait(left.min(TICK)) {
+        // The later signals of a supervisor above us are for the whole tree: they are its stages, not impatience.
+        if let Event::Stop(stop) = signals.wait(left.min(TICK))
+            && !stop.by_supervisor
+        {
             return target.is_empty();
         }
     }

@@ -1,6 +1,6 @@
 //! The signals that concern a supervisor, as values that can be waited for: a child ended, or we are told to stop.
 
-use std::cell::{OnceCell, RefCell, RefMut};
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -25,6 +25,8 @@ type Delivery = SignalDelivery<UnixStream, WithOrigin>;
 #[derive(Debug, Default)]
 pub struct Signals {
     delivery: OnceCell<RefCell<Delivery>>,
+    /// The first signal that told us to stop: it is not forgotten when somebody else waited for something.
+    stopped: Cell<Option<Stop>>,
     /// Whether signals have their usual effect at the moment.
     idle: Option<Arc<AtomicBool>>,
 }
@@ -56,6 +58,7 @@ impl Signals {
     pub fn held_on_demand() -> Self {
         Self {
             delivery: OnceCell::new(),
+            stopped: Cell::new(None),
             idle: Some(Arc::new(AtomicBool::new(true))),
         }
     }
@@ -102,12 +105,10 @@ impl Signals {
         }
     }
 
-    /// Returns the signal that told us to stop, if one has come.
+    /// Returns the first signal that told us to stop, if one has come, also if a [wait](Self::wait) has told of it.
     pub fn stop(&self) -> Option<Stop> {
-        match self.next_event(&mut *self.delivery()?) {
-            Event::Stop(stop) => Some(stop),
-            Event::Child | Event::Tick => None,
-        }
+        let _ = self.next_event(&mut *self.delivery()?);
+        self.stopped.get()
     }
 
     /// Waits for a signal, but not longer than this.
@@ -131,10 +132,12 @@ impl Signals {
         for origin in delivery.pending() {
             if origin.signal != SIGCHLD {
                 let sender = origin.process.map(|process| process.pid);
-                return Event::Stop(Stop {
+                let stop = Stop {
                     signal: origin.signal,
                     by_supervisor: sender.is_some_and(|pid| supervisors().contains(&pid)),
-                });
+                };
+                self.stopped.set(self.stopped.get().or(Some(stop)));
+                return Event::Stop(stop);
             }
             event = Event::Child;
         }

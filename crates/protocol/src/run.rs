@@ -56,6 +56,9 @@ pub struct Holder {
     /// The mark in the environment of everything that the agent starts, once it is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<String>,
+    /// The head that the step follows, once the agent is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head: Option<CasRef>,
     /// The step that is done again, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,

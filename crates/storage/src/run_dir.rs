@@ -91,6 +91,13 @@ impl RunDir {
         i64::try_from(since.as_millis()).ok()
     }
 
+    /// Returns the files that get the stdout of the program of a built-in agent: one for a whole answer, and one for events
+    /// line by line.
+    #[must_use]
+    pub fn program_files(&self) -> [PathBuf; 2] {
+        ["answer", "events"].map(|name| self.path.join(name))
+    }
+
     /// Returns the file to which the turns of a running step are added, one JSON object a line.
     #[must_use]
     pub fn live_file(&self) -> PathBuf {

@@ -68,6 +68,7 @@ fn records_are_read_back_until_they_are_cleared() {
         agent: None,
         label: String::new(),
         attempt: None,
+        head: None,
         replaces: None,
         role: role("writer"),
         started_at_ms: 7,

@@ -10,12 +10,13 @@ mod rounds;
 mod supervisor;
 mod tools;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use uwf_agent_kit::cas_tool::CasTool;
 use uwf_agent_kit::llm::{CallLimits, Client};
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_cas_fs::Store;
+use uwf_protocol::agent::env::GRACE_MS;
 use uwf_protocol::config::Config;
 use uwf_storage::{Env, Root, load_dotenv};
 
@@ -43,7 +44,9 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     if let [argument, command] = args
         && argument == supervisor::ARGUMENT
     {
-        return Ok(supervisor::supervise(command));
+        let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
+        let grace = grace.map_or(uwf_process::GRACE, Duration::from_millis);
+        return Ok(supervisor::supervise(command, grace));
     }
     let (own, call) = call::split(args)?;
     let root = Root::resolve(None, env)?;

@@ -15,12 +15,14 @@ use uwf_process::{Asked, Ending, Limits, Look, Signals, Tree};
 /// The argument by which the agent's own program becomes the supervisor; the command follows.
 pub(super) const ARGUMENT: &str = "--supervise-command";
 
-/// How long a command has to end after it was asked to.
+/// How long a command has to end after its own time limit, or when its agent is gone.
 const GRACE: Duration = Duration::from_secs(1);
+/// How long a signal of the supervisor above us may come after the agent that it ended.
+const SIGNAL_DELAY: Duration = Duration::from_millis(100);
 
 /// Runs a command to its end, and returns the exit code: its own, or 128 and the signal that ended it.
-pub(super) fn supervise(command: &str) -> i32 {
-    match run(command) {
+pub(super) fn supervise(command: &str, grace: Duration) -> i32 {
+    match run(command, grace) {
         Ok(status) => status
             .code()
             .or(status.signal().map(|signal| 128 + signal))
@@ -32,7 +34,7 @@ pub(super) fn supervise(command: &str) -> i32 {
     }
 }
 
-fn run(command: &str) -> io::Result<ExitStatus> {
+fn run(command: &str, grace: Duration) -> io::Result<ExitStatus> {
     let signals = Signals::default();
     signals.watch()?;
     let mut shell = Command::new("sh");
@@ -45,12 +47,15 @@ fn run(command: &str) -> io::Result<ExitStatus> {
         true => Look::Enough,
         false => Look::Same,
     });
-    let asked = match ending {
-        Ending::Stopped(stop) if stop.by_supervisor => Asked::ByOurSupervisor,
-        _ => Asked::NotYet,
+    if ending == Ending::Enough {
+        let _ = signals.wait(SIGNAL_DELAY);
+    }
+    let (asked, grace) = match signals.stop() {
+        Some(stop) if stop.by_supervisor => (Asked::ByOurSupervisor, grace),
+        Some(_) | None => (Asked::NotYet, GRACE),
     };
     let status = tree.status();
-    let _ = tree.end(asked, GRACE, &signals);
+    let _ = tree.end(asked, grace, &signals);
     let killed = ExitStatus::from_raw(Signal::KILL.as_raw());
     Ok(status.or(tree.status()).unwrap_or(killed))
 }

@@ -11,6 +11,7 @@ use std::io::{self, Write as _};
 use regex::Regex;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_durable::Durability;
+use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
 
 use crate::call;
@@ -55,7 +56,7 @@ impl Adapter for Command {
         if !task.has_unread_program() {
             return None;
         }
-        let answer = uwf_durable::read(&task.run_dir.join(program::ANSWER)).ok()??;
+        let answer = uwf_durable::read(&program::answer_file(&task.run_dir)).ok()??;
         let output = Output {
             stdout: program::text(answer),
             stderr: String::new(),
@@ -69,6 +70,8 @@ impl Adapter for Command {
         if let Some(session) = task.session.as_deref().filter(|_| self.can_resume()) {
             match self.resume(task, session, &task.prompt) {
                 Ok(reply) => return Ok(reply),
+                // Another session would not help, and would cost the one that there is.
+                Err(error) if !may_be_gone(&error) => return Err(error),
                 // The prompt holds all that the role must know; only the session's memory is lost.
                 Err(error) => {
                     let _ = writeln!(
@@ -156,6 +159,22 @@ impl Command {
                 ..problem
             }),
         }
+    }
+}
+
+/// Tells whether a program may have failed because its session is gone. No program says so in words that are known here,
+/// so every failure counts that nothing else explains.
+fn may_be_gone(error: &AdapterError) -> bool {
+    match error.class {
+        FailureClass::Crash | FailureClass::NoAnswer | FailureClass::BadAnswer => true,
+        FailureClass::NotInstalled
+        | FailureClass::Auth
+        | FailureClass::RateLimit
+        | FailureClass::Overloaded
+        | FailureClass::ContextTooLong
+        | FailureClass::Permission
+        | FailureClass::Timeout
+        | FailureClass::Cancelled => false,
     }
 }
 

@@ -113,6 +113,14 @@ pub(super) fn drive(
         idle: None,
     };
     let held = HeldSignals::new().map_err(broken)?;
+    if let Some(stop) = held.with(Signals::stop) {
+        // It came while an earlier program of this agent was ended: another one must not be paid for.
+        return Ok(Ended {
+            ending: Ending::Stopped(stop.signal),
+            stderr: String::new(),
+            took: started.elapsed(),
+        });
+    }
     let mut tree = spawn(launch, streams)?;
     let ending = held.with(|signals| {
         let ending = tree.wait(signals, limits, &mut || pump(Timing::InTime, &mut stderr));

@@ -77,7 +77,8 @@ impl Ending {
             Self::Stopped(signal) => return 128 + signal,
         };
         let code = status.code().or(status.signal().map(|signal| 128 + signal));
-        code.filter(|code| [130, 143].contains(code)).unwrap_or(1)
+        code.filter(|code| [129, 130, 143].contains(code))
+            .unwrap_or(1)
     }
 }
 

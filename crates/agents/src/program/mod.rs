@@ -11,7 +11,7 @@ mod stderr;
 
 use std::io::{self, ErrorKind};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use uwf_agent_kit::{AdapterError, Supervision};
 use uwf_process::Tree;
 use uwf_protocol::agent::MAX_ARGUMENT;
 use uwf_protocol::failure::FailureClass;
+use uwf_storage::RunDir;
 use uwf_util::size;
 
 pub(crate) use dialogue::{Dialogue, Heard};
@@ -58,10 +59,18 @@ pub(crate) struct Output {
     pub(crate) problem: Option<AdapterError>,
 }
 
-/// The file in the folder of a run that keeps the stdout of a program which answers as a whole.
-pub(crate) const ANSWER: &str = "answer";
-/// The file in the folder of a run that keeps the stdout of a program which tells events line by line.
-pub(crate) const EVENTS: &str = "events";
+/// Returns the file that keeps the stdout of a program which answers as a whole.
+pub(crate) fn answer_file(run_dir: &Path) -> PathBuf {
+    let [answer, _] = RunDir::at(run_dir.to_owned()).program_files();
+    answer
+}
+
+/// Returns the file that keeps the stdout of a program which tells events line by line.
+fn events_file(run_dir: &Path) -> PathBuf {
+    let [_, events] = RunDir::at(run_dir.to_owned()).program_files();
+    events
+}
+
 /// How much space the file of events may take before its beginning is dropped, in bytes.
 const EVENTS_CAP: u64 = 256 << 20;
 
@@ -70,7 +79,7 @@ const EVENTS_CAP: u64 = 256 << 20;
 /// # Errors
 /// When it cannot be started, or its output cannot be kept.
 pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, AdapterError> {
-    let file = launch.run_dir.join(ANSWER);
+    let file = answer_file(launch.run_dir);
     let mut size = 0;
     let ended = drive::drive(launch, &file, u64::MAX, &mut |bytes, _| {
         size += bytes.len() as u64;
@@ -108,7 +117,7 @@ pub(crate) fn stream(
     launch: &Launch<'_>,
     on_line: &mut dyn FnMut(Line<'_>, Timing),
 ) -> Result<Ended, AdapterError> {
-    let file = launch.run_dir.join(EVENTS);
+    let file = events_file(launch.run_dir);
     let mut lines = Lines::default();
     let mut last = Timing::InTime;
     let ended = drive::drive(launch, &file, EVENTS_CAP, &mut |bytes, timing| {
@@ -123,7 +132,7 @@ pub(crate) fn stream(
 /// Reads the lines of a program that ended after its adapter had died. A file that cannot be read has none.
 pub(crate) fn earlier_lines(run_dir: &Path, on_line: &mut dyn FnMut(Line<'_>)) {
     let mut lines = Lines::default();
-    let events = uwf_durable::read(&run_dir.join(EVENTS));
+    let events = uwf_durable::read(&events_file(run_dir));
     lines.push(&events.ok().flatten().unwrap_or_default(), on_line);
     lines.finish(on_line);
 }

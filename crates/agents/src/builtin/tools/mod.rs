@@ -14,6 +14,7 @@ use serde_json::Value;
 use uwf_agent_kit::cas_tool::{CAS_GET, CasTool};
 use uwf_agent_kit::llm::{ToolRequest, ToolSpec};
 use uwf_agent_kit::reactor::Toolbox;
+use uwf_protocol::agent::env::{ATTEMPT, GRACE_MS, SUPERVISORS};
 use uwf_storage::Env;
 use uwf_util::suggest;
 
@@ -93,6 +94,9 @@ const FEW_TURNS: u32 = 3;
 /// What commands are run with.
 pub(super) struct Commands(Shell);
 
+/// What the supervisor of a command knows of the supervisors above it.
+const SUPERVISION: [&str; 3] = [SUPERVISORS, ATTEMPT, GRACE_MS];
+
 impl Commands {
     /// Lets commands run with this environment, but for what they must not get.
     pub(super) fn of(env: &Env, variables: &Variables) -> Self {
@@ -100,8 +104,13 @@ impl Commands {
             .variables()
             .filter(|(name, value)| variables.pass(name, value));
         let variables = passed.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let supervision = SUPERVISION.iter().filter_map(|name| {
+            let value = env.var_os(name)?;
+            Some(((*name).into(), value.to_owned()))
+        });
         Self(Shell {
             program: env.program(),
+            supervision: supervision.collect(),
             variables: variables.collect(),
         })
     }

@@ -41,6 +41,8 @@ pub(super) struct ShellExec {
 pub(super) struct Shell {
     /// This program, which is the supervisor, too.
     pub(super) program: PathBuf,
+    /// What the supervisor gets beside the variables of the command.
+    pub(super) supervision: Vec<(OsString, OsString)>,
     /// All the variables that they get.
     pub(super) variables: Vec<(OsString, OsString)>,
 }
@@ -84,6 +86,7 @@ impl ShellExec {
             .args([supervisor::ARGUMENT, &self.command])
             .env_clear()
             .envs(shell.variables.iter().map(|(name, value)| (name, value)))
+            .envs(shell.supervision.iter().map(|(name, value)| (name, value)))
             .current_dir(format!("/proc/self/fd/{}", folder.as_raw_fd()))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -159,6 +159,7 @@ impl World {
             agent: Some(identity),
             label: "uwf-mock".to_owned(),
             attempt: None,
+            head: None,
             replaces: None,
             role: role(role_name),
             started_at_ms: NOW,

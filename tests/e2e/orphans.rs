@@ -1,0 +1,170 @@
+//! What outlives its engine: it keeps the thread busy, and what it finished is used.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::processes::{self, is_running, signal};
+use crate::trees::{alive, at_work};
+use crate::world::{ONE_STEP, World, wait_until};
+
+#[test]
+fn what_closed_its_files_keeps_the_thread_busy_when_its_engine_died() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = format!(
+        "cd {}\nfor fd in 3 4 5 6 7 8 9; do eval \"exec $fd>&-\"; done\nsetsid sleep 1000 >/dev/null 2>&1 </dev/null &\necho $! > left\ntouch ready\nwhile :; do sleep 0.05; done",
+        world.project().display()
+    );
+    world.scripted_agent(&body);
+    let thread = world.start("one");
+    let engine = at_work(&world, &thread);
+    let agent = world.agent_at_work(&thread);
+    processes::kill(engine);
+    signal("KILL", agent);
+    wait_until("the agent is gone", || !is_running(agent));
+    let left = fs::read_to_string(world.project().join("left")).unwrap();
+    let left = left.trim();
+    world
+        .step(&thread)
+        .exits(5)
+        .says(&format!("{left} `sleep 1000`"))
+        .says("end it with `kill <number>`");
+    signal("KILL", left);
+    wait_until("nothing is left", || alive(&world).is_empty());
+    world.scripted_agent("exit 9");
+    world.step(&thread).exits(3).says("exited with code 9");
+}
+
+#[test]
+fn the_answer_of_a_program_that_outlived_engine_and_adapter_is_used() {
+    for kind in ["command", "claude-code"] {
+        let world = World::new();
+        world.put(ONE_STEP);
+        let result = json!({
+            "type": "result", "subtype": "success", "is_error": false, "session_id": "s",
+            "result": "---\nnote: paid\n---\n", "usage": { "input_tokens": 1, "output_tokens": 1 },
+        });
+        world.write("result", &result.to_string());
+        let answer = match kind {
+            "command" => "printf -- '---\\nnote: paid\\n---\\n'",
+            _ => "cat result; echo",
+        };
+        let body = format!(
+            "cd {}\necho run >> runs\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\n{answer}",
+            world.project().display()
+        );
+        let tool = world.script("tool", &body);
+        let tool = tool.to_str().unwrap();
+        match kind {
+            "command" => world.agent("uwf-command", &["--", tool]),
+            _ => world.agent("uwf-claude-code", &["--program", tool]),
+        }
+        let thread = world.start("one");
+        let engine = at_work(&world, &thread);
+        let adapter = world.agent_at_work(&thread);
+        processes::kill(engine);
+        signal("KILL", adapter);
+        wait_until("the adapter is gone", || !is_running(adapter));
+        world.step(&thread).exits(5).says("busy");
+        world.write("gate", "");
+        world.wait_until_free(&thread);
+        wait_until("nothing of the attempt runs", || {
+            world.step(&thread).code != 5
+        });
+        let shown = world.show(&thread);
+        assert_eq!(shown["status"], json!("completed"), "{kind}: {shown}");
+        assert_eq!(
+            fs::read_to_string(world.project().join("runs")).unwrap(),
+            "run\n",
+            "{kind}"
+        );
+    }
+}
+
+#[test]
+fn a_step_that_an_agent_only_printed_is_adopted_when_its_engine_died() {
+    let calls: [&[&str]; 3] = [
+        &["step"],
+        &["resume", "--accept-unknown", "1"],
+        &["poke", "--accept-unknown", "1"],
+    ];
+    for call in calls {
+        let (world, thread) = printed_by_an_orphan();
+        let args = [&["thread", call[0], &thread], &call[1..]].concat();
+        let report = world.uwf(&args).exits(0).json();
+        assert_eq!(report["adopted"], json!(true), "{call:?}");
+        assert_eq!(report["done"], json!(true), "{call:?}");
+        let runs = fs::read_to_string(world.project().join("runs")).unwrap();
+        assert_eq!(runs, "run\n", "{call:?}");
+    }
+}
+
+/// A thread whose engine died, and whose agent then left nothing but the hash that it printed.
+fn printed_by_an_orphan() -> (World, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.write(
+        "answer.yaml",
+        "roles:\n  writer:\n    - output: { note: n }\n",
+    );
+    // The agent speaks the contract by itself: it leaves nothing but the hash that it prints.
+    let body = format!(
+        "cd {project}\necho run >> runs\nstep=$({uwf} agent mock answer.yaml \"$@\")\nrm {root}/runs/$1/pending.json\n\
+         touch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\necho \"$step\"",
+        project = world.project().display(),
+        uwf = crate::world::binary().display(),
+        root = world.root().display(),
+    );
+    world.scripted_agent(&body);
+    let thread = world.start("one");
+    processes::kill(at_work(&world, &thread));
+    world.write("gate", "");
+    world.wait_until_free(&thread);
+    (world, thread)
+}
+
+#[test]
+fn an_interrupt_in_a_session_that_goes_on_starts_no_other_program() {
+    let world = World::new();
+    world.put(crate::trees::LOOP);
+    let body = format!(
+        "cd {}\necho \"$*\" >> calls\necho 'session: s1' >&2\nif [ -e slow ]; then touch ready; exec sleep 1000; fi\nprintf -- '---\\n$status: again\\n---\\n'",
+        world.project().display()
+    );
+    let tool = world.script("tool", &body);
+    let args = [
+        "--session-regex",
+        "session: (\\w+)",
+        "--resume-args",
+        "--resume {session}",
+        "--",
+        tool.to_str().unwrap(),
+        "--new",
+    ];
+    world.agent("uwf-command", &args);
+    let thread = world.start("loop");
+    world.step(&thread).exits(0);
+    world.write("slow", "");
+    let engine = at_work(&world, &thread);
+    signal("INT", engine.id());
+    assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(130));
+    let calls = fs::read_to_string(world.project().join("calls")).unwrap();
+    assert_eq!(calls, "--new\n--resume s1\n");
+    fs::remove_file(world.project().join("slow")).unwrap();
+    world.step(&thread).exits(0);
+    let calls = fs::read_to_string(world.project().join("calls")).unwrap();
+    assert_eq!(calls, "--new\n--resume s1\n--resume s1\n");
+}
+
+#[test]
+fn what_a_program_behind_an_adapter_prints_is_a_sign_of_life() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = "printf -- '---\\nnote: n\\n---\\n'\nfor second in 1 2 3 4 5 6; do sleep 1; echo $second; done";
+    let tool = world.script("tool", body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    world.configure("agents.default.idleTimeout", "4s");
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+}
