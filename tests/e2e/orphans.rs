@@ -168,3 +168,35 @@ fn what_a_program_behind_an_adapter_prints_is_a_sign_of_life() {
     let thread = world.start("one");
     world.step(&thread).exits(0);
 }
+
+#[test]
+fn an_answer_to_other_words_is_not_used() {
+    let world = World::new();
+    world.put(crate::trees::LOOP);
+    let body = format!(
+        "cd {}\necho run >> runs\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\nprintf -- '---\\n$status: again\\n---\\n'",
+        world.project().display()
+    );
+    let tool = world.script("tool", &body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("loop");
+    world.write("gate", "");
+    world.step(&thread).exits(0);
+    for file in ["gate", "ready", "runs"] {
+        fs::remove_file(world.project().join(file)).unwrap();
+    }
+    let engine = world.spawn(&["thread", "poke", &thread, "-p", "make it red"]);
+    wait_until("the program works", || {
+        world.project().join("ready").exists()
+    });
+    let adapter = world.agent_at_work(&thread);
+    processes::kill(engine);
+    signal("KILL", adapter);
+    world.write("gate", "");
+    wait_until("nothing is left", || alive(&world).is_empty());
+    world
+        .uwf(&["thread", "poke", &thread, "-p", "make it blue"])
+        .exits(0);
+    let runs = fs::read_to_string(world.project().join("runs")).unwrap();
+    assert_eq!(runs, "run\nrun\n");
+}

@@ -99,8 +99,8 @@ impl Default for Supervision {
 impl Task {
     /// Says that a program is about to work on this task. If both this process and its engine die, the next attempt
     /// reads what the program printed.
-    pub fn announce_program(&self) {
-        let launched = self.launched();
+    pub fn announce_program(&self, call: &[String]) {
+        let launched = self.launched(call);
         // A record that cannot be written costs a second run after a crash, not this one.
         let _ = RunDir::at(self.run_dir.clone()).write_launched(&launched);
     }
@@ -112,17 +112,19 @@ impl Task {
 
     /// Tells whether a program worked on this task whose output was not used.
     #[must_use]
-    pub fn has_unread_program(&self) -> bool {
+    pub fn has_unread_program(&self, call: &[String]) -> bool {
         let launched = RunDir::at(self.run_dir.clone()).launched();
-        launched.is_some_and(|launched| launched == self.launched())
+        launched.is_some_and(|launched| launched == self.launched(call))
     }
 
-    fn launched(&self) -> Launched {
+    fn launched(&self, call: &[String]) -> Launched {
         Launched {
             head: self.head,
             replaces: self.replaces,
             role: self.role.clone(),
             agent: self.agent.clone(),
+            call: call.to_vec(),
+            prompt: self.prompt.clone(),
         }
     }
 

@@ -47,7 +47,7 @@ pub(crate) fn adopt(
             Some(_) => Progress::Finished,
             None => Progress::Unknown,
         };
-        end_rest(engine, &thread, earlier, progress)?;
+        end_rest(engine, run, &thread, earlier, progress)?;
     }
     let Some(pending) = pending else {
         return Ok(Adoption::Nothing(Box::new(thread)));
@@ -97,11 +97,12 @@ pub(crate) enum Progress {
 /// after any step. Otherwise they may still be doing the paid work, so the thread is busy.
 pub(crate) fn end_rest(
     engine: &Engine,
+    run: &RunDir,
     thread: &Thread,
     earlier: &Holder,
     progress: Progress,
 ) -> Result<(), EngineError> {
-    let Some(mut members) = Members::of(earlier) else {
+    let Some(mut members) = Members::of(earlier, run) else {
         return Ok(());
     };
     let left = match progress {

@@ -1,22 +1,34 @@
 //! The processes of an attempt whose engine does not look after them: it died, or it does not answer.
 //!
 //! They are found by the mark that the engine gave to the agent's environment, which everything inherits that the agent
-//! starts, and as descendants of those.
+//! starts, by the files of the run that they write to, and as descendants of those.
+
+use std::path::PathBuf;
 
 use uwf_process::{Process, Target, processes};
 use uwf_protocol::agent::env;
 use uwf_protocol::run::{Holder, ProcessIdentity};
+use uwf_storage::RunDir;
 
 /// The processes of one attempt.
 pub(crate) struct Members<'a> {
     mark: &'a str,
     agent: Option<&'a ProcessIdentity>,
+    /// The files that get what the agent and its program print.
+    outputs: Vec<PathBuf>,
 }
 
 impl<'a> Members<'a> {
     /// Returns the processes of the attempt that a record names; `None` if it names no attempt.
-    pub(crate) fn of(holder: &'a Holder) -> Option<Self> {
+    pub(crate) fn of(holder: &'a Holder, run: &RunDir) -> Option<Self> {
+        let [answer, events] = run.program_files();
+        let outputs = [answer, events, run.stdout_file(), run.stderr_file()];
         Some(Self {
+            // The kernel names open files without links.
+            outputs: outputs
+                .iter()
+                .filter_map(|file| file.canonicalize().ok())
+                .collect(),
             mark: holder.attempt.as_deref()?,
             agent: holder.agent.as_ref(),
         })
@@ -29,6 +41,7 @@ impl<'a> Members<'a> {
         };
         self.agent.is_some_and(is_agent)
             || process.variable(env::ATTEMPT).as_deref() == Some(self.mark)
+            || process.has_open(&self.outputs)
     }
 }
 

@@ -98,7 +98,8 @@ fn end_agent(engine: &Engine, run: &RunDir) -> Result<bool, EngineError> {
             return Ok(ended);
         }
     }
-    let Some(mut members) = Members::of(&holder).filter(|members| !members.members().is_empty())
+    let Some(mut members) =
+        Members::of(&holder, run).filter(|members| !members.members().is_empty())
     else {
         return Ok(ended && !is_held(run)?);
     };
@@ -116,15 +117,12 @@ fn ask(process: &ProcessIdentity) {
     }
 }
 
-/// Waits until the engine has ended or nobody holds the thread any more, but not longer than this.
+/// Waits until the engine has ended, but not longer than this, and tells whether nobody holds the thread then.
 fn is_over(run: &RunDir, engine: &ProcessIdentity, most: Duration) -> Result<bool, EngineError> {
     let deadline = Instant::now() + most;
     while Instant::now() < deadline {
         if !is_alive(engine) {
             return Ok(!is_held(run)?);
-        }
-        if !is_held(run)? {
-            return Ok(true);
         }
         std::thread::sleep(TICK);
     }

@@ -115,7 +115,7 @@ fn take_up(
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
     if let Some(earlier) = run.read_holder() {
-        end_rest(engine, &thread, &earlier, Progress::Unknown)?;
+        end_rest(engine, run, &thread, &earlier, Progress::Unknown)?;
     }
     limits::accept(engine, run, &thread, &options.accepts)?;
     limits::raise(engine, run, &thread, &options.raises)?;

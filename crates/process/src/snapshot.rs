@@ -1,6 +1,7 @@
 //! One look at all processes of the machine, by what `/proc` says. Where there is no `/proc` nothing is seen.
 
 use std::fs;
+use std::path::PathBuf;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -60,15 +61,17 @@ impl Process {
         Some(String::from_utf8_lossy(value).into_owned())
     }
 
-    /// Tells whether the process has this file open. The path must be canonical.
+    /// Tells whether the process has one of these files open. The paths must be canonical.
     #[must_use]
-    pub fn has_open(&self, file: &std::path::Path) -> bool {
+    pub fn has_open(&self, files: &[PathBuf]) -> bool {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid));
         descriptors
             .into_iter()
             .flatten()
             .flatten()
-            .any(|descriptor| fs::read_link(descriptor.path()).is_ok_and(|open| open == file))
+            .any(|descriptor| {
+                fs::read_link(descriptor.path()).is_ok_and(|open| files.contains(&open))
+            })
     }
 
     /// Returns the number and the beginning of the command line, for people.

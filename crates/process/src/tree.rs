@@ -10,7 +10,7 @@ use rustix::process::{
 };
 
 use crate::end::{Asked, Target, empties, end};
-use uwf_protocol::agent::env::SUPERVISORS;
+use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 
 use crate::signals::{Signals, supervisors};
 use crate::snapshot::{Process, below, processes};
@@ -26,6 +26,9 @@ pub struct Tree {
     status: Option<ExitStatus>,
     /// Processes below us that are older than the tree and do not belong to it.
     others: Vec<Process>,
+    /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
+    /// of `others`.
+    mark: Option<String>,
 }
 
 impl Tree {
@@ -38,8 +41,12 @@ impl Tree {
         set_child_subreaper(Some(getpid()))?;
         let others = match reap(|_, _| {}) {
             Reaped::NoChildLeft => Vec::new(),
-            Reaped::SomeAreLeft => descendants(&[]),
+            Reaped::SomeAreLeft => descendants(|_| false),
         };
+        let mark = command.get_envs().find_map(|(name, value)| {
+            let mark = value.filter(|_| name == ATTEMPT)?;
+            Some(mark.to_string_lossy().into_owned())
+        });
         let above = supervisors().into_iter();
         let all = above.chain([getpid().as_raw_pid()]);
         let all: Vec<String> = all.map(|pid| pid.to_string()).collect();
@@ -52,6 +59,7 @@ impl Tree {
             child,
             status: None,
             others,
+            mark,
         })
     }
 
@@ -103,6 +111,16 @@ impl Tree {
         left
     }
 
+    /// Tells whether a process below us does not belong to the tree. Without older processes, all do.
+    fn is_other(&self, process: &Process) -> bool {
+        let is = |other: &Process| (other.pid, other.started) == (process.pid, process.started);
+        if self.others.is_empty() {
+            return false;
+        }
+        let mark = process.variable(ATTEMPT);
+        self.others.iter().any(is) || (mark.is_some() && self.mark.is_some() && mark != self.mark)
+    }
+
     /// Collects the processes that have ended.
     fn collect(&mut self) -> Reaped {
         let leader = self.leader;
@@ -126,7 +144,7 @@ impl Target for Tree {
     }
 
     fn members(&self) -> Vec<Process> {
-        descendants(&self.others)
+        descendants(|process| self.is_other(process))
     }
 }
 
@@ -148,10 +166,6 @@ fn reap(mut on_end: impl FnMut(Pid, ExitStatus)) -> Reaped {
     }
 }
 
-fn descendants(left_out: &[Process]) -> Vec<Process> {
-    let own = std::process::id();
-    below(processes(), &[own], |process| {
-        let is = |other: &Process| (other.pid, other.started) == (process.pid, process.started);
-        left_out.iter().any(is)
-    })
+fn descendants(leave_out: impl Fn(&Process) -> bool) -> Vec<Process> {
+    below(processes(), &[std::process::id()], leave_out)
 }

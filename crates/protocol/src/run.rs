@@ -105,6 +105,12 @@ pub struct Launched {
     pub role: RoleName,
     /// The key under which the agent's sessions are stored.
     pub agent: String,
+    /// How the program is called, apart from the prompt and the session.
+    #[serde(default)]
+    pub call: Vec<String>,
+    /// The whole prompt. Its answer answers no other one, such as one with other words of a person.
+    #[serde(default)]
+    pub prompt: String,
 }
 
 /// How far a failed attempt got.

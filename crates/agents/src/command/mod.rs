@@ -53,7 +53,7 @@ impl Adapter for Command {
 
     /// The program's exit code died with the agent. An answer whose last line is whole was most likely printed to its end.
     fn earlier(&mut self, task: &Task) -> Option<Reply> {
-        if !task.has_unread_program() {
+        if !task.has_unread_program(&self.options.args) {
             return None;
         }
         let answer = uwf_durable::read(&program::answer_file(&task.run_dir)).ok()??;
@@ -133,7 +133,7 @@ impl Command {
             supervision: task.supervision,
             run_dir: &task.run_dir,
         };
-        task.announce_program();
+        task.announce_program(&self.options.args);
         let output = program::run(&launch, self.options.max_output);
         let reply = output.and_then(|output| self.reply(output, session));
         if reply.is_err() {

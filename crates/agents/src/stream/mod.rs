@@ -105,7 +105,7 @@ impl Adapter for Agent {
     }
 
     fn earlier(&mut self, task: &Task) -> Option<Reply> {
-        if !task.has_unread_program() {
+        if !task.has_unread_program(&self.call()) {
             return None;
         }
         let mut seen = Transcript::new(self.tool.label, Live::of(task));
@@ -128,6 +128,11 @@ impl Adapter for Agent {
 }
 
 impl Agent {
+    /// Returns how the tool is called when a session starts.
+    fn call(&self) -> Vec<String> {
+        (self.tool.args)(&self.options, None)
+    }
+
     fn ask(
         &self,
         task: &Task,
@@ -146,7 +151,7 @@ impl Agent {
             supervision: task.supervision,
             run_dir: &task.run_dir,
         };
-        task.announce_program();
+        task.announce_program(&self.call());
         let ended = program::stream(&launch, &mut |line, timing| {
             take(self.tool, line, timing, &mut seen);
         });
