@@ -162,8 +162,8 @@ impl Command {
     }
 }
 
-/// Tells whether a program may have failed because its session is gone. No program says so in words that are known here,
-/// so every failure counts that nothing else explains.
+/// Tells whether a program may have failed because its session is gone. Programs have no common words for that, so every
+/// failure counts that nothing else explains.
 fn may_be_gone(error: &AdapterError) -> bool {
     match error.class {
         FailureClass::Crash | FailureClass::NoAnswer | FailureClass::BadAnswer => true,

@@ -51,7 +51,7 @@ thread_local! {
     static SIGNALS: Signals = Signals::held_on_demand();
 }
 
-/// As long as this lives, signals do not end this process: whoever has it ends its program first.
+/// As long as this lives, signals do not end this process: the caller ends its program first.
 pub(super) struct HeldSignals;
 
 impl HeldSignals {

@@ -122,14 +122,14 @@ pub(crate) struct Activity {
     pub(crate) running: Option<RunningView>,
     /// What failed there, newest last.
     pub(crate) attempts: Vec<AttemptView>,
-    /// The finished step after the head that waits to be taken in: nobody works on it any more.
+    /// The finished step after the head that waits to be committed: its agent and its engine have ended.
     pub(crate) finished_step: Option<CasRef>,
 }
 
 impl Activity {
     /// Reads the records.
     pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
-        // In this order a step that is just being taken in does not look as if it waited.
+        // In this order a step that is being committed right now is not shown as waiting.
         let pending = run.read_pending()?;
         let running = running(run)?;
         let waits = pending.filter(|pending| running.is_none() && pending.expects() == head);

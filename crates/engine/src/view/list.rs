@@ -68,7 +68,7 @@ pub struct ThreadItem {
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The finished step that waits to be taken in, if one does.
+    /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
     /// The limit that keeps it from going on, if one is reached.

@@ -40,7 +40,7 @@ pub struct ThreadView {
     /// The calls of tools that the agent of the last step was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
-    /// The finished step that waits to be taken in, if one does.
+    /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
 }

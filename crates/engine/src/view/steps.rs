@@ -24,7 +24,7 @@ pub struct StepsView {
     pub steps: Vec<StepsEntry>,
     /// The failed attempts that are on record, at the head and before, newest last.
     pub attempts: Vec<AttemptView>,
-    /// The finished step that waits to be taken in, if one does.
+    /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
 }

@@ -25,7 +25,7 @@ thread_local! {
 /// Returns the first line that the program prints for `--version`.
 ///
 /// # Errors
-/// Why there is none, in words.
+/// Why there is no version, as a text for people.
 pub(super) fn of(program: &Path) -> Result<String, String> {
     let answer = SIGNALS.with(|signals| ask(program, signals));
     let answer = answer.map_err(|error| format!("it cannot be started: {error}"))?;
