@@ -249,13 +249,16 @@ fn a_broken_config_is_named_with_its_place_and_left_as_it_is() {
     let cases = [
         (
             "agents:\n  a:\n    command: x\n   b: [\n",
-            "config.yaml:4:4`",
+            "config.yaml:3:5`",
         ),
         (
             "agents:\n  a:\n    comand: x\n",
             "config.yaml:3:5`: `comand` is not known, did you mean `command`?",
         ),
-        ("agents: {}\nagents: {}\n", "config.yaml:2:1`: duplicate"),
+        (
+            "agents: {}\nagents: {}\n",
+            "config.yaml:2:1`: the key `agents` is given twice",
+        ),
         ("- a\n", "config.yaml:1:1`"),
     ];
     for (text, place) in cases {

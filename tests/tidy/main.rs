@@ -12,12 +12,16 @@ use std::process::Command;
 /// Every crate with the crates of ours that it may use. An arrow that is not here does not exist.
 const ARROWS: &[(&str, &[&str])] = &[
     ("uwf-util", &[]),
-    ("uwf-protocol", &["uwf-util"]),
+    ("uwf-yaml", &["uwf-util"]),
+    ("uwf-protocol", &["uwf-util", "uwf-yaml"]),
     ("uwf-moderator", &["uwf-protocol", "uwf-util"]),
     ("uwf-durable", &[]),
     ("uwf-process", &["uwf-protocol"]),
     ("uwf-cas-fs", &["uwf-durable", "uwf-protocol", "uwf-util"]),
-    ("uwf-storage", &["uwf-durable", "uwf-protocol", "uwf-util"]),
+    (
+        "uwf-storage",
+        &["uwf-durable", "uwf-protocol", "uwf-util", "uwf-yaml"],
+    ),
     (
         "uwf-engine",
         &[
@@ -38,6 +42,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "uwf-protocol",
             "uwf-storage",
             "uwf-util",
+            "uwf-yaml",
         ],
     ),
     (
@@ -69,7 +74,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// The crates that decide and never act.
-const PURE: &[&str] = &["util", "protocol", "moderator"];
+const PURE: &[&str] = &["util", "yaml", "protocol", "moderator"];
 
 /// What a crate that never acts has no use for.
 const IMPURE_WORDS: &[&str] = &[

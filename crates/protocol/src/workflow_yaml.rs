@@ -5,17 +5,14 @@
 //! on after a mistake, so that all mistakes are told at once. Whether the graph makes sense is not known
 //! here, and files are opened by the caller: both come in as functions.
 
-mod build;
 mod diagnostic;
 mod document;
 mod fields;
 mod graph;
 mod options;
-mod scalar;
 mod shape;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use serde_json::Value;
 

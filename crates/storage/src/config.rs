@@ -2,10 +2,10 @@
 //! Which keys there are is in `config_key`, what is wrong with a file in `config_check`, how comments survive a
 //! change in `config_edit`.
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use uwf_durable::{Durability, FileLock};
 use uwf_protocol::config::Config;
+use uwf_yaml::{At, Dialect, Node};
 
 pub use crate::config_check::{Finding, Findings};
 pub use crate::config_draft::Draft;
@@ -22,7 +22,16 @@ pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
     let Some(text) = read_text(root)? else {
         return Ok(None);
     };
-    let config: Option<Config> = read(&text, root)?;
+    let Some(tree) = parse_tree(&text, root)? else {
+        return Ok(Some(Config::default()));
+    };
+    let config: Option<Config> = tree.to_type().map_err(|problem| {
+        let findings = config_check::check_tree(&tree, &|_| true);
+        match findings.errors.into_iter().find(|one| one.unreadable) {
+            Some(finding) => invalid(root, (finding.line, finding.column), finding.problem),
+            None => invalid(root, (0, 0), problem),
+        }
+    })?;
     Ok(Some(config.unwrap_or_default()))
 }
 
@@ -119,7 +128,9 @@ pub fn change(
 /// [`StorageError::NoConfig`], [`StorageError::Io`].
 pub fn check(root: &Root, env: &Env) -> Result<Findings, StorageError> {
     let text = match existing_text(root) {
-        Err(StorageError::Invalid { problem, .. }) => return Ok(Findings::of_text(0, 0, problem)),
+        Err(StorageError::Invalid { problem, .. }) => {
+            return Ok(Findings::of_text(At::default(), problem));
+        }
         other => other?,
     };
     check_text(&text, root, env)
@@ -178,26 +189,35 @@ pub(crate) fn read_text(root: &Root) -> Result<Option<String>, StorageError> {
     Ok(Some(text))
 }
 
-/// Reads the file as data; a blank one is an empty mapping.
+/// Reads the file as data; a blank one is an empty mapping. Keys that nobody knows are data, too.
 fn parse(text: &str, root: &Root) -> Result<Map<String, Value>, StorageError> {
-    let data: Option<Map<String, Value>> = read(text, root)?;
-    Ok(data.unwrap_or_default())
+    let Some(tree) = parse_tree(text, root)? else {
+        return Ok(Map::new());
+    };
+    match tree.to_json() {
+        Value::Object(map) => Ok(map),
+        Value::Null => Ok(Map::new()),
+        _ => {
+            let place = (tree.at.line as u64, tree.at.column as u64);
+            Err(invalid(root, place, config_check::NO_MAPPING.to_owned()))
+        }
+    }
 }
 
-/// Reads the file in one form or another. Whatever the form, the error for a broken file is the same.
-fn read<T: DeserializeOwned>(text: &str, root: &Root) -> Result<T, StorageError> {
-    yaml::parse_written(text, &root.config_file()).map_err(|error| {
-        let findings = config_check::check(text, &|_| true);
-        match findings.errors.into_iter().find(|one| one.unreadable) {
-            Some(finding) => StorageError::Invalid {
-                path: root.config_file(),
-                line: finding.line,
-                column: finding.column,
-                problem: finding.problem,
-            },
-            None => error,
-        }
+fn parse_tree(text: &str, root: &Root) -> Result<Option<Node>, StorageError> {
+    uwf_yaml::parse(text, Dialect::Tolerant).map_err(|problem| {
+        let At { line, column, .. } = problem.at;
+        invalid(root, (line as u64, column as u64), problem.message)
     })
+}
+
+fn invalid(root: &Root, place: (u64, u64), problem: String) -> StorageError {
+    StorageError::Invalid {
+        path: root.config_file(),
+        line: place.0,
+        column: place.1,
+        problem,
+    }
 }
 
 fn not_there(data: &Value, key: &str) -> StorageError {

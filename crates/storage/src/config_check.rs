@@ -1,16 +1,16 @@
 //! Everything that is wrong with a `config.yaml`, all at once: keys, values, what refers to nothing, what is
 //! missing. Nothing is read or written here.
 
-use std::path::Path;
-
 use serde::Serialize;
 use uwf_protocol::endpoint;
 use uwf_protocol::limits::Limits;
 use uwf_util::suggest;
+use uwf_yaml::{At, Data, Dialect, Key, Node};
 
 use crate::config_key::{self, Fields, Kind, Shape, TOP};
-use crate::config_tree::{Node, Place};
-use crate::{StorageError, yaml};
+
+/// What is said about a value where a mapping has to be.
+pub(crate) const NO_MAPPING: &str = "a mapping is needed here";
 
 /// What was found in a configuration, by place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -42,17 +42,9 @@ pub struct Finding {
 
 impl Findings {
     /// Returns the finding that the text is not what it should be at all.
-    pub(crate) fn of_text(line: u64, column: u64, problem: String) -> Self {
-        let finding = Finding {
-            line,
-            column,
-            key: String::new(),
-            problem,
-            unreadable: true,
-            dangling: false,
-        };
+    pub(crate) fn of_text(at: At, problem: String) -> Self {
         Self {
-            errors: vec![finding],
+            errors: vec![finding(at, "", problem, true)],
             warnings: Vec::new(),
         }
     }
@@ -60,21 +52,17 @@ impl Findings {
 
 /// Checks a text; `is_set` tells which variables are there.
 pub(crate) fn check(text: &str, is_set: &dyn Fn(&str) -> bool) -> Findings {
-    let root: Option<Node> = match yaml::parse_written(text, Path::new("")) {
-        Ok(root) => root,
-        Err(StorageError::Invalid {
-            line,
-            column,
-            problem,
-            ..
-        }) => return Findings::of_text(line, column, problem),
-        Err(other) => return Findings::of_text(0, 0, other.to_string()),
-    };
-    let Some(root) = root.filter(|root| !root.is_null()) else {
-        return Findings::default();
-    };
+    match uwf_yaml::parse(text, Dialect::Tolerant) {
+        Ok(Some(root)) => check_tree(&root, is_set),
+        Ok(None) => Findings::default(),
+        Err(problem) => Findings::of_text(problem.at, problem.message),
+    }
+}
+
+/// Checks what a text says.
+pub(crate) fn check_tree(root: &Node, is_set: &dyn Fn(&str) -> bool) -> Findings {
     let mut check = Check {
-        root: &root,
+        root,
         findings: Findings::default(),
     };
     check.keys();
@@ -93,42 +81,42 @@ struct Check<'a> {
 
 impl<'a> Check<'a> {
     /// Reports what keeps the file from being read.
-    fn error(&mut self, place: Place, key: &str, problem: impl Into<String>) {
+    fn error(&mut self, place: At, key: &str, problem: impl Into<String>) {
         let found = finding(place, key, problem.into(), true);
         self.findings.errors.push(found);
     }
 
     /// Reports what keeps an entry from being used.
-    fn useless(&mut self, place: Place, key: &str, problem: String) {
+    fn useless(&mut self, place: At, key: &str, problem: String) {
         let found = finding(place, key, problem, false);
         self.findings.errors.push(found);
     }
 
-    fn warning(&mut self, place: Place, key: &str, problem: String) {
+    fn warning(&mut self, place: At, key: &str, problem: String) {
         let found = finding(place, key, problem, false);
         self.findings.warnings.push(found);
     }
 
     /// Returns the entries of a mapping, and reports what is none.
-    fn entries_of(&mut self, node: &'a Node, key: &str) -> &'a [(String, Place, Node)] {
-        let Some(entries) = node.entries() else {
-            self.error(node.place, key, "a mapping is needed here");
+    fn entries_of(&mut self, node: &'a Node, key: &str) -> &'a [(Key, Node)] {
+        let Some(entries) = entries(node) else {
+            self.error(node.at, key, NO_MAPPING);
             return &[];
         };
         entries
     }
 
     fn keys(&mut self) {
-        for (key, place, value) in self.entries_of(self.root, "") {
+        for (Key { at, text: key }, value) in self.entries_of(self.root, "") {
             let Some((_, shape)) = TOP.iter().find(|(known, _)| known == key) else {
                 let known = TOP.iter().map(|(known, _)| *known);
-                self.error(*place, key, config_key::unknown(key, known));
+                self.error(*at, key, config_key::unknown(key, known));
                 continue;
             };
             match shape {
                 Shape::Value(kind) => self.value(*kind, key, value),
                 Shape::Entries(fields) => {
-                    for (name, _, entry) in self.entries_of(value, key) {
+                    for (Key { text: name, .. }, entry) in self.entries_of(value, key) {
                         let key = format!("{key}.{name}");
                         self.written(&key, entry);
                         self.fields(fields, &key, entry);
@@ -141,7 +129,7 @@ impl<'a> Check<'a> {
                     self.texts(key, value);
                 }
                 Shape::MapOfMaps => {
-                    for (name, _, inner) in self.entries_of(value, key) {
+                    for (Key { text: name, .. }, inner) in self.entries_of(value, key) {
                         let key = format!("{key}.{name}");
                         self.written(&key, inner);
                         self.texts(&key, inner);
@@ -152,29 +140,29 @@ impl<'a> Check<'a> {
     }
 
     fn fields(&mut self, fields: Fields, key: &str, entry: &'a Node) {
-        for (name, place, value) in self.entries_of(entry, key) {
+        for (Key { at, text: name }, value) in self.entries_of(entry, key) {
             let key = format!("{key}.{name}");
             match fields.iter().find(|(known, _)| known == name) {
                 Some((_, kind)) => self.value(*kind, &key, value),
                 None => {
                     let known = fields.iter().map(|(known, _)| *known);
-                    self.error(*place, &key, config_key::unknown(name, known));
+                    self.error(*at, &key, config_key::unknown(name, known));
                 }
             }
         }
     }
 
     fn limits(&mut self, key: &str, node: &'a Node) {
-        for (name, place, value) in self.entries_of(node, key) {
+        for (Key { at, text: name }, value) in self.entries_of(node, key) {
             let key = format!("{key}.{name}");
             if !Limits::KEYS.contains(&name.as_str()) {
                 let known = Limits::KEYS.into_iter();
-                self.error(*place, &key, config_key::unknown(name, known));
+                self.error(*at, &key, config_key::unknown(name, known));
                 continue;
             }
-            match value.entries() {
+            match entries(value) {
                 Some(roles) if name == "maxVisits" => {
-                    for (role, _, max) in roles {
+                    for (Key { text: role, .. }, max) in roles {
                         self.value(Kind::Limit, &format!("{key}.{role}"), max);
                     }
                 }
@@ -184,10 +172,10 @@ impl<'a> Check<'a> {
     }
 
     fn purposes(&mut self, known: &'static [&'static str], key: &str, node: &'a Node) {
-        for (purpose, place, _) in node.entries().unwrap_or_default() {
+        for (Key { at, text: purpose }, _) in entries(node).unwrap_or_default() {
             if !known.contains(&purpose.as_str()) {
                 let problem = config_key::unknown(purpose, known.iter().copied());
-                self.useless(*place, &format!("{key}.{purpose}"), problem);
+                self.useless(*at, &format!("{key}.{purpose}"), problem);
             }
         }
     }
@@ -195,19 +183,15 @@ impl<'a> Check<'a> {
     /// Reports an entry that has nothing in it.
     fn written(&mut self, key: &str, entry: &Node) {
         if entry.is_null() {
-            self.error(entry.place, key, "a mapping is needed here");
+            self.error(entry.at, key, NO_MAPPING);
         }
     }
 
     fn texts(&mut self, key: &str, node: &'a Node) {
-        for (name, _, value) in self.entries_of(node, key) {
+        for (Key { text: name, .. }, value) in self.entries_of(node, key) {
             self.value(Kind::Text, &format!("{key}.{name}"), value);
             if value.is_null() {
-                self.error(
-                    value.place,
-                    &format!("{key}.{name}"),
-                    "a name is missing here",
-                );
+                self.error(value.at, &format!("{key}.{name}"), "a name is missing here");
             }
         }
     }
@@ -217,102 +201,122 @@ impl<'a> Check<'a> {
         if node.is_null() {
             return;
         }
-        if let Some(problem) = kind.problem_with(key, &node.data()) {
-            self.error(node.place, key, problem);
+        if let Some(problem) = kind.problem_with(key, &node.to_json()) {
+            self.error(node.at, key, problem);
         }
     }
 
     fn references(&mut self) {
         let root = self.root;
-        if let Some(node) = root.get("defaultAgent") {
+        if let Some(node) = get(root, "defaultAgent") {
             self.refers_to("agents", "defaultAgent", node);
         }
-        if let Some(node) = root.get("defaultModel") {
+        if let Some(node) = get(root, "defaultModel") {
             self.refers_to("models", "defaultModel", node);
         }
-        for (purpose, _, node) in below(root, "modelOverrides") {
+        for (Key { text: purpose, .. }, node) in below(root, "modelOverrides") {
             self.refers_to("models", &format!("modelOverrides.{purpose}"), node);
         }
-        for (workflow, _, roles) in below(root, "agentOverrides") {
-            for (role, _, node) in roles.entries().unwrap_or_default() {
+        for (Key { text: workflow, .. }, roles) in below(root, "agentOverrides") {
+            for (Key { text: role, .. }, node) in entries(roles).unwrap_or_default() {
                 self.refers_to("agents", &format!("agentOverrides.{workflow}.{role}"), node);
             }
         }
-        for (name, place, model) in below(root, "models") {
+        for (Key { at, text: name }, model) in below(root, "models") {
             let key = format!("models.{name}");
-            self.needs(&key, *place, model, &["provider", "name"]);
-            if let Some(provider) = model.get("provider") {
+            self.needs(&key, *at, model, &["provider", "name"]);
+            if let Some(provider) = get(model, "provider") {
                 self.refers_to("providers", &format!("{key}.provider"), provider);
             }
         }
-        for (name, place, provider) in below(root, "providers") {
-            self.needs(&format!("providers.{name}"), *place, provider, &["baseUrl"]);
+        for (Key { at, text: name }, provider) in below(root, "providers") {
+            self.needs(&format!("providers.{name}"), *at, provider, &["baseUrl"]);
         }
-        for (name, place, agent) in below(root, "agents") {
-            self.needs(&format!("agents.{name}"), *place, agent, &["command"]);
+        for (Key { at, text: name }, agent) in below(root, "agents") {
+            self.needs(&format!("agents.{name}"), *at, agent, &["command"]);
         }
     }
 
     fn refers_to(&mut self, section: &str, key: &str, node: &Node) {
-        let Some(name) = node.text() else { return };
+        let Some(name) = text(node) else { return };
         let known = below(self.root, section)
             .iter()
-            .map(|(known, _, _)| known.as_str());
+            .map(|(known, _)| known.text.as_str());
         if known.clone().any(|known| known == name) {
             return;
         }
         let meant = suggest::question(name, known);
         let problem = format!("`{name}` is not in `{section}`{meant}");
-        let found = finding(node.place, key, problem, false);
+        let found = finding(node.at, key, problem, false);
         self.findings.errors.push(Finding {
             dangling: true,
             ..found
         });
     }
 
-    fn needs(&mut self, key: &str, place: Place, entry: &Node, fields: &[&str]) {
+    fn needs(&mut self, key: &str, place: At, entry: &Node, fields: &[&str]) {
         // What is no mapping is reported as that.
-        if entry.is_null() || entry.entries().is_none() {
+        if entry.is_null() || entries(entry).is_none() {
             return;
         }
         for field in fields {
-            if entry.get(field).is_none_or(Node::is_null) {
+            if get(entry, field).is_none_or(Node::is_null) {
                 self.useless(place, key, format!("`{field}` is missing"));
             }
         }
     }
 
     fn variables(&mut self, is_set: &dyn Fn(&str) -> bool) {
-        for (name, _, provider) in below(self.root, "providers") {
-            let Some(node) = provider.get("apiKeyEnv") else {
+        for (Key { text: name, .. }, provider) in below(self.root, "providers") {
+            let Some(node) = get(provider, "apiKeyEnv") else {
                 continue;
             };
             // What is no name is an error, and may be a key.
             let is_missing = |variable: &&str| endpoint::is_variable(variable) && !is_set(variable);
-            let Some(variable) = node.text().filter(is_missing) else {
+            let Some(variable) = text(node).filter(is_missing) else {
                 continue;
             };
             let problem =
                 format!("the variable `{variable}` is neither in the environment nor in `.env`");
-            self.warning(node.place, &format!("providers.{name}.apiKeyEnv"), problem);
+            self.warning(node.at, &format!("providers.{name}.apiKeyEnv"), problem);
         }
     }
 }
 
-fn finding(place: Place, key: &str, problem: String, unreadable: bool) -> Finding {
+fn finding(place: At, key: &str, problem: String, unreadable: bool) -> Finding {
     Finding {
         unreadable,
         dangling: false,
-        line: place.line,
-        column: place.column,
+        line: place.line as u64,
+        column: place.column as u64,
         key: key.to_owned(),
         problem,
     }
 }
 
+/// Returns the entries, of which a node without a value has none; `None` if it is no mapping.
+fn entries(node: &Node) -> Option<&[(Key, Node)]> {
+    match &node.data {
+        Data::Map(entries) => Some(entries),
+        Data::Null => Some(&[]),
+        _ => None,
+    }
+}
+
+fn get<'a>(node: &'a Node, name: &str) -> Option<&'a Node> {
+    node.entry(name).map(|(_, value)| value)
+}
+
+fn text(node: &Node) -> Option<&str> {
+    match &node.data {
+        Data::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
 /// Returns the entries of a section of the file, if they are such.
-fn below<'a>(root: &'a Node, section: &str) -> &'a [(String, Place, Node)] {
-    let section = root.get(section).and_then(Node::entries);
+fn below<'a>(root: &'a Node, section: &str) -> &'a [(Key, Node)] {
+    let section = get(root, section).and_then(entries);
     section.unwrap_or_default()
 }
 
@@ -433,9 +437,11 @@ providers:
             "a: [",
             "defaultAgent: a\ndefaultAgent: b",
         ] {
-            let loaded = yaml::parse_written::<Option<Config>>(text, Path::new("")).is_ok();
             let findings = check(text, &|_| true);
             let unreadable = findings.errors.iter().any(|one| one.unreadable);
+            let root = uwf_yaml::parse(text, Dialect::Tolerant);
+            let loaded = root
+                .is_ok_and(|root| root.is_none_or(|root| root.to_type::<Option<Config>>().is_ok()));
             assert_eq!(loaded, !unreadable, "{text}: {findings:?}");
         }
     }

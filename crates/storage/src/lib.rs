@@ -10,7 +10,6 @@ mod config_check;
 mod config_draft;
 mod config_edit;
 mod config_key;
-mod config_tree;
 mod dotenv;
 mod env;
 mod error;

@@ -19,22 +19,6 @@ pub(crate) fn parse_state<T: DeserializeOwned>(text: &str, path: &Path) -> Resul
     })
 }
 
-/// Reads a file that people write; every error says that it is invalid.
-pub(crate) fn parse_written<T: DeserializeOwned>(
-    text: &str,
-    path: &Path,
-) -> Result<T, StorageError> {
-    serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
-        let (line, column, problem) = explain(&error);
-        StorageError::Invalid {
-            path: path.to_owned(),
-            line,
-            column,
-            problem,
-        }
-    })
-}
-
 /// Returns the text of a file of the state.
 pub(crate) fn utf8<'a>(content: &'a [u8], path: &Path) -> Result<&'a str, StorageError> {
     str::from_utf8(content).map_err(|error| {

@@ -23,6 +23,24 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     })
 }
 
+/// Returns a text on one line: control characters and what a terminal obeys are spelled out, and what exceeds so many
+/// characters is cut off.
+#[must_use]
+pub fn shortened(text: &str, max_chars: usize) -> String {
+    let mut shown = String::new();
+    for character in text.chars().take(max_chars) {
+        if is_obeyed(character) || character.is_control() {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    if text.chars().nth(max_chars).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
 /// Returns a JSON document, or YAML whose strings with such characters are double-quoted, with the characters that a
 /// terminal obeys as `\u` escapes: the same data.
 #[must_use]

@@ -135,13 +135,12 @@ impl Wanted {
 
 /// Returns the value that YAML sees if the schema allows its kind, or says nothing; else the only other
 /// reading that the schema allows.
-fn scalar(value: Option<Value>, text: String, wanted: Wanted) -> Value {
+fn scalar(value: Value, text: String, wanted: Wanted) -> Value {
     match value {
-        None => Value::String(text),
-        Some(Value::Bool(_)) if wanted.string && !wanted.bool => Value::String(text),
-        Some(Value::Number(_)) if wanted.string && !wanted.number => Value::String(text),
-        Some(Value::String(_)) if !wanted.string => from_text(text, wanted),
-        Some(value) => value,
+        Value::Bool(_) if wanted.string && !wanted.bool => Value::String(text),
+        Value::Number(_) if wanted.string && !wanted.number => Value::String(text),
+        Value::String(_) if !wanted.string => from_text(text, wanted),
+        value => value,
     }
 }
 

@@ -11,12 +11,12 @@ pub(crate) mod grounding;
 mod yaml;
 
 use serde_json::{Value, json};
-use serde_saphyr::{RenderOptions, UserMessageFormatter};
 use uwf_cas_fs::schema::{SchemaError, Validator, Violation};
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD, is_suspension};
 use uwf_protocol::ids::{CasRef, Status};
 use uwf_protocol::schemas;
 use uwf_util::front_matter::{self, NoFrontMatter};
+use uwf_yaml::{At, Problem};
 
 use yaml::Yaml;
 
@@ -115,7 +115,8 @@ impl RoleSchema {
     /// When the answer has no front matter, or its data does not fit.
     pub fn extract(&self, answer: &str) -> Result<Extracted, Rejected> {
         let parts = front_matter::split(answer)?;
-        let tree = Yaml::parse(&parts.block).map_err(|error| at_line(&error, parts.line))?;
+        let tree = Yaml::parse(&parts.block)
+            .map_err(|problem| at_line(problem, &parts.block, parts.line))?;
         let Yaml::Map(block) = tree else {
             return Err(Rejected::NotAMapping);
         };
@@ -148,12 +149,17 @@ impl RoleSchema {
 }
 
 /// Returns the error with lines counted from the start of the answer.
-fn at_line(error: &serde_saphyr::Error, first_line: usize) -> Rejected {
-    let mut options = RenderOptions::new(&UserMessageFormatter);
-    options.line_offset = first_line as u64 - 1;
-    let message = error.render_with_options(options);
-    let message = message.strip_prefix("error: ").unwrap_or(&message);
-    Rejected::Yaml(message.to_owned())
+fn at_line(problem: Problem, block: &str, first_line: usize) -> Rejected {
+    let At { line, column, .. } = problem.at;
+    let line = line + first_line - 1;
+    let hint = problem.hint.map(|hint| format!(" ({hint})"));
+    let shown = uwf_yaml::excerpt(block, problem.at, line).map(|shown| format!("\n{shown}"));
+    Rejected::Yaml(format!(
+        "line {line}, column {column}: {}{}{}",
+        problem.message,
+        hint.unwrap_or_default(),
+        shown.unwrap_or_default()
+    ))
 }
 
 /// Returns the output of an answer that wants to suspend its thread: the status, and the reason if it has one.

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use uwf_util::printable::is_obeyed;
+use uwf_util::printable::shortened;
+use uwf_yaml::{At, Data, Node};
 
-use super::tree::{At, Data, Node};
 use crate::workflow::Problem;
 
 /// What the schema of a role may be called: by the reference, by the seed, and by the model.
@@ -13,9 +13,6 @@ const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
 const MAX_DIAGNOSTICS: usize = 100;
 /// How long a message may be: names of any length can be part of it.
 const MAX_MESSAGE_CHARS: usize = 500;
-
-/// How much of a line is shown.
-const MAX_EXCERPT_CHARS: usize = 120;
 
 /// A place in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,12 +67,6 @@ impl Finding {
         }
     }
 
-    /// Shows the place in its text.
-    pub(super) fn with_excerpt(mut self, text: &str) -> Self {
-        self.excerpt = excerpt(text, self.at);
-        self
-    }
-
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -87,6 +78,18 @@ impl Finding {
     }
 }
 
+impl From<uwf_yaml::Problem> for Finding {
+    fn from(problem: uwf_yaml::Problem) -> Self {
+        Self {
+            at: problem.at,
+            message: problem.message,
+            hint: problem.hint,
+            excerpt: problem.excerpt,
+            is_surplus: false,
+        }
+    }
+}
+
 /// Returns the findings in the order of the files and lines, and how many more there are if there are many.
 pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagnostic> {
     findings.sort_by_key(|finding| finding.at);
@@ -94,8 +97,8 @@ pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagno
     findings.truncate(MAX_DIAGNOSTICS);
     let shown = findings.into_iter().map(|finding| Diagnostic {
         position: Some(position(files, finding.at)),
-        message: printable(&finding.message),
-        hint: finding.hint.as_deref().map(printable),
+        message: shortened(&finding.message, MAX_MESSAGE_CHARS),
+        hint: finding.hint.map(|hint| shortened(&hint, MAX_MESSAGE_CHARS)),
         excerpt: finding.excerpt,
     });
     let rest = (more > 0).then(|| Diagnostic {
@@ -105,37 +108,6 @@ pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagno
         excerpt: None,
     });
     shown.chain(rest).collect()
-}
-
-/// Returns a text that cannot do anything to a terminal: a message repeats what the file says.
-pub(super) fn printable(text: &str) -> String {
-    let mut printable = String::new();
-    for character in text.chars().take(MAX_MESSAGE_CHARS) {
-        if is_obeyed(character) || character.is_control() {
-            printable.extend(character.escape_default());
-        } else {
-            printable.push(character);
-        }
-    }
-    if text.chars().nth(MAX_MESSAGE_CHARS).is_some() {
-        printable.push('…');
-    }
-    printable
-}
-
-/// Returns the line of a place and a mark under it, unless it is too far to the right to be looked at.
-fn excerpt(text: &str, at: At) -> Option<String> {
-    let line = text.lines().nth(at.line.checked_sub(1)?)?;
-    if at.column > MAX_EXCERPT_CHARS {
-        return None;
-    }
-    let shown: String = line.chars().take(MAX_EXCERPT_CHARS).collect();
-    let before: String = line.chars().take(at.column.saturating_sub(1)).collect();
-    let number = at.line.to_string();
-    let margin = " ".repeat(number.len());
-    let indent = " ".repeat(printable(&before).chars().count());
-    let shown = printable(&shown);
-    Some(format!("{number} | {shown}\n{margin} | {indent}^"))
 }
 
 fn position(files: &[String], at: At) -> Position {

@@ -2,18 +2,15 @@
 
 use serde::de::IgnoredAny;
 
-use super::diagnostic::Finding;
-use super::tree::{At, Data, Node};
-use super::{Included, MAX_FILE_BYTES, Resolve, Source, build};
+use uwf_yaml::{At, Budget, Data, Dialect, Host, Node, Problem, without_bom};
 
-/// How many levels of collections may be inside each other, includes and aliases counted.
-pub(super) const MAX_DEPTH: usize = 100;
+use super::diagnostic::Finding;
+use super::{Included, MAX_FILE_BYTES, Resolve, Source};
+
 /// How many files may be open at once, each including the next.
 const MAX_OPEN_FILES: usize = 32;
 /// How many includes one workflow may have.
 const MAX_INCLUDES: usize = 1_000;
-/// How much memory the tree may take, roughly: aliases and repeated includes are copies.
-const MAX_TREE_BYTES: usize = 32 << 20;
 
 /// The documents of one workflow: the file itself and its includes.
 pub(super) struct Documents<'a> {
@@ -22,9 +19,7 @@ pub(super) struct Documents<'a> {
     files: Vec<String>,
     /// The files that are being read, the outermost first.
     open: Vec<usize>,
-    /// The levels of collections around the file that is being read.
-    depth: usize,
-    tree_bytes: usize,
+    budget: Budget,
     findings: Vec<Finding>,
 }
 
@@ -34,8 +29,7 @@ impl<'a> Documents<'a> {
             include,
             files: Vec::new(),
             open: Vec::new(),
-            depth: 0,
-            tree_bytes: 0,
+            budget: Budget::default(),
             findings: Vec::new(),
         }
     }
@@ -53,51 +47,13 @@ impl<'a> Documents<'a> {
             return broken;
         }
         self.open.push(file);
-        let root = build::tree(self, file, without_bom(source.text));
+        let root = uwf_yaml::read(self, file, without_bom(source.text));
         self.open.pop();
-        root
-    }
-
-    /// Reads what `!include` names; `depth` is the number of collections around it in its own file.
-    pub(super) fn include(&mut self, at: At, path: &str, depth: usize) -> Node {
-        match self.resolve(at, path) {
-            Ok(included) => {
-                self.depth += depth;
-                let node = self.read_included(path, &included);
-                self.depth -= depth;
-                node
-            }
-            Err(message) => {
-                self.report(Finding::new(
-                    at,
-                    format!("cannot include `{path}`: {message}"),
-                ));
-                broken(at)
-            }
-        }
-    }
-
-    pub(super) fn report(&mut self, finding: Finding) {
-        self.findings.push(finding);
-    }
-
-    /// Tells whether so many levels more are allowed.
-    pub(super) fn is_too_deep(&self, levels: usize) -> bool {
-        self.depth + levels > MAX_DEPTH
-    }
-
-    /// Notes that the tree grows by so many bytes; false, from then on, when that is too much.
-    pub(super) fn has_room_for(&mut self, bytes: usize, at: At) -> bool {
-        let fitted = self.tree_bytes <= MAX_TREE_BYTES;
-        self.tree_bytes = self.tree_bytes.saturating_add(bytes);
-        let fits = self.tree_bytes <= MAX_TREE_BYTES;
-        if fitted && !fits {
-            self.report(Finding::new(
-                at,
-                "the workflow is too large with its aliases and includes written out",
-            ));
-        }
-        fits
+        root.unwrap_or_else(|| {
+            let at = At::start_of(file);
+            self.findings.push(Finding::new(at, "the file is empty"));
+            broken(at)
+        })
     }
 
     fn resolve(&self, at: At, path: &str) -> Result<Included, String> {
@@ -141,10 +97,8 @@ impl<'a> Documents<'a> {
         }
         let file = self.files.len();
         self.files.push(name.clone());
-        self.too_large(file, text).unwrap_or_else(|| Node {
-            at: start_of(file),
-            data: Data::Text(text.clone()),
-        })
+        self.too_large(file, text)
+            .unwrap_or_else(|| Node::new(At::start_of(file), Data::Text(text.clone())))
     }
 
     /// Reads JSON as the YAML that it also is, so that its parts have places, once it is known to be JSON.
@@ -160,7 +114,8 @@ impl<'a> Documents<'a> {
         self.files.push(source.name.to_owned());
         let text = error.to_string();
         let message = text.split(" at line ").next().unwrap_or(&text);
-        self.report(Finding::new(at, format!("invalid JSON: {message}")));
+        self.findings
+            .push(Finding::new(at, format!("invalid JSON: {message}")));
         broken(at)
     }
 
@@ -168,9 +123,9 @@ impl<'a> Documents<'a> {
         if text.len() <= MAX_FILE_BYTES {
             return None;
         }
-        let at = start_of(file);
+        let at = At::start_of(file);
         let mib = MAX_FILE_BYTES >> 20;
-        self.report(Finding::new(
+        self.findings.push(Finding::new(
             at,
             format!("the file is larger than {mib} MiB"),
         ));
@@ -178,23 +133,41 @@ impl<'a> Documents<'a> {
     }
 }
 
-fn without_bom(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
-}
-
-/// Returns the place of the first character of a file.
-pub(super) fn start_of(file: usize) -> At {
-    At {
-        file,
-        line: 1,
-        column: 1,
-    }
-}
-
 /// Returns a value that was reported and of which nothing more is to be said.
-pub(super) fn broken(at: At) -> Node {
-    Node {
-        at,
-        data: Data::Broken,
+fn broken(at: At) -> Node {
+    Node::new(at, Data::Broken)
+}
+
+impl Host for Documents<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Strict
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn report(&mut self, problem: Problem) {
+        self.findings.push(problem.into());
+    }
+
+    fn tag_hint(&self) -> Option<&'static str> {
+        Some("the tag of workflows is `!include <path>`")
+    }
+
+    fn include(&mut self, at: At, path: &str, depth: usize) -> Option<Node> {
+        Some(match self.resolve(at, path) {
+            Ok(included) => {
+                self.budget.depth += depth;
+                let node = self.read_included(path, &included);
+                self.budget.depth -= depth;
+                node
+            }
+            Err(message) => {
+                let message = format!("cannot include `{path}`: {message}");
+                self.findings.push(Finding::new(at, message));
+                broken(at)
+            }
+        })
     }
 }

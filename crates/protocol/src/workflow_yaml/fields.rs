@@ -2,8 +2,9 @@
 
 use uwf_util::suggest;
 
+use uwf_yaml::{At, Data, Key, Node};
+
 use super::diagnostic::Finding;
-use super::tree::{At, Data, Key, Node};
 
 /// A mapping of the format: the workflow, a role, a condition or an edge.
 pub(super) struct Fields<'t> {

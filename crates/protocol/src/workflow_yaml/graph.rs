@@ -3,9 +3,10 @@
 use indexmap::IndexMap;
 use uwf_util::suggest;
 
+use uwf_yaml::{At, Data, Key, Node};
+
 use super::diagnostic::Finding;
 use super::fields::{Fields, entries, misfit};
-use super::tree::{At, Data, Key, Node};
 use crate::ids::Status;
 use crate::workflow::{Destination, Edges, ListEdge, NodeName, Target, reserved};
 

@@ -1,8 +1,9 @@
 //! Reads what a workflow may say beyond roles and graph: limits, and how a role's answer is treated.
 
+use uwf_yaml::{Data, Node};
+
 use super::diagnostic::Finding;
 use super::fields::{Fields, entries, misfit};
-use super::tree::{Data, Node};
 use crate::limits::{Limits, Setting};
 use crate::policy::ExtractPolicy;
 

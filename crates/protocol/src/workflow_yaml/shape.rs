@@ -3,11 +3,12 @@
 use indexmap::IndexMap;
 use serde_json::Value;
 
+use uwf_yaml::{Data, Key, Node};
+
 use super::diagnostic::Finding;
 use super::fields::{Fields, entries, items, misfit, text};
 use super::graph;
 use super::options;
-use super::tree::{Data, Key, Node};
 use crate::ids::{CasRef, RoleName};
 use crate::workflow::{Condition, Role, Workflow};
 

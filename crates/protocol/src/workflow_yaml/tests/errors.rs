@@ -395,8 +395,8 @@ fn what_would_take_too_much() {
         let aliases = vec![format!("*{of}"); 10].join(", ");
         bomb += &format!("{name}: &{name} [{aliases}]\n");
     }
-    let message = "the workflow is too large with its aliases and includes written out";
-    check(&bomb, &[&format!("w.yaml:6:20: {message}")]);
+    let message = "the text is too large with its aliases and includes written out";
+    check(&bomb, &[&format!("w.yaml:6:12: {message}")]);
 
     check(
         "a: &a [*a]",

@@ -1,14 +1,26 @@
 //! What a plain scalar is: the core schema of YAML 1.2, as the reference program's YAML library reads it.
 //!
 //! `yes`, `no`, `on`, `off` and dates are strings, `017` is seventeen, `0o17` is fifteen, `1_000` is a
-//! string.
+//! string. In the tolerant dialect `017` is a string, too, and so is every number that JSON does not have.
 
 use serde_json::Number;
 
-use super::tree::Data;
+use crate::Data;
+
+/// Returns what a plain scalar means where ids and hashes are written without quotes.
+pub(crate) fn tolerant(text: &str) -> Data {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let has_leading_zero =
+        digits.len() > 1 && digits.starts_with('0') && digits.as_bytes()[1].is_ascii_digit();
+    match plain(text) {
+        Ok(Data::Number(_)) | Err(_) if has_leading_zero => Data::Text(text.to_owned()),
+        Ok(data) => data,
+        Err(_) => Data::Text(text.to_owned()),
+    }
+}
 
 /// Returns what a plain scalar means; `Err` names a number that JSON cannot hold.
-pub(super) fn plain(text: &str) -> Result<Data, String> {
+pub(crate) fn plain(text: &str) -> Result<Data, String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Data::Null),
         "true" | "True" | "TRUE" => return Ok(Data::Bool(true)),
@@ -154,6 +166,23 @@ mod tests {
             "-.nan",
         ] {
             check(text, &json!(text));
+        }
+    }
+
+    #[test]
+    fn the_tolerant_dialect_keeps_ids_and_hashes() {
+        for text in [
+            "0123456789012",
+            "-017",
+            "00",
+            "12E4567890123",
+            ".inf",
+            "1e999",
+        ] {
+            assert!(matches!(tolerant(text), Data::Text(_)), "{text}");
+        }
+        for text in ["0", "-0", "0.5", "0o17", "0x1F", "12"] {
+            assert!(matches!(tolerant(text), Data::Number(_)), "{text}");
         }
     }
 

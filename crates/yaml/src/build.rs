@@ -5,17 +5,78 @@ use std::ops::ControlFlow;
 
 use serde_saphyr::granit_parser::{Event, Marker, Options, Parser, ScalarStyle, Span, Tag};
 
-use super::diagnostic::Finding;
-use super::document::{Documents, MAX_DEPTH, broken, start_of};
-use super::scalar;
-use super::tree::{At, Data, Key, Node};
+use crate::{At, Data, Key, Node, Problem, scalar};
 
-/// Reads one text; what is not YAML is reported and comes back as [`Data::Broken`].
-pub(super) fn tree(documents: &mut Documents<'_>, file: usize, text: &str) -> Node {
+/// How many levels of collections may be inside each other, includes and aliases counted.
+pub const MAX_DEPTH: usize = 100;
+/// How much memory the trees may take, roughly: aliases and repeated includes are copies.
+const MAX_TREE_BYTES: usize = 32 << 20;
+
+/// How scalars are understood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dialect {
+    /// As the core schema of YAML 1.2 says. Numbers that JSON does not have are problems, and so are keys that are no
+    /// strings.
+    Strict,
+    /// For texts whose scalars may be ids: numbers with leading zeros and numbers that JSON does not have are strings,
+    /// and any scalar can be a key.
+    Tolerant,
+}
+
+/// Who asked for a text to be read.
+pub trait Host {
+    /// Returns how scalars are understood.
+    fn dialect(&self) -> Dialect;
+    /// Returns what all texts together may take.
+    fn budget(&mut self) -> &mut Budget;
+    /// Takes a problem. Reading goes on where that makes sense.
+    fn report(&mut self, problem: Problem);
+    /// Returns what is said about a tag that has no meaning.
+    fn tag_hint(&self) -> Option<&'static str>;
+    /// Reads what `!include` names, `depth` collections deep in its own text; `None` if nothing can be included.
+    fn include(&mut self, at: At, path: &str, depth: usize) -> Option<Node>;
+}
+
+/// What all texts of a host together may take.
+#[derive(Debug, Default)]
+pub struct Budget {
+    /// The levels of collections around the text that is being read.
+    pub depth: usize,
+    bytes: usize,
+}
+
+impl Budget {
+    /// Tells whether so many levels more are allowed.
+    fn is_too_deep(&self, levels: usize) -> bool {
+        self.depth + levels > MAX_DEPTH
+    }
+
+    /// Notes that the trees grow by so many bytes.
+    fn take(&mut self, bytes: usize) -> Room {
+        let fitted = self.bytes <= MAX_TREE_BYTES;
+        self.bytes = self.bytes.saturating_add(bytes);
+        match (fitted, self.bytes <= MAX_TREE_BYTES) {
+            (_, true) => Room::Enough,
+            (true, false) => Room::JustSpent,
+            (false, false) => Room::None,
+        }
+    }
+}
+
+/// Whether there is room for a value.
+enum Room {
+    Enough,
+    /// Not any more, which has not been said yet.
+    JustSpent,
+    None,
+}
+
+/// Reads one text, `None` if it has no content; what is not YAML is reported and comes back as [`Data::Broken`].
+pub fn read(host: &mut dyn Host, file: usize, text: &str) -> Option<Node> {
     let mut options = Options::default();
     options.set_emit_comments(false);
     let mut builder = Builder {
-        documents,
+        host,
         file,
         frames: Vec::new(),
         closed: None,
@@ -28,24 +89,20 @@ pub(super) fn tree(documents: &mut Documents<'_>, file: usize, text: &str) -> No
             Ok((event, span)) => builder.event(event, span),
             Err(error) => {
                 let at = builder.at(*error.marker());
-                let finding = builder.not_yaml(at, &error.info()).with_excerpt(text);
-                builder.documents.report(finding);
+                let problem = builder.not_yaml(at, &error.info()).with_excerpt(text);
+                builder.host.report(problem);
                 ControlFlow::Break(())
             }
         };
         if flow.is_break() {
-            return broken(start_of(file));
+            return Some(Node::new(At::start_of(file), Data::Broken));
         }
     }
-    builder.root.unwrap_or_else(|| {
-        let at = start_of(file);
-        documents.report(Finding::new(at, "the file is empty"));
-        broken(at)
-    })
+    builder.root
 }
 
-struct Builder<'d, 'a> {
-    documents: &'d mut Documents<'a>,
+struct Builder<'h> {
+    host: &'h mut dyn Host,
     file: usize,
     /// The collections that are open, the outermost first.
     frames: Vec<Frame>,
@@ -75,7 +132,7 @@ enum Next {
     ValueOf(Option<Key>),
 }
 
-impl Builder<'_, '_> {
+impl Builder<'_> {
     fn event(&mut self, event: Event<'_>, span: Span) -> ControlFlow<()> {
         let at = self.at(span.start);
         match event {
@@ -114,7 +171,7 @@ impl Builder<'_, '_> {
         if let Some(tag) = tag.filter(|tag| !is_bare(tag) && tag.core_suffix() != Some(core)) {
             self.report_tag(at, tag);
         }
-        if self.documents.is_too_deep(self.frames.len() + 1) {
+        if self.host.budget().is_too_deep(self.frames.len() + 1) {
             return self.fail(at, too_deep());
         }
         self.frames.push(Frame { at, anchor, holds });
@@ -130,8 +187,7 @@ impl Builder<'_, '_> {
             Holds::List(items) => Data::List(items),
             Holds::Map(entries, _) => Data::Map(self.unique(entries)),
         };
-        let node = Node { at: frame.at, data };
-        self.add(node, frame.anchor)
+        self.add(Node::new(frame.at, data), frame.anchor)
     }
 
     /// Puts a complete value where it belongs: into the collection around it, as a key or a value.
@@ -142,9 +198,7 @@ impl Builder<'_, '_> {
             _ => node.cost(),
         };
         let copy = if anchor == 0 { 0 } else { node.cost() };
-        if !self.documents.has_room_for(own + copy, node.at) {
-            return ControlFlow::Break(());
-        }
+        self.make_room(own + copy, node.at)?;
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -152,12 +206,23 @@ impl Builder<'_, '_> {
         ControlFlow::Continue(())
     }
 
+    fn make_room(&mut self, bytes: usize, at: At) -> ControlFlow<()> {
+        match self.host.budget().take(bytes) {
+            Room::Enough => ControlFlow::Continue(()),
+            Room::JustSpent => self.fail(
+                at,
+                "the text is too large with its aliases and includes written out",
+            ),
+            Room::None => ControlFlow::Break(()),
+        }
+    }
+
     fn place(&mut self, node: Node) {
         match self.frames.last_mut().map(|frame| &mut frame.holds) {
             None => self.root = Some(node),
             Some(Holds::List(items)) => items.push(node),
             Some(Holds::Map(entries, next)) => match std::mem::replace(next, Next::Key) {
-                Next::Key => *next = Next::ValueOf(as_key(&node, self.documents)),
+                Next::Key => *next = Next::ValueOf(as_key(&node, self.host)),
                 Next::ValueOf(Some(key)) => entries.push((key, node)),
                 Next::ValueOf(None) => {}
             },
@@ -168,15 +233,11 @@ impl Builder<'_, '_> {
         let Some(node) = self.anchors.get(&anchor).cloned() else {
             return self.fail(at, "the alias stands inside the value that it names");
         };
-        if self
-            .documents
-            .is_too_deep(self.frames.len() + node.height())
-        {
+        let levels = self.frames.len() + node.height();
+        if self.host.budget().is_too_deep(levels) {
             return self.fail(at, too_deep());
         }
-        if !self.documents.has_room_for(node.cost(), at) {
-            return ControlFlow::Break(());
-        }
+        self.make_room(node.cost(), at)?;
         self.place(node);
         ControlFlow::Continue(())
     }
@@ -184,11 +245,18 @@ impl Builder<'_, '_> {
     fn scalar(&mut self, at: At, text: &str, style: ScalarStyle, tag: Option<&Tag>) -> Node {
         let string = || Data::Text(text.to_owned());
         let data = match tag {
-            None if style == ScalarStyle::Plain => scalar::plain(text),
+            None if style == ScalarStyle::Plain => match self.host.dialect() {
+                Dialect::Strict => scalar::plain(text),
+                Dialect::Tolerant => Ok(scalar::tolerant(text)),
+            },
             None => Ok(string()),
             Some(tag) if is_bare(tag) || tag.core_suffix() == Some("str") => Ok(string()),
             Some(tag) if tag.original() == "!include" => {
-                return self.documents.include(at, text, self.frames.len());
+                if let Some(included) = self.host.include(at, text, self.frames.len()) {
+                    return included;
+                }
+                self.report_tag(at, tag);
+                Ok(Data::Broken)
             }
             Some(tag) => match tag.core_suffix() {
                 Some(core) => tagged(text, core),
@@ -200,10 +268,12 @@ impl Builder<'_, '_> {
         };
         let data = data.unwrap_or_else(|message| {
             let hint = "put it in quotes if it is meant as text";
-            self.documents.report(Finding::new(at, message).hint(hint));
+            self.host.report(Problem::new(at, message).hint(hint));
             Data::Broken
         });
-        Node { at, data }
+        let is_text = matches!(data, Data::Text(_));
+        let written = (!is_text).then(|| text.into());
+        Node { at, data, written }
     }
 
     /// Drops the entries whose key was there before, and reports them.
@@ -217,7 +287,7 @@ impl Builder<'_, '_> {
                         "the key `{}` is given twice, first on line {line}",
                         key.text
                     );
-                    self.documents.report(Finding::new(key.at, message));
+                    self.host.report(Problem::new(key.at, message));
                 }
                 None => {
                     seen.insert(key.text.clone(), key.at.line);
@@ -230,13 +300,16 @@ impl Builder<'_, '_> {
 
     fn report_tag(&mut self, at: At, tag: &Tag) {
         let message = format!("the tag `{}` has no meaning here", tag.original());
-        let hint = "the tag of workflows is `!include <path>`";
-        self.documents.report(Finding::new(at, message).hint(hint));
+        let hint = self.host.tag_hint().map(str::to_owned);
+        self.host.report(Problem {
+            hint,
+            ..Problem::new(at, message)
+        });
     }
 
     /// Returns what is said where the parser gives up. It names the line that does not fit what came before; where that
     /// is a matter of indentation, the collection that began otherwise is the more likely slip.
-    fn not_yaml(&self, at: At, problem: &str) -> Finding {
+    fn not_yaml(&self, at: At, problem: &str) -> Problem {
         let before = self.closed;
         match before.filter(|before| before.line < at.line && before.column > at.column) {
             Some(before) if problem.contains("while parsing a block") => {
@@ -246,15 +319,15 @@ impl Builder<'_, '_> {
                     at.line,
                     at.column - 1
                 );
-                Finding::new(before, message)
+                Problem::new(before, message)
                     .hint("entries of one mapping or list start in the same column")
             }
-            Some(_) | None => Finding::new(at, format!("invalid YAML: {problem}")),
+            Some(_) | None => Problem::new(at, format!("invalid YAML: {problem}")),
         }
     }
 
     fn fail(&mut self, at: At, message: impl Into<String>) -> ControlFlow<()> {
-        self.documents.report(Finding::new(at, message));
+        self.host.report(Problem::new(at, message));
         ControlFlow::Break(())
     }
 
@@ -268,27 +341,31 @@ impl Builder<'_, '_> {
 }
 
 /// Returns the key that a value spells; `None`, reported, if it is none.
-fn as_key(node: &Node, documents: &mut Documents<'_>) -> Option<Key> {
-    let finding = match &node.data {
+fn as_key(node: &Node, host: &mut dyn Host) -> Option<Key> {
+    let problem = match &node.data {
         Data::Text(text) if text == "<<" => {
-            Finding::new(node.at, "merge keys (`<<`) are not part of YAML 1.2")
+            Problem::new(node.at, "merge keys (`<<`) are not part of YAML 1.2")
                 .hint("repeat the entries, or use an alias for a whole value")
         }
         Data::Text(text) => {
             let text = text.clone();
             return Some(Key { at: node.at, text });
         }
+        Data::Null | Data::Bool(_) | Data::Number(_) if host.dialect() == Dialect::Tolerant => {
+            let text = node.as_written().unwrap_or_default().to_owned();
+            return Some(Key { at: node.at, text });
+        }
         Data::Null | Data::Bool(_) | Data::Number(_) => {
             let text = node.to_json();
             let message = format!("the key `{text}` is {}, and keys are strings", node.kind());
-            Finding::new(node.at, message).hint(format!("write `\"{text}\"`"))
+            Problem::new(node.at, message).hint(format!("write `\"{text}\"`"))
         }
         Data::List(_) | Data::Map(_) => {
-            Finding::new(node.at, format!("{} cannot be a key", node.kind()))
+            Problem::new(node.at, format!("{} cannot be a key", node.kind()))
         }
         Data::Broken => return None,
     };
-    documents.report(finding);
+    host.report(problem);
     None
 }
 

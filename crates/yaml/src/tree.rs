@@ -1,34 +1,43 @@
-//! The tree that a YAML document is read into: values that know where they were written.
+//! The tree that a YAML document is read into: values that know where they were written, and how.
 
 use serde_json::{Map, Number, Value};
 
-/// A place in one of the files that were read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct At {
-    /// The index of the file in the order of reading.
-    pub(super) file: usize,
+/// A place in one of the files that were read; all zero if it is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct At {
+    /// The index of the file in the order of reading; 0 for a text that stands alone.
+    pub file: usize,
     /// The line, from 1.
-    pub(super) line: usize,
+    pub line: usize,
     /// The column in characters, from 1.
-    pub(super) column: usize,
+    pub column: usize,
 }
 
 /// A value and where it starts.
 #[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) at: At,
-    pub(super) data: Data,
+pub struct Node {
+    /// Where it starts.
+    pub at: At,
+    /// What it is.
+    pub data: Data,
+    /// How a boolean, a number or nothing was written. It may have been meant as text.
+    pub written: Option<Box<str>>,
 }
 
 /// What a value is.
 #[derive(Debug, Clone)]
-pub(super) enum Data {
+pub enum Data {
+    /// Nothing: `null`, `~`, or no value at all.
     Null,
+    /// `true` or `false`.
     Bool(bool),
+    /// A number that JSON has.
     Number(Number),
+    /// A string.
     Text(String),
+    /// A sequence.
     List(Vec<Node>),
-    /// Keys are unique.
+    /// A mapping; its keys are unique.
     Map(Vec<(Key, Node)>),
     /// Something that could not be read and was reported; it fits everywhere, so that nothing else is said
     /// about it.
@@ -37,14 +46,48 @@ pub(super) enum Data {
 
 /// A key of a mapping and where it was written.
 #[derive(Debug, Clone)]
-pub(super) struct Key {
-    pub(super) at: At,
-    pub(super) text: String,
+pub struct Key {
+    /// Where it starts.
+    pub at: At,
+    /// What it says.
+    pub text: String,
+}
+
+impl At {
+    /// Returns the place of the first character of a file.
+    #[must_use]
+    pub fn start_of(file: usize) -> Self {
+        Self {
+            file,
+            line: 1,
+            column: 1,
+        }
+    }
 }
 
 impl Node {
+    /// Returns a value of which only the data is known.
+    #[must_use]
+    pub fn new(at: At, data: Data) -> Self {
+        Self {
+            at,
+            data,
+            written: None,
+        }
+    }
+
+    /// Returns the text of a string, and of another scalar how it was written.
+    #[must_use]
+    pub fn as_written(&self) -> Option<&str> {
+        match &self.data {
+            Data::Text(text) => Some(text),
+            _ => self.written.as_deref(),
+        }
+    }
+
     /// Returns the kind of the value with its article, for messages.
-    pub(super) fn kind(&self) -> &'static str {
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
         match &self.data {
             Data::Null => "nothing",
             Data::Bool(_) => "a boolean",
@@ -56,13 +99,21 @@ impl Node {
         }
     }
 
+    /// Tells whether nothing is written here.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self.data, Data::Null)
+    }
+
     /// Tells whether this is a string.
-    pub(super) fn is_text(&self) -> bool {
+    #[must_use]
+    pub fn is_text(&self) -> bool {
         matches!(self.data, Data::Text(_))
     }
 
     /// Returns the value of a key, if this is a mapping that has it.
-    pub(super) fn entry(&self, name: &str) -> Option<(&Key, &Node)> {
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<(&Key, &Node)> {
         let Data::Map(entries) = &self.data else {
             return None;
         };
@@ -73,7 +124,8 @@ impl Node {
     }
 
     /// Returns the value without places.
-    pub(super) fn to_json(&self) -> Value {
+    #[must_use]
+    pub fn to_json(&self) -> Value {
         match &self.data {
             Data::Null | Data::Broken => Value::Null,
             Data::Bool(value) => Value::Bool(*value),
@@ -90,7 +142,8 @@ impl Node {
     }
 
     /// Returns how many levels of collections there are from here down: 0 for a scalar.
-    pub(super) fn height(&self) -> usize {
+    #[must_use]
+    pub fn height(&self) -> usize {
         let tallest = match &self.data {
             Data::List(items) => items.iter().map(Self::height).max(),
             Data::Map(entries) => entries.iter().map(|(_, value)| value.height()).max(),
@@ -100,7 +153,8 @@ impl Node {
     }
 
     /// Returns roughly how many bytes of memory the value takes, so that copies can be limited.
-    pub(super) fn cost(&self) -> usize {
+    #[must_use]
+    pub fn cost(&self) -> usize {
         let inside = match &self.data {
             Data::Text(text) => text.len(),
             Data::List(items) => items.iter().map(Self::cost).sum(),
@@ -110,6 +164,7 @@ impl Node {
                 .sum(),
             _ => 0,
         };
-        size_of::<Self>() + inside
+        let written = self.written.as_deref().map_or(0, str::len);
+        size_of::<Self>() + inside + written
     }
 }

@@ -1,0 +1,22 @@
+//! YAML texts as trees: every key and value knows where it was written, and scalars know how.
+//!
+//! What a tree means is not known here. [`parse`] reads a text that stands alone. [`read`] reads one of several texts
+//! that belong together: its caller opens includes, collects problems and shares one [`Budget`] between them.
+
+mod build;
+mod de;
+mod problem;
+mod scalar;
+mod single;
+mod tree;
+
+pub use build::{Budget, Dialect, Host, MAX_DEPTH, read};
+pub use problem::{Problem, excerpt};
+pub use single::parse;
+pub use tree::{At, Data, Key, Node};
+
+/// Returns a text without the byte order mark at its start.
+#[must_use]
+pub fn without_bom(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}

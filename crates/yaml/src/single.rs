@@ -1,0 +1,54 @@
+//! Reading a text that stands alone.
+
+use crate::{At, Budget, Dialect, Host, Node, Problem, read, without_bom};
+
+/// Reads a text that stands alone; `None` if it has no content.
+///
+/// # Errors
+/// The first thing that is wrong with it.
+pub fn parse(text: &str, dialect: Dialect) -> Result<Option<Node>, Problem> {
+    let mut host = Single {
+        dialect,
+        budget: Budget::default(),
+        first: None,
+    };
+    let root = read(&mut host, 0, without_bom(text));
+    match host.first {
+        Some(problem) => Err(problem),
+        None => Ok(root),
+    }
+}
+
+struct Single {
+    dialect: Dialect,
+    budget: Budget,
+    first: Option<Problem>,
+}
+
+impl Host for Single {
+    fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    fn budget(&mut self) -> &mut Budget {
+        &mut self.budget
+    }
+
+    fn report(&mut self, problem: Problem) {
+        if self
+            .first
+            .as_ref()
+            .is_none_or(|first| problem.at < first.at)
+        {
+            self.first = Some(problem);
+        }
+    }
+
+    fn tag_hint(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn include(&mut self, _at: At, _path: &str, _depth: usize) -> Option<Node> {
+        None
+    }
+}
