@@ -7,7 +7,8 @@ use std::process::{Child, Command};
 use serde_json::{Value, json};
 
 use crate::processes::{self, is_running, signal, started};
-use crate::world::{ONE_STEP, World, wait_until};
+use crate::trees;
+use crate::world::{ONE_STEP, World, binary, wait_until};
 
 /// A world whose agent starts a child with these words, writes both numbers down and waits for it; its step runs.
 fn at_work(child: &str) -> (World, String, Child) {
@@ -62,6 +63,66 @@ fn a_child_whose_engine_and_agent_died_is_ended() {
     assert_eq!(kill(&world, &thread), json!(true));
     assert!(!is_running(child_of(&world)));
     assert!(world.project().join("told").exists(), "it was not asked");
+}
+
+#[test]
+fn a_program_behind_an_adapter_whose_engine_died_gets_each_signal_once() {
+    let world = trees::signals_are_written_down();
+    let thread = world.start("one");
+    processes::kill(trees::at_work(&world, &thread));
+    assert_eq!(kill(&world, &thread), json!(true));
+    let got = fs::read_to_string(world.project().join("got")).unwrap();
+    assert_eq!(got, "INT\nTERM\n");
+    assert_eq!(trees::alive(&world), Vec::<String>::new());
+}
+
+#[test]
+fn a_program_of_a_step_within_a_step_gets_each_signal_once() {
+    let world = trees::signals_are_written_down();
+    let inner = world.start("one");
+    let body = format!("{} thread step {inner}", binary().display());
+    let outer_agent = world.script("outer.sh", &body);
+    let outer = world.start("one");
+    let step = [
+        "thread",
+        "step",
+        &outer,
+        "--agent",
+        outer_agent.to_str().unwrap(),
+    ];
+    let engine = world.spawn(&step);
+    wait_until("the program works", || {
+        world.project().join("ready").exists()
+    });
+    world.agent_at_work(&inner);
+    processes::kill(engine);
+    assert_eq!(kill(&world, &outer), json!(true));
+    let got = fs::read_to_string(world.project().join("got")).unwrap();
+    assert_eq!(got, "INT\nTERM\n");
+    assert_eq!(trees::alive(&world), Vec::<String>::new());
+}
+
+#[test]
+fn an_engine_that_is_stopped_goes_on_and_ends_its_agent() {
+    let (world, thread, mut engine) = at_work("exec sleep 1000");
+    world.configure("grace", "1s");
+    signal("STOP", engine.id());
+    assert_eq!(kill(&world, &thread), json!(true));
+    wait_until("the engine has ended", || {
+        engine.try_wait().unwrap().is_some()
+    });
+    assert_eq!(engine.wait().unwrap().code(), Some(7));
+    assert!(!is_running(child_of(&world)));
+}
+
+#[test]
+fn a_stopped_process_of_an_agent_gets_to_know_that_it_is_asked_to_end() {
+    let child = "trap 'touch told; exit' INT TERM; while :; do sleep 0.02; done";
+    let (world, thread, engine) = at_work(child);
+    signal("STOP", child_of(&world));
+    assert_eq!(kill(&world, &thread), json!(true));
+    assert!(world.project().join("told").exists(), "it was not asked");
+    assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(7));
 }
 
 /// Starts a process that leads a group of its own, later than the kernel says that another one started.

@@ -268,18 +268,23 @@ fn a_program_behind_an_adapter_has_the_whole_grace_to_tidy_up() {
             ("INT", "kill"),
             ("TERM", "TERM"),
             ("TERM", "kill"),
+            ("INT", "kill without an engine"),
+            ("TERM", "kill without an engine"),
         ] {
             scope.spawn(move || {
                 let world = World::new();
                 world.put(ONE_STEP);
                 tidy_tool(&world, name);
                 let thread = world.start("one");
-                let engine = at_work(&world, &thread);
-                match way {
-                    "kill" => drop(world.uwf(&["thread", "kill", &thread]).exits(0)),
-                    way => signal(way, engine.id()),
+                let mut engine = at_work(&world, &thread);
+                if way == "kill without an engine" {
+                    engine.kill().unwrap();
                 }
-                engine.wait_with_output().unwrap();
+                match way {
+                    "INT" | "TERM" => signal(way, engine.id()),
+                    _ => drop(world.uwf(&["thread", "kill", &thread]).exits(0)),
+                }
+                engine.wait().unwrap();
                 assert!(world.project().join("saved").exists(), "{name} by {way}");
             });
         }
@@ -314,8 +319,8 @@ fn an_interrupt_while_the_rest_of_a_good_step_is_ended_stops_the_next_step() {
     assert_eq!(steps["steps"].as_array().unwrap().len(), 2, "{steps}");
 }
 
-#[test]
-fn a_program_gets_each_signal_once() {
+/// A world whose agent has a program behind it that writes down which signals it gets, and ends with TERM.
+pub(crate) fn signals_are_written_down() -> World {
     let world = World::new();
     world.put(ONE_STEP);
     let body = format!(
@@ -325,6 +330,12 @@ fn a_program_gets_each_signal_once() {
     let tool = world.script("tool", &body);
     world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
     world.configure("grace", "6s");
+    world
+}
+
+#[test]
+fn a_program_gets_each_signal_once() {
+    let world = signals_are_written_down();
     let thread = world.start("one");
     let engine = at_work(&world, &thread);
     signal("INT", engine.id());

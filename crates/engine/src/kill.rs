@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use uwf_process::{Asked, Target, is_alive, processes};
+use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, config};
@@ -103,17 +103,17 @@ fn end_agent(engine: &Engine, run: &RunDir) -> Result<bool, EngineError> {
     else {
         return Ok(ended && !is_held(run)?);
     };
-    let left = uwf_process::end(&mut members, Asked::NotYet, grace, &engine.signals);
+    let left = uwf_process::end_for_another(&mut members, grace, &engine.signals);
     Ok(left.is_empty())
 }
 
-/// Sends TERM to exactly this process.
+/// Asks exactly this process to end, also if it is stopped.
 fn ask(process: &ProcessIdentity) {
     let found = processes()
         .into_iter()
         .find(|one| (one.pid, one.started) == (process.pid, process.started));
     if let Some(found) = found {
-        found.signal(Signal::TERM);
+        found.ask(Signal::TERM);
     }
 }
 

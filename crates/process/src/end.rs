@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use crate::signals::{Event, Signals};
-use crate::snapshot::Process;
+use crate::snapshot::{Process, below};
 
 /// How often it is checked whether processes are gone while no signal tells.
 const TICK: Duration = Duration::from_millis(20);
@@ -13,6 +13,9 @@ const TICK: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long an inner supervisor waits beyond the grace for the outer one, which ends the same processes.
 const DEFERENCE: Duration = Duration::from_secs(5);
+
+/// How long a program's helpers have to end on their own after the program did.
+pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
 /// A set of processes that can be ended.
 pub trait Target {
@@ -46,15 +49,12 @@ pub fn end(
 ) -> Vec<Process> {
     match asked {
         Asked::NotYet => {
-            for process in target.members() {
-                let catches = process.catches(Signal::INT);
-                process.signal(if catches { Signal::INT } else { Signal::TERM });
-            }
+            target.members().iter().for_each(ask_first);
             if empties(target, grace / 2, signals) {
                 return Vec::new();
             }
             for process in target.members() {
-                process.signal(Signal::TERM);
+                process.ask(Signal::TERM);
             }
             if empties(target, grace / 2, signals) {
                 return Vec::new();
@@ -67,6 +67,93 @@ pub fn end(
         }
     }
     kill(target, signals)
+}
+
+/// Ends all processes of a target whose supervisor is gone, and returns those that could not be ended.
+///
+/// What runs under a supervisor that is left in the target is ended by that one, in the same stages. It is asked once:
+/// a further signal would mean impatience to it, since it does not know us. All others get the signals as from [`end`].
+pub fn end_for_another(
+    target: &mut dyn Target,
+    grace: Duration,
+    signals: &Signals,
+) -> Vec<Process> {
+    let asked = Unattended::of(&target.members());
+    asked.supervisors.iter().for_each(ask_first);
+    asked.others.iter().for_each(ask_first);
+    if empties(target, grace / 2, signals) {
+        return Vec::new();
+    }
+    for process in Unattended::of(&target.members()).others {
+        if !asked.supervisors.iter().any(|one| one.is(&process)) {
+            process.ask(Signal::TERM);
+        }
+    }
+    if empties(target, grace / 2, signals) {
+        return Vec::new();
+    }
+    let members = target.members();
+    let still_at_it = |one: &Process| members.iter().any(|member| member.is(one));
+    // A supervisor kills what is left at the end of its own grace, which began later than ours.
+    if asked.supervisors.iter().any(still_at_it) && empties(target, DEFERENCE, signals) {
+        return Vec::new();
+    }
+    kill(target, signals)
+}
+
+/// The processes that no supervisor among them looks after.
+struct Unattended {
+    /// Those that are supervisors: a process under them names them.
+    supervisors: Vec<Process>,
+    others: Vec<Process>,
+}
+
+impl Unattended {
+    fn of(all: &[Process]) -> Self {
+        let named: Vec<(Process, Vec<u32>)> = all
+            .iter()
+            .map(|process| (*process, process.supervisors()))
+            .collect();
+        let supervises = |one: &Process| {
+            let mut others = named.iter().filter(|(other, _)| !other.is(one));
+            others.any(|(_, above)| above.contains(&one.pid))
+        };
+        let supervisors: Vec<u32> = all
+            .iter()
+            .filter(|one| supervises(one))
+            .map(|one| one.pid)
+            .collect();
+        // One that does not name its supervisors is still below one of them: its orphans become a supervisor's children.
+        let below = below(all.to_vec(), &supervisors, |_| false);
+        let unattended = named.iter().filter(|(one, above)| {
+            let names = supervisors
+                .iter()
+                .any(|pid| *pid != one.pid && above.contains(pid));
+            !names && !below.iter().any(|other| other.is(one))
+        });
+        let (supervisors, others) = unattended
+            .map(|(one, _)| *one)
+            .partition(|one| supervisors.contains(&one.pid));
+        Self {
+            supervisors,
+            others,
+        }
+    }
+}
+
+/// Gives what a program left running a moment to end, and returns what is left then.
+#[must_use]
+pub fn left_running(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {
+    if empties(target, SETTLE, signals) {
+        return Vec::new();
+    }
+    target.members()
+}
+
+/// Asks a process to end, in the way that it is prepared for.
+fn ask_first(process: &Process) {
+    let catches = process.catches(Signal::INT);
+    process.ask(if catches { Signal::INT } else { Signal::TERM });
 }
 
 fn kill(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {

@@ -42,6 +42,8 @@ fn belongs_to_another_user(pid: u32) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) ended: bool,
+    /// Whether it was stopped by a signal, as with Ctrl-Z.
+    pub(crate) stopped: bool,
     pub(crate) parent: u32,
     pub(crate) started: u64,
 }
@@ -68,6 +70,7 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
     let state = fields.next()?;
     Some(Stat {
         ended: matches!(state, "Z" | "X" | "x"),
+        stopped: state == "T",
         parent: fields.next()?.parse().ok()?,
         started: fields.nth(17)?.parse().ok()?,
     })
@@ -94,6 +97,7 @@ mod tests {
         let stat = b"7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4242 20\n";
         let expected = Stat {
             ended: false,
+            stopped: false,
             parent: 1,
             started: 4242,
         };

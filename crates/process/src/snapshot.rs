@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use uwf_protocol::agent::env::SUPERVISORS;
 
 use crate::identity::stat;
 
@@ -32,6 +34,12 @@ impl Process {
         })
     }
 
+    /// Tells whether the other one is the same process.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+
     /// Sends a signal to exactly this process. One that is gone is not an error.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
@@ -42,6 +50,21 @@ impl Process {
         if stat(self.pid).is_some_and(|stat| stat.started == self.started) {
             let _ = pidfd_send_signal(&process, signal);
         }
+    }
+
+    /// Sends a signal that asks exactly this process to end. One that is stopped goes on: it could not heed the signal.
+    pub fn ask(&self, signal: Signal) {
+        self.signal(signal);
+        if stat(self.pid).is_some_and(|stat| stat.stopped && stat.started == self.started) {
+            self.signal(Signal::CONT);
+        }
+    }
+
+    /// Returns the process numbers of the supervisors above the process, as its environment names them.
+    pub(crate) fn supervisors(&self) -> Vec<u32> {
+        let listed = self.variable(SUPERVISORS).unwrap_or_default();
+        let numbers = listed.split_ascii_whitespace();
+        numbers.filter_map(|number| number.parse().ok()).collect()
     }
 
     /// Tells whether the process has a handler for a signal.
@@ -64,14 +87,31 @@ impl Process {
     /// Tells whether the process has one of these files open. The paths must be canonical.
     #[must_use]
     pub fn has_open(&self, files: &[PathBuf]) -> bool {
+        self.descriptors(files).next().is_some()
+    }
+
+    /// Tells whether the process has one of these files open and hands it on to the programs that it starts: it has
+    /// inherited the file. The paths must be canonical.
+    #[must_use]
+    pub fn has_inherited(&self, files: &[PathBuf]) -> bool {
+        let mut descriptors = self.descriptors(files);
+        descriptors.any(|descriptor| {
+            let info = fs::read_to_string(format!("/proc/{}/fdinfo/{descriptor}", self.pid));
+            let info = info.unwrap_or_default();
+            let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+            let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+            flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0)
+        })
+    }
+
+    /// Returns the descriptors under which the process has one of these files open.
+    fn descriptors(&self, files: &[PathBuf]) -> impl Iterator<Item = String> {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid));
-        descriptors
-            .into_iter()
-            .flatten()
-            .flatten()
-            .any(|descriptor| {
-                fs::read_link(descriptor.path()).is_ok_and(|open| files.contains(&open))
-            })
+        let descriptors = descriptors.into_iter().flatten().flatten();
+        let of_files = descriptors.filter(move |descriptor| {
+            fs::read_link(descriptor.path()).is_ok_and(|open| files.contains(&open))
+        });
+        of_files.map(|descriptor| descriptor.file_name().to_string_lossy().into_owned())
     }
 
     /// Returns the number and the beginning of the command line, for people.
@@ -114,7 +154,8 @@ pub fn processes() -> Vec<Process> {
 
 /// Returns those of `all` that are below one of `roots`, parents before children. Processes that `leave_out` names
 /// are skipped together with everything below them.
-pub(crate) fn below(
+#[must_use]
+pub fn below(
     mut all: Vec<Process>,
     roots: &[u32],
     leave_out: impl Fn(&Process) -> bool,

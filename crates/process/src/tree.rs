@@ -9,14 +9,11 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, wait,
 };
 
-use crate::end::{Asked, Target, empties, end};
+use crate::end::{Asked, SETTLE, Target, empties, end, left_running};
 use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 
 use crate::signals::{Signals, supervisors};
 use crate::snapshot::{Process, below, processes};
-
-/// How long a program's helpers have to end on their own after the program did.
-const SETTLE: Duration = Duration::from_millis(200);
 
 /// A program that this process started, with everything that the program starts.
 #[derive(Debug)]
@@ -93,10 +90,7 @@ impl Tree {
     /// Gives what the program left running a moment to end, and returns what is left then.
     #[must_use]
     pub fn left_running(&mut self, signals: &Signals) -> Vec<Process> {
-        if empties(self, SETTLE, signals) {
-            return Vec::new();
-        }
-        self.members()
+        left_running(self, signals)
     }
 
     /// Ends everything that is left of the tree, as [`end`] does. Returns what could not be ended.
@@ -113,12 +107,12 @@ impl Tree {
 
     /// Tells whether a process below us does not belong to the tree. Without older processes, all do.
     fn is_other(&self, process: &Process) -> bool {
-        let is = |other: &Process| (other.pid, other.started) == (process.pid, process.started);
         if self.others.is_empty() {
             return false;
         }
         let mark = process.variable(ATTEMPT);
-        self.others.iter().any(is) || (mark.is_some() && self.mark.is_some() && mark != self.mark)
+        self.others.iter().any(|other| other.is(process))
+            || (mark.is_some() && self.mark.is_some() && mark != self.mark)
     }
 
     /// Collects the processes that have ended.

@@ -52,7 +52,8 @@ fn run(command: &str, grace: Duration) -> io::Result<ExitStatus> {
     }
     let (asked, grace) = match signals.stop() {
         Some(stop) if stop.by_supervisor => (Asked::ByOurSupervisor, grace),
-        Some(_) | None => (Asked::NotYet, GRACE),
+        Some(_) => (Asked::NotYet, grace),
+        None => (Asked::NotYet, GRACE),
     };
     let status = tree.status();
     let _ = tree.end(asked, grace, &signals);
