@@ -125,6 +125,18 @@ fn a_stopped_process_of_an_agent_gets_to_know_that_it_is_asked_to_end() {
     assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(7));
 }
 
+#[test]
+fn a_child_that_has_nothing_of_its_agent_but_the_lock_is_ended() {
+    let child = "exec env -i sleep 1000 >/dev/null 2>&1 </dev/null";
+    let (world, thread, engine) = at_work(child);
+    let agent = world.agent_at_work(&thread);
+    processes::kill(engine);
+    signal("KILL", agent);
+    wait_until("the agent is gone", || !is_running(agent));
+    assert_eq!(kill(&world, &thread), json!(true));
+    assert!(!is_running(child_of(&world)));
+}
+
 /// Starts a process that leads a group of its own, later than the kernel says that another one started.
 fn stranger_that_started_after(start: u64) -> Child {
     loop {

@@ -38,6 +38,7 @@ mod gc_races;
 mod golden;
 mod hermes;
 mod hints;
+mod kept_running;
 mod kills;
 mod limits;
 mod lost_state;

@@ -46,6 +46,11 @@ pub(crate) fn rename(file: NamedTempFile, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Gives a file that has a name another one, in place of the file there.
+pub(crate) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)
+}
+
 /// Gives the file its name, or gives the file back if something has the name.
 pub(crate) fn rename_new(
     file: NamedTempFile,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 
 use crate::dir::{create_dir, directory_of};
-use crate::{FileError, open_append};
+use crate::{FileError, calls, open_append};
 
 /// How often, and how far apart, a held lock is tried.
 const TRIES: u32 = 4;
@@ -78,6 +78,21 @@ impl FileLock {
             thread::sleep(PAUSE);
         }
         Self::try_acquire(path)
+    }
+
+    /// Puts a new file in the place of one that others may have locked, and takes its lock alone. A lock on the file
+    /// before keeps nobody out any more. The caller sees to it that nobody else does so meanwhile.
+    ///
+    /// # Errors
+    /// See [`acquire`](Self::acquire).
+    pub fn replace(path: &Path) -> Result<Self, FileError> {
+        let mut draft = path.as_os_str().to_owned();
+        draft.push(".new");
+        let draft = PathBuf::from(draft);
+        let file = open_or_make(&draft)?;
+        file.lock().map_err(FileError::io("lock", &draft))?;
+        calls::rename_over(&draft, path).map_err(FileError::io("replace", path))?;
+        Ok(Self::of(file, path))
     }
 
     /// Lets the processes that are started from now on keep the lock.
@@ -184,6 +199,19 @@ mod tests {
                 .unwrap()
                 .is_none()
         );
+    }
+
+    #[test]
+    fn a_lock_on_a_file_that_was_replaced_keeps_nobody_out() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("lock");
+        let old = FileLock::acquire(&path).unwrap();
+        let new = FileLock::replace(&path).unwrap();
+        assert!(FileLock::try_acquire(&path).unwrap().is_none());
+        drop(old);
+        assert!(FileLock::try_acquire(&path).unwrap().is_none());
+        drop(new);
+        assert!(FileLock::try_acquire(&path).unwrap().is_some());
     }
 
     #[test]

@@ -3,18 +3,19 @@
 
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
-use uwf_process::{Asked, Target};
+use uwf_process::{Process, Target, is_alive, left_running};
 use uwf_protocol::agent::parse_answer;
-use uwf_protocol::ids::RoleName;
+use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::{Holder, Pending};
-use uwf_storage::{RunDir, config};
+use uwf_storage::{Orphaned, RunDir, ThreadLock, config};
 
 use crate::agent_command;
 use crate::answer::{self, Refusal};
 use crate::attempt::Members;
 use crate::commit::{Nodes, commit, count_replaced, report};
 use crate::failure;
+use crate::owned::Owned;
 use crate::process::describe;
 use crate::thread::Thread;
 use crate::view::report::{StepReport, Taken};
@@ -30,24 +31,22 @@ pub(crate) enum Adoption {
 
 /// Takes the finished step in that the run's record names, if it follows the head and is what the graph
 /// asks for there. A record of anything else is removed; one that cannot be read now is kept.
-pub(crate) fn adopt(
-    engine: &Engine,
-    run: &RunDir,
-    thread: Thread,
-) -> Result<Adoption, EngineError> {
+pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
     let earlier = run.read_holder();
     let pending = match run.read_pending()? {
         Some(pending) => Some(pending),
         None => earlier
             .as_ref()
-            .and_then(|holder| printed(engine, run, &thread, holder)),
+            .and_then(|holder| printed(engine, run, holder))
+            .filter(|pending| pending.step != thread.head),
     };
+    let mut left = run.ended.clone();
     if let Some(earlier) = &earlier {
         let progress = match pending {
             Some(_) => Progress::Finished,
             None => Progress::Unknown,
         };
-        end_rest(engine, run, &thread, earlier, progress)?;
+        left.extend(end_rest(engine, run, thread.id, earlier, progress)?);
     }
     let Some(pending) = pending else {
         return Ok(Adoption::Nothing(Box::new(thread)));
@@ -80,8 +79,12 @@ pub(crate) fn adopt(
     let committed = commit(engine, run, thread, &summary, step, Nodes::FromBefore)?;
     run.clear_holder()?;
     let config = limits::of_config(engine);
-    let report = report(engine, run, committed, Taken::Adopted, &config);
-    Ok(Adoption::Taken(Box::new(report)))
+    let kept = earlier.is_some_and(|earlier| earlier.keep_running);
+    Ok(Adoption::Taken(Box::new(StepReport {
+        kept_running: kept && !left.is_empty(),
+        left_running: left,
+        ..report(engine, run, committed, Taken::Adopted, &config)
+    })))
 }
 
 /// How far an attempt came whose engine died.
@@ -93,42 +96,100 @@ pub(crate) enum Progress {
     Unknown,
 }
 
-/// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended as
-/// after any step. Otherwise they may still be doing the paid work, so the thread is busy.
+/// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended or
+/// may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
+/// thread is busy.
 pub(crate) fn end_rest(
     engine: &Engine,
     run: &RunDir,
-    thread: &Thread,
+    thread: ThreadId,
     earlier: &Holder,
     progress: Progress,
-) -> Result<(), EngineError> {
+) -> Result<Vec<String>, EngineError> {
     let Some(mut members) = Members::of(earlier, run) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
-    let left = match progress {
-        Progress::Finished if !members.is_empty() => {
-            let config = config::load(&engine.root)?.unwrap_or_default();
-            let grace = agent_command::grace(&config)?;
-            uwf_process::end(&mut members, Asked::NotYet, grace, &engine.signals)
+    match progress {
+        Progress::Finished if earlier.keep_running && agent_is_gone(earlier) => {
+            Ok(describe(&left_running(&mut members, &engine.signals)))
         }
-        Progress::Finished | Progress::Unknown => members.members(),
+        Progress::Finished if !earlier.keep_running => end_members(engine, thread, &mut members),
+        Progress::Finished | Progress::Unknown => nothing_lives(thread, &members.members()),
+    }
+}
+
+/// Takes the lock of a thread from what an attempt left running whose engine died, if the attempt is over; `None` if it
+/// may not be. Returns with it what had to be ended for that, for people.
+///
+/// These are invariants 4 and 5 of the lock of a thread in docs/architecture.md.
+pub(crate) fn end_leftovers(
+    engine: &Engine,
+    run: &RunDir,
+    thread: ThreadId,
+    orphaned: Orphaned,
+) -> Result<Option<(ThreadLock, Vec<String>)>, EngineError> {
+    // As long as the agent lives, it may be writing its records.
+    let Some(earlier) = run.read_holder().filter(agent_is_gone) else {
+        return Ok(None);
     };
-    match left.is_empty() {
-        true => Ok(()),
+    let pending = match run.read_pending()? {
+        Some(pending) => Some(pending),
+        None => printed(engine, run, &earlier),
+    };
+    let place = (earlier.head, earlier.replaces);
+    if pending.is_none_or(|pending| (Some(pending.head), pending.replaces) != place) {
+        return Ok(None);
+    }
+    if earlier.keep_running {
+        return Ok(Some((orphaned.take_over()?, Vec::new())));
+    }
+    let Some(members) = Members::of(&earlier, run) else {
+        return Ok(None);
+    };
+    let mut members = members.and_those_with_the_lock(run);
+    let ended = end_members(engine, thread, &mut members)?;
+    Ok(orphaned.retry()?.map(|lock| (lock, ended)))
+}
+
+/// Tells whether the agent of an attempt was started and has ended.
+fn agent_is_gone(earlier: &Holder) -> bool {
+    let agent = earlier.agent.as_ref();
+    agent.is_some_and(|agent| !is_alive(agent))
+}
+
+/// Ends what an attempt left running that is over, and returns it for people.
+fn end_members(
+    engine: &Engine,
+    thread: ThreadId,
+    members: &mut Members<'_>,
+) -> Result<Vec<String>, EngineError> {
+    let left = describe(&left_running(members, &engine.signals));
+    if left.is_empty() {
+        return Ok(left);
+    }
+    let config = config::load(&engine.root)?.unwrap_or_default();
+    let grace = agent_command::grace(&config)?;
+    let survivors = uwf_process::end_for_another(members, grace, &engine.signals);
+    nothing_lives(thread, &survivors)?;
+    Ok(left)
+}
+
+/// Fails if there are processes, and names them.
+fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>, EngineError> {
+    match processes.is_empty() {
+        true => Ok(Vec::new()),
         false => Err(EngineError::Survivors {
-            thread: thread.id,
-            processes: describe(&left),
+            thread,
+            processes: describe(processes),
         }),
     }
 }
 
 /// Returns the step that an agent printed whose engine died, if the agent speaks the contract by itself and leaves no
 /// pending record. It is checked like every other.
-fn printed(engine: &Engine, run: &RunDir, thread: &Thread, earlier: &Holder) -> Option<Pending> {
+fn printed(engine: &Engine, run: &RunDir, earlier: &Holder) -> Option<Pending> {
     let said = uwf_process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
-    let step = parse_answer(&said)
-        .ok()
-        .filter(|step| *step != thread.head)?;
+    let step = parse_answer(&said).ok()?;
     let node: StepNode = serde_json::from_value(engine.store.get(step).ok()?.payload).ok()?;
     let head = node.prev.unwrap_or(node.start);
     Some(Pending {

@@ -5,10 +5,12 @@
 
 use std::path::PathBuf;
 
-use uwf_process::{Process, Target, processes};
+use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
 use uwf_protocol::run::{Holder, ProcessIdentity};
 use uwf_storage::RunDir;
+
+use crate::process::describe;
 
 /// The processes of one attempt.
 pub(crate) struct Members<'a> {
@@ -16,6 +18,8 @@ pub(crate) struct Members<'a> {
     agent: Option<&'a ProcessIdentity>,
     /// The files that get what the agent and its program print.
     outputs: Vec<PathBuf>,
+    /// The file of the lock that the agent inherited, if that is looked at.
+    lock: Vec<PathBuf>,
 }
 
 impl<'a> Members<'a> {
@@ -29,19 +33,29 @@ impl<'a> Members<'a> {
                 .iter()
                 .filter_map(|file| file.canonicalize().ok())
                 .collect(),
+            lock: Vec::new(),
             mark: holder.attempt.as_deref()?,
             agent: holder.agent.as_ref(),
         })
     }
 
+    /// Returns the same with the processes that inherited the lock. The caller knows that no engine works on the thread:
+    /// it would be one of them.
+    pub(crate) fn and_those_with_the_lock(self, run: &RunDir) -> Self {
+        Self {
+            lock: run.lock_file().canonicalize().into_iter().collect(),
+            ..self
+        }
+    }
+
     fn is_root(&self, process: &Process) -> bool {
         let is_agent = |agent: &ProcessIdentity| {
-            (agent.pid, agent.started) == (process.pid, process.started)
-                && uwf_process::is_alive(agent)
+            (agent.pid, agent.started) == (process.pid, process.started) && is_alive(agent)
         };
         self.agent.is_some_and(is_agent)
             || process.variable(env::ATTEMPT).as_deref() == Some(self.mark)
             || process.has_open(&self.outputs)
+            || (!self.lock.is_empty() && process.has_inherited(&self.lock))
     }
 }
 
@@ -54,18 +68,22 @@ impl Target for Members<'_> {
         let own = std::process::id();
         let mut others = processes();
         others.retain(|process| process.pid != own);
-        let mut members: Vec<Process> = Vec::new();
-        let (mut found, mut others): (Vec<_>, Vec<_>) = others
+        let (mut members, others): (Vec<_>, Vec<_>) = others
             .into_iter()
             .partition(|process| self.is_root(process));
-        while let Some(member) = found.pop() {
-            let (children, rest): (Vec<_>, Vec<_>) = others
-                .into_iter()
-                .partition(|process| process.parent == member.pid);
-            others = rest;
-            found.extend(children);
-            members.push(member);
-        }
+        let roots: Vec<u32> = members.iter().map(|process| process.pid).collect();
+        members.extend(below(others, &roots, |_| false));
         members
     }
+}
+
+/// Returns what still runs of the attempt on record whose engine is gone, for people.
+#[must_use]
+pub fn orphans(run: &RunDir) -> Vec<String> {
+    let holder = run.read_holder();
+    let abandoned = holder.filter(|holder| !is_alive(&holder.engine));
+    let members = abandoned
+        .as_ref()
+        .and_then(|holder| Members::of(holder, run));
+    members.map_or_else(Vec::new, |members| describe(&members.members()))
 }

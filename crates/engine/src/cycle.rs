@@ -10,7 +10,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_protocol::run::{Holder, Pending};
-use uwf_storage::{Archived, RunDir, State, ThreadLock};
+use uwf_storage::{Archived, RunDir, State};
 
 use crate::adopt::{Adoption, adopt};
 use crate::agent_command::{self, AgentCommand};
@@ -19,6 +19,7 @@ use crate::commit::{Committed, Nodes, commit, completed, report};
 use crate::contract::{self, Supervision};
 use crate::failure::{self, Attempted, Problem, Verb};
 use crate::limits::{self, Admitted};
+use crate::owned::{Owned, with_thread};
 use crate::process::{self, Ending, Launch, Run};
 use crate::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
@@ -70,7 +71,7 @@ pub fn step(
     id: ThreadId,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
-    with_thread_locked(engine, id, |run| {
+    with_thread(engine, id, |run| {
         let head = thread::active_head(engine, id)?;
         let thread = Thread::load(&engine.store, id, head)?;
         let thread = match adopt(engine, run, thread)? {
@@ -101,47 +102,6 @@ pub fn step(
     })
 }
 
-/// Runs an operation while this process holds the thread; a thread that is held is busy.
-pub(crate) fn with_thread_locked<T>(
-    engine: &Engine,
-    id: ThreadId,
-    operate: impl FnOnce(&RunDir) -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let result = while_locked(engine, id, operate);
-    if let Err(error) = &result {
-        engine.log_refusal(id, error);
-    }
-    result
-}
-
-fn while_locked<T>(
-    engine: &Engine,
-    id: ThreadId,
-    operate: impl FnOnce(&RunDir) -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let run = engine.root.run(id);
-    if !run.path().is_dir() {
-        // Only threads that exist get a folder.
-        thread::find(engine, id)?;
-        run.create()?;
-    }
-    let Some(mut lock) = ThreadLock::acquire_if_free(&run)? else {
-        return Err(EngineError::Busy {
-            thread: id,
-            holder: run.read_holder().map(Box::new),
-        });
-    };
-    lock.inherit_on_exec()?;
-    // The root may have been moved since it made the thread.
-    let result = engine.enlist().and_then(|()| operate(&run));
-    match run.read_holder() {
-        // Something of an attempt may live: only its end may free the thread.
-        Some(_) => drop(lock),
-        None => lock.release()?,
-    }
-    result
-}
-
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.
 fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, EngineError> {
     let record = completed(&thread, engine.env.now_ms());
@@ -170,7 +130,7 @@ fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, 
 /// Runs the agent for an assignment and takes its step in.
 pub(crate) fn play(
     engine: &Engine,
-    run: &RunDir,
+    run: &Owned,
     thread: Thread,
     assignment: &Assignment,
     admitted: Admitted,
@@ -244,7 +204,7 @@ struct Performed {
 /// Runs the agent to its end and returns the step that it did, or what was wrong with it.
 fn perform(
     engine: &Engine,
-    run: &RunDir,
+    run: &Owned,
     thread: &Thread,
     assignment: &Assignment,
     agent: &AgentCommand,
@@ -258,6 +218,10 @@ fn perform(
             thread: thread.id,
             processes: survivors,
         });
+    }
+    if agent.keep_running && launched.as_ref().is_ok_and(|run| !run.left.is_empty()) {
+        // Invariant 7 of the lock of a thread in docs/architecture.md.
+        run.renew_lock()?;
     }
     run.clear_holder()?;
     let ended_itself = matches!(&launched, Ok(Run { ending: Ending::Exited(status), .. }) if status.code().is_some());
@@ -364,6 +328,7 @@ fn launch(
             attempt: Some(attempt.clone()),
             head: Some(thread.head),
             replaces: thread.replaces,
+            keep_running: agent.keep_running,
             role: assignment.role.clone(),
             started_at_ms: engine.env.now_ms(),
             waiting: false,

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
-use uwf_storage::{Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, config};
+use uwf_storage::{Acquired, Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, config};
 
 use crate::attempt::Members;
 use crate::thread::{self, Thread};
@@ -98,11 +98,18 @@ fn end_agent(engine: &Engine, run: &RunDir) -> Result<bool, EngineError> {
             return Ok(ended);
         }
     }
-    let Some(mut members) =
-        Members::of(&holder, run).filter(|members| !members.members().is_empty())
-    else {
+    let Some(mut members) = Members::of(&holder, run) else {
         return Ok(ended && !is_held(run)?);
     };
+    // As long as we are the owner, no other engine has the lock.
+    let owner = ThreadLock::acquire(run)?;
+    if matches!(owner, Acquired::Orphaned(_)) {
+        members = members.and_those_with_the_lock(run);
+    }
+    if members.is_empty() {
+        drop(owner);
+        return Ok(ended && !is_held(run)?);
+    }
     let left = uwf_process::end_for_another(&mut members, grace, &engine.signals);
     Ok(left.is_empty())
 }

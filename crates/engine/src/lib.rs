@@ -22,6 +22,7 @@ mod fork;
 mod gc;
 mod kill;
 mod limits;
+mod owned;
 mod poke;
 mod process;
 mod register;
@@ -39,6 +40,7 @@ use uwf_cas_fs::Store;
 use uwf_process::Signals;
 use uwf_storage::{Env, Root};
 
+pub use attempt::orphans;
 pub use conditions::{EVALUATOR_DOOR, evaluate_conditions};
 pub use cycle::{Intervention, Session, StepOptions, step};
 pub use error::{EngineError, agent_option, resume_command};

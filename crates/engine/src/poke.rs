@@ -7,8 +7,9 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
 
 use crate::adopt::{Adoption, adopt};
-use crate::cycle::{play, with_thread_locked};
+use crate::cycle::play;
 use crate::failure::Verb;
+use crate::owned::with_thread;
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
 use crate::words::Occasion;
@@ -24,7 +25,7 @@ pub fn poke(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    with_thread_locked(engine, id, |run| {
+    with_thread(engine, id, |run| {
         let head = thread::active_head(engine, id)?;
         let thread = Thread::load(&engine.store, id, head)?;
         limits::raise(engine, run, &thread, &options.raises)?;

@@ -2,11 +2,12 @@
 
 use uwf_moderator::{Assignment, Route, RouteError, reenter};
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{HistoryRecord, Located, Reactivated, RunDir, State};
+use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
 use crate::adopt::{Adoption, Progress, adopt, end_rest};
-use crate::cycle::{play, with_thread_locked};
+use crate::cycle::play;
 use crate::failure::Verb;
+use crate::owned::{Owned, with_thread};
 use crate::thread::{self, Thread};
 use crate::view::report::StepReport;
 use crate::words::Occasion;
@@ -22,7 +23,7 @@ pub fn resume(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    with_thread_locked(engine, id, |run| match thread::find(engine, id)? {
+    with_thread(engine, id, |run| match thread::find(engine, id)? {
         Located::Active(head) => {
             let thread = Thread::load(&engine.store, id, head)?;
             limits::raise(engine, run, &thread, &options.raises)?;
@@ -104,7 +105,7 @@ fn answer(
 /// ended as before, and the same call tries again.
 fn take_up(
     engine: &Engine,
-    run: &RunDir,
+    run: &Owned,
     record: &HistoryRecord,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
@@ -115,7 +116,7 @@ fn take_up(
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
     if let Some(earlier) = run.read_holder() {
-        end_rest(engine, run, &thread, &earlier, Progress::Unknown)?;
+        end_rest(engine, run, thread.id, &earlier, Progress::Unknown)?;
     }
     limits::accept(engine, run, &thread, &options.accepts)?;
     limits::raise(engine, run, &thread, &options.raises)?;

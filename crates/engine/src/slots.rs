@@ -154,6 +154,7 @@ impl Wait<'_> {
                 attempt: None,
                 head: None,
                 replaces: None,
+                keep_running: false,
                 role: self.role.clone(),
                 started_at_ms: self.engine.env.now_ms(),
                 waiting: true,

@@ -62,6 +62,9 @@ pub struct Holder {
     /// The step that is done again, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
+    /// Whether what the agent leaves running when it succeeds may go on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keep_running: bool,
     /// The role that is at work.
     pub role: RoleName,
     /// When the step began, in milliseconds since 1970.

@@ -34,7 +34,7 @@ pub use dotenv::load_dotenv;
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use history::{History, HistoryRecord, Reason, ReplacedStep};
-pub use lock::ThreadLock;
+pub use lock::{Acquired, Orphaned, ThreadLock};
 pub use process_log::{ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::RunDir;

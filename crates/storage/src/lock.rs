@@ -1,4 +1,5 @@
-//! The lock of a thread: a lock of the kernel on a file, which ends with the processes that have it.
+//! The lock of a thread: two locks of the kernel on files, which end with the processes that have them. The owner's is
+//! that of one process alone; the other one is inherited by agents. `docs/architecture.md` says why both are needed.
 
 use uwf_durable::FileLock;
 
@@ -11,6 +12,46 @@ use crate::{RunDir, StorageError};
 #[derive(Debug)]
 pub struct ThreadLock {
     lock: FileLock,
+    run: RunDir,
+    _owner: FileLock,
+}
+
+/// What came of asking for the lock of a thread.
+#[derive(Debug)]
+pub enum Acquired {
+    /// It is ours.
+    Lock(ThreadLock),
+    /// Nobody works on the thread, and nobody else can begin to; but processes of an earlier attempt have the lock.
+    Orphaned(Orphaned),
+    /// Another process works on the thread.
+    Busy,
+}
+
+/// A thread that nobody works on, and whose lock processes of an earlier attempt have.
+#[derive(Debug)]
+pub struct Orphaned {
+    run: RunDir,
+    owner: FileLock,
+}
+
+impl Orphaned {
+    /// Takes the lock, if those who had it have ended meanwhile.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn retry(self) -> Result<Option<ThreadLock>, StorageError> {
+        let lock = FileLock::acquire_if_free(&self.run.lock_file())?;
+        Ok(lock.map(|lock| ThreadLock::of(self.run, self.owner, lock)))
+    }
+
+    /// Takes the lock away from those who have it. The caller knows that their attempt is over.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn take_over(self) -> Result<ThreadLock, StorageError> {
+        let lock = FileLock::replace(&self.run.lock_file())?;
+        Ok(ThreadLock::of(self.run, self.owner, lock))
+    }
 }
 
 impl ThreadLock {
@@ -20,8 +61,11 @@ impl ThreadLock {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn try_acquire(run: &RunDir) -> Result<Option<Self>, StorageError> {
+        let Some(owner) = FileLock::try_acquire(&run.owner_file())? else {
+            return Ok(None);
+        };
         let lock = FileLock::try_acquire(&run.lock_file())?;
-        Ok(lock.map(|lock| Self { lock }))
+        Ok(lock.map(|lock| Self::of(run.clone(), owner, lock)))
     }
 
     /// Takes the lock of a thread like [`try_acquire`](Self::try_acquire), but does not give up at once: a view
@@ -30,8 +74,33 @@ impl ThreadLock {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn acquire_if_free(run: &RunDir) -> Result<Option<Self>, StorageError> {
-        let lock = FileLock::acquire_if_free(&run.lock_file())?;
-        Ok(lock.map(|lock| Self { lock }))
+        Ok(match Self::acquire(run)? {
+            Acquired::Lock(lock) => Some(lock),
+            Acquired::Orphaned(_) | Acquired::Busy => None,
+        })
+    }
+
+    /// Takes the lock of a thread like [`acquire_if_free`](Self::acquire_if_free), and tells who has it otherwise.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn acquire(run: &RunDir) -> Result<Acquired, StorageError> {
+        let Some(owner) = FileLock::acquire_if_free(&run.owner_file())? else {
+            return Ok(Acquired::Busy);
+        };
+        let run = run.clone();
+        Ok(match FileLock::acquire_if_free(&run.lock_file())? {
+            Some(lock) => Acquired::Lock(Self::of(run, owner, lock)),
+            None => Acquired::Orphaned(Orphaned { run, owner }),
+        })
+    }
+
+    fn of(run: RunDir, owner: FileLock, lock: FileLock) -> Self {
+        Self {
+            lock,
+            run,
+            _owner: owner,
+        }
     }
 
     /// Lets the processes that are started from now on keep the lock, so that the thread stays busy while
@@ -41,6 +110,15 @@ impl ThreadLock {
     /// [`StorageError::Io`].
     pub fn inherit_on_exec(&mut self) -> Result<(), StorageError> {
         Ok(self.lock.hand_on()?)
+    }
+
+    /// Takes the lock away from the processes that inherited it so far, and keeps it.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn renew(&mut self) -> Result<(), StorageError> {
+        self.lock = FileLock::replace(&self.run.lock_file())?;
+        self.inherit_on_exec()
     }
 
     /// Gives the lock up, also for those that inherited it.
@@ -110,6 +188,8 @@ mod tests {
         let (_temp, run) = run();
         let old = ThreadLock::try_acquire(&run).unwrap().unwrap();
         fs::remove_file(run.lock_file()).unwrap();
+        assert!(!is_free(&run), "its owner still works");
+        fs::remove_file(run.owner_file()).unwrap();
         let new = ThreadLock::try_acquire(&run).unwrap().unwrap();
         drop(old);
         assert!(!is_free(&run), "the old holder must not free the new file");
@@ -136,6 +216,28 @@ mod tests {
         let mut agent = sleeper();
         drop(lock);
         assert!(!is_free(&run));
+        drop(agent.stdin.take());
+        agent.wait().unwrap();
+        assert!(is_free(&run));
+    }
+
+    #[test]
+    fn a_lock_that_is_taken_over_is_no_longer_that_of_those_who_inherited_it() {
+        let (_temp, run) = run();
+        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
+        lock.inherit_on_exec().unwrap();
+        let mut agent = sleeper();
+        drop(lock);
+        let Acquired::Orphaned(orphaned) = ThreadLock::acquire(&run).unwrap() else {
+            panic!("the agent has the lock");
+        };
+        assert!(matches!(ThreadLock::acquire(&run).unwrap(), Acquired::Busy));
+        let mut lock = orphaned.take_over().unwrap();
+        assert!(!is_free(&run));
+        lock.renew().unwrap();
+        assert!(!is_free(&run));
+        drop(lock);
+        assert!(is_free(&run));
         drop(agent.stdin.take());
         agent.wait().unwrap();
         assert!(is_free(&run));

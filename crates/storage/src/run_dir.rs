@@ -63,7 +63,13 @@ impl RunDir {
         Ok(uwf_durable::create_dir(&self.path)?)
     }
 
-    /// Returns the file that is locked while a step runs.
+    /// Returns the file that is locked by the process that works on the thread, and by no other one.
+    #[must_use]
+    pub fn owner_file(&self) -> PathBuf {
+        self.path.join("owner")
+    }
+
+    /// Returns the file that is locked while a step runs, also by the processes of its agent.
     #[must_use]
     pub fn lock_file(&self) -> PathBuf {
         self.path.join("lock")

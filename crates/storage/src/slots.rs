@@ -11,11 +11,12 @@ use std::path::PathBuf;
 use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
-use crate::{Root, StorageError};
+use crate::{Root, StorageError, ThreadLock};
 
 /// Slots that belong together.
 #[derive(Debug)]
 pub struct Pool {
+    root: Root,
     directory: PathBuf,
     max: u32,
 }
@@ -58,6 +59,7 @@ impl Pool {
 
     fn named(root: &Root, name: &str, max: NonZeroU32) -> Self {
         Self {
+            root: root.clone(),
             directory: root.slots_dir().join(name),
             max: max.get(),
         }
@@ -87,6 +89,19 @@ impl Pool {
         (0..self.max).filter_map(|at| self.holder(at)).collect()
     }
 
+    /// Tells whether a held slot is left from a step that is over, and those who have it were allowed to go on.
+    ///
+    /// The one that asks for another slot has none. Of others, nobody may have the lock, and nobody be on record.
+    fn is_left_behind(&self, at: u32, asks: ThreadId) -> Result<bool, StorageError> {
+        let Some(thread) = self.holder(at).filter(|thread| *thread != asks) else {
+            return Ok(self.holder(at) == Some(asks));
+        };
+        let run = self.root.run(thread);
+        // Trying a lock would make its file.
+        let was_locked = run.lock_file().is_file();
+        Ok(was_locked && ThreadLock::try_acquire(&run)?.is_some() && run.read_holder().is_none())
+    }
+
     fn slot_file(&self, at: u32) -> PathBuf {
         self.directory.join(format!("slot-{at}"))
     }
@@ -109,7 +124,12 @@ impl Turn<'_> {
         let mut at = 0;
         // When there were more slots once, those who still work in them count too.
         while at < pool.max || pool.slot_file(at).exists() {
-            match FileLock::try_acquire(&pool.slot_file(at))? {
+            let file = pool.slot_file(at);
+            let lock = match FileLock::try_acquire(&file)? {
+                None if pool.is_left_behind(at, thread)? => Some(FileLock::replace(&file)?),
+                tried => tried,
+            };
+            match lock {
                 None => held.push(at),
                 Some(lock) => {
                     free.get_or_insert((at, lock));

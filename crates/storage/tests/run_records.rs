@@ -70,6 +70,7 @@ fn records_are_read_back_until_they_are_cleared() {
         attempt: None,
         head: None,
         replaces: None,
+        keep_running: false,
         role: role("writer"),
         started_at_ms: 7,
         waiting: false,

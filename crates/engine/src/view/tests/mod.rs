@@ -161,6 +161,7 @@ impl World {
             attempt: None,
             head: None,
             replaces: None,
+            keep_running: false,
             role: role(role_name),
             started_at_ms: NOW,
             waiting: false,

@@ -1,0 +1,86 @@
+//! A thread that this process works on: nobody else does meanwhile. `docs/architecture.md` has the argument, under "The
+//! lock of a thread".
+
+use std::cell::RefCell;
+use std::ops::Deref;
+
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::{Acquired, RunDir, ThreadLock};
+
+use crate::adopt::end_leftovers;
+use crate::{Engine, EngineError, thread};
+
+/// The run of a thread whose lock is ours.
+pub(crate) struct Owned {
+    run: RunDir,
+    lock: RefCell<ThreadLock>,
+    /// What an earlier attempt had left running and had to be ended for the lock, for people.
+    pub(crate) ended: Vec<String>,
+}
+
+impl Deref for Owned {
+    type Target = RunDir;
+
+    fn deref(&self) -> &RunDir {
+        &self.run
+    }
+}
+
+impl Owned {
+    /// Takes the lock away from what the agent left running.
+    pub(crate) fn renew_lock(&self) -> Result<(), EngineError> {
+        Ok(self.lock.borrow_mut().renew()?)
+    }
+
+    fn acquire(engine: &Engine, id: ThreadId) -> Result<Self, EngineError> {
+        let run = engine.root.run(id);
+        if !run.path().is_dir() {
+            // Only threads that exist get a folder.
+            thread::find(engine, id)?;
+            run.create()?;
+        }
+        let busy = || EngineError::Busy {
+            thread: id,
+            holder: run.read_holder().map(Box::new),
+        };
+        let (mut lock, ended) = match ThreadLock::acquire(&run)? {
+            Acquired::Lock(lock) => (lock, Vec::new()),
+            Acquired::Orphaned(orphaned) => {
+                end_leftovers(engine, &run, id, orphaned)?.ok_or_else(busy)?
+            }
+            Acquired::Busy => return Err(busy()),
+        };
+        lock.inherit_on_exec()?;
+        Ok(Self {
+            run,
+            lock: RefCell::new(lock),
+            ended,
+        })
+    }
+
+    fn give_up(self) -> Result<(), EngineError> {
+        match self.run.read_holder() {
+            // Something of an attempt may live: only its end may free the thread.
+            Some(_) => Ok(()),
+            None => Ok(self.lock.into_inner().release()?),
+        }
+    }
+}
+
+/// Runs an operation on a thread that nobody else works on meanwhile; one that somebody works on is busy.
+pub(crate) fn with_thread<T>(
+    engine: &Engine,
+    id: ThreadId,
+    operate: impl FnOnce(&Owned) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    let operated = Owned::acquire(engine, id).and_then(|owned| {
+        // The root may have been moved since it made the thread.
+        let result = engine.enlist().and_then(|()| operate(&owned));
+        owned.give_up()?;
+        result
+    });
+    if let Err(error) = &operated {
+        engine.log_refusal(id, error);
+    }
+    operated
+}
