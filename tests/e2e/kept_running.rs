@@ -56,6 +56,15 @@ fn what_an_adopted_step_left_running_is_ended_and_named() {
     for left in ["setsid", WITHOUT_FILES] {
         let (world, thread) = leaver(left);
         finish_without_an_engine(&world, &thread);
+        let shown = world.show(&thread);
+        assert!(
+            shown["orphans"][0]
+                .as_str()
+                .unwrap()
+                .ends_with("`sleep 1000`"),
+            "{shown}"
+        );
+        assert!(shown["finishedStep"].is_string(), "{shown}");
         let report = world.step(&thread).exits(0).json();
         assert_eq!(report["adopted"], json!(true));
         let named = report["leftRunning"].as_array().unwrap();

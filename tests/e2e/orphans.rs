@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::processes::{self, is_running, signal};
 use crate::trees::{alive, at_work};
@@ -30,8 +30,23 @@ fn what_closed_its_files_keeps_the_thread_busy_when_its_engine_died() {
         .exits(5)
         .says(&format!("{left} `sleep 1000`"))
         .says("end it with `kill <number>`");
+    let orphan = json!([format!("{left} `sleep 1000`")]);
+    // What the agent started last may still be ending.
+    wait_until("only that is left", || {
+        world.show(&thread)["orphans"] == orphan
+    });
+    assert_eq!(world.show(&thread)["status"], json!("running"));
+    let shown = world.uwf(&["thread", "show", &thread, "--format", "text"]);
+    let row = format!("{left} `sleep 1000`, without an engine");
+    assert!(shown.exits(0).stdout.contains(&row));
+    let listed = world.uwf(&["thread", "list"]).exits(0).json();
+    assert_eq!(listed[0]["orphans"], orphan, "{listed}");
+    let doctor = world.uwf(&["doctor", "--format", "text"]);
+    let warning = format!("its engine is gone, and this still runs: {left} `sleep 1000`");
+    assert!(doctor.stdout.contains(&warning), "{}", doctor.stdout);
     signal("KILL", left);
     wait_until("nothing is left", || alive(&world).is_empty());
+    assert_eq!(world.show(&thread)["orphans"], Value::Null);
     world.scripted_agent("exit 9");
     world.step(&thread).exits(3).says("exited with code 9");
 }

@@ -297,6 +297,10 @@ impl Show for ThreadView {
                 rows.push(("waiting", "for a free slot".to_owned()));
             }
         }
+        if !self.orphans.is_empty() {
+            let orphans = self.orphans.join(", ");
+            rows.push(("alive", format!("{orphans}, without an engine")));
+        }
         rows.extend(refused_row(&self.refused_calls));
         rows.extend(why_suspended(&self.standing));
         if let Some(reason) = &self.blocked_reason {

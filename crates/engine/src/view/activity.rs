@@ -5,9 +5,10 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
-use uwf_protocol::run::{Attempt, Holder, Phase};
+use uwf_protocol::run::{Attempt, Holder, Phase, ProcessIdentity};
 use uwf_storage::{RunDir, StorageError, ThreadLock};
 
+use crate::attempt;
 use crate::view::report::{Standing, ThreadStatus};
 
 /// A failed attempt at a step.
@@ -120,6 +121,8 @@ impl From<Holder> for RunningView {
 pub(crate) struct Activity {
     /// Who works on it.
     pub(crate) running: Option<RunningView>,
+    /// What still runs of an attempt whose engine is gone, for people.
+    pub(crate) orphans: Vec<String>,
     /// What failed there, newest last.
     pub(crate) attempts: Vec<AttemptView>,
     /// The finished step after the head that waits to be committed: its agent and its engine have ended.
@@ -131,10 +134,25 @@ impl Activity {
     pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
         // In this order a step that is being committed right now is not shown as waiting.
         let pending = run.read_pending()?;
-        let running = running(run)?;
-        let waits = pending.filter(|pending| running.is_none() && pending.expects() == head);
+        let pending = pending.filter(|pending| pending.expects() == head);
+        let holder = run.read_holder();
+        let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
+        // The next step ends what is left of it, or lets it go on.
+        let is_over = pending.is_some()
+            && holder.as_ref().is_some_and(|holder| {
+                is_gone(&holder.engine) && holder.agent.as_ref().is_some_and(is_gone)
+            });
+        let orphans = attempt::orphans(run);
+        let running = match holder {
+            Some(holder) if !is_over && (!orphans.is_empty() || is_held(run)?) => {
+                Some(RunningView::from(holder))
+            }
+            Some(_) | None => None,
+        };
+        let waits = pending.filter(|_| running.is_none());
         Ok(Self {
             running,
+            orphans,
             attempts: attempts_at(run, head),
             finished_step: waits.map(|pending| pending.step),
         })
@@ -162,18 +180,12 @@ impl Activity {
     }
 }
 
-/// Returns who works on the thread: who the record names, as long as the thread is held.
+/// Tells whether somebody has the lock of a thread.
 ///
 /// Trying the lock takes it for a moment, and a step that begins in that moment would find its thread busy.
 /// So a thread that nobody is on record for is not tried, and looking at idle threads disturbs nobody.
-fn running(run: &RunDir) -> Result<Option<RunningView>, StorageError> {
-    let Some(holder) = run.read_holder() else {
-        return Ok(None);
-    };
-    Ok(match ThreadLock::try_acquire(run)? {
-        Some(_free) => None,
-        None => Some(holder.into()),
-    })
+fn is_held(run: &RunDir) -> Result<bool, StorageError> {
+    Ok(ThreadLock::try_acquire(run)?.is_none())
 }
 
 /// Returns the failed attempts at a head, newest last: at the step after it, or at doing it again.
@@ -216,6 +228,7 @@ mod tests {
     fn quiet(attempts: Vec<AttemptView>) -> Activity {
         Activity {
             running: None,
+            orphans: Vec::new(),
             attempts,
             finished_step: None,
         }
@@ -246,6 +259,7 @@ mod tests {
         };
         let activity = Activity {
             running: Some(running),
+            orphans: Vec::new(),
             attempts: vec![failed()],
             finished_step: None,
         };

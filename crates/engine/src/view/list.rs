@@ -68,6 +68,9 @@ pub struct ThreadItem {
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What still runs of an attempt whose engine is gone, for people: number and command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
@@ -96,6 +99,7 @@ impl ThreadItem {
             },
             workflow_name: None,
             error: None,
+            orphans: Vec::new(),
             finished_step: None,
             limit: None,
             blocked_reason: None,
@@ -301,6 +305,8 @@ impl<'a> Reader<'a> {
             item.status_display = format!("{} [finished step waits]", item.status.as_str());
         } else if activity.running.is_some_and(|running| running.waiting) {
             item.status_display = "running [waiting]".to_owned();
+        } else if !activity.orphans.is_empty() {
+            item.status_display = format!("{} [no engine]", item.status.as_str());
         } else if standing.limit.is_some() {
             item.status_display = "suspended [limit]".to_owned();
         }
@@ -308,6 +314,7 @@ impl<'a> Reader<'a> {
             workflow: Some(start.workflow),
             current_role: standing.current_role,
             workflow_name: Some(workflow.name.clone()),
+            orphans: activity.orphans,
             finished_step: activity.finished_step,
             limit: standing.limit,
             blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),

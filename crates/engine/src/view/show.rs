@@ -6,6 +6,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
 
+use crate::attempt;
 use crate::chain::{self, Head, Walk};
 use crate::limits::{self, Place};
 use crate::thread::{self, Thread};
@@ -37,6 +38,9 @@ pub struct ThreadView {
     pub steps: u64,
     /// Who works on it now.
     pub running: Option<RunningView>,
+    /// What still runs of an attempt whose engine is gone, for people: number and command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
     /// The calls of tools that the agent of the last step was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
@@ -78,6 +82,7 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
         attempts: activity.attempts,
         steps: count_steps(&engine.store, &run, head)?,
         running: activity.running,
+        orphans: activity.orphans,
         refused_calls: refused_calls(&engine.store, head)?,
         finished_step: activity.finished_step,
     })
@@ -95,6 +100,7 @@ fn show_ended(engine: &Engine, record: &HistoryRecord) -> Result<ThreadView, Eng
         attempts: activity::attempts_at(&run, record.head),
         steps: count_steps(&engine.store, &run, record.head)?,
         running: None,
+        orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&engine.store, record.head)?,
         finished_step: None,
     })

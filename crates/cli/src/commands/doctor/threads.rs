@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use uwf_engine::{Engine, ListFilter, ThreadItem, ThreadStatus, list};
+use uwf_engine::{Engine, ListFilter, ThreadItem, ThreadStatus, list, orphans};
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunDir, State, ThreadLock};
@@ -111,9 +111,12 @@ fn locks(engine: &Engine, runs: &[Run]) -> Vec<Check> {
         let Some(holder) = run.dir.read_holder() else {
             continue;
         };
+        let orphans = orphans(&run.dir);
         // Without its file there is no lock, and trying it would make one.
-        if !run.dir.lock_file().is_file() || !matches!(ThreadLock::try_acquire(&run.dir), Ok(None))
-        {
+        let is_held = || {
+            run.dir.lock_file().is_file() && matches!(ThreadLock::try_acquire(&run.dir), Ok(None))
+        };
+        if orphans.is_empty() && !is_held() {
             continue;
         }
         let since = u64::try_from(engine.env.now_ms() - holder.started_at_ms).unwrap_or(0);
@@ -125,16 +128,18 @@ fn locks(engine: &Engine, runs: &[Run]) -> Vec<Check> {
             None => format!("role `{}`, process {}", holder.role, holder.engine.pid),
         };
         let thread = name_of(run);
-        checks.push(if engine_lives {
-            Check::ok("lock", format!("a step runs for {since}: {who}")).of(&thread)
+        let hint = format!("wait until it ends, or `uwf thread kill {thread}` ends it");
+        let check = if engine_lives {
+            Check::ok("lock", format!("a step runs for {since}: {who}"))
+        } else if orphans.is_empty() {
+            let held = format!("held for {since} without an engine: {who}");
+            Check::warning("lock", held, hint)
         } else {
-            Check::warning(
-                "lock",
-                format!("held for {since} without an engine: {who}"),
-                format!("wait until it ends, or `uwf thread kill {thread}` ends it"),
-            )
-            .of(&thread)
-        });
+            let alive = orphans.join(", ");
+            let alive = format!("its engine is gone, and this still runs: {alive}");
+            Check::warning("lock", alive, hint)
+        };
+        checks.push(check.of(&thread));
     }
     if checks.is_empty() {
         checks.push(Check::ok("lock", "no thread is held"));
