@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("uwf-protocol", &["uwf-util", "uwf-yaml"]),
     ("uwf-moderator", &["uwf-protocol", "uwf-util"]),
     ("uwf-durable", &[]),
-    ("uwf-process", &["uwf-protocol"]),
+    ("uwf-process", &["uwf-durable", "uwf-protocol"]),
     ("uwf-cas-fs", &["uwf-durable", "uwf-protocol", "uwf-util"]),
     (
         "uwf-storage",

@@ -35,6 +35,16 @@ pub enum FileError {
     },
 }
 
+/// What the system says, for callers that know the file.
+impl From<FileError> for io::Error {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::Io { source, .. } => source,
+            FileError::NotRegular { .. } | FileError::Link { .. } => Self::other(error),
+        }
+    }
+}
+
 /// What a path leads to that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {

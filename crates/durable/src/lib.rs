@@ -20,7 +20,7 @@ pub use dir::{create_dir, names, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind};
 pub use lock::FileLock;
-pub use open::{create, open, open_append, read, read_start};
+pub use open::{create, open, open_append, read, read_end, read_start};
 pub use present::{remove, sync_file, touch};
 pub use record::{blank, overwrite};
 pub use room::{give_back, is_full, set_aside};

@@ -1,7 +1,7 @@
 //! Opening and reading: regular files only, and never a wait.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
@@ -46,6 +46,24 @@ pub fn read_start(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, FileErro
     Ok(Some(read))
 }
 
+/// Reads the end of a file, up to so many bytes; `None` if there is no file.
+///
+/// # Errors
+/// See [`open`].
+pub fn read_end(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {
+    let Some(mut file) = open(path)? else {
+        return Ok(None);
+    };
+    let read = || {
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
+        let mut bytes = Vec::new();
+        file.take(limit).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    };
+    read().map_err(FileError::io("read", path))
+}
+
 /// Reads up to the limit; the expected length saves reads and proves nothing.
 fn read_at_most(file: &mut impl Read, expected: usize, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -64,14 +82,15 @@ pub fn open_append(path: &Path) -> Result<File, FileError> {
         .map_err(|error| error.about("open", path))
 }
 
-/// Makes a new, empty file in the place of what has the name, for its owner alone.
+/// Makes a new file for appending and reading in the place of what has the name, for its owner alone. What was there is
+/// removed and not emptied, since some file systems write an emptied file to the disk at once.
 ///
 /// # Errors
 /// [`FileError::Io`].
 pub fn create(path: &Path) -> Result<File, FileError> {
     calls::remove(path).map_err(FileError::io("replace", path))?;
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create_new(true).mode(0o600);
+    options.read(true).append(true).create_new(true).mode(0o600);
     options.open(path).map_err(FileError::io("make", path))
 }
 
@@ -207,9 +226,20 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_file_the_end_is_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("file");
+        fs::write(&path, "a long text").unwrap();
+        let end = |limit| read_end(&path, limit).unwrap().unwrap();
+        assert_eq!(end(4), b"text");
+        assert_eq!(end(100), b"a long text");
+    }
+
+    #[test]
     fn a_missing_file_is_nothing() {
         let temp = tempfile::tempdir().unwrap();
         assert!(read(&temp.path().join("none")).unwrap().is_none());
+        assert!(read_end(&temp.path().join("none"), 1).unwrap().is_none());
         assert!(open(&temp.path().join("none/none")).unwrap().is_none());
     }
 }

@@ -274,7 +274,7 @@ fn finished_step(
         }
         (Some(pending), _) => Ok(pending.step),
         (None, Ending::Exited(status)) if status.success() => {
-            let printed = uwf_process::tail(&run.stdout_file(), failure::ANSWER_TAIL);
+            let printed = run.stdout_end(failure::ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
         (None, ending) => Err(agent.ended(ending)),

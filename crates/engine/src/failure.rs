@@ -184,7 +184,7 @@ pub(crate) fn record(
 ) -> EngineError {
     let signal = problem.signal;
     let told = run.read_failure();
-    let stderr_tail = uwf_process::tail(&run.stderr_file(), STDERR_TAIL);
+    let stderr_tail = run.stderr_end(STDERR_TAIL);
     let said = told.is_none() && signal.is_none();
     let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
     let (tag, exit) = match signal {

@@ -19,7 +19,7 @@ mod tree;
 
 pub use end::{Asked, Target, end, end_for_another, left_running};
 pub use identity::{is_alive, process_identity};
-pub use output::{Output, create_private, tail};
+pub use output::Output;
 pub use run::{Ending, Limits, Look};
 pub use signals::{Event, Signals, Stop, is_supervised};
 pub use snapshot::{Process, below, processes};

@@ -3,12 +3,11 @@
 //! Output goes straight into files and not through pipes: a program whose supervisor dies can go on writing, and what
 //! it wrote can be read later.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{FallocateFlags, OFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate};
 
 /// How much is read at once, in bytes.
 const CHUNK: u64 = 1024 * 1024;
@@ -31,7 +30,7 @@ impl Output {
     /// When the file cannot be made.
     pub fn create(path: &Path, cap: u64) -> io::Result<Self> {
         Ok(Self {
-            file: create_private(path)?,
+            file: uwf_durable::create(path)?,
             cap,
             seen: 0,
             read: 0,
@@ -103,41 +102,6 @@ impl Output {
     }
 }
 
-/// Makes a new file for appending and reading, readable by its owner only. An old file is removed and not emptied, since
-/// some file systems write an emptied file to the disk at once.
-///
-/// # Errors
-/// When the file cannot be made.
-pub fn create_private(path: &Path) -> io::Result<File> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    let mut options = OpenOptions::new();
-    options.create_new(true).append(true).read(true).mode(0o600);
-    options.open(path)
-}
-
-/// Returns the end of a file as text, at most `limit` bytes of it; empty if the file cannot be read.
-#[must_use]
-pub fn tail(path: &Path, limit: u64) -> String {
-    let read = || -> io::Result<Vec<u8>> {
-        // A FIFO in place of the file has nothing to say, and must not make us wait for a writer.
-        let mut options = OpenOptions::new();
-        options
-            .read(true)
-            .custom_flags(OFlags::NONBLOCK.bits() as i32);
-        let mut file = options.open(path)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(limit)))?;
-        let mut bytes = Vec::new();
-        file.take(limit).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    String::from_utf8(read().unwrap_or_default())
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write;
@@ -146,6 +110,11 @@ mod tests {
     use super::*;
 
     const CAP: u64 = 256 * 1024;
+
+    fn tail(path: &Path, limit: u64) -> String {
+        let end = uwf_durable::read_end(path, limit).unwrap().unwrap();
+        String::from_utf8(end).unwrap()
+    }
 
     #[test]
     fn of_too_much_output_the_newest_part_is_kept() {

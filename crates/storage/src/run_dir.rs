@@ -87,6 +87,18 @@ impl RunDir {
         self.path.join("stderr")
     }
 
+    /// Returns the end of what the agent has printed, at most so many bytes; empty if it cannot be read.
+    #[must_use]
+    pub fn stdout_end(&self, limit: u64) -> String {
+        end_of(&self.stdout_file(), limit)
+    }
+
+    /// Returns the end of what the agent has written to stderr, at most so many bytes; empty if it cannot be read.
+    #[must_use]
+    pub fn stderr_end(&self, limit: u64) -> String {
+        end_of(&self.stderr_file(), limit)
+    }
+
     /// Returns when the agent was last heard of: the newest change of the files that get what it says.
     #[must_use]
     pub fn last_output_ms(&self) -> Option<i64> {
@@ -443,6 +455,12 @@ impl RunDir {
             durability,
         )?)
     }
+}
+
+fn end_of(file: &Path, limit: u64) -> String {
+    let end = uwf_durable::read_end(file, limit);
+    String::from_utf8(end.ok().flatten().unwrap_or_default())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn json<T: Serialize>(record: &T) -> String {
