@@ -13,7 +13,7 @@ use uwf_util::{suggest, words};
 use crate::Engine;
 use crate::agent_command::AgentCommand;
 use crate::failure::Problem;
-use crate::process::{Ending, Program};
+use crate::process::{Program, RunEnding};
 
 /// The exit code by which programs say that they were called with wrong options.
 const MISUSED: i32 = 2;
@@ -129,15 +129,15 @@ impl AgentCommand {
     }
 
     /// Returns the problem of a run that ended without a step.
-    pub(crate) fn ended(&self, ending: &Ending) -> Problem {
+    pub(crate) fn ended(&self, ending: &RunEnding) -> Problem {
         let (class, exit_code) = match ending {
-            Ending::Exited(status) => (
+            RunEnding::Exited(status) => (
                 FailureClass::of_exit(status.code(), status.signal()),
                 status.code(),
             ),
-            Ending::TimedOut(_) | Ending::Idle(_) => (FailureClass::Timeout, None),
-            Ending::Finished => (FailureClass::NoAnswer, None),
-            Ending::Interrupted(_) | Ending::NotStarted(_) => (FailureClass::Cancelled, None),
+            RunEnding::TimedOut(_) | RunEnding::Idle(_) => (FailureClass::Timeout, None),
+            RunEnding::Finished => (FailureClass::NoAnswer, None),
+            RunEnding::Interrupted(_) | RunEnding::NotStarted(_) => (FailureClass::Cancelled, None),
         };
         Problem {
             phase: Phase::Agent,
@@ -150,7 +150,7 @@ impl AgentCommand {
     }
 
     /// Returns the problem of a step that was finished too late.
-    pub(crate) fn answered_late(&self, ending: &Ending, step: CasRef) -> Problem {
+    pub(crate) fn answered_late(&self, ending: &RunEnding, step: CasRef) -> Problem {
         Problem {
             text: format!("{ending}; its answer came only after that"),
             hint: Some(format!("`uwf step read {step}` shows the late answer")),

@@ -20,7 +20,7 @@ use crate::contract::{self, Supervision};
 use crate::failure::{self, Attempted, Problem, Verb};
 use crate::limits::{self, Admitted};
 use crate::owned::{Owned, with_thread};
-use crate::process::{self, Ending, Launch, Run};
+use crate::process::{self, RunEnding, Launch, Run};
 use crate::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
@@ -224,18 +224,18 @@ fn perform(
         run.renew_lock()?;
     }
     run.clear_holder()?;
-    let ended_itself = matches!(&launched, Ok(Run { ending: Ending::Exited(status), .. }) if status.code().is_some());
+    let ended_itself = matches!(&launched, Ok(Run { ending: RunEnding::Exited(status), .. }) if status.code().is_some());
     if !ended_itself {
         // What a program of the agent printed may be only a part of its output: it was ended with the agent.
         run.clear_launched()?;
     }
     let Run { ending, left, .. } = match launched {
         Ok(Run {
-            ending: Ending::Interrupted(signal),
+            ending: RunEnding::Interrupted(signal),
             ..
         }) => return Ok(Err(Problem::interrupted(signal))),
         Ok(Run {
-            ending: Ending::NotStarted(signal),
+            ending: RunEnding::NotStarted(signal),
             ..
         }) => return Err(EngineError::NotStarted(signal)),
         Ok(run) => run,
@@ -264,16 +264,16 @@ fn finished_step(
     run: &RunDir,
     thread: &Thread,
     agent: &AgentCommand,
-    ending: &Ending,
+    ending: &RunEnding,
 ) -> Result<Result<CasRef, Problem>, EngineError> {
     let pending = pending_of(run, thread)?;
     Ok(match (pending, ending) {
-        (Some(pending), Ending::TimedOut(_) | Ending::Idle(_)) => {
+        (Some(pending), RunEnding::TimedOut(_) | RunEnding::Idle(_)) => {
             run.clear_pending()?;
             Err(agent.answered_late(ending, pending.step))
         }
         (Some(pending), _) => Ok(pending.step),
-        (None, Ending::Exited(status)) if status.success() => {
+        (None, RunEnding::Exited(status)) if status.success() => {
             let printed = run.stdout_end(failure::ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }

@@ -10,7 +10,7 @@ use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
 
 use crate::error::agent_option;
-use crate::process::Ending;
+use crate::process::RunEnding;
 use crate::thread::Thread;
 use crate::{Engine, EngineError, tags};
 
@@ -91,7 +91,7 @@ pub struct AgentFailure {
 }
 
 /// Says how a run ended.
-impl fmt::Display for Ending {
+impl fmt::Display for RunEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exited(status) => match status.code() {

@@ -13,7 +13,7 @@ use crate::thread::{self, Thread};
 use crate::{Engine, EngineError, agent_command, tags};
 
 /// How long an engine has beyond the grace to end its agent.
-const PATIENCE: Duration = Duration::from_secs(12);
+const BEYOND_GRACE: Duration = Duration::from_secs(12);
 /// How often it is checked whether the engine has ended.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -94,7 +94,7 @@ fn end_agent(engine: &Engine, run: &RunDir) -> Result<bool, EngineError> {
     if is_held(run)? && is_alive(&holder.engine) {
         ended = holder.agent.is_some();
         ask(&holder.engine);
-        if is_over(run, &holder.engine, grace + PATIENCE)? {
+        if is_over(run, &holder.engine, grace + BEYOND_GRACE)? {
             return Ok(ended);
         }
     }

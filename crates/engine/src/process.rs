@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use uwf_process::{Asked, Limits, Look, Output, Process, Signals, Stop, Tree};
+use uwf_process::{Asked, Limits, Look, Output, Process, Signals, Stop, Tree, WaitEnd};
 
 use crate::AgentOutput;
 use show::Shown;
@@ -58,7 +58,7 @@ pub(crate) struct Launch<'a> {
 /// A run that is over.
 #[derive(Debug)]
 pub(crate) struct Run {
-    pub(crate) ending: Ending,
+    pub(crate) ending: RunEnding,
     /// What a successful agent left running, for people.
     pub(crate) left: Vec<String>,
     /// What could not be ended, for people. Usually nothing.
@@ -67,7 +67,7 @@ pub(crate) struct Run {
 
 /// How a run ended.
 #[derive(Debug)]
-pub(crate) enum Ending {
+pub(crate) enum RunEnding {
     /// The agent ended by itself.
     Exited(ExitStatus),
     /// The agent had finished its step when it reached a limit of time, and was ended.
@@ -95,7 +95,7 @@ pub(crate) fn run<E: From<io::Error>>(
     signals.watch()?;
     if let Some(stop) = signals.stop() {
         return Ok(Run {
-            ending: Ending::NotStarted(stop.signal),
+            ending: RunEnding::NotStarted(stop.signal),
             left: Vec::new(),
             survivors: Vec::new(),
         });
@@ -114,7 +114,7 @@ pub(crate) fn run<E: From<io::Error>>(
             return Err(error);
         }
         return Ok(Run {
-            ending: Ending::NotStarted(Signal::TERM.as_raw()),
+            ending: RunEnding::NotStarted(Signal::TERM.as_raw()),
             left: Vec::new(),
             survivors: describe(&survivors),
         });
@@ -135,7 +135,7 @@ pub(crate) fn run<E: From<io::Error>>(
 /// Ends what is left of a run, unless it may go on.
 fn conclude(
     mut tree: Tree,
-    ending: uwf_process::Ending,
+    ending: WaitEnd,
     launch: &Launch,
     signals: &Signals,
     has_finished: impl Fn() -> bool,
@@ -147,23 +147,14 @@ fn conclude(
         false => Vec::new(),
     };
     let ending = match (ending, status) {
-        (uwf_process::Ending::Stopped(stop), _) if !has_succeeded => {
+        (WaitEnd::Stopped(stop), _) if !has_succeeded => {
             return interrupted(tree, stop, launch, signals);
         }
-        (_, Some(status)) => Ending::Exited(status),
-        (uwf_process::Ending::TimedOut(_) | uwf_process::Ending::Idle(_), None)
-            if has_finished() =>
-        {
-            Ending::Finished
-        }
-        (uwf_process::Ending::TimedOut(limit), None) => Ending::TimedOut(limit),
-        (uwf_process::Ending::Idle(limit), None) => Ending::Idle(limit),
-        (
-            uwf_process::Ending::Exited
-            | uwf_process::Ending::Enough
-            | uwf_process::Ending::Stopped(_),
-            None,
-        ) => {
+        (_, Some(status)) => RunEnding::Exited(status),
+        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_), None) if has_finished() => RunEnding::Finished,
+        (WaitEnd::TimedOut(limit), None) => RunEnding::TimedOut(limit),
+        (WaitEnd::Idle(limit), None) => RunEnding::Idle(limit),
+        (WaitEnd::Exited | WaitEnd::Enough | WaitEnd::Stopped(_), None) => {
             unreachable!(
                 "a program that succeeded or ended by itself has a status, and no output is enough"
             )
@@ -187,7 +178,7 @@ fn interrupted(mut tree: Tree, stop: Stop, launch: &Launch, signals: &Signals) -
     };
     let survivors = tree.end(asked, launch.grace, signals);
     Run {
-        ending: Ending::Interrupted(stop.signal),
+        ending: RunEnding::Interrupted(stop.signal),
         left: Vec::new(),
         survivors: describe(&survivors),
     }

@@ -10,7 +10,7 @@ use crate::snapshot::{Process, below};
 /// How often it is checked whether processes are gone while no signal tells.
 const TICK: Duration = Duration::from_millis(20);
 /// How long killed processes have to be gone. Only the kernel can hold them up, for example a disk that hangs.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILLED_WITHIN: Duration = Duration::from_secs(10);
 /// How long an inner supervisor waits beyond the grace for the outer one, which ends the same processes.
 const DEFERENCE: Duration = Duration::from_secs(5);
 
@@ -157,7 +157,7 @@ fn ask_first(process: &Process) {
 }
 
 fn kill(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + KILLED_WITHIN;
     loop {
         let members = target.members();
         for process in &members {

@@ -20,8 +20,8 @@ mod tree;
 pub use end::{Asked, Target, end, end_for_another, left_running};
 pub use identity::{is_alive, process_identity};
 pub use output::Output;
-pub use run::{Ending, Limits, Look};
-pub use signals::{Event, Signals, Stop, is_supervised};
+pub use run::{Limits, Look, WaitEnd};
+pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised};
 pub use snapshot::{Process, below, processes};
 pub use tree::Tree;
 

@@ -19,7 +19,7 @@ pub struct Limits {
 
 /// Why waiting for a program is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum WaitEnd {
     /// The program ended by itself.
     Exited,
     /// It ran for longer than this.
@@ -51,7 +51,7 @@ impl Tree {
         signals: &Signals,
         limits: Limits,
         look: &mut dyn FnMut() -> Look,
-    ) -> Ending {
+    ) -> WaitEnd {
         let started = Instant::now();
         let mut last_output = started;
         let is_over = |limit: Option<Duration>, since: Instant| {
@@ -61,23 +61,23 @@ impl Tree {
             let event = signals.wait(self.pause(limits, started));
             if self.status().is_some() {
                 return match look() {
-                    Look::Enough => Ending::Enough,
-                    Look::Same | Look::Grown => Ending::Exited,
+                    Look::Enough => WaitEnd::Enough,
+                    Look::Same | Look::Grown => WaitEnd::Exited,
                 };
             }
             if let Event::Stop(stop) = event {
-                return Ending::Stopped(stop);
+                return WaitEnd::Stopped(stop);
             }
             match look() {
                 Look::Same => {}
                 Look::Grown => last_output = Instant::now(),
-                Look::Enough => return Ending::Enough,
+                Look::Enough => return WaitEnd::Enough,
             }
             if let Some(limit) = is_over(limits.wall, started) {
-                return Ending::TimedOut(limit);
+                return WaitEnd::TimedOut(limit);
             }
             if let Some(limit) = is_over(limits.idle, last_output) {
-                return Ending::Idle(limit);
+                return WaitEnd::Idle(limit);
             }
         }
     }

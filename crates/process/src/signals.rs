@@ -54,8 +54,7 @@ pub enum Event {
 impl Signals {
     /// Returns signals that are held back only while [`hold`](Self::hold) is in force. At other times they end this
     /// process as usual.
-    #[must_use]
-    pub fn held_on_demand() -> Self {
+    fn held_on_demand() -> Self {
         Self {
             delivery: OnceCell::new(),
             stopped: Cell::new(None),
@@ -87,10 +86,7 @@ impl Signals {
     }
 
     /// Watches, and holds signals back until [`let_go`](Self::let_go).
-    ///
-    /// # Errors
-    /// When the system refuses.
-    pub fn hold(&self) -> io::Result<()> {
+    fn hold(&self) -> io::Result<()> {
         self.watch()?;
         if let Some(idle) = &self.idle {
             idle.store(false, Ordering::SeqCst);
@@ -99,7 +95,7 @@ impl Signals {
     }
 
     /// Gives signals their usual effect again, if they were made [on demand](Self::held_on_demand).
-    pub fn let_go(&self) {
+    fn let_go(&self) {
         if let Some(idle) = &self.idle {
             idle.store(true, Ordering::SeqCst);
         }
@@ -146,6 +142,37 @@ impl Signals {
 
     fn delivery(&self) -> Option<RefMut<'_, Delivery>> {
         self.delivery.get().map(RefCell::borrow_mut)
+    }
+}
+
+thread_local! {
+    /// The signals of a process that runs programs now and then, from one thread.
+    static ON_DEMAND: Signals = Signals::held_on_demand();
+}
+
+/// As long as this lives, signals do not end this process: the caller ends its program first.
+#[derive(Debug)]
+pub struct HeldSignals(());
+
+impl HeldSignals {
+    /// Holds the signals back.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn new() -> io::Result<Self> {
+        ON_DEMAND.with(Signals::hold)?;
+        Ok(Self(()))
+    }
+
+    /// Calls a function with the signals.
+    pub fn with<T>(&self, function: impl FnOnce(&Signals) -> T) -> T {
+        ON_DEMAND.with(function)
+    }
+}
+
+impl Drop for HeldSignals {
+    fn drop(&mut self) {
+        ON_DEMAND.with(Signals::let_go);
     }
 }
 

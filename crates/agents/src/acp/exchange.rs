@@ -17,7 +17,7 @@ use crate::program::{self, Dialogue, Heard, Launch};
 use crate::told;
 
 /// How long a program may take to end after its stdin was closed.
-const PATIENCE: Duration = Duration::from_secs(5);
+const EXIT_TIME: Duration = Duration::from_secs(5);
 
 /// How much an agent may take, beside the time limit of its program.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,7 @@ pub(crate) fn exchange(
         dialogue.say(cancel);
     }
     let awaited = client.awaits();
-    let (ending, stderr) = dialogue.end(PATIENCE);
+    let (ending, stderr) = dialogue.end(EXIT_TIME);
     let mut outcome = client.outcome();
     outcome.usage.duration_ms = u64::try_from(began.elapsed().as_millis()).ok();
     match problem {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
-use uwf_process::{Asked, Ending, Limits, Look, Signals, Tree};
+use uwf_process::{Asked, Limits, Look, Signals, Tree, WaitEnd};
 
 /// The argument by which the agent's own program becomes the supervisor; the command follows.
 pub(super) const ARGUMENT: &str = "--supervise-command";
@@ -47,7 +47,7 @@ fn run(command: &str, grace: Duration) -> io::Result<ExitStatus> {
         true => Look::Enough,
         false => Look::Same,
     });
-    if ending == Ending::Enough {
+    if ending == WaitEnd::Enough {
         let _ = signals.wait(SIGNAL_DELAY);
     }
     let (asked, grace) = match signals.stop() {

@@ -8,10 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use uwf_agent_kit::AdapterError;
-use uwf_process::{Asked, Event, Tree};
+use uwf_process::{Asked, Event, HeldSignals, Tree};
 
-use super::drive::HeldSignals;
-use super::ending::Ending;
+use super::ending::ProgramEnding;
 use super::lines::{Line, Lines};
 use super::stderr::Stderr;
 use super::{Launch, spawn};
@@ -144,7 +143,7 @@ impl<'a> Dialogue<'a> {
 
     /// Ends the dialogue: closes the program's stdin, gives it time to end by itself, and ends it then.
     /// Returns how it ended and the start and end of its stderr.
-    pub(crate) fn end(mut self, patience: Duration) -> (Ending, String) {
+    pub(crate) fn end(mut self, patience: Duration) -> (ProgramEnding, String) {
         drop(std::mem::replace(&mut self.stdin, mpsc::channel().0));
         let until = Instant::now() + patience;
         while self.ended.is_none() && self.stopped.is_none() && Instant::now() < until {
@@ -162,9 +161,9 @@ impl<'a> Dialogue<'a> {
             self.end_tree(asked);
         }
         let ending = match (self.stopped, status) {
-            (Some(stop), _) => Ending::Stopped(stop.signal),
-            (None, Some(status)) => Ending::Exited(status),
-            (None, None) => Ending::TimedOut(patience),
+            (Some(stop), _) => ProgramEnding::Stopped(stop.signal),
+            (None, Some(status)) => ProgramEnding::Exited(status),
+            (None, None) => ProgramEnding::TimedOut(patience),
         };
         (ending, self.stderr.text())
     }

@@ -10,16 +10,16 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use uwf_agent_kit::AdapterError;
-use uwf_process::{Asked, Limits, Look, Output, Signals, Tree};
+use uwf_agent_kit::{AdapterError, Supervision};
+use uwf_process::{Asked, HeldSignals, Limits, Look, Output, Signals, Tree, WaitEnd};
 
-use super::ending::Ending;
+use super::ending::ProgramEnding;
 use super::stderr::Stderr;
 use super::{Launch, spawn};
 
 /// How a program ended, and what it said about it.
 pub(crate) struct Ended {
-    pub(crate) ending: Ending,
+    pub(crate) ending: ProgramEnding,
     /// The start and the end of its stderr.
     pub(crate) stderr: String,
     pub(crate) took: Duration,
@@ -45,31 +45,6 @@ type Take<'a> = dyn FnMut(&[u8], Timing) -> ControlFlow<()> + 'a;
 
 /// How much room on the disk is kept for the output, in bytes: the answer is paid for when the disk fills up meanwhile.
 const ROOM: u64 = 64 * 1024;
-
-thread_local! {
-    /// The signals of this process. Adapters run programs from one thread.
-    static SIGNALS: Signals = Signals::held_on_demand();
-}
-
-/// As long as this lives, signals do not end this process: the caller ends its program first.
-pub(super) struct HeldSignals;
-
-impl HeldSignals {
-    pub(super) fn new() -> io::Result<Self> {
-        SIGNALS.with(Signals::hold)?;
-        Ok(Self)
-    }
-
-    pub(super) fn with<T>(&self, function: impl FnOnce(&Signals) -> T) -> T {
-        SIGNALS.with(function)
-    }
-}
-
-impl Drop for HeldSignals {
-    fn drop(&mut self) {
-        SIGNALS.with(Signals::let_go);
-    }
-}
 
 /// Runs a program to its end. Its stdout goes to a file, of which at least the newest `cap / 2` bytes are kept.
 pub(super) fn drive(
@@ -116,7 +91,7 @@ pub(super) fn drive(
     if let Some(stop) = held.with(Signals::stop) {
         // It came while an earlier program of this agent was ended: another one must not be paid for.
         return Ok(Ended {
-            ending: Ending::Stopped(stop.signal),
+            ending: ProgramEnding::Stopped(stop.signal),
             stderr: String::new(),
             took: started.elapsed(),
         });
@@ -124,12 +99,12 @@ pub(super) fn drive(
     let mut tree = spawn(launch, streams)?;
     let ending = held.with(|signals| {
         let ending = tree.wait(signals, limits, &mut || pump(Timing::InTime, &mut stderr));
-        conclude(tree, ending, launch, signals)
+        conclude(tree, ending, launch.supervision, signals)
     });
     drop(held);
     let timing = match ending {
-        Ending::Exited(_) => Timing::InTime,
-        Ending::TimedOut(_) | Ending::Stopped(_) => Timing::Late,
+        ProgramEnding::Exited(_) => Timing::InTime,
+        ProgramEnding::TimedOut(_) | ProgramEnding::Stopped(_) => Timing::Late,
     };
     let _ = pump(timing, &mut stderr);
     Ok(Ended {
@@ -142,33 +117,32 @@ pub(super) fn drive(
 /// Ends what is left of a program, unless a supervisor above us does so when this process ends.
 fn conclude(
     mut tree: Tree,
-    ending: uwf_process::Ending,
-    launch: &Launch<'_>,
+    ending: WaitEnd,
+    supervision: Supervision,
     signals: &Signals,
-) -> Ending {
+) -> ProgramEnding {
     let (asked, ending) = match (ending, tree.status()) {
-        (uwf_process::Ending::Stopped(stop), _) if stop.by_supervisor => {
-            (Asked::ByOurSupervisor, Ending::Stopped(stop.signal))
+        (WaitEnd::Stopped(stop), _) if stop.by_supervisor => {
+            (Asked::ByOurSupervisor, ProgramEnding::Stopped(stop.signal))
         }
-        (uwf_process::Ending::Stopped(stop), _) => (Asked::NotYet, Ending::Stopped(stop.signal)),
-        (uwf_process::Ending::TimedOut(limit), _) | (uwf_process::Ending::Idle(limit), _) => {
-            (Asked::NotYet, Ending::TimedOut(limit))
+        (WaitEnd::Stopped(stop), _) => (Asked::NotYet, ProgramEnding::Stopped(stop.signal)),
+        (WaitEnd::TimedOut(limit), _) | (WaitEnd::Idle(limit), _) => {
+            (Asked::NotYet, ProgramEnding::TimedOut(limit))
         }
         (_, Some(status)) => {
-            let rest = launch.supervision;
-            if status.success() && (rest.keep_running || uwf_process::is_supervised()) {
-                return Ending::Exited(status);
+            if status.success() && (supervision.keep_running || uwf_process::is_supervised()) {
+                return ProgramEnding::Exited(status);
             }
-            (Asked::NotYet, Ending::Exited(status))
+            (Asked::NotYet, ProgramEnding::Exited(status))
         }
         // The caller has seen enough of a program that goes on.
         (_, None) => (
             Asked::NotYet,
-            Ending::Stopped(rustix::process::Signal::TERM.as_raw()),
+            ProgramEnding::Stopped(rustix::process::Signal::TERM.as_raw()),
         ),
     };
     // What cannot be ended now keeps the thread's lock, which it inherited.
-    let _ = tree.end(asked, launch.supervision.grace, signals);
+    let _ = tree.end(asked, supervision.grace, signals);
     ending
 }
 

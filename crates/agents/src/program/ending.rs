@@ -13,7 +13,7 @@ use crate::signs;
 
 /// How a program ended.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Ending {
+pub(crate) enum ProgramEnding {
     Exited(ExitStatus),
     /// It was ended at its time limit.
     TimedOut(Duration),
@@ -21,7 +21,7 @@ pub(crate) enum Ending {
     Stopped(i32),
 }
 
-impl Ending {
+impl ProgramEnding {
     /// Says why there is no answer, with the end of stderr, unless the program ended well.
     pub(super) fn problem(&self, program: &str, stderr: &str) -> Option<AdapterError> {
         let what = self.what(program)?;
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn only_interruptions_keep_their_code() {
         let check = |wait_status: i32, code: i32| {
-            let ending = Ending::Exited(ExitStatus::from_raw(wait_status));
+            let ending = ProgramEnding::Exited(ExitStatus::from_raw(wait_status));
             assert_eq!(ending.exit_code(), code, "{wait_status:x}");
         };
         check(130 << 8, 130);
@@ -98,7 +98,7 @@ mod tests {
         check(15, 143);
         check(9, 1);
         check(3 << 8, 1);
-        assert_eq!(Ending::TimedOut(Duration::ZERO).exit_code(), 1);
-        assert_eq!(Ending::Stopped(2).exit_code(), 130);
+        assert_eq!(ProgramEnding::TimedOut(Duration::ZERO).exit_code(), 1);
+        assert_eq!(ProgramEnding::Stopped(2).exit_code(), 130);
     }
 }

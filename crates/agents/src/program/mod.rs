@@ -24,7 +24,7 @@ use uwf_util::size;
 
 pub(crate) use dialogue::{Dialogue, Heard};
 pub(crate) use drive::{Ended, Timing};
-pub(crate) use ending::Ending;
+pub(crate) use ending::ProgramEnding;
 pub(crate) use lines::Line;
 pub(crate) use stderr::tail;
 

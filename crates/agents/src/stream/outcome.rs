@@ -6,7 +6,7 @@ use uwf_agent_kit::{AdapterError, Reply};
 use uwf_protocol::failure::FailureClass;
 
 use crate::complaint::complaint;
-use crate::program::{Ended, Ending, tail};
+use crate::program::{Ended, ProgramEnding, tail};
 
 use super::{Tool, Transcript};
 
@@ -61,7 +61,7 @@ fn failure(
         &ended.stderr,
         seen.noise_seen(),
     ];
-    let timed_out = !matches!(ended.ending, Ending::Exited(_));
+    let timed_out = !matches!(ended.ending, ProgramEnding::Exited(_));
     // What was said before the time was over is seldom why.
     let worth = if timed_out { &said[..1] } else { &said[..] };
     let mut worth = worth.iter().map(|said| complaint(said));
@@ -96,7 +96,7 @@ fn failure(
     };
     let turns = seen.take_turns();
     // A session in which nothing was done yet may not even hold the task.
-    let has_worked = !turns.is_empty() || !matches!(ended.ending, Ending::Stopped(_));
+    let has_worked = !turns.is_empty() || !matches!(ended.ending, ProgramEnding::Stopped(_));
     let begun = seen.session_id.take().filter(|_| has_worked);
     let session_id = begun.or(session.map(ToOwned::to_owned));
     AdapterError {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::io::ioctl_fionbio;
-use uwf_process::{Asked, Ending, Limits, Look, Signals, Tree};
+use uwf_process::{Asked, HeldSignals, Limits, Look, Tree, WaitEnd};
 
 /// How long a program has for its answer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -17,18 +17,12 @@ const MOST: u64 = 4096;
 /// How many characters of it are shown.
 const SHOWN: usize = 80;
 
-thread_local! {
-    /// The signals of this process while a program is asked.
-    static SIGNALS: Signals = Signals::held_on_demand();
-}
-
 /// Returns the first line that the program prints for `--version`.
 ///
 /// # Errors
 /// Why there is no version, as a text for people.
 pub(super) fn of(program: &Path) -> Result<String, String> {
-    let answer = SIGNALS.with(|signals| ask(program, signals));
-    let answer = answer.map_err(|error| format!("it cannot be started: {error}"))?;
+    let answer = ask(program).map_err(|error| format!("it cannot be started: {error}"))?;
     let Some(answer) = answer else {
         let limit = LIMIT.as_secs();
         return Err(format!("it does not answer `--version` within {limit} s"));
@@ -39,8 +33,8 @@ pub(super) fn of(program: &Path) -> Result<String, String> {
 }
 
 /// Has the program print its version, and returns what it printed; `None` if it did not end in time.
-fn ask(program: &Path, signals: &Signals) -> io::Result<Option<String>> {
-    signals.hold()?;
+fn ask(program: &Path) -> io::Result<Option<String>> {
+    let held = HeldSignals::new()?;
     let mut command = Command::new(program);
     command
         .arg("--version")
@@ -57,20 +51,24 @@ fn ask(program: &Path, signals: &Signals) -> io::Result<Option<String>> {
         wall: Some(LIMIT),
         idle: None,
     };
-    let ending = tree.wait(signals, limits, &mut || {
+    let mut look = || {
         // Nothing to read for now is an error of such a pipe.
         let _ = (&mut stdout).take(MOST).read_to_end(&mut text);
         match text.len() as u64 >= MOST {
             true => Look::Enough,
             false => Look::Same,
         }
+    };
+    let ending = held.with(|signals| {
+        let ending = tree.wait(signals, limits, &mut look);
+        let _ = tree.end(Asked::NotYet, GRACE, signals);
+        ending
     });
-    let _ = tree.end(Asked::NotYet, GRACE, signals);
-    signals.let_go();
-    if let Ending::Stopped(stop) = ending {
+    drop(held);
+    if let WaitEnd::Stopped(stop) = ending {
         std::process::exit(128 + stop.signal);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
-    let has_answered = matches!(ending, Ending::Exited | Ending::Enough);
+    let has_answered = matches!(ending, WaitEnd::Exited | WaitEnd::Enough);
     Ok(has_answered.then_some(text))
 }
