@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
+use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::run::{Begun, Launched, Phase};
-use uwf_storage::RunDir;
+use uwf_storage::{Env, RunDir};
 
 /// Puts prompts to one kind of agent.
 pub trait Adapter {
@@ -85,6 +86,18 @@ pub struct Supervision {
     pub grace: Duration,
     /// Whether what it leaves running when it succeeds may go on.
     pub keep_running: bool,
+}
+
+impl Supervision {
+    /// Returns what the engine says about ending programs.
+    #[must_use]
+    pub fn of(env: &Env) -> Self {
+        let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
+        Self {
+            grace: grace.map_or(uwf_process::GRACE, Duration::from_millis),
+            keep_running: env.var(KEEP_RUNNING).is_some(),
+        }
+    }
 }
 
 impl Default for Supervision {

@@ -3,11 +3,10 @@
 use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write as _};
-use std::time::Duration;
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
-use uwf_protocol::agent::env::{ENGINE, GRACE_MS, KEEP_RUNNING};
+use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
@@ -136,7 +135,6 @@ fn play(
         true => session::opening(run, &mut task),
         false => Opening::Prompt,
     };
-    let started_at_ms = env.now_ms();
     let mut conversation = Conversation::of(run);
     let extractor = Extractor {
         env,
@@ -145,6 +143,7 @@ fn play(
         schema: &context.schema,
         policy: context.role.extract,
     };
+    let started_at_ms = env.now_ms();
     let earlier = adapter.earlier(&task);
     let result = match earlier.and_then(|reply| conversation.accept(reply, &context.schema)) {
         Some(done) => Ok(done),
@@ -152,19 +151,7 @@ fn play(
             extractor.read(answer)
         }),
     };
-    let class = result
-        .as_ref()
-        .err()
-        .map(|error| conversation.class_of(error));
-    if class == Some(FailureClass::ContextTooLong) {
-        // Whatever is said in that session, it stays too long.
-        let _ = run.forget_sessions(&call.role, Some(&task.agent));
-    } else if let Some(session) = &conversation.session_id
-        && task.session.as_ref() != Some(session)
-    {
-        // Not remembering costs the next visit its memory; failing here would cost this step.
-        let _ = run.remember_session(&call.role, &task.agent, session);
-    }
+    remember_session(run, &task, &conversation, result.as_ref().err());
     match result {
         Ok((extracted, extraction)) => {
             let work = Work {
@@ -176,15 +163,7 @@ fn play(
                 started_at_ms,
                 completed_at_ms: env.now_ms(),
             };
-            let committer = Committer::of(env);
-            let write = || persist::write(store, run, &context, &work, committer);
-            let finished = write().or_else(|error| {
-                if !error.is_of_full_disk() {
-                    return Err(error);
-                }
-                root.give_room_back();
-                write()
-            })?;
+            let finished = write(root, store, run, &context, &work, Committer::of(env))?;
             // Until here the answer of a program was kept for another attempt.
             let _ = run.clear_launched();
             Ok(finished)
@@ -201,6 +180,44 @@ fn play(
             })
         }
     }
+}
+
+/// Remembers the session of a conversation for the next visit, or forgets it if nothing can be said in it any more.
+fn remember_session(
+    run: &RunDir,
+    task: &Task,
+    conversation: &Conversation,
+    failure: Option<&Unfinished>,
+) {
+    let class = failure.map(|error| conversation.class_of(error));
+    if class == Some(FailureClass::ContextTooLong) {
+        // Whatever is said in that session, it stays too long.
+        let _ = run.forget_sessions(&task.role, Some(&task.agent));
+    } else if let Some(session) = &conversation.session_id
+        && task.session.as_ref() != Some(session)
+    {
+        // Not remembering costs the next visit its memory; failing here would cost this step.
+        let _ = run.remember_session(&task.role, &task.agent, session);
+    }
+}
+
+/// Writes the step, on a full disk with the room that was set aside for that.
+fn write(
+    root: &Root,
+    store: &Store,
+    run: &RunDir,
+    context: &Context,
+    work: &Work<'_>,
+    committer: Committer,
+) -> Result<Finished, KitError> {
+    let write = || persist::write(store, run, context, work, committer);
+    write().or_else(|error| {
+        if !error.is_of_full_disk() {
+            return Err(error);
+        }
+        root.give_room_back();
+        write()
+    })
 }
 
 fn task(
@@ -241,17 +258,8 @@ fn task(
         step: context.step,
         session,
         schema: context.schema.schema().clone(),
-        supervision: supervision(env),
+        supervision: Supervision::of(env),
     })
-}
-
-/// Returns what the engine says about ending programs.
-fn supervision(env: &Env) -> Supervision {
-    let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
-    Supervision {
-        grace: grace.map_or(uwf_process::GRACE, Duration::from_millis),
-        keep_running: env.var(KEEP_RUNNING).is_some(),
-    }
 }
 
 /// Keeps the last answer and leaves word for the engine. Both are best effort: the exit code says already

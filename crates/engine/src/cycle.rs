@@ -7,7 +7,7 @@ use uwf_moderator::{Assignment, Route};
 use uwf_process::process_identity;
 use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_protocol::run::{Holder, Pending};
 use uwf_storage::{Archived, RunDir, State};
@@ -20,7 +20,7 @@ use crate::contract::{self, Supervision};
 use crate::failure::{self, Attempted, Problem, Verb};
 use crate::limits::{self, Admitted};
 use crate::owned::{Owned, with_thread};
-use crate::process::{self, RunEnding, Launch, Run};
+use crate::process::{self, Launch, Run, RunEnding};
 use crate::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::view::report::{StepReport, Taken};
@@ -161,12 +161,7 @@ pub(crate) fn play(
         verb,
         started_at_ms: engine.env.now_ms(),
     };
-    engine.root.set_room_aside()?;
-    run.clear_failure()?;
-    run.clear_usage()?;
-    if options.session == Session::New {
-        run.forget_sessions(role, None)?;
-    }
+    clear_traces(engine, run, role, options.session)?;
     engine.log(
         &thread,
         tags::AGENT_STARTED,
@@ -192,6 +187,22 @@ pub(crate) fn play(
             Err(failure::record(engine, run, &thread, &attempted, problem))
         }
     }
+}
+
+/// Makes room for what an attempt writes, and removes what an earlier one left of itself.
+fn clear_traces(
+    engine: &Engine,
+    run: &RunDir,
+    role: &RoleName,
+    session: Session,
+) -> Result<(), EngineError> {
+    engine.root.set_room_aside()?;
+    run.clear_failure()?;
+    run.clear_usage()?;
+    if session == Session::New {
+        run.forget_sessions(role, None)?;
+    }
+    Ok(())
 }
 
 /// What an agent did.
@@ -320,39 +331,42 @@ fn launch(
     };
     // The record names us before the agent exists and the agent once it does: at no time is the thread held
     // without somebody to name.
-    let record = |agent_process: Option<u32>| -> Result<(), LaunchError> {
-        run.write_holder(&Holder {
-            engine: own.clone(),
-            agent: agent_process.and_then(process_identity),
-            label: agent.label.clone(),
-            attempt: Some(attempt.clone()),
-            head: Some(thread.head),
-            replaces: thread.replaces,
-            keep_running: agent.keep_running,
-            role: assignment.role.clone(),
-            started_at_ms: engine.env.now_ms(),
-            waiting: false,
-        })
-        .map_err(|error| LaunchError::Engine(error.into()))
+    let holder = Holder {
+        engine: own.clone(),
+        agent: None,
+        label: agent.label.clone(),
+        attempt: Some(attempt.clone()),
+        head: Some(thread.head),
+        replaces: thread.replaces,
+        keep_running: agent.keep_running,
+        role: assignment.role.clone(),
+        started_at_ms: engine.env.now_ms(),
+        waiting: false,
     };
-    record(None)?;
+    run.write_holder(&holder).map_err(EngineError::from)?;
     let started = |pid| {
-        record(Some(pid))?;
-        // If `thread kill` came before the agent was on record, it could not end the agent.
-        let head = match State::new(&engine.root).look_up(thread.id) {
-            Some(head) => head,
-            None => thread::active_head(engine, thread.id)?,
-        };
-        if head == thread.expected_head() {
-            return Ok(());
-        }
-        Err(LaunchError::Engine(EngineError::Busy {
-            thread: thread.id,
-            holder: None,
-        }))
+        let agent = process_identity(pid);
+        let holder = Holder { agent, ..holder };
+        run.write_holder(&holder).map_err(EngineError::from)?;
+        Ok(check_wanted(engine, thread)?)
     };
     process::run(&launch, &engine.signals, started, || {
         matches!(pending_of(run, thread), Ok(Some(_)))
+    })
+}
+
+/// Fails if the thread was ended or changed before its agent was on record: then `thread kill` could not end the agent.
+fn check_wanted(engine: &Engine, thread: &Thread) -> Result<(), EngineError> {
+    let head = match State::new(&engine.root).look_up(thread.id) {
+        Some(head) => head,
+        None => thread::active_head(engine, thread.id)?,
+    };
+    if head == thread.expected_head() {
+        return Ok(());
+    }
+    Err(EngineError::Busy {
+        thread: thread.id,
+        holder: None,
     })
 }
 

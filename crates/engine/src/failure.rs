@@ -187,23 +187,7 @@ pub(crate) fn record(
     let stderr_tail = run.stderr_end(STDERR_TAIL);
     let said = told.is_none() && signal.is_none();
     let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
-    let (tag, exit) = match signal {
-        Some(signal) => (tags::STEP_INTERRUPTED, Exit::Signal(signal)),
-        None => (tags::STEP_FAILED, Exit::Agent),
-    };
-    engine.log(
-        thread,
-        tag,
-        &format!(
-            "role={} agent={} phase={} class={} exit={} error={}",
-            attempt.role,
-            attempt.agent,
-            attempt.phase.as_str(),
-            attempt.class.unwrap_or(FailureClass::Crash),
-            exit.code(),
-            engine.told(&attempt.error),
-        ),
-    );
+    log(engine, thread, &attempt, signal);
     let number = run.append_attempt(&attempt).ok();
     if number.is_none() {
         // What the agent did wrong is told all the same: the disk may be full.
@@ -239,6 +223,26 @@ pub(crate) fn record(
         },
         None => EngineError::Agent(Box::new(failure)),
     }
+}
+
+fn log(engine: &Engine, thread: &Thread, attempt: &Attempt, signal: Option<i32>) {
+    let (tag, exit) = match signal {
+        Some(signal) => (tags::STEP_INTERRUPTED, Exit::Signal(signal)),
+        None => (tags::STEP_FAILED, Exit::Agent),
+    };
+    engine.log(
+        thread,
+        tag,
+        &format!(
+            "role={} agent={} phase={} class={} exit={} error={}",
+            attempt.role,
+            attempt.agent,
+            attempt.phase.as_str(),
+            attempt.class.unwrap_or(FailureClass::Crash),
+            exit.code(),
+            engine.told(&attempt.error),
+        ),
+    );
 }
 
 /// Returns the record of an attempt. What the kit says counts, but not against a signal that stopped us.

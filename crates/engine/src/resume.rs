@@ -33,29 +33,26 @@ pub fn resume(
             };
             limits::accept(engine, run, &thread, &options.accepts)?;
             let prompt = options.prompt.as_deref();
-            let assignment = match thread.route(engine)? {
+            let (assignment, verb) = match thread.route(engine)? {
                 // An earlier call took the ended thread up again and was ended itself.
-                Ok(Route::End) => entrance(&thread, prompt).ok_or(EngineError::NotSuspended(id))?,
-                Ok(Route::To(assignment)) => {
-                    let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
-                    if options.raises.is_empty() && options.accepts.is_empty() {
-                        return Err(EngineError::NotSuspended(id));
-                    }
-                    let assignment = with_words(assignment, prompt);
-                    return play(
-                        engine,
-                        run,
-                        thread,
-                        &assignment,
-                        admitted,
-                        &options.step,
-                        Verb::Step,
-                    );
+                Ok(Route::End) => {
+                    let entrance = entrance(&thread, prompt);
+                    (entrance.ok_or(EngineError::NotSuspended(id))?, Verb::Resume)
                 }
-                route => answer(&thread, route, prompt)?,
+                Ok(Route::To(assignment)) => (with_words(assignment, prompt), Verb::Step),
+                route => (answer(&thread, route, prompt)?, Verb::Resume),
             };
             let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
-            engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
+            match verb {
+                // Nobody asks: the call is of use only if it allows something.
+                Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
+                    return Err(EngineError::NotSuspended(id));
+                }
+                Verb::Step => {}
+                Verb::Resume | Verb::Poke => {
+                    engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
+                }
+            }
             play(
                 engine,
                 run,
@@ -63,7 +60,7 @@ pub fn resume(
                 &assignment,
                 admitted,
                 &options.step,
-                Verb::Resume,
+                verb,
             )
         }
         Located::Archived(record) => take_up(engine, run, &record, options),
