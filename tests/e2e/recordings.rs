@@ -5,7 +5,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, REVIEW, Run, World, binary, path_with};
+use crate::processes::signal;
+use crate::trees::alive;
+use crate::world::{ONE_STEP, REVIEW, Run, World, binary, path_with, wait_until};
 
 /// Makes the recorder of an agent the default agent.
 fn record(world: &World, agent: &[&str]) {
@@ -232,4 +234,49 @@ fn a_recorder_that_is_started_by_hand_passes_everything_through() {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(world.step(&thread).exits(0).json()["adopted"], json!(true));
+}
+
+#[test]
+fn what_a_recorded_agent_leaves_running_is_named_and_ended() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = "(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & exit 0' &)\nprintf -- '---\\nnote: n\\n---\\n'";
+    let tool = world.script("tool", body);
+    record(&world, &["uwf-command", "--", tool.to_str().unwrap()]);
+    let thread = world.start("one");
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(
+        report["leftRunning"].as_array().unwrap().len(),
+        1,
+        "{report}"
+    );
+    assert_eq!(alive(&world), Vec::<String>::new());
+}
+
+#[test]
+fn a_recorder_that_is_ended_ends_its_agent_with_all_that_it_started() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = format!(
+        "setsid sleep 1000 &\ntouch {}/ready\nwhile :; do sleep 0.05; done",
+        world.project().display()
+    );
+    let tool = world.script("tool", &body);
+    let thread = world.start("one");
+    let args = [
+        "agent",
+        "record",
+        "--to=rec.yaml",
+        "--",
+        tool.to_str().unwrap(),
+    ];
+    let mut recorder = world.spawn(&[&args[..], &[&thread, "writer"]].concat());
+    wait_until("the agent works", || world.project().join("ready").exists());
+    signal("TERM", recorder.id());
+    assert_eq!(recorder.wait().unwrap().code(), Some(143));
+    assert_eq!(alive(&world), Vec::<String>::new());
+    assert!(
+        !world.project().join("rec.yaml").exists(),
+        "nothing to play"
+    );
 }

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -112,6 +112,19 @@ pub(super) fn drive(
         stderr: stderr.text(),
         took: started.elapsed(),
     })
+}
+
+/// Runs a program to its end that has our own streams.
+pub(crate) fn pass_through(
+    command: &mut Command,
+    supervision: Supervision,
+) -> io::Result<ProgramEnding> {
+    let held = HeldSignals::new()?;
+    let mut tree = Tree::spawn(command)?;
+    Ok(held.with(|signals| {
+        let ending = tree.wait(signals, Limits::default(), &mut || Look::Same);
+        conclude(tree, ending, supervision, signals)
+    }))
 }
 
 /// Ends what is left of a program, unless a supervisor above us does so when this process ends.

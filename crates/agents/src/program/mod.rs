@@ -23,7 +23,7 @@ use uwf_storage::RunDir;
 use uwf_util::size;
 
 pub(crate) use dialogue::{Dialogue, Heard};
-pub(crate) use drive::{Ended, Timing};
+pub(crate) use drive::{Ended, Timing, pass_through};
 pub(crate) use ending::ProgramEnding;
 pub(crate) use lines::Line;
 pub(crate) use stderr::tail;

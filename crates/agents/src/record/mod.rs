@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Instant;
 
 use serde_json::{Map, Value};
+use uwf_agent_kit::Supervision;
 use uwf_agent_kit::context::{self, Context, Past};
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, parse_answer};
@@ -18,6 +19,7 @@ use uwf_protocol::nodes::{Detail, ExtractionMethod, StepNode};
 use uwf_storage::{Env, Root, RunDir};
 
 use crate::options::{self, Known};
+use crate::program::{self, ProgramEnding};
 use crate::recording::{self, Recorded};
 use crate::{BUILT_IN, answer, call};
 
@@ -43,15 +45,19 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     // What the agent is asked is read before it runs: the thread may have gone on when it is done.
     let asked = Asked::read(&call, env);
     let began = Instant::now();
-    let status = agent(command, env)
+    let mut agent = agent(command, env);
+    agent
         .args(inner)
         .args(&args[own.len()..])
         .env_clear()
         .envs(env.variables())
-        .current_dir(env.cwd())
-        .status();
-    let status = match status {
-        Ok(status) => status,
+        .current_dir(env.cwd());
+    let status = match program::pass_through(&mut agent, Supervision::of(env)) {
+        Ok(ProgramEnding::Exited(status)) => status,
+        // The attempt was cut off: there is nothing that could be played again.
+        Ok(ending @ (ProgramEnding::Stopped(_) | ProgramEnding::TimedOut(_))) => {
+            return Ok(ending.exit_code());
+        }
         Err(error) => {
             let _ = writeln!(
                 io::stderr(),
