@@ -121,7 +121,7 @@ fn its_form_is_fixed() {
     assert_eq!(json["ok"], json!(false));
     assert_eq!(json["checks"].as_array().unwrap()[..6], expected);
     let expected = [
-        ok("state", "every thread with a run folder is on record"),
+        ok("state", "nothing is missing that was on record"),
         ok("threads", "0 can be read"),
         ok("lock", "no thread is held"),
         ok("pending", "every finished step is committed"),
@@ -138,7 +138,7 @@ fn its_form_is_fixed() {
     let warning = [
         "WARNING  agent: there is no default agent".to_owned(),
         format!("         → {}", choose.as_str().unwrap()),
-        "ok       state: every thread with a run folder is on record".to_owned(),
+        "ok       state: nothing is missing that was on record".to_owned(),
     ];
     assert_eq!(lines[6..9], warning);
     assert_eq!(*lines.last().unwrap(), "12 ok, 1 warning, 0 errors");

@@ -394,6 +394,7 @@ fn a_collector_stops_where_threads_began_and_none_is_on_record() {
     }
     fs::remove_file(file(&world, "threads.yaml")).unwrap();
     fs::remove_dir_all(world.root().join("runs")).unwrap();
+    fs::remove_dir_all(world.root().join("locks")).unwrap();
     world
         .uwf(&["cas", "gc"])
         .exits(4)

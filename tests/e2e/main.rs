@@ -41,6 +41,8 @@ mod hints;
 mod kept_running;
 mod kills;
 mod limits;
+mod lost_lines;
+mod lost_names;
 mod lost_state;
 #[path = "../support/model_server.rs"]
 mod model_server;

@@ -28,6 +28,17 @@ pub enum StorageError {
     /// Threads that other files under the root know are in no file of the state any more.
     #[error("{0}")]
     Vanished(Box<Vanished>),
+    /// The registry has lost names that it had when it was written last.
+    #[error(
+        "`{}` has lost names of workflows: it is only the beginning of what was written last, which is in `{}`",
+        path.display(), copy.display()
+    )]
+    RegistryCut {
+        /// The registry.
+        path: PathBuf,
+        /// Its copy.
+        copy: PathBuf,
+    },
     /// The record of a finished step is there, and cannot be understood. The step may be paid for.
     #[error("the record of a finished step, `{}`, cannot be understood: {problem}", path.display())]
     TornRecord {
@@ -113,6 +124,7 @@ impl StorageError {
         match self {
             Self::Damaged(_)
             | Self::Vanished(_)
+            | Self::RegistryCut { .. }
             | Self::TornRecord { .. }
             | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }
@@ -135,8 +147,14 @@ impl StorageError {
         let hint = match self {
             Self::Damaged(_) => "fix that line by hand; until then nothing changes the file",
             Self::Vanished(vanished) => return Some(vanished.hint()),
+            Self::RegistryCut { path, copy } => {
+                let (path, copy) = (quoted(path), quoted(copy));
+                return Some(format!(
+                    "`cp {copy} {path}` brings them back; `rm {copy}` says that they were removed on purpose"
+                ));
+            }
             Self::TornRecord { path, .. } => {
-                let path = words::quote(&path.display().to_string()).into_owned();
+                let path = quoted(path);
                 return Some(format!(
                     "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; `mv {path} {path}.torn` puts the record aside, and the role runs again"
                 ));
@@ -179,10 +197,10 @@ impl StorageError {
     }
 }
 
-/// Threads that have run folders and are neither active nor ended.
+/// Threads that are neither active nor ended, though they have run folders or were active when the state was sealed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vanished {
-    /// The threads, never none, each with the last head that its run folder knows.
+    /// The threads, never none, each with the last head that is known.
     pub threads: Vec<(ThreadId, Option<CasRef>)>,
     /// The file of the active threads.
     pub active: PathBuf,
@@ -190,6 +208,8 @@ pub struct Vanished {
     pub ended: PathBuf,
     /// The directory of the run folders.
     pub runs: PathBuf,
+    /// The seal, if the threads have no run folders and only the seal names them, and perhaps not all of them.
+    pub seal: Option<PathBuf>,
     /// The last line of the history, if it is torn: what is missing may have been there.
     pub torn: Option<BadLine>,
 }
@@ -199,9 +219,17 @@ impl fmt::Display for Vanished {
         let (thread, _) = &self.threads[0];
         let (active, ended) = (self.active.display(), self.ended.display());
         let runs = self.runs.display();
-        match self.threads.len() - 1 {
-            0 => write!(f, "thread `{thread}` has a folder in `{runs}`")?,
-            more => write!(
+        match (&self.seal, self.threads.len() - 1) {
+            (Some(_), 0) => write!(
+                f,
+                "thread `{thread}` was active when `{active}` was written"
+            )?,
+            (Some(_), _) => write!(
+                f,
+                "thread `{thread}` and others were active when `{active}` was written"
+            )?,
+            (None, 0) => write!(f, "thread `{thread}` has a folder in `{runs}`")?,
+            (None, more) => write!(
                 f,
                 "thread `{thread}` and {more} more have folders in `{runs}`"
             )?,
@@ -218,15 +246,26 @@ impl Vanished {
     fn hint(&self) -> String {
         let (thread, head) = &self.threads[0];
         let run = self.runs.join(thread.as_str());
-        let quoted = |path: &Path| words::quote(&path.display().to_string()).into_owned();
         let (active, run) = (quoted(&self.active), quoted(&run));
         let known = head.map_or_else(String::new, |head| {
             format!("`echo '{thread}: {head}' >> {active}` makes the thread active again, at its last known head; ")
         });
-        format!(
-            "bring the two files back from a copy; without one: {known}`mv {run} {run}.forgotten` says that the thread is to be forgotten, and keeps its records"
-        )
+        let forget = match &self.seal {
+            Some(seal) => format!(
+                "`rm {}` says that it is to be forgotten, with all others that are not in the files",
+                quoted(seal)
+            ),
+            None => format!(
+                "`mv {run} {run}.forgotten` says that the thread is to be forgotten, and keeps its records"
+            ),
+        };
+        format!("bring the two files back from a copy; without one: {known}{forget}")
     }
+}
+
+/// Returns a path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    words::quote(&path.display().to_string()).into_owned()
 }
 
 impl From<FileError> for StorageError {

@@ -87,6 +87,18 @@ impl Heads {
         self.lines().iter().map(pair).collect()
     }
 
+    /// Returns the first and the last of them.
+    pub(crate) fn ends(&self) -> Vec<(ThreadId, CasRef)> {
+        let lines = self.lines();
+        let ends = match lines {
+            [first, .., last] => [Some(first), Some(last)],
+            [only] => [Some(only), None],
+            [] => [None, None],
+        };
+        let pair = |line: &[u8; LINE]| (thread_in(line), head_in(line));
+        ends.into_iter().flatten().map(pair).collect()
+    }
+
     fn lines(&self) -> &[[u8; LINE]] {
         self.table.as_chunks().0
     }

@@ -65,8 +65,10 @@ pub struct History {
     pub replaced: Vec<ReplacedStep>,
     /// The others, but for an unfinished last line.
     pub damaged: Vec<BadLine>,
-    /// The last line, if it is unfinished. A power cut may leave that; then its thread is still active.
+    /// The last line, if it is unfinished. A power cut may leave that; then its thread is still where it was.
     pub torn: Option<BadLine>,
+    /// Whether that line was whole once, so that the file has lost its end.
+    pub is_cut: bool,
 }
 
 /// Understands the content of the file.
@@ -104,6 +106,34 @@ pub(crate) fn unfinished(content: &[u8]) -> Option<usize> {
     let line = &content[start..];
     let is_whole = line.is_empty() || serde_json::from_slice::<IgnoredAny>(line).is_ok();
     (!is_whole).then_some(start)
+}
+
+/// What an unfinished line was to say, as far as it can be known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unfinished {
+    /// That a thread ended.
+    Ended(ThreadId),
+    /// That a step was replaced.
+    Replaced(CasRef),
+    /// It is too short to tell.
+    Unknown,
+}
+
+impl Unfinished {
+    /// Understands the beginning of a line as this program writes it.
+    pub(crate) fn of(line: &[u8]) -> Self {
+        let first = |key: &str| {
+            let rest = str::from_utf8(line).ok()?.strip_prefix(key)?;
+            Some(rest.split_once('"')?.0)
+        };
+        let ended = first(r#"{"thread":""#).and_then(|id| id.parse().ok());
+        let replaced = first(r#"{"replaced":""#).and_then(|hash| hash.parse().ok());
+        match (ended, replaced) {
+            (Some(thread), _) => Self::Ended(thread),
+            (None, Some(step)) => Self::Replaced(step),
+            (None, None) => Self::Unknown,
+        }
+    }
 }
 
 /// Returns the last record of a thread. Only lines that name it are looked at.
@@ -195,6 +225,17 @@ mod tests {
         assert_eq!(last(A).unwrap().completed_at, 2);
         assert_eq!(last(B).unwrap().completed_at, 3);
         assert_eq!(last("01J7K9Z000000000000000000C"), None);
+    }
+
+    #[test]
+    fn an_unfinished_line_tells_what_it_is_about_as_soon_as_that_is_whole() {
+        let of = |text: &str| Unfinished::of(text.as_bytes());
+        let (ended, replaced) = (line(A, 1), r#"{"replaced":"0123456789012","by":"CTS"#);
+        assert_eq!(of(&ended[..50]), Unfinished::Ended(A.parse().unwrap()));
+        assert_eq!(of(&ended[..30]), Unfinished::Unknown);
+        let step = "0123456789012".parse().unwrap();
+        assert_eq!(of(replaced), Unfinished::Replaced(step));
+        assert_eq!(of(&replaced[..25]), Unfinished::Unknown);
     }
 
     #[test]

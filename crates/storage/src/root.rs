@@ -131,6 +131,11 @@ impl Root {
         self.path.join("locks").join("state.seal")
     }
 
+    /// Returns the copy of the registry as it was written last.
+    pub(crate) fn registry_copy(&self) -> PathBuf {
+        self.path.join("locks").join("registry.yaml")
+    }
+
     /// Returns the threads that have a run folder.
     pub(crate) fn threads_with_runs(&self) -> Result<Vec<ThreadId>, StorageError> {
         let names = uwf_durable::names(&self.runs_dir())?;

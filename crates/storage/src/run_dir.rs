@@ -55,6 +55,13 @@ impl RunDir {
         &self.path
     }
 
+    /// Returns where a person puts the directory of a thread that is to be forgotten.
+    pub(crate) fn forgotten(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".forgotten");
+        path.into()
+    }
+
     /// Makes the directory, durably, if it is not there. Writing a record does that too.
     ///
     /// # Errors

@@ -1,25 +1,52 @@
-//! What the files of the state looked like when the last writer left them. Who finds them so need not look whether
+//! What the last writer of the state knew of its files when it left them. Who finds them so need not look whether
 //! something is missing; who does not finds out. It is a cache, and lies with the locks.
+//!
+//! Each file is on the disk before what is sealed of it. So whatever a crash leaves, the files have at least what the
+//! seal says, unless somebody else took it away.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::Root;
+use serde::{Deserialize, Serialize};
+use uwf_durable::{Durability, FileError};
+use uwf_protocol::ids::{CasRef, ThreadId};
 
-/// The size and the time of both files, as text.
-pub(crate) struct Seal;
+use crate::Root;
+use crate::heads::Heads;
+
+/// What is known of `threads.yaml` and `history.jsonl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seal {
+    /// The numbers, sizes and times of both files, as text.
+    files: String,
+    /// How many bytes the history had, all of them whole lines.
+    pub(crate) history: u64,
+    /// The oldest and the newest of the active threads.
+    pub(crate) threads: Vec<(ThreadId, CasRef)>,
+}
 
 impl Seal {
-    /// Tells whether the files are as they were left. Only the holder of the state lock may ask.
-    pub(crate) fn is_intact(root: &Root) -> bool {
-        let sealed = uwf_durable::read(&root.seal_file()).ok().flatten();
-        sealed.is_some_and(|sealed| sealed.trim_ascii_end() == describe(root).as_bytes())
+    /// Returns what the last writer left, if that is known.
+    pub(crate) fn read(root: &Root) -> Option<Self> {
+        let sealed = uwf_durable::read(&root.seal_file()).ok()??;
+        serde_json::from_slice(&sealed).ok()
     }
 
-    /// Remembers what the files look like. If it cannot, the next writer looks closer.
-    pub(crate) fn set(root: &Root) {
-        let _ = uwf_durable::overwrite(&root.seal_file(), describe(root).as_bytes());
+    /// Tells whether the files are as they were left. Only the holder of the state lock may ask.
+    pub(crate) fn is_intact(&self, root: &Root) -> bool {
+        self.files == describe(root)
+    }
+
+    /// Remembers what the files look like, which have these threads. If it cannot, the next writer looks closer.
+    pub(crate) fn set(root: &Root, heads: &Heads) {
+        let seal = Self {
+            files: describe(root),
+            history: fs::symlink_metadata(root.history_file()).map_or(0, |found| found.len()),
+            threads: heads.ends(),
+        };
+        let text = serde_json::to_vec(&seal).expect("a seal is plain data");
+        let _ = uwf_durable::overwrite(&root.seal_file(), &text);
     }
 }
 
@@ -39,4 +66,53 @@ fn describe(root: &Root) -> String {
         one(&root.threads_file()),
         one(&root.history_file())
     )
+}
+
+/// Tells whether the registry has lost what was in the copy that its last writer left: it is the beginning of that. A
+/// registry that a person has changed is none, and `{}` says that there are no names.
+pub(crate) fn is_cut(registry: &[u8], copy: &[u8]) -> bool {
+    let (registry, copy) = (registry.trim_ascii_end(), copy.trim_ascii_end());
+    registry.len() < copy.len() && copy.starts_with(registry)
+}
+
+/// Keeps a copy of the registry that is on the disk now.
+pub(crate) fn copy_registry(root: &Root, content: &[u8]) {
+    let copy = root.registry_copy();
+    let replace = || -> Result<(), FileError> {
+        match uwf_durable::read(&copy)? {
+            Some(known) if known == content => Ok(()),
+            Some(_) | None => uwf_durable::replace(&copy, content, Durability::Volatile),
+        }
+    };
+    // Without it, a loss may stay unseen; that is no reason to register nothing.
+    let _ = replace();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_registry_is_cut_if_it_is_only_the_beginning_of_its_copy() {
+        let copy = b"one: CTS5P6RD8HMCS\ntwo: 0123456789012\n";
+        for cut in [
+            "",
+            "\n",
+            "one: CTS5P6RD8HMCS\n",
+            "one:",
+            "one: CTS5P6RD8HMCS\ntwo: 0",
+        ] {
+            assert!(is_cut(cut.as_bytes(), copy), "{cut}");
+        }
+        let whole = String::from_utf8(copy.to_vec()).unwrap();
+        for other in [
+            "{}\n",
+            "two: 0123456789012\n",
+            "three: 0123456789012\n",
+            whole.trim_end(),
+        ] {
+            assert!(!is_cut(other.as_bytes(), copy), "{other}");
+        }
+        assert!(!is_cut(b"", b""), "where nothing was, nothing is lost");
+    }
 }

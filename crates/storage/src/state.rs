@@ -1,18 +1,15 @@
 //! The state: which threads are active and where their heads are, which ended, which workflows have names.
 //! Every change is made under the state lock and is complete and durable when the call returns.
 
-use std::collections::HashSet;
-use std::path::Path;
+mod whole;
 
 use indexmap::IndexMap;
 use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::heads::{self, Heads};
-use crate::seal::Seal;
-use crate::{
-    History, HistoryRecord, ReplacedStep, Root, RunDir, StorageError, Vanished, history, registry,
-};
+use crate::seal::{self, Seal};
+use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
 
 /// The state under a root. It holds nothing: every call reads the files anew.
 #[derive(Debug, Clone, Copy)]
@@ -106,38 +103,12 @@ impl<'a> State<'a> {
         if let Some(head) = self.head(thread)? {
             return Ok(Some(Located::Active(head)));
         }
-        let text = self.read_history()?;
-        if let Some(record) = history::last_of(&text, thread) {
+        if let Some(record) = self.archived(thread)? {
             return Ok(Some(Located::Archived(record)));
         }
         // It is in neither file. That means something only if both say all that they once said.
-        let history = history::parse(&text, &self.root.history_file());
-        match vanished(self.root, &history, &[thread]) {
-            Some(error) => Err(error),
-            None => Ok(None),
-        }
-    }
-
-    /// Makes sure that the files of the state are whole: that each line can be understood, and that each thread with a
-    /// run folder is in one of them.
-    ///
-    /// # Errors
-    /// [`StorageError::Damaged`] with the first bad line, [`StorageError::Vanished`], and [`StorageError::Io`].
-    pub fn check(&self) -> Result<(), StorageError> {
-        // In this order nothing that is just being made or archived is missed.
-        let known = self.root.threads_with_runs()?;
-        let heads = self.read_heads()?;
-        self.check_against(&heads, known)
-    }
-
-    fn check_against(&self, heads: &Heads, mut known: Vec<ThreadId>) -> Result<(), StorageError> {
-        let history = self.history()?;
-        let ended: HashSet<ThreadId> = history.records.iter().map(|one| one.thread).collect();
-        known.retain(|thread| heads.get(*thread).is_none() && !ended.contains(thread));
-        match vanished(self.root, &history, &known) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
+        self.check_knowing(&|| Ok(vec![thread]))?;
+        Ok(None)
     }
 
     /// Adds a thread that is not active yet.
@@ -211,7 +182,7 @@ impl<'a> State<'a> {
             Some(_) => heads.remove(record.thread),
         }
         // The history comes first: a crash in between leaves the thread in both files, never in none.
-        self.record_end(record)?;
+        self.record_end(record, &heads)?;
         self.write_heads(&heads)?;
         Ok(Advance::Moved)
     }
@@ -235,15 +206,6 @@ impl<'a> State<'a> {
         Ok(Reactivated::Done)
     }
 
-    /// Returns what the history says, in its order, also of threads that are active again.
-    ///
-    /// # Errors
-    /// [`StorageError::Io`]; lines that cannot be understood are in the result.
-    pub fn history(&self) -> Result<History, StorageError> {
-        let text = self.read_history()?;
-        Ok(history::parse(&text, &self.root.history_file()))
-    }
-
     /// Says that a step is about to be replaced by another one, durably, unless an interrupted attempt did so
     /// already.
     ///
@@ -251,13 +213,13 @@ impl<'a> State<'a> {
     /// [`StorageError::Io`].
     pub fn record_replaced(&self, step: &ReplacedStep) -> Result<(), StorageError> {
         let _lock = self.lock()?;
-        self.whole_heads()?;
+        let heads = self.whole_heads()?;
         let mut known = self.history()?.replaced.into_iter();
         if known.any(|known| (known.replaced, known.by) == (step.replaced, step.by)) {
             return Ok(());
         }
         let line = serde_json::to_string(step).expect("a step is plain data");
-        self.append_to_history(&line)
+        self.append_to_history(&line, &heads)
     }
 
     /// Returns how a thread ended the last time, whether or not it is active again.
@@ -265,16 +227,21 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn archived(&self, thread: ThreadId) -> Result<Option<HistoryRecord>, StorageError> {
-        Ok(history::last_of(&self.read_history()?, thread))
+        // Bytes that are not text spoil their line only.
+        let content = self.read_history()?;
+        let text = String::from_utf8_lossy(&content);
+        Ok(history::last_of(&text, thread))
     }
 
     /// Returns the workflows that have names, those of `workflows.yaml` after those of `registry.yaml`.
     ///
     /// # Errors
-    /// See [`heads`](Self::heads).
+    /// [`StorageError::RegistryCut`], and those of [`heads`](Self::heads).
     pub fn workflows(&self) -> Result<IndexMap<String, CasRef>, StorageError> {
-        let mut names = read_names(&self.root.registry_file())?;
-        for (name, hash) in read_names(&self.root.foreign_registry_file())? {
+        let mut names = self.own_names()?;
+        let path = self.root.foreign_registry_file();
+        let foreign = uwf_durable::read(&path)?.unwrap_or_default();
+        for (name, hash) in registry::parse(&foreign, &path)? {
             names.entry(name).or_insert(hash);
         }
         Ok(names)
@@ -283,20 +250,18 @@ impl<'a> State<'a> {
     /// Lets a name stand for this workflow from now on.
     ///
     /// # Errors
-    /// See [`heads`](Self::heads).
+    /// See [`workflows`](Self::workflows).
     pub fn register(&self, name: &str, hash: CasRef) -> Result<(), StorageError> {
         let _lock = self.lock()?;
         let path = self.root.registry_file();
-        let mut names = read_names(&path)?;
-        if names.insert(name.to_owned(), hash) == Some(hash) {
-            return Ok(());
+        let mut names = self.own_names()?;
+        if names.insert(name.to_owned(), hash) != Some(hash) {
+            let text = registry::render(&names);
+            uwf_durable::replace(&path, text.as_bytes(), Durability::Durable)?;
         }
-        let text = registry::render(&names);
-        Ok(uwf_durable::replace(
-            &path,
-            text.as_bytes(),
-            Durability::Durable,
-        )?)
+        let content = uwf_durable::read(&path)?.unwrap_or_default();
+        seal::copy_registry(self.root, &content);
+        Ok(())
     }
 
     fn lock(&self) -> Result<FileLock, StorageError> {
@@ -308,83 +273,31 @@ impl<'a> State<'a> {
         Heads::parse(uwf_durable::read(&path)?.unwrap_or_default(), &path)
     }
 
-    /// Reads the heads for a writer, who must not build on files that have lost something. Files that are as the last
-    /// writer left them are not looked into again.
-    fn whole_heads(&self) -> Result<Heads, StorageError> {
-        let known = match Seal::is_intact(self.root) {
-            true => None,
-            false => Some(self.root.threads_with_runs()?),
-        };
-        let heads = self.read_heads()?;
-        if let Some(known) = known {
-            self.check_against(&heads, known)?;
-        }
-        Ok(heads)
-    }
-
     fn write_heads(&self, heads: &Heads) -> Result<(), StorageError> {
         let path = self.root.threads_file();
         uwf_durable::replace(&path, heads.as_bytes(), Durability::Durable)?;
-        Seal::set(self.root);
+        Seal::set(self.root, heads);
         Ok(())
     }
 
-    /// Appends a line. An unfinished last line goes into a file of its own first: nothing that was written is thrown
-    /// away, and a line in the middle that nobody understands would stop every writer.
-    fn append_to_history(&self, line: &str) -> Result<(), StorageError> {
-        let path = self.root.history_file();
-        let content = uwf_durable::read(&path)?.unwrap_or_default();
-        if let Some(end) = history::unfinished(&content) {
-            let torn = String::from_utf8_lossy(&content[end..]);
-            uwf_durable::append_line(&self.root.torn_history_file(), &torn)?;
-            uwf_durable::cut(&path, end as u64)?;
-        }
-        uwf_durable::append_line(&path, line)?;
-        Seal::set(self.root);
+    /// Appends a line. These are the threads that are active whether or not it is there.
+    fn append_to_history(&self, line: &str, heads: &Heads) -> Result<(), StorageError> {
+        uwf_durable::append_line(&self.root.history_file(), line)?;
+        Seal::set(self.root, heads);
         Ok(())
     }
 
-    /// Reads the history; bytes that are not text spoil their line only.
-    fn read_history(&self) -> Result<String, StorageError> {
-        let content = uwf_durable::read(&self.root.history_file())?.unwrap_or_default();
-        Ok(String::from_utf8(content)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    fn read_history(&self) -> Result<Vec<u8>, StorageError> {
+        Ok(uwf_durable::read(&self.root.history_file())?.unwrap_or_default())
     }
 
     /// Appends a record, unless an interrupted attempt did so already.
-    fn record_end(&self, record: &HistoryRecord) -> Result<(), StorageError> {
+    fn record_end(&self, record: &HistoryRecord, others: &Heads) -> Result<(), StorageError> {
         let recorded = self.archived(record.thread)?;
         if recorded.is_some_and(|last| (last.head, last.reason) == (record.head, record.reason)) {
             return Ok(());
         }
         let line = serde_json::to_string(record).expect("a record is plain data");
-        self.append_to_history(&line)
+        self.append_to_history(&line, others)
     }
-}
-
-/// Returns what is wrong with the state, given the history and threads that are in neither of its files.
-fn vanished(root: &Root, history: &History, threads: &[ThreadId]) -> Option<StorageError> {
-    if let Some(bad) = history.damaged.first() {
-        return Some(StorageError::Damaged(bad.clone()));
-    }
-    let known = threads.iter().map(|thread| (*thread, root.run(*thread)));
-    let known = known.filter(|(_, run)| run.path().is_dir());
-    let last_head = |run: &RunDir| run.chain_summary().map(|summary| summary.head);
-    let threads: Vec<_> = known
-        .map(|(thread, run)| (thread, last_head(&run)))
-        .collect();
-    if threads.is_empty() {
-        return None;
-    }
-    Some(StorageError::Vanished(Box::new(Vanished {
-        threads,
-        active: root.threads_file(),
-        ended: root.history_file(),
-        runs: root.runs_dir(),
-        torn: history.torn.clone(),
-    })))
-}
-
-fn read_names(path: &Path) -> Result<IndexMap<String, CasRef>, StorageError> {
-    registry::parse(&uwf_durable::read(path)?.unwrap_or_default(), path)
 }

@@ -87,7 +87,7 @@ pub fn read_thread(
         .iter()
         .filter(|attempt| attempt.at() == history.head);
     let last: Vec<AttemptView> = last.cloned().collect();
-    let replaced = State::new(&engine.root).history()?.replaced;
+    let replaced = State::new(&engine.root).replaced()?;
     let teller = Teller {
         engine,
         thread: id,

@@ -95,7 +95,7 @@ pub fn steps(engine: &Engine, id: ThreadId) -> Result<StepsView, EngineError> {
         prompt: history.start.prompt,
         timestamp: history.started_ms,
     }));
-    let mut replaced = State::new(&engine.root).history()?.replaced;
+    let mut replaced = State::new(&engine.root).replaced()?;
     replaced.retain(|step| step.in_thread == id);
     for step in history.steps {
         let replaces = replaced_by(step.hash, &replaced);
