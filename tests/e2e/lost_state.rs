@@ -233,6 +233,46 @@ fn a_torn_record_of_a_finished_step_is_named_and_nothing_is_paid_again() {
     assert!(world.project().join("runs.log").exists());
 }
 
+#[test]
+fn a_record_of_a_finished_step_with_one_changed_character_is_named_and_nothing_is_paid_again() {
+    let world = world();
+    let thread = world.start("one");
+    // An agent without an engine leaves the record of its step.
+    let script = world.project().join("script.yaml");
+    let by_hand = ["agent", "mock", script.to_str().unwrap(), &thread, "writer"];
+    world.uwf(&by_hand).exits(0);
+    world.scripted_agent("echo run >> runs.log; exit 3");
+    let pending = world.pending(&thread).unwrap();
+    let text = |key: &str| pending[key].to_string();
+    let path = world.pending_file(&thread);
+    let good = fs::read_to_string(&path).unwrap();
+    let change = |at: usize| {
+        let mut bytes = good.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'7' { b'8' } else { b'7' };
+        bytes
+    };
+    for key in ["step", "head", "atMs", "sum"] {
+        let value = text(key);
+        let at = good.find(&value).unwrap() + value.len() - 2;
+        fs::write(&path, change(at)).unwrap();
+        for command in [
+            &["thread", "step", &thread][..],
+            &["thread", "show", &thread],
+        ] {
+            let run = world.uwf(command).exits(4).says("checksum does not fit");
+            run.says("hint: ").says("thread fork").says(".torn");
+        }
+        assert_eq!(doctor(&world, "pending").0, "error");
+        assert_eq!(fs::read(&path).unwrap(), change(at));
+    }
+    // Other programs and older versions write no checksum.
+    let without = good.replace(&format!(",\"sum\":{}", text("sum")), "");
+    fs::write(&path, without).unwrap();
+    let step = world.step(&thread).exits(0).json()["step"].clone();
+    assert_eq!(step, pending["step"]);
+    assert!(!world.project().join("runs.log").exists());
+}
+
 /// Returns the hashes of all nodes in the store.
 fn stored(world: &World) -> Vec<String> {
     let entries = fs::read_dir(world.root().join("cas")).unwrap();

@@ -14,13 +14,13 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::Setting;
 use uwf_protocol::nodes::Usage;
-use uwf_protocol::run::{Begun, Holder, KitFailure, Launched, Pending};
+use uwf_protocol::run::{Begun, Holder, KitFailure, Launched};
 
 use crate::StorageError;
 
 mod attempts;
+mod pending;
 
-const PENDING: &str = "pending.json";
 const HOLDER: &str = "holder.json";
 const FAILURE: &str = "failure.json";
 const SESSIONS: &str = "sessions.json";
@@ -143,55 +143,6 @@ impl RunDir {
     /// See [`create`](Self::create).
     pub fn clear_live(&self) -> Result<(), StorageError> {
         Ok(uwf_durable::remove(&self.live_file())?)
-    }
-
-    /// Returns the finished step that waits for its commit.
-    ///
-    /// # Errors
-    /// [`StorageError::TornRecord`] for a file that is neither blank nor a record, and [`StorageError::Io`] for one that
-    /// cannot be read: what was paid for may be in it.
-    pub fn read_pending(&self) -> Result<Option<Pending>, StorageError> {
-        let path = self.path.join(PENDING);
-        let Some(content) = uwf_durable::read(&path)? else {
-            return Ok(None);
-        };
-        // Records are blanked with blanks; an empty file is what a power cut leaves of one.
-        if !content.is_empty() && content.iter().all(|byte| *byte == b' ') {
-            return Ok(None);
-        }
-        let pending = serde_json::from_slice(&content);
-        pending.map_err(|error| StorageError::TornRecord {
-            path,
-            problem: error.to_string(),
-        })
-    }
-
-    /// Says that a step is finished; durable on return.
-    ///
-    /// # Errors
-    /// See [`create`](Self::create).
-    pub fn write_pending(&self, pending: &Pending) -> Result<(), StorageError> {
-        self.write(PENDING, pending, Durability::Durable)
-    }
-
-    /// Says that a step is finished, to an engine that is there to commit it: the record survives every
-    /// process, but not yet a power cut.
-    ///
-    /// # Errors
-    /// See [`create`](Self::create).
-    pub fn write_pending_volatile(&self, pending: &Pending) -> Result<(), StorageError> {
-        Ok(uwf_durable::overwrite(
-            &self.path.join(PENDING),
-            json(pending).as_bytes(),
-        )?)
-    }
-
-    /// Removes the record of a finished step.
-    ///
-    /// # Errors
-    /// See [`create`](Self::create).
-    pub fn clear_pending(&self) -> Result<(), StorageError> {
-        Ok(uwf_durable::blank(&self.path.join(PENDING))?)
     }
 
     /// Returns who runs, or ran, a step; the lock says whether that still holds.
