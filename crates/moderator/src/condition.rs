@@ -4,6 +4,7 @@
 //! spot, within limits of nesting and length but not of memory or of the work of one built-in function. Answer
 //! questions about workflows of others where the process can be ended.
 
+mod calls;
 mod foreign;
 mod mentions;
 
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::nodes::StartNode;
 
+pub(crate) use self::calls::FUNCTIONS;
 pub(crate) use self::mentions::Mention;
 
 /// How long an expression may be, in bytes.
@@ -34,6 +36,9 @@ const MAX_STACK_DEPTH: usize = 2_000;
 
 /// How many items an intermediate result may have.
 const MAX_SEQUENCE_LENGTH: usize = 1_000_000;
+
+/// The functions whose result depends on more than the thread: on the time, or on chance.
+pub(crate) const IMPURE: [&str; 4] = ["now", "millis", "random", "shuffle"];
 
 /// What an expression finds at the top of a thread.
 pub const ROOT_NAMES: [&str; 2] = ["start", "steps"];
@@ -185,7 +190,7 @@ pub fn check(expression: &str) -> Result<(), ConditionError> {
 ///
 /// Besides JSONata's own functions there are `$first(role)` and `$last(role)`: the output of the first and
 /// the last step of that role, undefined if there is none. What depends on more than the thread (`$now`,
-/// `$millis`, `$random`) is refused, so that asking again gives the same answer. False are: undefined,
+/// `$millis`, `$random`, `$shuffle`) is refused, so that asking again gives the same answer. False are: undefined,
 /// `null`, `false`, 0, not-a-number and the empty text; everything else is true, also an empty list.
 ///
 /// # Errors
@@ -220,7 +225,8 @@ fn failed(expression: &str, message: &str) -> ConditionError {
 
 /// Returns what an expression names of its workflow.
 pub(crate) fn mentions(expression: &str) -> Result<Vec<Mention>, ConditionError> {
-    parse(expression).map(|parsed| mentions::of(&parsed))
+    let parsed = parse(expression)?;
+    Ok([mentions::of(&parsed), calls::of(&parsed)].concat())
 }
 
 fn parse(expression: &str) -> Result<AstNode, ConditionError> {
@@ -246,7 +252,7 @@ fn bind_helpers(evaluator: &mut Evaluator, history: &History) -> Result<(), Eval
         let role = role_argument("last", args)?;
         Ok(output_of(answers.iter().rfind(|(name, _)| name == role)))
     })?;
-    for name in ["now", "millis", "random"] {
+    for name in IMPURE {
         evaluator.register_fn_override(name, move |_: &[JValue]| {
             Err(EvaluatorError::EvaluationError(format!(
                 "`${name}` is not available: a condition depends on the thread alone"

@@ -12,6 +12,12 @@ pub(crate) enum Mention {
     UnknownOfStart(String),
     /// A name that no step has.
     UnknownOfStep(String),
+    /// A function that depends on more than the thread, without its `$`.
+    Impure(String),
+    /// A function that there is not, without its `$`.
+    UnknownFunction(String),
+    /// A function that is called without its `$`.
+    BareFunction(String),
     /// A role.
     Role(String),
     /// A part of an answer: the keys that lead to it; of any role if it is not known of which.

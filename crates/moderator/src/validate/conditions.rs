@@ -4,6 +4,7 @@ use serde_json::Value;
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::workflow::{Edges, Problem, Workflow};
+use uwf_util::suggest;
 
 use super::shape::{Presence, Shape};
 use super::{quoted, with_suggestion};
@@ -41,6 +42,20 @@ fn wrong(workflow: &Workflow<Value>, mention: &Mention) -> Option<String> {
         Mention::Unknown(word) => Some(unknown_name(word)),
         Mention::UnknownOfStart(word) => Some(undefined(word, "the start", &START_NAMES)),
         Mention::UnknownOfStep(word) => Some(undefined(word, "a step", &STEP_NAMES)),
+        Mention::Impure(name) => Some(format!(
+            "`${name}` is not available: a condition depends on the thread alone, so that the same thread always goes the same way"
+        )),
+        Mention::UnknownFunction(name) => {
+            let message = format!("there is no function `${name}`");
+            let near = suggest::nearest(name, condition::FUNCTIONS);
+            Some(match near {
+                Some(near) => format!("{message}; did you mean `${near}`?"),
+                None => message,
+            })
+        }
+        Mention::BareFunction(name) => Some(format!(
+            "`{name}(…)` calls no function: did you mean `${name}(…)`?"
+        )),
         Mention::Role(name) => {
             let mut known = workflow.roles.keys().map(RoleName::as_str);
             if known.any(|known| known == name) {

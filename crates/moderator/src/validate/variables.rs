@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
-use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};
+use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Severity, Workflow};
 
 use super::shape::{Presence, Shape};
 use super::statuses::{keys_of, routing_field};
 use super::{Edge, edges_of, with_suggestion};
+use crate::condition::{self, Mention};
 use crate::template::{self, Name, Part, Template, When};
 
 /// How many problems of one template are told; more would not be read.
@@ -19,8 +20,13 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
         for edge in edges_of(node, edges) {
             let view = view_of(workflow, node, edges, &edge);
             for (field, source) in [("prompt", edge.prompt), ("location", edge.location)] {
-                for message in source.map(|text| messages(text, &view)).unwrap_or_default() {
-                    problems.push(edge.problem(field, message));
+                for (severity, message) in
+                    source.map(|text| messages(text, &view)).unwrap_or_default()
+                {
+                    problems.push(Problem {
+                        severity,
+                        ..edge.problem(field, message)
+                    });
                 }
             }
         }
@@ -34,6 +40,8 @@ struct View<'w> {
     /// Whose answer it is; `None` at `$START`.
     role: Option<&'w str>,
     demand: Demand,
+    /// What the condition of the edge looks at.
+    conditional: Vec<String>,
 }
 
 /// What the schema must say about a variable.
@@ -41,6 +49,8 @@ struct View<'w> {
 enum Demand {
     /// It is always there: the template must come out.
     Always,
+    /// It is always there, unless a condition of the list that the schema does not know of makes sure of it.
+    Likely,
     /// It may be there: nobody reads the result, or something that the schema cannot say makes sure of it,
     /// such as a condition, or which of several statuses was answered.
     Possibly,
@@ -57,11 +67,12 @@ fn view_of<'w>(
             shape: Shape::nothing(),
             role: None,
             demand: Demand::Always,
+            conditional: Vec::new(),
         };
     };
     let schema = workflow.roles.get(role).map(|role| &role.schema);
     let mut shape = schema.map_or_else(Shape::unknown, Shape::of);
-    let mut unsure = *edge.to == Destination::End || edge.status.is_none();
+    let mut unsure = *edge.to == Destination::End;
     if let (Edges::ByStatus(targets), Some(status)) = (edges, edge.status) {
         let keys = keys_of(targets);
         if let Some(field) = routing_field(&shape, &keys) {
@@ -73,22 +84,39 @@ fn view_of<'w>(
             unsure |= shape.has_form_with_texts(field);
         }
     }
+    // A condition may choose one form of the answer.
+    unsure |= edge.condition.is_some() && shape.forms() > 1;
     View {
         shape,
         role: Some(role.as_str()),
-        demand: if unsure {
-            Demand::Possibly
-        } else {
-            Demand::Always
+        demand: match edge.status {
+            _ if unsure => Demand::Possibly,
+            None => Demand::Likely,
+            Some(_) => Demand::Always,
         },
+        conditional: asked_for(workflow, edge),
     }
 }
 
+/// Returns the parts of answers that the condition of an edge looks at: it may hold only where they are there.
+fn asked_for(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Vec<String> {
+    let condition = edge
+        .condition
+        .and_then(|name| workflow.conditions.get(name));
+    let mentions = condition.and_then(|one| condition::mentions(&one.expression).ok());
+    let mentions = mentions.into_iter().flatten();
+    let first = |mention| match mention {
+        Mention::Answer { keys, .. } => keys.into_iter().next(),
+        _ => None,
+    };
+    mentions.filter_map(first).collect()
+}
+
 /// Returns what is wrong with one template.
-fn messages(source: &str, view: &View<'_>) -> Vec<String> {
+fn messages(source: &str, view: &View<'_>) -> Vec<(Severity, String)> {
     let template = match template::parse(source) {
         Ok(template) => template,
-        Err(error) => return vec![format!("the template has {error}")],
+        Err(error) => return vec![(Severity::Error, format!("the template has {error}"))],
     };
     let mut walk = Walk {
         template: &template,
@@ -108,7 +136,7 @@ struct Walk<'a, 'w> {
     scopes: Vec<Shape<'w>>,
     /// The names that the sections around say are present.
     guards: Vec<&'a str>,
-    messages: Vec<String>,
+    messages: Vec<(Severity, String)>,
 }
 
 impl<'a, 'w> Walk<'a, 'w> {
@@ -122,7 +150,8 @@ impl<'a, 'w> Walk<'a, 'w> {
                 Part::Variable(name) => self.variable(*name),
                 Part::Section { name, when, body } => self.section(*name, *when, body),
                 Part::Partial(name) => {
-                    self.say(*name, "is a partial; templates have none, use `!include`");
+                    let message = "is a partial; templates have none, use `!include`";
+                    self.say(Severity::Error, *name, message);
                 }
             }
         }
@@ -137,28 +166,40 @@ impl<'a, 'w> Walk<'a, 'w> {
                     .chars()
                     .take_while(char::is_ascii_alphabetic)
                     .collect();
-                self.messages.push(format!(
+                let message = format!(
                     "the Liquid tag `{{% {word} %}}` is not understood: templates are plain mustache"
-                ));
+                );
+                self.messages.push((Severity::Error, message));
             }
         }
     }
 
     fn variable(&mut self, name: Name<'a>) {
         let (presence, _) = self.find(name.text);
-        match presence {
-            Presence::Never => self.undeclared(name),
-            Presence::Sometimes if self.view.demand == Demand::Always => {
+        let severity = match self.view.demand {
+            Demand::Always => Some(Severity::Error),
+            Demand::Likely => Some(Severity::Warning).filter(|_| !self.is_asked_for(name)),
+            Demand::Possibly => None,
+        };
+        match (presence, severity) {
+            (Presence::Never, _) => self.undeclared(name),
+            (Presence::Sometimes, Some(severity)) => {
                 let text = name.text;
                 let message = format!(
                     "may be missing from {}: put it in `required`, or write `{{{{#{text}}}}}…{{{{/{text}}}}}` \
                      around it",
                     self.answer()
                 );
-                self.say(name, &message);
+                self.say(severity, name, &message);
             }
-            Presence::Sometimes | Presence::Unknown | Presence::Always => {}
+            (Presence::Sometimes | Presence::Unknown | Presence::Always, _) => {}
         }
+    }
+
+    /// Tells whether the condition of the edge looks at a name.
+    fn is_asked_for(&self, name: Name<'_>) -> bool {
+        let first = name.text.split('.').next();
+        first.is_some_and(|first| self.view.conditional.iter().any(|one| one == first))
     }
 
     fn section(&mut self, name: Name<'a>, when: When, body: &'a [Part<'a>]) {
@@ -234,13 +275,14 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     fn undeclared(&mut self, name: Name<'a>) {
         if self.view.role.is_none() {
-            return self.say(name, "has no value: no role has answered before `$START`");
+            let message = "has no value: no role has answered before `$START`";
+            return self.say(Severity::Error, name, message);
         }
         let message = format!("is not in {}", self.answer());
         let first = name.text.split('.').next().unwrap_or_default();
         let known = self.scopes.iter().rev().flat_map(Shape::names);
         let message = with_suggestion(message, first, known.filter(|known| *known != first));
-        self.say(name, &message);
+        self.say(Severity::Error, name, &message);
     }
 
     fn answer(&self) -> String {
@@ -248,11 +290,10 @@ impl<'a, 'w> Walk<'a, 'w> {
         format!("the answer of `{role}`")
     }
 
-    fn say(&mut self, name: Name<'_>, message: &str) {
+    fn say(&mut self, severity: Severity, name: Name<'_>, message: &str) {
         let position = self.template.position(name.offset);
         let text = name.text;
-        self.messages.push(format!(
-            "`{{{{{text}}}}}` at {position} of the template {message}"
-        ));
+        let message = format!("`{{{{{text}}}}}` at {position} of the template {message}");
+        self.messages.push((severity, message));
     }
 }

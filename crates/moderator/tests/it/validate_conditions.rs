@@ -139,6 +139,60 @@ fn what_a_condition_names_is_in_the_workflow() {
 }
 
 #[test]
+fn functions_exist_and_depend_on_the_thread_alone() {
+    let check = |expression: &str, expected: &[&str]| {
+        assert_eq!(problems_of_condition(expression), expected, "{expression}");
+    };
+    let impure = |name: &str| {
+        format!(
+            "`${name}` is not available: a condition depends on the thread alone, so that the same thread always goes the same way"
+        )
+    };
+    for (expression, name) in [
+        ("$now() > '2026'", "now"),
+        ("steps[$millis() > 3]", "millis"),
+        ("$map([1], function($x){ $random() > 0.5 })", "random"),
+        ("$shuffle(steps)[0].role = 'a'", "shuffle"),
+        ("$map([1], $now)", "now"),
+        ("true ? $now() : 1", "now"),
+        ("steps ~> $shuffle", "shuffle"),
+    ] {
+        check(expression, &[&impure(name)]);
+    }
+    let count = "there is no function `$coutn`; did you mean `$count`?";
+    for expression in [
+        "$coutn(steps) > 3",
+        "steps ~> $coutn()",
+        "steps ~> $coutn",
+        "[{ 'n': steps.$coutn(output) }]",
+        "$not($coutn(steps))",
+        "steps^($coutn(output))",
+    ] {
+        check(expression, &[count]);
+    }
+    check(
+        "$lst('coder').x",
+        &["there is no function `$lst`; did you mean `$last`?"],
+    );
+    check("$frobnicate(1)", &["there is no function `$frobnicate`"]);
+    check(
+        "count(steps) > 3",
+        &["`count(…)` calls no function: did you mean `$count(…)`?"],
+    );
+    for expression in [
+        "($now := 3; $now > 2)",
+        "($f := function($n){ $n < 1 ? 0 : $f($n - 1) }; $f(3))",
+        "$map(steps, function($random){ $random.role })",
+        "($twice := function($g, $x){ $g($g($x)) }; $twice($sum, 1))",
+        "steps@$s#$now.output[$now > 1]",
+        "steps ~> $count()",
+        "steps.output ~> |$|{'x': $string(1)}|",
+    ] {
+        check(expression, &[]);
+    }
+}
+
+#[test]
 fn operators_of_other_languages_are_translated() {
     let check = |expression: &str, said: &str| {
         let expected = format!("`{expression}` is not a JSONata expression: {said}");

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use uwf_moderator::validate;
+use uwf_protocol::workflow::Severity;
 
 use crate::common::workflow;
 use crate::validate::{check, check_graph, edge, end, object, variant};
@@ -64,7 +65,13 @@ fn variables_that_may_be_missing_are_guarded() {
     let missing = "graph.a._.prompt: `{{plan}}` at 1:3 of the template may be missing from the answer of `a`: \
                    put it in `required`, or write `{{#plan}}…{{/plan}}` around it";
     check(optional(), json!({ "_": edge("{{plan}}") }), &[missing]);
-    check(optional(), json!([edge("{{plan}}")]), &[]);
+    let in_list = missing.replace("graph.a._", "graph.a.0");
+    check(optional(), json!([edge("{{plan}}")]), &[&in_list]);
+    check(
+        optional(),
+        json!([{ "role": "$END", "prompt": "{{plan}}" }]),
+        &[],
+    );
     check(
         optional(),
         json!({ "_": { "role": "$END", "prompt": "{{plan}}" } }),
@@ -184,4 +191,47 @@ fn a_hopeless_template_is_not_told_about_without_end() {
     });
     let flow = workflow(&json!({ "a": schema }), &json!({}), &graph);
     assert_eq!(validate(&flow).len(), 20);
+}
+
+#[test]
+fn in_a_list_a_variable_that_may_be_missing_is_a_warning_unless_the_condition_looks_at_it() {
+    let plan = object(json!({ "plan": {}, "other": {}, "x": {} }), json!(["x"]));
+    let warned = |schema: &serde_json::Value, expression: &str, edges: serde_json::Value| {
+        let graph = json!({
+            "$START": { "_": { "role": "a", "prompt": "go" } },
+            "a": edges,
+            "b": { "_": { "role": "$END" } },
+        });
+        let roles = json!({ "a": schema, "b": { "type": "object" } });
+        let found = validate(&workflow(&roles, &json!({ "c": expression }), &graph));
+        assert!(
+            found.iter().all(|one| one.severity == Severity::Warning),
+            "{found:?}"
+        );
+        let paths = found.into_iter().map(|one| one.path.join("."));
+        paths.collect::<Vec<_>>()
+    };
+    let on = |prompt: &str| json!([{ "role": "b", "condition": "c", "prompt": prompt }, edge("")]);
+    let first = ["graph.a.0.prompt"];
+    assert_eq!(
+        warned(&plan, "steps[-1].output.x = 1", on("{{plan}}")),
+        first
+    );
+    let none: [&str; 0] = [];
+    for expression in ["$exists($last('a').plan)", "steps[-1].output.plan != 'x'"] {
+        assert_eq!(warned(&plan, expression, on("{{plan}}")), none);
+        assert_eq!(warned(&plan, expression, on("{{other}}")), first);
+    }
+    assert_eq!(
+        warned(&plan, "true", on("{{#plan}}{{plan}}{{/plan}}")),
+        none
+    );
+    // The condition may choose the variant, and the edge behind it may not.
+    let either = json!({ "oneOf": [variant("done", "summary"), variant("failed", "reason")] });
+    let both = json!([
+        { "role": "b", "condition": "c", "prompt": "{{summary}}" },
+        { "role": "b", "location": "/{{reason}}", "prompt": "x" },
+    ]);
+    let found = warned(&either, "$last('a').$status = 'done'", both);
+    assert_eq!(found, ["graph.a.1.location"]);
 }

@@ -1,0 +1,219 @@
+//! The functions that a condition calls and cannot have: those that there are not, and those whose result depends on
+//! more than the thread.
+
+use std::collections::HashSet;
+
+use jsonata_core::ast::{AstNode, BinaryOp, PathStep, Stage};
+
+use super::{IMPURE, Mention};
+
+/// The functions of the language and, at the end, those of this program. Each is written with a `$` before it.
+pub(crate) const FUNCTIONS: [&str; 66] = [
+    "abs",
+    "append",
+    "assert",
+    "average",
+    "base64decode",
+    "base64encode",
+    "boolean",
+    "ceil",
+    "contains",
+    "count",
+    "decodeUrl",
+    "decodeUrlComponent",
+    "distinct",
+    "each",
+    "encodeUrl",
+    "encodeUrlComponent",
+    "error",
+    "eval",
+    "exists",
+    "filter",
+    "floor",
+    "formatBase",
+    "formatInteger",
+    "formatNumber",
+    "fromMillis",
+    "join",
+    "keys",
+    "length",
+    "lookup",
+    "lowercase",
+    "map",
+    "match",
+    "max",
+    "merge",
+    "millis",
+    "min",
+    "not",
+    "now",
+    "number",
+    "pad",
+    "parseInteger",
+    "power",
+    "random",
+    "reduce",
+    "replace",
+    "reverse",
+    "round",
+    "shuffle",
+    "sift",
+    "single",
+    "sort",
+    "split",
+    "spread",
+    "sqrt",
+    "string",
+    "substring",
+    "substringAfter",
+    "substringBefore",
+    "sum",
+    "toMillis",
+    "trim",
+    "type",
+    "uppercase",
+    "zip",
+    "first",
+    "last",
+];
+
+/// Returns the functions that an expression cannot have, each once, in its order.
+pub(super) fn of(expression: &AstNode) -> Vec<Mention> {
+    let mut calls = Calls::default();
+    calls.look(expression);
+    let Calls { bound, mut found } = calls;
+    // A name may be bound behind its first use, as in a function that calls itself.
+    found.retain(|mention| match mention {
+        Mention::Impure(name) | Mention::UnknownFunction(name) => !bound.contains(name.as_str()),
+        _ => true,
+    });
+    found
+}
+
+#[derive(Default)]
+struct Calls<'a> {
+    /// The variables that the expression sets itself, wherever.
+    bound: HashSet<&'a str>,
+    found: Vec<Mention>,
+}
+
+impl<'a> Calls<'a> {
+    fn say(&mut self, mention: Mention) {
+        if !self.found.contains(&mention) {
+            self.found.push(mention);
+        }
+    }
+
+    fn look(&mut self, node: &'a AstNode) {
+        match node {
+            AstNode::Function {
+                name,
+                is_builtin: true,
+                ..
+            } => self.call(name),
+            AstNode::Function { name, .. } if FUNCTIONS.contains(&name.as_str()) => {
+                self.say(Mention::BareFunction(name.clone()));
+            }
+            AstNode::Variable(name) if IMPURE.contains(&name.as_str()) => {
+                self.say(Mention::Impure(name.clone()));
+            }
+            AstNode::Binary { op, lhs, rhs } => match (op, &**lhs, &**rhs) {
+                (BinaryOp::ColonEqual, AstNode::Variable(name), _) => {
+                    self.bound.insert(name);
+                }
+                (BinaryOp::ChainPipe, _, AstNode::Variable(name)) => self.call(name),
+                _ => {}
+            },
+            AstNode::Lambda { params, .. } => self.bound.extend(params.iter().map(String::as_str)),
+            AstNode::Path { steps } => steps.iter().for_each(|step| self.bind(step)),
+            _ => {}
+        }
+        for child in children(node) {
+            self.look(child);
+        }
+    }
+
+    fn call(&mut self, name: &str) {
+        if IMPURE.contains(&name) {
+            self.say(Mention::Impure(name.to_owned()));
+        } else if !name.is_empty() && !FUNCTIONS.contains(&name) {
+            self.say(Mention::UnknownFunction(name.to_owned()));
+        }
+    }
+
+    fn bind(&mut self, step: &'a PathStep) {
+        self.bound.extend(step.focus.as_deref());
+        self.bound.extend(step.index_var.as_deref());
+        for stage in &step.stages {
+            if let Stage::Index(name) = stage {
+                self.bound.insert(name);
+            }
+        }
+    }
+}
+
+/// Returns the parts of an expression.
+fn children(node: &AstNode) -> Vec<&AstNode> {
+    match node {
+        AstNode::Path { steps } => steps.iter().flat_map(of_step).collect(),
+        AstNode::Binary { lhs, rhs, .. } => vec![lhs, rhs],
+        AstNode::Unary { operand, .. } => vec![operand],
+        AstNode::Function { args, .. } => args.iter().collect(),
+        AstNode::Call { procedure, args } => std::iter::once(&**procedure).chain(args).collect(),
+        AstNode::Lambda { body, .. } => vec![body],
+        AstNode::Array(items) | AstNode::ArrayGroup(items) | AstNode::Block(items) => {
+            items.iter().collect()
+        }
+        AstNode::Object(pairs) => of_pairs(pairs).collect(),
+        AstNode::ObjectTransform { input, pattern } => {
+            std::iter::once(&**input).chain(of_pairs(pattern)).collect()
+        }
+        AstNode::Conditional {
+            condition,
+            then_branch,
+            else_branch,
+        } => [Some(condition), Some(then_branch), else_branch.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|part| &**part)
+            .collect(),
+        AstNode::FunctionApplication(inner) => vec![inner],
+        AstNode::Sort { input, terms } => std::iter::once(&**input)
+            .chain(terms.iter().map(|(term, _)| term))
+            .collect(),
+        AstNode::Transform {
+            location,
+            update,
+            delete,
+        } => [Some(location), Some(update), delete.as_ref()]
+            .into_iter()
+            .flatten()
+            .map(|part| &**part)
+            .collect(),
+        AstNode::String(_)
+        | AstNode::Name(_)
+        | AstNode::Number(_)
+        | AstNode::Boolean(_)
+        | AstNode::Null
+        | AstNode::Undefined
+        | AstNode::Placeholder
+        | AstNode::Regex { .. }
+        | AstNode::Variable(_)
+        | AstNode::ParentVariable(_)
+        | AstNode::Wildcard
+        | AstNode::Descendant
+        | AstNode::Parent(_) => Vec::new(),
+    }
+}
+
+fn of_step(step: &PathStep) -> impl Iterator<Item = &AstNode> {
+    let filters = step.stages.iter().filter_map(|stage| match stage {
+        Stage::Filter(filter) => Some(&**filter),
+        Stage::KeepArray | Stage::Index(_) => None,
+    });
+    std::iter::once(&step.node).chain(filters)
+}
+
+fn of_pairs(pairs: &[(AstNode, AstNode)]) -> impl Iterator<Item = &AstNode> {
+    pairs.iter().flat_map(|(key, value)| [key, value])
+}
