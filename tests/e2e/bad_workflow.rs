@@ -165,7 +165,8 @@ fn an_answer_that_no_edge_fits_is_recorded_and_blocks_the_thread() {
     again
         .says(&format!("error: thread `{thread}` is blocked"))
         .says("cause: ")
-        .says(&format!("hint: `uwf thread steps {thread}`"));
+        .says(&format!("hint: `uwf thread poke {thread} -p \"…\"`"))
+        .says(&format!("`uwf thread steps {thread}`"));
     // What was done can be gone back to.
     let fork = world.uwf(&["thread", "fork", &start]).exits(0).json();
     assert_eq!(

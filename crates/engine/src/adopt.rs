@@ -80,11 +80,10 @@ pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adop
     run.clear_holder()?;
     let config = limits::of_config(engine);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
-    Ok(Adoption::Taken(Box::new(StepReport {
-        kept_running: kept && !left.is_empty(),
-        left_running: left,
-        ..report(engine, run, committed, Taken::Adopted, &config)
-    })))
+    let mut told = report(engine, run, committed, Taken::Adopted, &config);
+    told.report.kept_running = kept && !left.is_empty();
+    told.report.left_running = left;
+    Ok(Adoption::Taken(Box::new(told.result()?)))
 }
 
 /// How far an attempt came whose engine died.

@@ -18,7 +18,8 @@ pub(crate) struct Committed {
     pub(crate) thread: Thread,
     /// The step whose place was taken, if one was done again.
     pub(crate) replaced: Option<CasRef>,
-    pub(crate) route: Result<Route, RouteError>,
+    /// Where the graph leads; the outer error says why that is not known.
+    pub(crate) route: Result<Result<Route, RouteError>, EngineError>,
 }
 
 /// Who wrote the nodes of a step.
@@ -80,7 +81,7 @@ pub(crate) fn commit(
             return Ok(Committed {
                 thread,
                 replaced,
-                route: route?,
+                route,
             });
         }
         Advance::NotActive => "no longer active".to_owned(),
@@ -94,6 +95,25 @@ pub(crate) fn commit(
     })
 }
 
+/// What is told of a step, and what kept us from finding out what follows it.
+pub(crate) struct Told {
+    pub(crate) report: StepReport,
+    unrouted: Option<EngineError>,
+}
+
+impl Told {
+    /// Returns the report; within an error if it is not all that there is to tell.
+    pub(crate) fn result(self) -> Result<StepReport, EngineError> {
+        match self.unrouted {
+            None => Ok(self.report),
+            Some(source) => Err(EngineError::Unrouted {
+                report: Box::new(self.report),
+                source: Box::new(source),
+            }),
+        }
+    }
+}
+
 /// Logs what became of a thread and returns it for the caller.
 pub(crate) fn report(
     engine: &Engine,
@@ -101,19 +121,27 @@ pub(crate) fn report(
     committed: Committed,
     taken: Taken,
     config: &Limits,
-) -> StepReport {
+) -> Told {
     let Committed {
         thread,
         replaced,
         route,
     } = committed;
+    let (route, unrouted) = match route {
+        Ok(route) => (Some(route), None),
+        Err(error) => (None, Some(error)),
+    };
     engine.log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
-    if matches!(route, Ok(Route::End)) {
+    if matches!(route, Some(Ok(Route::End))) {
         engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
     }
     // The step is taken in. Whether the next one may run is asked again when it is to.
     let place = Place::of(run, &thread);
-    let reached = limits::on_the_way(&engine.store, &place, &route, config).unwrap_or_default();
+    let reached = match &route {
+        Some(route) => limits::on_the_way(&engine.store, &place, route, config),
+        None => Ok(Vec::new()),
+    };
+    let reached = reached.unwrap_or_default();
     // A step is recorded whatever can be told about it.
     let notes = match taken {
         Taken::Ran | Taken::Adopted => thread
@@ -122,11 +150,12 @@ pub(crate) fn report(
         Taken::Nothing => None,
     };
     let notes = notes.and_then(Result::ok).unwrap_or_default();
-    StepReport {
+    let report = StepReport {
         replaced,
         refused_calls: notes.refused_calls,
-        ..StepReport::new(&thread, &route, taken, &reached)
-    }
+        ..StepReport::new(&thread, route.as_ref(), taken, &reached)
+    };
+    Told { report, unrouted }
 }
 
 /// Returns the history record of a thread that reached `$END` at its head.

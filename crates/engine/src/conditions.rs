@@ -21,15 +21,16 @@ use self::evaluator::{Evaluator, Trouble};
 use crate::{Engine, EngineError};
 use uwf_process::Signals;
 
-/// How long the question of one thread may take. The evaluator ends long before, unless the machine is busy.
-const QUESTION_LIMIT: Duration = Duration::from_secs(10);
+/// How long the question of one thread may take. The evaluator ends long before by limits of its own, unless the
+/// machine is so busy that it does not get to its work.
+const QUESTION_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long all questions of one list may take together.
 const LIST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Which part of the time that a list still has its next question may take. So a costly condition leaves time for
-/// the others, however many there are.
-const LIST_SHARE: u32 = 10;
+/// Which part of the time that a list still has its next question may take at first. So a costly condition leaves
+/// time for the others, however many there are; what they leave is for the costly ones then.
+const FIRST_SHARE: u32 = 10;
 
 /// What evaluates the conditions of one operation.
 pub(crate) struct Conditions<'e> {
@@ -38,16 +39,21 @@ pub(crate) struct Conditions<'e> {
     budget: Budget,
     /// The questions that were not answered once. They are not asked again for the next thread of a list.
     unanswered: HashMap<Vec<String>, FailedCondition>,
-    /// The signal that ended an evaluation.
-    stopped_by: Option<i32>,
+    /// Why there is no route, if that is nothing that the conditions do.
+    trouble: Option<EngineError>,
 }
 
 /// How much time there is.
 enum Budget {
     /// So much for each question.
     Each(Duration),
-    /// So much for all questions: how much is left.
-    All(Duration),
+    /// So much for all questions.
+    All {
+        /// How much is left.
+        left: Duration,
+        /// Which part of it one question may take.
+        share: u32,
+    },
 }
 
 impl<'e> Conditions<'e> {
@@ -58,7 +64,20 @@ impl<'e> Conditions<'e> {
 
     /// Returns what evaluates the conditions of many threads, within one limit for all of them.
     pub(crate) fn of_a_list(engine: &'e Engine) -> Self {
-        Self::within(&engine.signals, Budget::All(LIST_LIMIT))
+        let budget = Budget::All {
+            left: LIST_LIMIT,
+            share: FIRST_SHARE,
+        };
+        Self::within(&engine.signals, budget)
+    }
+
+    /// Gives all the time that is left to each question that comes now, also to those that had no answer before.
+    /// Whoever has a list asks every question once before.
+    pub(crate) fn ask_again(&mut self) {
+        if let Budget::All { share, .. } = &mut self.budget {
+            *share = 1;
+        }
+        self.unanswered.clear();
     }
 
     fn within(signals: &'e Signals, budget: Budget) -> Self {
@@ -67,14 +86,15 @@ impl<'e> Conditions<'e> {
             evaluator: None,
             budget,
             unanswered: HashMap::new(),
-            stopped_by: None,
+            trouble: None,
         }
     }
 
     /// Returns where the graph leads after these steps.
     ///
     /// # Errors
-    /// When a signal told us to stop. A condition that cannot be evaluated is part of the route.
+    /// When a signal told us to stop, and for one thread when its question cannot be answered now. A condition that
+    /// fails is part of the route.
     pub(crate) fn route<S>(
         &mut self,
         workflow: &Workflow<S>,
@@ -82,8 +102,8 @@ impl<'e> Conditions<'e> {
         steps: &[StepContext],
     ) -> Result<Result<Route, RouteError>, EngineError> {
         let route = route(workflow, start, steps, &mut |question| self.ask(&question));
-        match self.stopped_by {
-            Some(signal) => Err(EngineError::RouteInterrupted(signal)),
+        match self.trouble.take() {
+            Some(trouble) => Err(trouble),
             None => Ok(route),
         }
     }
@@ -95,10 +115,10 @@ impl<'e> Conditions<'e> {
         let begun = Instant::now();
         let limit = match self.budget {
             Budget::Each(limit) => limit,
-            Budget::All(left) => left / LIST_SHARE,
+            Budget::All { left, share } => left / share,
         };
         let answered = self.exchange(question, begun + limit);
-        if let Budget::All(left) = &mut self.budget {
+        if let Budget::All { left, .. } = &mut self.budget {
             *left = left.saturating_sub(begun.elapsed());
         }
         let (index, trouble) = match answered {
@@ -107,9 +127,7 @@ impl<'e> Conditions<'e> {
         };
         // What it was doing is not known any more, or it is not there.
         self.evaluator = None;
-        if let Trouble::Stopped(signal) = trouble {
-            self.stopped_by = Some(signal);
-        }
+        self.trouble = self.foreign(&trouble);
         let expression = question.expressions.get(index).map(String::as_str);
         let failed = FailedCondition {
             index,
@@ -126,11 +144,30 @@ impl<'e> Conditions<'e> {
         question: &Question,
         deadline: Instant,
     ) -> Result<Verdict, (usize, Trouble)> {
+        if deadline <= Instant::now() {
+            return Err((0, Trouble::Late));
+        }
         let evaluator = match &mut self.evaluator {
             Some(evaluator) => evaluator,
             none => none.insert(Evaluator::start().map_err(|error| (0, error))?),
         };
         evaluator.answer(question, deadline, self.signals)
+    }
+
+    /// Returns the error for trouble that no condition causes. In a list it is part of what is told of its thread.
+    fn foreign(&self, trouble: &Trouble) -> Option<EngineError> {
+        match (trouble, &self.budget) {
+            (Trouble::Stopped(signal), _) => Some(EngineError::RouteInterrupted(*signal)),
+            (Trouble::Late, Budget::Each(limit)) => Some(EngineError::NotEvaluated(format!(
+                "there was no answer within {} seconds, since the machine is busy",
+                limit.as_secs()
+            ))),
+            (Trouble::Broken(problem), Budget::Each(_)) => {
+                Some(EngineError::NotEvaluated(of_process(problem)))
+            }
+            (Trouble::Late | Trouble::Broken(_), Budget::All { .. })
+            | (Trouble::Work | Trouble::Memory | Trouble::Depth | Trouble::Failed(_), _) => None,
+        }
     }
 
     fn problem(&self, expression: &str, trouble: Trouble) -> ConditionError {
@@ -142,41 +179,48 @@ impl<'e> Conditions<'e> {
             expression: expression.to_owned(),
             problem,
         };
-        match (trouble, &self.budget) {
-            (Trouble::Work, _) => exceeded(format!(
+        match trouble {
+            Trouble::Work => exceeded(format!(
                 "it takes more than {} seconds of work",
                 door::WORK_SECONDS
             )),
-            (Trouble::Memory, _) => exceeded(format!(
+            Trouble::Memory => exceeded(format!(
                 "it takes more than {} MiB of memory",
                 door::MEMORY >> 20
             )),
-            (Trouble::Depth, _) => exceeded("it nests too deeply".to_owned()),
-            (Trouble::Late, Budget::Each(limit)) => {
-                exceeded(format!("it takes more than {} seconds", limit.as_secs()))
-            }
-            (Trouble::Late, Budget::All(_)) => unevaluated(format!(
-                "it takes too long for a list, which has {} seconds for the conditions of all threads",
+            Trouble::Depth => exceeded("it nests too deeply".to_owned()),
+            Trouble::Failed(message) => ConditionError::Evaluation {
+                expression: expression.to_owned(),
+                message,
+            },
+            Trouble::Late => unevaluated(format!(
+                "the {} seconds are spent that a list has for the conditions of all threads; `uwf thread show <thread>` evaluates those of one",
                 LIST_LIMIT.as_secs()
             )),
-            (Trouble::Stopped(_), _) => unevaluated("interrupted".to_owned()),
-            (Trouble::Broken(problem), _) => {
-                unevaluated(format!("the process that evaluates conditions {problem}"))
-            }
+            Trouble::Stopped(_) => unevaluated("interrupted".to_owned()),
+            Trouble::Broken(problem) => unevaluated(of_process(&problem)),
         }
     }
 }
 
+fn of_process(problem: &str) -> String {
+    format!("the process that evaluates conditions {problem}")
+}
+
 /// Tells whether a thread is blocked because its conditions cost too much, rather than by what they say.
 pub(crate) fn cost_too_much(route: &Result<Route, RouteError>) -> bool {
+    matches!(problem_of(route), Some(ConditionError::Exceeded { .. }))
+}
+
+/// Tells whether nobody knows where a thread stands, since its conditions were not evaluated.
+pub(crate) fn not_evaluated(route: &Result<Route, RouteError>) -> bool {
+    matches!(problem_of(route), Some(ConditionError::Unevaluated { .. }))
+}
+
+fn problem_of(route: &Result<Route, RouteError>) -> Option<&ConditionError> {
     match route {
-        Err(RouteError::Condition { problem, .. }) => match **problem {
-            ConditionError::Exceeded { .. } | ConditionError::Unevaluated { .. } => true,
-            ConditionError::Syntax { .. }
-            | ConditionError::TooLong { .. }
-            | ConditionError::Evaluation { .. } => false,
-        },
-        Ok(_) | Err(_) => false,
+        Err(RouteError::Condition { problem, .. }) => Some(problem),
+        Ok(_) | Err(_) => None,
     }
 }
 

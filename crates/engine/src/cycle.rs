@@ -110,15 +110,10 @@ fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, 
             let committed = Committed {
                 thread,
                 replaced: None,
-                route: Ok(Route::End),
+                route: Ok(Ok(Route::End)),
             };
-            Ok(report(
-                engine,
-                run,
-                committed,
-                Taken::Nothing,
-                &Limits::default(),
-            ))
+            let config = Limits::default();
+            report(engine, run, committed, Taken::Nothing, &config).result()
         }
         Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
             thread: thread.id,
@@ -171,12 +166,10 @@ pub(crate) fn play(
     match perform(engine, run, &thread, assignment, &agent, &cwd, grace)? {
         Ok(Performed { step, left }) => {
             let committed = commit(engine, run, thread, &summary, step, Nodes::New)?;
-            let report = report(engine, run, committed, Taken::Ran, &config.limits);
-            Ok(StepReport {
-                kept_running: agent.keep_running && !left.is_empty(),
-                left_running: left,
-                ..report
-            })
+            let mut told = report(engine, run, committed, Taken::Ran, &config.limits);
+            told.report.kept_running = agent.keep_running && !left.is_empty();
+            told.report.left_running = left;
+            told.result()
         }
         Err(problem) => {
             // An agent that was ended together with its thread did not fail.

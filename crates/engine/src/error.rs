@@ -1,5 +1,7 @@
 //! What can go wrong in an operation, by what the caller can do about it, with the hint that says so.
 
+mod describe;
+
 use std::path::PathBuf;
 
 use uwf_cas_fs::StoreError;
@@ -11,10 +13,15 @@ use uwf_protocol::run::Holder;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
-use uwf_util::words::{self, SplitError};
+use uwf_util::words::SplitError;
 
+pub(crate) use self::describe::describe_reached;
+pub use self::describe::{agent_option, resume_command};
+use self::describe::{describe_holder, describe_reason, raise_command};
 use crate::failure::AgentFailure;
+use crate::remedy::Remedy;
 use crate::store_error::{store_exit, store_hint};
+use crate::view::report::StepReport;
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +143,17 @@ pub enum EngineError {
     /// A signal ended the call while a condition was evaluated.
     #[error("interrupted by signal {0} while the conditions of the workflow were evaluated")]
     RouteInterrupted(i32),
+    /// The conditions of a workflow could not be evaluated for a reason that is not theirs and may pass.
+    #[error("the conditions of the workflow cannot be evaluated now: {0}")]
+    NotEvaluated(String),
+    /// A step is recorded, and something kept us from finding out what follows it.
+    #[error("step `{}` is recorded: what follows it is not known yet", .report.head)]
+    Unrouted {
+        /// The step.
+        report: Box<StepReport>,
+        /// What kept us from it.
+        source: Box<EngineError>,
+    },
     /// No agent is configured for the role.
     #[error("no agent is configured for role `{role}` of workflow `{workflow}`")]
     NoAgent {
@@ -319,7 +337,9 @@ impl EngineError {
             Self::Busy { .. }
             | Self::Survivors { .. }
             | Self::HeadMoved { .. }
+            | Self::NotEvaluated(_)
             | Self::NoSlot { .. } => Exit::Busy,
+            Self::Unrouted { source, .. } => source.exit(),
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted { signal, .. }
             | Self::NotStarted(signal)
@@ -377,9 +397,11 @@ impl EngineError {
             Self::HeadMoved { step, .. } => {
                 format!("the work is not lost: `uwf thread fork {step}` goes on from it")
             }
-            Self::Blocked { thread, .. } => format!(
-                "`uwf thread steps {thread}` lists the steps; `uwf thread poke {thread}` redoes the last one, `uwf thread fork <step>` goes back to one; after fixing the workflow, start a new thread"
-            ),
+            Self::Blocked { thread, source } => Remedy::of(source).hint(*thread),
+            Self::NotEvaluated(_) => "run the same command again, later: the machine lacks processes, memory or time (`ulimit -a`, `free -m`)".to_owned(),
+            Self::Unrouted { report, .. } => {
+                format!("`uwf thread step {}` goes on", report.thread)
+            }
             Self::Agent(failure) => failure.hint.clone(),
             Self::Interrupted { attempt, .. } => attempt.hint.clone(),
             Self::NoAgent { .. } => {
@@ -427,68 +449,5 @@ impl EngineError {
             Self::Io { .. } => return None,
         };
         Some(hint)
-    }
-}
-
-/// Returns the option with which a command chooses an agent, with a blank before it; nothing for none.
-#[must_use]
-pub fn agent_option(agent: Option<&str>) -> String {
-    agent.map_or_else(String::new, |agent| {
-        format!(" --agent {}", words::quote(agent))
-    })
-}
-
-/// Says which limits are reached, in one line.
-#[must_use]
-pub(crate) fn describe_reached(reached: &[Reached]) -> String {
-    let reached: Vec<String> = reached.iter().map(ToString::to_string).collect();
-    reached.join("; ")
-}
-
-/// Returns the command that lets a thread go on beyond its limits.
-#[must_use]
-pub fn resume_command(thread: ThreadId, reached: &[Reached]) -> String {
-    raise_command("resume", thread, reached)
-}
-
-fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
-    let mut options: Vec<String> = Vec::new();
-    for one in reached {
-        let option = match one.accept.as_slice() {
-            [] => format!(" --raise {}", one.raise),
-            attempts => {
-                let numbers: Vec<String> = attempts.iter().map(u64::to_string).collect();
-                format!(" --accept-unknown {}", numbers.join(","))
-            }
-        };
-        if !options.contains(&option) {
-            options.push(option);
-        }
-    }
-    format!("uwf thread {command} {thread}{}", options.concat())
-}
-
-fn describe_reason(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Completed => "completed",
-        Reason::Cancelled => "cancelled",
-    }
-}
-
-fn describe_holder(holder: Option<&Holder>) -> String {
-    let Some(holder) = holder else {
-        return ": another process holds it".to_owned();
-    };
-    let role = &holder.role;
-    match &holder.agent {
-        None if holder.waiting => format!(
-            ": `{role}` waits for a free slot (process {})",
-            holder.engine.pid
-        ),
-        Some(agent) => format!(": `{role}` is at work (agent process {})", agent.pid),
-        None => format!(
-            ": `{role}` is being started (process {})",
-            holder.engine.pid
-        ),
     }
 }

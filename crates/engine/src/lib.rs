@@ -26,6 +26,7 @@ mod owned;
 mod poke;
 mod process;
 mod register;
+mod remedy;
 mod resume;
 mod slots;
 mod start;
@@ -50,6 +51,7 @@ pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, g
 pub use kill::{Killed, kill};
 pub use poke::poke;
 pub use register::{Checked, Registered, check_file, put_workflow};
+pub use remedy::Remedy;
 pub use resume::resume;
 pub use slots::NoSlot;
 pub use start::{StartOptions, Started, start};

@@ -13,7 +13,7 @@ pub enum Exit {
     Agent,
     /// The store is damaged, or newer than this program.
     Store,
-    /// Another process holds the thread, or its head moved: try later.
+    /// Not now: another process holds the thread, its head moved, or the machine lacks something. Try later.
     Busy,
     /// Nothing ran: the thread waits for a person.
     Suspended,

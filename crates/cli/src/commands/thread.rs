@@ -100,6 +100,14 @@ fn or_tell(
 ) -> Result<StepReport, Failure> {
     let error = match report {
         Ok(report) => return Ok(report),
+        Err(EngineError::Unrouted { report, source }) => {
+            let unrouted = EngineError::Unrouted {
+                report: report.clone(),
+                source,
+            };
+            print_report(context, *report, options)?;
+            unrouted
+        }
         Err(error) => error,
     };
     if let Some(attempt) = error.attempt()
@@ -143,7 +151,7 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     for warning in &listed.warnings {
         warn(warning);
     }
-    if let Some(warning) = costly(&listed.threads) {
+    for warning in costly(&listed.threads) {
         warn(&warning);
     }
     let threads = ThreadsView {
@@ -156,16 +164,29 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Returns what is said about threads whose conditions cost too much to be evaluated.
-pub(crate) fn costly(threads: &[ThreadItem]) -> Option<String> {
-    let costly: Vec<&ThreadItem> = threads.iter().filter(|one| one.costs_too_much).collect();
-    let (first, rest) = costly.split_first()?;
-    let reason = first.blocked_reason.as_deref().unwrap_or_default();
-    let thread = first.thread;
-    Some(match rest.len() {
-        0 => format!("thread `{thread}` is shown as blocked: {reason}"),
-        more => format!("thread `{thread}` and {more} more are shown as blocked: {reason}"),
-    })
+/// Returns what is said about threads whose conditions cost too much to be evaluated, or were not evaluated.
+pub(crate) fn costly(threads: &[ThreadItem]) -> Vec<String> {
+    let said = |which: fn(&ThreadItem) -> bool, is: &str, are: &str| {
+        let mut those = threads.iter().filter(|one| which(one));
+        let first = those.next()?;
+        let reason = first.blocked_reason.as_deref().unwrap_or_default();
+        let thread = first.thread;
+        Some(match those.count() {
+            0 => format!("thread `{thread}` {is}: {reason}"),
+            more => format!("thread `{thread}` and {more} more {are}: {reason}"),
+        })
+    };
+    let costly = said(
+        |one| one.costs_too_much,
+        "is shown as blocked",
+        "are shown as blocked",
+    );
+    let not_evaluated = said(
+        |one| one.not_evaluated,
+        "may be blocked or not",
+        "may be blocked or not",
+    );
+    costly.into_iter().chain(not_evaluated).collect()
 }
 
 fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {

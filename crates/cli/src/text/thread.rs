@@ -311,9 +311,9 @@ impl Show for ThreadView {
             rows.push(("finished", format!("step {step} waits to be committed")));
         }
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
-        if self.standing.status == ThreadStatus::Blocked && self.steps > 0 {
-            let poke = format!("uwf thread poke {} -p \"…\"", self.thread);
-            rows.push(("next", poke));
+        if let Some(remedy) = &self.remedy {
+            let commands = remedy.commands(self.thread).into_iter();
+            rows.extend(commands.map(|command| ("next", command)));
         }
         fields(&rows, page)
     }

@@ -24,6 +24,9 @@ const TICK: Duration = Duration::from_millis(50);
 /// How much of what a broken evaluator says is read.
 const MOST_SAID: u64 = 4096;
 
+/// The code with which a program exits that has a bug.
+const PANICKED: i32 = 101;
+
 /// What the evaluator prints, one line each.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Reply {
@@ -46,7 +49,9 @@ pub(super) enum Trouble {
     Late,
     /// A signal told us to stop.
     Stopped(i32),
-    /// The process could not be started, or ended in a way that nobody foresaw.
+    /// The condition made the program fail, and would do so again.
+    Failed(String),
+    /// The process could not be started, or was ended from outside.
     Broken(String),
 }
 
@@ -207,8 +212,31 @@ fn explain(status: ExitStatus, said: &str) -> Trouble {
         Trouble::Memory
     } else if said.contains("overflowed its stack") || ended_by(Signal::SEGV) {
         Trouble::Depth
+    } else if status.code() == Some(PANICKED) {
+        Trouble::Failed(said.lines().next().unwrap_or_default().to_owned())
     } else {
         let said = said.lines().next().unwrap_or_default();
         Trouble::Broken(format!("ended with {status}: {said}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_evaluator_that_was_ended_from_outside_is_told_from_one_that_its_condition_ended() {
+        let signalled = |signal: Signal| ExitStatus::from_raw(signal.as_raw());
+        let exited = |code: i32| ExitStatus::from_raw(code << 8);
+        let broken = |status, said| matches!(explain(status, said), Trouble::Broken(_));
+        assert!(broken(signalled(Signal::KILL), ""));
+        assert!(broken(signalled(Signal::TERM), ""));
+        assert!(broken(exited(1), "Cannot allocate memory"));
+        assert_eq!(explain(signalled(Signal::XCPU), ""), Trouble::Work);
+        assert_eq!(explain(signalled(Signal::SEGV), ""), Trouble::Depth);
+        let said = "memory allocation of 7 bytes failed";
+        assert_eq!(explain(signalled(Signal::ABORT), said), Trouble::Memory);
+        let failed = Trouble::Failed("a bug".to_owned());
+        assert_eq!(explain(exited(PANICKED), "a bug\nat line 7"), failed);
     }
 }

@@ -83,6 +83,9 @@ pub struct ThreadItem {
     /// Whether it is blocked because its conditions take too much time or memory.
     #[serde(skip)]
     pub costs_too_much: bool,
+    /// Whether it only counts as blocked, because nobody evaluated its conditions.
+    #[serde(skip)]
+    pub not_evaluated: bool,
 }
 
 impl ThreadItem {
@@ -104,6 +107,7 @@ impl ThreadItem {
             limit: None,
             blocked_reason: None,
             costs_too_much: false,
+            not_evaluated: false,
         }
     }
 }
@@ -117,16 +121,16 @@ pub fn list(engine: &Engine, filter: &ListFilter) -> Result<ThreadList, EngineEr
     let mut reader = Reader::new(engine);
     let threads: Vec<ThreadItem> = match &filter.statuses {
         None => {
-            let page = page(candidates.into_iter(), filter);
-            page.into_iter()
-                .map(|candidate| reader.item(candidate))
-                .collect()
+            let page = page(candidates.into_iter(), filter).into_iter();
+            let mut items: Vec<ThreadItem> = page.map(|candidate| reader.item(candidate)).collect();
+            reader.evaluate_rest(&mut items);
+            items
         }
         Some(statuses) => {
-            let items = candidates
-                .into_iter()
-                .map(|candidate| reader.item(candidate));
-            page(items.filter(|item| statuses.contains(&item.status)), filter)
+            let mut items = reader.items_with(statuses, candidates, filter);
+            reader.evaluate_rest(&mut items);
+            items.retain(|item| statuses.contains(&item.status));
+            page(items.into_iter(), filter)
         }
     };
     warnings.extend(threads.iter().filter_map(corruption));
@@ -255,6 +259,40 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Returns the threads with these statuses, until there are enough of them, and those before whose status is not
+    /// known yet.
+    fn items_with(
+        &mut self,
+        statuses: &[ThreadStatus],
+        candidates: Vec<Candidate>,
+        filter: &ListFilter,
+    ) -> Vec<ThreadItem> {
+        let enough = filter.take.map(|take| filter.skip.saturating_add(take));
+        let mut items = Vec::new();
+        let mut certain = 0;
+        for candidate in candidates {
+            if enough.is_some_and(|enough| certain >= enough) {
+                break;
+            }
+            let item = self.item(candidate);
+            if item.not_evaluated {
+                items.push(item);
+            } else if statuses.contains(&item.status) {
+                certain += 1;
+                items.push(item);
+            }
+        }
+        items
+    }
+
+    /// Evaluates the conditions that took too long at first, with all the time that is left.
+    fn evaluate_rest(&mut self, items: &mut [ThreadItem]) {
+        self.conditions.ask_again();
+        for item in items.iter_mut().filter(|item| item.not_evaluated) {
+            *item = self.active(item.thread, item.head);
+        }
+    }
+
     fn active(&mut self, id: ThreadId, head: CasRef) -> ThreadItem {
         let mut workflow = None;
         self.standing(id, head, &mut workflow)
@@ -300,6 +338,7 @@ impl<'a> Reader<'a> {
         let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
         let standing = activity.standing(&route).at_limits(id, &reached);
         let blocked = standing.status == ThreadStatus::Blocked;
+        let not_evaluated = blocked && conditions::not_evaluated(&route);
         let mut item = ThreadItem::new(id, head, standing.status);
         if activity.finished_step.is_some() {
             item.status_display = format!("{} [finished step waits]", item.status.as_str());
@@ -309,6 +348,8 @@ impl<'a> Reader<'a> {
             item.status_display = format!("{} [no engine]", item.status.as_str());
         } else if standing.limit.is_some() {
             item.status_display = "suspended [limit]".to_owned();
+        } else if not_evaluated {
+            item.status_display = "blocked [not evaluated]".to_owned();
         }
         Ok(ThreadItem {
             workflow: Some(start.workflow),
@@ -319,6 +360,7 @@ impl<'a> Reader<'a> {
             limit: standing.limit,
             blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(&route),
+            not_evaluated,
             ..item
         })
     }

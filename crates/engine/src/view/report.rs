@@ -221,10 +221,11 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    /// Returns the report of a thread whose head is the step that was just taken in.
+    /// Returns the report of a thread whose head is the step that was just taken in. Where it is not known where the
+    /// graph leads, the next step finds out.
     pub(crate) fn new(
         thread: &Thread,
-        route: &Result<Route, RouteError>,
+        route: Option<&Result<Route, RouteError>>,
         taken: Taken,
         reached: &[Reached],
     ) -> Self {
@@ -236,13 +237,15 @@ impl StepReport {
             workflow: thread.start.workflow,
             thread: thread.id,
             head: thread.head,
-            standing: Standing::of_route(route).at_limits(thread.id, reached),
+            standing: route
+                .map_or_else(|| Standing::plain(ThreadStatus::Idle), Standing::of_route)
+                .at_limits(thread.id, reached),
             step: step.map(|step| step.hash),
             role: step.map(|step| step.node.role.clone()),
             agent: step.map(|step| step.node.agent.clone()),
             duration_ms: step.and_then(|step| step.node.duration_ms()),
             adopted: taken == Taken::Adopted,
-            blocked_reason: route.as_ref().err().map(ToString::to_string),
+            blocked_reason: route.and_then(|route| Some(route.as_ref().err()?.to_string())),
             refused_calls: Vec::new(),
             replaced: None,
             left_running: Vec::new(),

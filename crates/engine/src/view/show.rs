@@ -9,6 +9,7 @@ use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
 use crate::attempt;
 use crate::chain::{self, Head, Walk};
 use crate::limits::{self, Place};
+use crate::remedy::Remedy;
 use crate::thread::{self, Thread};
 use crate::view::activity::{self, Activity, AttemptView, RunningView};
 use crate::view::notes::Notes;
@@ -32,6 +33,9 @@ pub struct ThreadView {
     pub hint: Option<String>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
+    /// What helps then.
+    #[serde(skip)]
+    pub remedy: Option<Remedy>,
     /// The failed attempts at the step after the head, or at doing the head again, newest last.
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
@@ -71,13 +75,14 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let standing = activity.standing(&route).at_limits(id, &reached);
     let blocked = standing.status == ThreadStatus::Blocked;
     let waits = activity.finished_step.is_some();
+    let remedy = route.as_ref().err().filter(|_| blocked).map(Remedy::of);
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,
         head,
-        // Where nothing was done, nothing can be done again.
-        hint: hint(id, &standing, waits).filter(|_| !blocked || thread.last().is_some()),
+        hint: hint(id, &standing, remedy.as_ref(), waits),
         standing,
+        remedy,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
         steps: count_steps(&engine.store, &run, head)?,
@@ -97,6 +102,7 @@ fn show_ended(engine: &Engine, record: &HistoryRecord) -> Result<ThreadView, Eng
         standing: Standing::plain(ended_status(record.reason)),
         hint: None,
         blocked_reason: None,
+        remedy: None,
         attempts: activity::attempts_at(&run, record.head),
         steps: count_steps(&engine.store, &run, record.head)?,
         running: None,
@@ -122,7 +128,12 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
     }
 }
 
-fn hint(id: ThreadId, standing: &Standing, finished_step_waits: bool) -> Option<String> {
+fn hint(
+    id: ThreadId,
+    standing: &Standing,
+    remedy: Option<&Remedy>,
+    finished_step_waits: bool,
+) -> Option<String> {
     if finished_step_waits {
         return Some(format!(
             "a finished step waits: `uwf thread step {id}` commits it"
@@ -135,9 +146,7 @@ fn hint(id: ThreadId, standing: &Standing, finished_step_waits: bool) -> Option<
         ThreadStatus::Suspended => Some(format!(
             "the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it"
         )),
-        ThreadStatus::Blocked => Some(format!(
-            "the graph gives no way on: `uwf thread poke {id} -p \"…\"` has the last step done again"
-        )),
+        ThreadStatus::Blocked => remedy.map(|remedy| remedy.hint(id)),
         ThreadStatus::Idle
         | ThreadStatus::Running
         | ThreadStatus::Failed
@@ -171,7 +180,8 @@ mod tests {
     #[test]
     fn a_thread_that_waits_for_a_person_has_a_hint_that_names_the_command() {
         let id: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
-        let of = |status| hint(id, &Standing::plain(status), false);
+        let remedy = Remedy::Answer { statuses: vec![] };
+        let of = |status| hint(id, &Standing::plain(status), Some(&remedy), false);
         let text = of(ThreadStatus::Suspended).unwrap();
         assert!(text.contains(&format!("uwf thread resume {id}")));
         let text = of(ThreadStatus::Blocked).unwrap();

@@ -1,0 +1,70 @@
+//! Parts of messages and hints: who holds a thread, which limits are reached, how a command goes on.
+
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::limits::Reached;
+use uwf_protocol::run::Holder;
+use uwf_storage::Reason;
+use uwf_util::words;
+
+/// Returns the option with which a command chooses an agent, with a blank before it; nothing for none.
+#[must_use]
+pub fn agent_option(agent: Option<&str>) -> String {
+    agent.map_or_else(String::new, |agent| {
+        format!(" --agent {}", words::quote(agent))
+    })
+}
+
+/// Says which limits are reached, in one line.
+#[must_use]
+pub(crate) fn describe_reached(reached: &[Reached]) -> String {
+    let reached: Vec<String> = reached.iter().map(ToString::to_string).collect();
+    reached.join("; ")
+}
+
+/// Returns the command that lets a thread go on beyond its limits.
+#[must_use]
+pub fn resume_command(thread: ThreadId, reached: &[Reached]) -> String {
+    raise_command("resume", thread, reached)
+}
+
+pub(super) fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
+    let mut options: Vec<String> = Vec::new();
+    for one in reached {
+        let option = match one.accept.as_slice() {
+            [] => format!(" --raise {}", one.raise),
+            attempts => {
+                let numbers: Vec<String> = attempts.iter().map(u64::to_string).collect();
+                format!(" --accept-unknown {}", numbers.join(","))
+            }
+        };
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    format!("uwf thread {command} {thread}{}", options.concat())
+}
+
+pub(super) fn describe_reason(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Completed => "completed",
+        Reason::Cancelled => "cancelled",
+    }
+}
+
+pub(super) fn describe_holder(holder: Option<&Holder>) -> String {
+    let Some(holder) = holder else {
+        return ": another process holds it".to_owned();
+    };
+    let role = &holder.role;
+    match &holder.agent {
+        None if holder.waiting => format!(
+            ": `{role}` waits for a free slot (process {})",
+            holder.engine.pid
+        ),
+        Some(agent) => format!(": `{role}` is at work (agent process {})", agent.pid),
+        None => format!(
+            ": `{role}` is being started (process {})",
+            holder.engine.pid
+        ),
+    }
+}
