@@ -57,42 +57,12 @@ struct OcasCli {
 impl Cli {
     /// Parses a command line; ends the process if it is wrong, or asks for help.
     pub(crate) fn of(args: &[OsString]) -> Self {
-        match args {
-            [_, noun, verb, ..] if noun == "thread" && (verb == "step" || verb == "exec") => {
-                StepCall::try_parse_from(&args[2..]).map_or_else(|_| Self::of_any(args), Self::from)
-            }
-            _ => Self::of_any(args),
-        }
-    }
-
-    fn of_any(args: &[OsString]) -> Self {
         Self::try_parse_from(args).unwrap_or_else(|error| refused::exit(error))
     }
 
     /// Parses a command line of `ocas`, likewise.
     pub(crate) fn of_ocas(args: &[OsString]) -> Self {
         OcasCli::try_parse_from(args).map_or_else(|error| refused::exit(error), Self::from)
-    }
-}
-
-/// `thread step` alone: to build the parser of all commands takes longer than most of what a step does. What
-/// does not parse goes to the whole parser, which knows what to say.
-#[derive(Debug, Parser)]
-struct StepCall {
-    #[command(flatten)]
-    global: Global,
-    #[command(flatten)]
-    args: StepArgs,
-}
-
-impl From<StepCall> for Cli {
-    fn from(call: StepCall) -> Self {
-        Self {
-            global: call.global,
-            command: Command::Thread {
-                command: ThreadCommand::Step(call.args),
-            },
-        }
     }
 }
 
