@@ -118,3 +118,82 @@ fn an_agent_that_dies_without_a_word_gets_its_own_session_on_record_and_no_other
     let sessions: Vec<&Value> = attempts.map(|attempt| &attempt["sessionId"]).collect();
     assert_eq!(sessions, [&json!("s1"), &json!("s1"), &Value::Null]);
 }
+
+/// A tool behind two kinds of agents that answers with a body of its own, until its sessions are `gone`. While there is a
+/// file `hold`, a new session waits for a file `gate`.
+const FORGETS: &str = r#"n=$(($(cat count 2>/dev/null || echo 0) + 1)); echo $n > count
+cat > asked-$n
+case "$*" in
+*resume*) [ -e gone ] && { echo 'No conversation found with session ID: s1' >&2; exit 1; } ;;
+*) if [ -e hold ]; then touch ready; while [ ! -e gate ]; do sleep 0.02; done; fi ;;
+esac
+"#;
+
+/// Returns worlds with a thread of two steps in a session that is gone then, one for each kind of agent.
+fn worlds_without_their_session() -> [(World, String); 2] {
+    ["command", "claude-code"].map(|kind| {
+        let world = World::new();
+        world.put(crate::trees::LOOP);
+        let answer = match kind {
+            "command" => {
+                "echo session=s1 >&2; printf -- '---\\n$status: again\\n---\\nbody of call %s\\n' $n".to_owned()
+            }
+            _ => "sed \"s/NUMBER/$n/\" result; echo".to_owned(),
+        };
+        answers(&world, r"---\n$status: again\n---\nbody of call NUMBER");
+        let tool = world.script("tool", &format!("cd {}\n{FORGETS}{answer}", world.project().display()));
+        let tool = tool.to_str().unwrap();
+        match kind {
+            "command" => world.agent(
+                "uwf-command",
+                &["--session-regex", "session=(\\w+)", "--resume-args", "resume {session}", "--", tool],
+            ),
+            _ => world.agent("uwf-claude-code", &["--program", tool]),
+        }
+        let thread = world.start("loop");
+        world.step(&thread).exits(0);
+        world.step(&thread).exits(0);
+        assert!(read(&world, "asked-2").contains("since your last step"), "{kind}");
+        world.write("gone", "");
+        (world, thread)
+    })
+}
+
+#[test]
+fn a_new_session_in_place_of_one_that_is_gone_is_told_everything() {
+    for (world, thread) in worlds_without_their_session() {
+        let report = world.step(&thread).exits(0).json();
+        assert!(read(&world, "asked-3").contains("since your last step"));
+        let asked = read(&world, "asked-4");
+        assert!(!asked.contains("since your last step"), "{asked}");
+        for body in ["body of call 1", "body of call 2"] {
+            assert!(asked.contains(body), "{asked}");
+        }
+        let step = report["step"].as_str().unwrap();
+        let recorded = world
+            .uwf(&["step", "read", "--prompt", step])
+            .exits(0)
+            .stdout;
+        assert!(recorded.contains("body of call 1"), "{recorded}");
+    }
+}
+
+#[test]
+fn the_answer_of_a_new_session_in_place_of_a_lost_one_outlives_a_crash() {
+    for (world, thread) in worlds_without_their_session() {
+        world.write("hold", "");
+        let engine = world.spawn(&["thread", "step", &thread]);
+        wait_until("the new session works", || {
+            world.project().join("ready").exists()
+        });
+        let adapter = world.agent_at_work(&thread);
+        crate::processes::kill(engine);
+        signal("KILL", adapter);
+        world.write("gate", "");
+        wait_until("nothing of the attempt runs", || {
+            world.step(&thread).code != 5
+        });
+        assert_eq!(world.show(&thread)["steps"], json!(3));
+        assert_eq!(read(&world, "count"), "4\n");
+    }
+}

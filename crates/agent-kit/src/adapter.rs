@@ -32,10 +32,11 @@ pub trait Adapter {
     }
 
     /// Plays the role: puts [`Task::prompt`] to the agent and waits for its answer. An agent with sessions
-    /// goes on with [`Task::session`] if it still can.
+    /// goes on with [`Task::session`].
     ///
     /// # Errors
-    /// When the agent could not be started, failed, or gave no answer.
+    /// When the agent could not be started, failed, or gave no answer. If the session is
+    /// [gone](AdapterError::session_gone), the kit calls again without a session and with the whole prompt.
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError>;
 
     /// Sends a message to a session that has the task already, and waits for the answer. It is asked for
@@ -189,7 +190,7 @@ pub struct AdapterError {
     pub usage: Option<Box<Usage>>,
     /// The turns that could be observed before it failed; their index is set by the kit.
     pub turns: Vec<Turn>,
-    /// Whether it failed because the session that was to go on does not exist any more. The kit begins a new
+    /// Whether it failed because the session that was to go on does not exist any more. The kit starts a new
     /// one with the whole prompt then.
     pub session_gone: bool,
     /// The code that the process of the adapter exits with.

@@ -199,6 +199,7 @@ impl Conversation {
     ) -> Result<(), Unfinished> {
         match opening {
             Opening::Prompt => {
+                (self.session_id, self.answered_before) = (None, false);
                 let reply = adapter.run(task);
                 self.take(None, reply)
             }
@@ -210,18 +211,18 @@ impl Conversation {
             } => {
                 let message = prompt::continuation(error, instruction.as_deref(), schema.schema());
                 self.session_id = Some(session.clone());
-                match adapter.resume(task, session, &message) {
-                    Err(error) if error.session_gone => {
-                        self.session_id = None;
-                        self.open(adapter, task, schema, &Opening::Prompt)
-                    }
-                    reply => {
-                        self.answered_before = *answered;
-                        self.take(Some(message), reply)
-                    }
-                }
+                let reply = adapter.resume(task, session, &message);
+                self.answered_before = *answered;
+                self.take(Some(message), reply)
             }
         }
+    }
+
+    /// Tells whether nothing was said yet because the session that was to go on is gone.
+    #[must_use]
+    pub fn lacks_session(&self, unfinished: &Unfinished) -> bool {
+        let is_gone = matches!(unfinished, Unfinished::Agent(error) if error.session_gone);
+        is_gone && self.exchanges.is_empty()
     }
 
     fn take(

@@ -144,14 +144,20 @@ fn play(
         policy: context.role.extract,
     };
     let started_at_ms = env.now_ms();
+    let mut read = |answer: &str| extractor.read(answer);
+    let schema = &context.schema;
     let earlier = adapter.earlier(&task);
-    let result = match earlier.and_then(|reply| conversation.accept(reply, &context.schema)) {
+    let mut result = match earlier.and_then(|reply| conversation.accept(reply, schema)) {
         Some(done) => Ok(done),
-        None => conversation.hold(adapter, &task, &context.schema, &opening, &mut |answer| {
-            extractor.read(answer)
-        }),
+        None => conversation.hold(adapter, &task, schema, &opening, &mut read),
     };
-    remember_session(run, &task, &conversation, result.as_ref().err());
+    if let Err(error) = &result
+        && conversation.lacks_session(error)
+    {
+        task = anew(call, env, root, store, run, task, error)?;
+        result = conversation.hold(adapter, &task, schema, &Opening::Prompt, &mut read);
+    }
+    remember(run, &task, &conversation, result.as_ref().err());
     match result {
         Ok((extracted, extraction)) => {
             let work = Work {
@@ -163,10 +169,7 @@ fn play(
                 started_at_ms,
                 completed_at_ms: env.now_ms(),
             };
-            let finished = write(root, store, run, &context, &work, Committer::of(env))?;
-            // Until here the answer of a program was kept for another attempt.
-            let _ = run.clear_launched();
-            Ok(finished)
+            finish(env, root, store, run, &context, &work)
         }
         Err(source) => {
             let _ = run.clear_launched();
@@ -182,14 +185,38 @@ fn play(
     }
 }
 
-/// Remembers the session of a conversation for the next visit, or forgets it if nothing can be said in it any more.
-fn remember_session(
+/// Returns the task for a new session in place of one that is gone: it holds everything since the start of the thread.
+fn anew(
+    call: &AgentCall,
+    env: &Env,
+    root: &Root,
+    store: &Store,
     run: &RunDir,
-    task: &Task,
-    conversation: &Conversation,
-    failure: Option<&Unfinished>,
-) {
-    let class = failure.map(|error| conversation.class_of(error));
+    before: Task,
+    why: &Unfinished,
+) -> Result<Task, KitError> {
+    // Who asked may be gone. This is for people, and the step goes on.
+    let _ = writeln!(
+        io::stderr(),
+        "{}",
+        labelled(
+            "note",
+            &format!("the session could not go on: {why}; a new one starts")
+        )
+    );
+    // If the lost session stayed on record, an attempt after a crash would be asked something else than this one.
+    let _ = run.forget_sessions(&call.role, Some(&before.agent));
+    let context = context::read(call, env, root, store, run, Past::Whole)?;
+    let task = task(call, env, store, run, &context, before.agent)?;
+    Ok(Task {
+        session: None,
+        ..task
+    })
+}
+
+/// Remembers the session of a conversation that is over, or forgets it if nothing more can be said in it.
+fn remember(run: &RunDir, task: &Task, conversation: &Conversation, error: Option<&Unfinished>) {
+    let class = error.map(|error| conversation.class_of(error));
     if class == Some(FailureClass::ContextTooLong) {
         // Whatever is said in that session, it stays too long.
         let _ = run.forget_sessions(&task.role, Some(&task.agent));
@@ -201,23 +228,27 @@ fn remember_session(
     }
 }
 
-/// Writes the step, on a full disk with the room that was set aside for that.
-fn write(
+/// Writes the finished step. On a full disk, the room that was set aside is used.
+fn finish(
+    env: &Env,
     root: &Root,
     store: &Store,
     run: &RunDir,
     context: &Context,
     work: &Work<'_>,
-    committer: Committer,
-) -> Result<Finished, KitError> {
+) -> Result<Finished, Failure> {
+    let committer = Committer::of(env);
     let write = || persist::write(store, run, context, work, committer);
-    write().or_else(|error| {
+    let finished = write().or_else(|error| {
         if !error.is_of_full_disk() {
             return Err(error);
         }
         root.give_room_back();
         write()
-    })
+    })?;
+    // Until here the answer of a program was kept for another attempt.
+    let _ = run.clear_launched();
+    Ok(finished)
 }
 
 fn task(

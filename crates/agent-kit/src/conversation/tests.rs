@@ -173,16 +173,27 @@ fn a_single_answer_has_the_turns_of_its_adapter_and_no_others() {
 }
 
 #[test]
-fn a_session_that_is_gone_is_replaced_by_a_new_one_with_the_whole_task() {
-    let gone = AdapterError {
-        session_gone: true,
-        ..AdapterError::failed("no such session")
+fn only_a_session_that_is_gone_before_its_first_answer_can_be_replaced() {
+    let gone = || {
+        Err(AdapterError {
+            session_gone: true,
+            ..AdapterError::failed("no such session")
+        })
     };
-    let opening = goes_on("timed out", false);
-    let (conversation, adapter, result) = hold(vec![Err(gone), reply(GOOD, "s1", 1)], &opening);
-    assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
-    assert_eq!(adapter.asked, ["s0", "the task"]);
-    assert_eq!(conversation.session_id.as_deref(), Some("s1"));
+    let lacks_session = |replies, opening: &Opening| {
+        let (conversation, _, result) = hold(replies, opening);
+        conversation.lacks_session(&result.unwrap_err())
+    };
+    assert!(lacks_session(vec![gone()], &goes_on("timed out", false)));
+    assert!(lacks_session(vec![gone()], &Opening::Prompt));
+    assert!(!lacks_session(
+        vec![reply("garbage", "s0", 1), gone()],
+        &Opening::Prompt
+    ));
+    assert!(!lacks_session(
+        vec![Err(AdapterError::failed("killed"))],
+        &Opening::Prompt
+    ));
 }
 
 #[test]

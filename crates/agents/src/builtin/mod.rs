@@ -84,13 +84,12 @@ impl Adapter for Builtin<'_> {
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
+        if let Some(session) = &task.session {
+            return self.resume(task, session, &task.prompt);
+        }
         let form = form(task)?;
-        let session = task.session.as_deref();
-        let session = session.and_then(|id| Session::load(task, id));
-        let session = session.unwrap_or_else(|| {
-            let system = instructions::system(&task.cwd, &self.options, &form);
-            Session::begin(task, self.env, Some(system))
-        });
+        let system = instructions::system(&task.cwd, &self.options, &form);
+        let session = Session::begin(task, self.env, Some(system));
         self.ask(task, &form, session, &task.prompt)
     }
 

@@ -6,8 +6,6 @@
 mod options;
 mod template;
 
-use std::io::{self, Write as _};
-
 use regex::Regex;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_durable::Durability;
@@ -67,21 +65,16 @@ impl Adapter for Command {
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
-        if let Some(session) = task.session.as_deref().filter(|_| self.can_resume()) {
-            match self.resume(task, session, &task.prompt) {
-                Ok(reply) => return Ok(reply),
-                // Another session would not help, and would cost the one that there is.
-                Err(error) if !may_be_gone(&error) => return Err(error),
-                // The prompt holds all that the role must know; only the session's memory is lost.
-                Err(error) => {
-                    let _ = writeln!(
-                        io::stderr(),
-                        "session `{session}` could not go on ({error}); a new one begins"
-                    );
-                }
+        match task.session.as_deref().filter(|_| self.can_resume()) {
+            None => self.ask(task, &self.options.args, None, &task.prompt),
+            Some(session) => {
+                let reply = self.resume(task, session, &task.prompt);
+                reply.map_err(|error| AdapterError {
+                    session_gone: may_be_gone(&error),
+                    ..error
+                })
             }
         }
-        self.ask(task, &self.options.args, None, &task.prompt)
     }
 
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
@@ -163,7 +156,8 @@ impl Command {
 }
 
 /// Tells whether a program may have failed because its session is gone. Programs have no common words for that, so every
-/// failure counts that nothing else explains.
+/// failure counts that nothing else explains. After any other one, a new session would not help, and would cost the one
+/// that there is.
 fn may_be_gone(error: &AdapterError) -> bool {
     match error.class {
         FailureClass::Crash | FailureClass::NoAnswer | FailureClass::BadAnswer => true,

@@ -7,7 +7,6 @@ mod options;
 mod record;
 mod words;
 
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
@@ -64,15 +63,7 @@ impl Adapter for Hermes {
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
-        let session = task.session.as_deref();
-        match self.ask(task, session, &task.prompt) {
-            // The prompt holds all that the role must know; only the session's memory is lost.
-            Err(error) if error.session_gone && session.is_some() => {
-                let _ = writeln!(io::stderr(), "{error}; a new session begins");
-                self.ask(task, None, &task.prompt)
-            }
-            result => result,
-        }
+        self.ask(task, task.session.as_deref(), &task.prompt)
     }
 
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {

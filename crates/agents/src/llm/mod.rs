@@ -92,10 +92,10 @@ impl Adapter for Llm<'_> {
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
-        let session = task.session.as_deref();
-        let session = session.and_then(|id| Session::load(task, id));
-        let session =
-            session.unwrap_or_else(|| Session::begin(task, self.env, self.options.system.clone()));
+        if let Some(session) = &task.session {
+            return self.resume(task, session, &task.prompt);
+        }
+        let session = Session::begin(task, self.env, self.options.system.clone());
         self.ask(task, session, &task.prompt)
     }
 

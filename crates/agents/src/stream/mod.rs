@@ -8,8 +8,6 @@ mod outcome;
 mod totals;
 mod transcript;
 
-use std::io::{self, Write as _};
-
 use serde_json::Value;
 use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
 use uwf_protocol::agent::AgentCall;
@@ -85,19 +83,7 @@ impl Adapter for Agent {
     }
 
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError> {
-        if let Some(session) = &task.session {
-            match self.ask(task, Some(session), &task.prompt) {
-                // The prompt holds all that the role must know; only the session's memory is lost.
-                Err(error) if error.session_gone => {
-                    let _ = writeln!(
-                        io::stderr(),
-                        "session `{session}` is gone; a new one begins"
-                    );
-                }
-                answered => return answered,
-            }
-        }
-        self.ask(task, None, &task.prompt)
+        self.ask(task, task.session.as_deref(), &task.prompt)
     }
 
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
