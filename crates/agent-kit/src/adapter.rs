@@ -80,6 +80,15 @@ pub struct Task {
     pub supervision: Supervision,
 }
 
+/// What is known of a program whose output was not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unread {
+    /// It ended well.
+    Ended,
+    /// Its adapter died first: nobody saw how it ended.
+    EndUnseen,
+}
+
 /// How a program is ended, with everything that it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Supervision {
@@ -114,8 +123,19 @@ impl Task {
     /// Says that a program is about to work on this task. If both this process and its engine die, the next attempt
     /// reads what the program printed.
     pub fn announce_program(&self, call: &[String]) {
-        let launched = self.launched(call);
+        let run = RunDir::at(self.run_dir.clone());
+        // What an earlier program printed must not pass for the output of this one.
+        let _ = run.clear_program_files();
         // A record that cannot be written costs a second run after a crash, not this one.
+        let _ = run.write_launched(&self.launched(call));
+    }
+
+    /// Says that the program has ended well: all that it printed is there.
+    pub fn program_ended(&self, call: &[String]) {
+        let launched = Launched {
+            ended: true,
+            ..self.launched(call)
+        };
         let _ = RunDir::at(self.run_dir.clone()).write_launched(&launched);
     }
 
@@ -126,9 +146,17 @@ impl Task {
 
     /// Tells whether a program worked on this task whose output was not used.
     #[must_use]
-    pub fn has_unread_program(&self, call: &[String]) -> bool {
-        let launched = RunDir::at(self.run_dir.clone()).launched();
-        launched.is_some_and(|launched| launched == self.launched(call))
+    pub fn unread_program(&self, call: &[String]) -> Option<Unread> {
+        let launched = RunDir::at(self.run_dir.clone()).launched()?;
+        let end = match launched.ended {
+            true => Unread::Ended,
+            false => Unread::EndUnseen,
+        };
+        let asked = Launched {
+            ended: launched.ended,
+            ..self.launched(call)
+        };
+        (launched == asked).then_some(end)
     }
 
     fn launched(&self, call: &[String]) -> Launched {
@@ -139,6 +167,7 @@ impl Task {
             agent: self.agent.clone(),
             call: call.to_vec(),
             prompt: self.prompt.clone(),
+            ended: false,
         }
     }
 

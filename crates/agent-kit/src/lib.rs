@@ -22,7 +22,7 @@ pub mod shape;
 mod error;
 mod session;
 
-pub use adapter::{Adapter, AdapterError, Reply, Supervision, Task};
+pub use adapter::{Adapter, AdapterError, Reply, Supervision, Task, Unread};
 pub use error::KitError;
 pub use live::Live;
 pub use serve::{perform, serve};

@@ -228,9 +228,10 @@ fn perform(
         run.renew_lock()?;
     }
     run.clear_holder()?;
-    let ended_itself = matches!(&launched, Ok(Run { ending: RunEnding::Exited(status), .. }) if status.code().is_some());
-    if !ended_itself {
-        // What a program of the agent printed may be only a part of its output: it was ended with the agent.
+    if !launched
+        .as_ref()
+        .is_ok_and(|ended| has_whole_output(run, ended))
+    {
         run.clear_launched()?;
     }
     let Run { ending, left, .. } = match launched {
@@ -260,6 +261,14 @@ fn perform(
             Ok(Err(Problem::refused(why)))
         }
     }
+}
+
+/// Tells whether what a program of the agent printed is complete, as far as is known. It is not if the program was ended
+/// with its agent.
+fn has_whole_output(run: &RunDir, ended: &Run) -> bool {
+    let ended_itself =
+        matches!(&ended.ending, RunEnding::Exited(status) if status.code().is_some());
+    ended_itself || ended.spared || run.launched().is_some_and(|launched| launched.ended)
 }
 
 /// Returns the step that the run produced: what the pending record names, or else what the agent printed. A step that

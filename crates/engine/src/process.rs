@@ -63,6 +63,9 @@ pub(crate) struct Run {
     pub(crate) left: Vec<String>,
     /// What could not be ended, for people. Usually nothing.
     pub(crate) survivors: Vec<String>,
+    /// Whether nothing that the agent had started was ended with it: a program that had printed an answer had ended
+    /// well by itself.
+    pub(crate) spared: bool,
 }
 
 /// How a run ended.
@@ -98,6 +101,7 @@ pub(crate) fn run<E: From<io::Error>>(
             ending: RunEnding::NotStarted(stop.signal),
             left: Vec::new(),
             survivors: Vec::new(),
+            spared: true,
         });
     }
     let mut stdout = Output::create(&launch.stdout, OUTPUT_CAP)?;
@@ -117,6 +121,7 @@ pub(crate) fn run<E: From<io::Error>>(
             ending: RunEnding::NotStarted(Signal::TERM.as_raw()),
             left: Vec::new(),
             survivors: describe(&survivors),
+            spared: false,
         });
     }
     let mut programs = 0;
@@ -160,6 +165,7 @@ fn conclude(
             )
         }
     };
+    let spared = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
     let survivors = match has_succeeded && launch.keep_running {
         true => Vec::new(),
         false => describe(&tree.end(Asked::NotYet, launch.grace, signals)),
@@ -168,6 +174,7 @@ fn conclude(
         ending,
         left,
         survivors,
+        spared,
     }
 }
 
@@ -181,6 +188,7 @@ fn interrupted(mut tree: Tree, stop: Stop, launch: &Launch, signals: &Signals) -
         ending: RunEnding::Interrupted(stop.signal),
         left: Vec::new(),
         survivors: describe(&survivors),
+        spared: false,
     }
 }
 

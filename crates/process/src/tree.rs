@@ -21,6 +21,8 @@ pub struct Tree {
     leader: Pid,
     child: Child,
     status: Option<ExitStatus>,
+    /// Whether a process failed whose parent had ended before it.
+    orphan_failed: bool,
     /// Processes below us that are older than the tree and do not belong to it.
     others: Vec<Process>,
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
@@ -55,6 +57,7 @@ impl Tree {
             leader: Pid::from_child(&child),
             child,
             status: None,
+            orphan_failed: false,
             others,
             mark,
         })
@@ -85,6 +88,13 @@ impl Tree {
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.collect();
         self.status
+    }
+
+    /// Tells whether everything that the program started has ended, and what it left behind has ended well. Processes
+    /// of which the program itself saw the end do not count.
+    #[must_use]
+    pub fn ended_well_below(&mut self) -> bool {
+        self.is_empty() && !self.orphan_failed
     }
 
     /// Gives what the program left running a moment to end, and returns what is left then.
@@ -118,11 +128,10 @@ impl Tree {
     /// Collects the processes that have ended.
     fn collect(&mut self) -> Reaped {
         let leader = self.leader;
-        let status = &mut self.status;
-        reap(|pid, ended| {
-            if pid == leader {
-                *status = Some(ended);
-            }
+        let (status, orphan_failed) = (&mut self.status, &mut self.orphan_failed);
+        reap(|pid, ended| match pid == leader {
+            true => *status = Some(ended),
+            false => *orphan_failed |= !ended.success(),
         })
     }
 }

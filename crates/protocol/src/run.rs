@@ -114,6 +114,9 @@ pub struct Launched {
     /// The whole prompt. Its answer answers no other one, such as one with other words of a person.
     #[serde(default)]
     pub prompt: String,
+    /// Whether the program was seen to end well: its output is complete.
+    #[serde(default)]
+    pub ended: bool,
 }
 
 /// How far a failed attempt got.

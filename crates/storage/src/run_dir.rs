@@ -123,6 +123,17 @@ impl RunDir {
         ["answer", "events"].map(|name| self.path.join(name))
     }
 
+    /// Removes the [files](Self::program_files) of an earlier program.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_program_files(&self) -> Result<(), StorageError> {
+        for file in self.program_files() {
+            uwf_durable::remove(&file)?;
+        }
+        Ok(())
+    }
+
     /// Returns the file to which the turns of a running step are added, one JSON object a line.
     #[must_use]
     pub fn live_file(&self) -> PathBuf {
@@ -296,7 +307,7 @@ impl RunDir {
         self.read(LAUNCHED)
     }
 
-    /// Says that an adapter is about to start a program.
+    /// Says that an adapter is about to start a program, or that the program has ended.
     ///
     /// # Errors
     /// See [`create`](Self::create).

@@ -230,7 +230,7 @@ fn a_kill_of_a_thread_at_work_that_is_killed_anywhere_can_be_repeated() {
         let mut engine = [at_work(&world, &["thread", "step", &thread])];
         world.agent_at_work(&thread);
         let args = ["thread", "kill", &thread];
-        let killed = kill_at(&world, &args, " thread kill ", number);
+        let killed = kill_at(&world, &args, " thread kill ", number, Verdict::Kill);
         let again = world.uwf(&args);
         assert!([0, 7].contains(&again.code), "{}", again.stderr);
         wait_for_ends(&mut engine, 1);

@@ -7,6 +7,8 @@ use std::time::{Duration, SystemTime};
 
 use super::reader::Ledger;
 use super::sweep::{is_recorded_as_finished, kill_at};
+use super::tracer::Verdict;
+use super::windows::{ADAPTER, finished, world_of_a_tool};
 use crate::gates::{gated_agent, runs};
 use crate::world::{REVIEW, World, binary};
 
@@ -75,7 +77,7 @@ fn a_thread_survives_kill_upon_kill_and_every_run_is_accounted_for() {
             let command = ["step", "step", "poke"][chance.below(3)];
             let (words, calls) = [(ENGINE, 55), (AGENT, 30)][chance.below(2)];
             let args = ["thread", command, &thread];
-            let traced = kill_at(&world, &args, words, chance.below(calls));
+            let traced = kill_at(&world, &args, words, chance.below(calls), Verdict::Kill);
             if traced.killed().is_some() {
                 *kills.entry(words).or_insert(0) += 1;
                 lost += usize::from(words == AGENT && !is_recorded_as_finished(&traced));
@@ -97,6 +99,27 @@ fn a_thread_survives_kill_upon_kill_and_every_run_is_accounted_for() {
         kills[ENGINE] >= 2 * worlds && kills[AGENT] >= 2 * worlds,
         "{kills:?}"
     );
+}
+
+#[test]
+fn a_program_that_outlives_engine_and_adapter_is_paid_once() {
+    let (worlds, mut chance) = soak();
+    let mut kills = 0;
+    for _ in 0..worlds {
+        let (world, thread) = world_of_a_tool();
+        for _ in 0..20 {
+            let by = [Verdict::Kill, Verdict::KillWith(ADAPTER)][chance.below(2)];
+            let (words, calls) = [(ENGINE, 45), (ADAPTER, 40), (ADAPTER, 40)][chance.below(3)];
+            let args = ["thread", "step", &thread];
+            let traced = kill_at(&world, &args, words, chance.below(calls), by);
+            kills += usize::from(traced.killed().is_some());
+        }
+        world.step(&thread).exits(0);
+        // The step that is done without a kill may be the one that an earlier call left behind.
+        let steps = world.show(&thread)["steps"].as_u64().unwrap();
+        assert_eq!(u64::try_from(finished(&world)).unwrap(), steps);
+    }
+    assert!(kills >= 5 * worlds, "{kills}");
 }
 
 #[test]

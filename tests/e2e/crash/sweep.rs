@@ -14,13 +14,25 @@ pub(crate) fn kill_everywhere(
     world: &World,
     args: &[&str],
     words: &str,
+    go_on: impl FnMut(&Traced),
+) -> Vec<String> {
+    kill_everywhere_by(world, args, words, Verdict::Kill, go_on)
+}
+
+/// Kills as [`kill_everywhere`] does, by this verdict.
+#[track_caller]
+pub(crate) fn kill_everywhere_by(
+    world: &World,
+    args: &[&str],
+    words: &str,
+    by: Verdict,
     mut go_on: impl FnMut(&Traced),
 ) -> Vec<String> {
     save(world);
     let before = Ledger::read(&world.root());
     let mut calls = Vec::new();
     loop {
-        let traced = kill_at(world, args, words, calls.len());
+        let traced = kill_at(world, args, words, calls.len(), by);
         let Some(point) = traced.killed() else {
             return calls;
         };
@@ -36,7 +48,13 @@ pub(crate) fn kill_everywhere(
 }
 
 /// Runs a command and kills the process whose command line has the words before its call with this number.
-pub(crate) fn kill_at(world: &World, args: &[&str], words: &str, number: usize) -> Traced {
+pub(crate) fn kill_at(
+    world: &World,
+    args: &[&str],
+    words: &str,
+    number: usize,
+    by: Verdict,
+) -> Traced {
     let mut passed = 0;
     trace(world, args, |point| {
         if !point.command.contains(words) {
@@ -44,7 +62,7 @@ pub(crate) fn kill_at(world: &World, args: &[&str], words: &str, number: usize) 
         }
         passed += 1;
         match passed == number + 1 {
-            true => Verdict::Kill,
+            true => by,
             false => Verdict::GoOn,
         }
     })

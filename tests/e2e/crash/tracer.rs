@@ -34,6 +34,8 @@ pub(crate) struct Point {
 pub(crate) enum Verdict {
     GoOn,
     Kill,
+    /// Kills the command, too, and every process whose command line has the words.
+    KillWith(&'static str),
 }
 
 /// What a traced command did. All its processes have ended.
@@ -203,13 +205,31 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
             };
             let verdict = (self.judge)(&point);
             self.traced.points.push(point);
-            if verdict == Verdict::Kill {
+            let with = match verdict {
+                Verdict::GoOn => None,
+                Verdict::Kill => Some(Vec::new()),
+                Verdict::KillWith(words) => Some(self.processes_with(words)),
+            };
+            if let Some(others) = with {
                 self.traced.killed_at = Some(self.traced.points.len() - 1);
                 // A call is not carried out any more if its process is killed before it.
                 kill(process, Signal::SIGKILL).unwrap();
+                for other in others {
+                    // It may have ended.
+                    let _ = kill(other, Signal::SIGKILL);
+                }
             }
         }
         go_on(id, None);
+    }
+}
+
+impl<J> Tracer<'_, J> {
+    /// Returns the command itself, and every traced process whose command line has the words.
+    fn processes_with(&self, words: &str) -> Vec<Pid> {
+        let traced = self.tasks.values().map(|task| task.process);
+        let with_words = traced.filter(|process| command_of(*process).contains(words));
+        [self.first].into_iter().chain(with_words).collect()
     }
 }
 

@@ -3,9 +3,10 @@
 use serde_json::json;
 
 use super::reader::Ledger;
-use super::sweep::kill_before;
+use super::sweep::{kill_before, kill_everywhere_by};
 use super::tracer::{Point, Verdict, trace};
 use crate::gates::{gated_agent, runs};
+use crate::trees::LOOP;
 use crate::world::{REVIEW, World};
 
 const ENGINE: &str = " thread ";
@@ -21,6 +22,57 @@ fn planned() -> (World, String, String) {
     let report = world.step(&thread).exits(0).json();
     let head = report["head"].as_str().unwrap().to_owned();
     (world, thread, head)
+}
+
+/// The words in the command line of the adapter of [`world_of_a_tool`].
+pub(super) const ADAPTER: &str = "uwf-command ";
+
+/// A world with a thread that goes on for ever. Its agent is a program behind an adapter, which counts the runs that it
+/// finished. The thread has one step.
+pub(super) fn world_of_a_tool() -> (World, String) {
+    let world = World::new();
+    world.put(LOOP);
+    let body = format!(
+        "printf -- '---\\n$status: again\\n---\\nrun %s\\n' $(wc -l < {finished}); echo $UWF_HEAD >> {finished}",
+        finished = world.write("finished", "").display()
+    );
+    let tool = world.script("tool", &body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("loop");
+    world.step(&thread).exits(0);
+    (world, thread)
+}
+
+/// Returns how many runs the program of [`world_of_a_tool`] has finished.
+pub(super) fn finished(world: &World) -> usize {
+    let finished = std::fs::read_to_string(world.project().join("finished"));
+    finished.unwrap().lines().count()
+}
+
+/// Kills the adapter before each of its calls, by this verdict. The program that it started is not killed: a run that
+/// it finished must be the one of the step.
+fn the_adapter_anywhere(by: Verdict) {
+    let (world, thread) = world_of_a_tool();
+    let args = ["thread", "step", &thread];
+    let calls = kill_everywhere_by(&world, &args, ADAPTER, by, |traced| {
+        if traced.code != Some(0) {
+            world.step(&thread).exits(0);
+        }
+        assert_eq!(finished(&world), 2);
+        let read = world.uwf(&["thread", "read", &thread, "--quota", "1"]);
+        assert!(read.stdout.contains("run 1\n"), "{}", read.stdout);
+    });
+    assert!(calls.len() > 15, "{calls:#?}");
+}
+
+#[test]
+fn the_adapter_when_its_program_had_ended() {
+    the_adapter_anywhere(Verdict::Kill);
+}
+
+#[test]
+fn the_adapter_and_the_engine_when_their_program_goes_on() {
+    the_adapter_anywhere(Verdict::KillWith(ADAPTER));
 }
 
 fn head(world: &World, thread: &str) -> String {

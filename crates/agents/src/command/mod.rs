@@ -7,7 +7,7 @@ mod options;
 mod template;
 
 use regex::Regex;
-use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, Reply, Task, Unread};
 use uwf_durable::Durability;
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
@@ -49,18 +49,20 @@ impl Adapter for Command {
         self.options.session_regex.is_some() && !self.options.resume_args.is_empty()
     }
 
-    /// The program's exit code died with the agent. An answer whose last line is whole was most likely printed to its end.
     fn earlier(&mut self, task: &Task) -> Option<Reply> {
-        if !task.has_unread_program(&self.options.args) {
-            return None;
-        }
+        let end = task.unread_program(&self.options.args)?;
         let answer = uwf_durable::read(&program::answer_file(&task.run_dir)).ok()??;
         let output = Output {
             stdout: program::text(answer),
             stderr: String::new(),
             problem: None,
+            is_complete: true,
         };
-        let is_whole = output.stdout.ends_with('\n');
+        let is_whole = match end {
+            Unread::Ended => true,
+            // The exit code died with the agent. A program that ends a line was most likely not cut off.
+            Unread::EndUnseen => output.stdout.ends_with('\n'),
+        };
         is_whole.then(|| self.reply(output, None).ok()).flatten()
     }
 
@@ -128,9 +130,12 @@ impl Command {
         };
         task.announce_program(&self.options.args);
         let output = program::run(&launch, self.options.max_output);
+        let is_complete = output.as_ref().is_ok_and(|output| output.is_complete);
         let reply = output.and_then(|output| self.reply(output, session));
         if reply.is_err() {
             task.forget_program();
+        } else if is_complete {
+            task.program_ended(&self.options.args);
         }
         reply
     }

@@ -23,9 +23,17 @@ pub(crate) struct Ended {
     /// The start and the end of its stderr.
     pub(crate) stderr: String,
     pub(crate) took: Duration,
+    /// Whether this process was told to stop before the program had ended.
+    was_stopped: bool,
 }
 
 impl Ended {
+    /// Tells whether the program ended well by itself. One that was told to stop may end well, too, and leave its output
+    /// incomplete.
+    pub(crate) fn is_complete(&self) -> bool {
+        matches!(self.ending, ProgramEnding::Exited(status) if status.success()) && !self.was_stopped
+    }
+
     /// Says why there is no answer, with the end of stderr, unless the program ended well.
     pub(crate) fn problem(&self, program: &str) -> Option<AdapterError> {
         self.ending.problem(program, &self.stderr)
@@ -94,6 +102,7 @@ pub(super) fn drive(
             ending: ProgramEnding::Stopped(stop.signal),
             stderr: String::new(),
             took: started.elapsed(),
+            was_stopped: true,
         });
     }
     let mut tree = spawn(launch, streams)?;
@@ -101,6 +110,7 @@ pub(super) fn drive(
         let ending = tree.wait(signals, limits, &mut || pump(Timing::InTime, &mut stderr));
         conclude(tree, ending, launch.supervision, signals)
     });
+    let was_stopped = held.with(Signals::stop).is_some();
     drop(held);
     let timing = match ending {
         ProgramEnding::Exited(_) => Timing::InTime,
@@ -111,6 +121,7 @@ pub(super) fn drive(
         ending,
         stderr: stderr.text(),
         took: started.elapsed(),
+        was_stopped,
     })
 }
 

@@ -57,6 +57,8 @@ pub(crate) struct Output {
     pub(crate) stderr: String,
     /// Why the output cannot be used as an answer, if it cannot.
     pub(crate) problem: Option<AdapterError>,
+    /// Whether the program ended well by itself.
+    pub(crate) is_complete: bool,
 }
 
 /// Returns the file that keeps the stdout of a program which answers as a whole.
@@ -96,6 +98,7 @@ pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, Adapte
                 AdapterError::failed(too_much(launch.program, max_output))
                     .class(FailureClass::BadAnswer),
             ),
+            is_complete: false,
         });
     }
     let answer = uwf_durable::read(&file)
@@ -104,6 +107,7 @@ pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, Adapte
     Ok(Output {
         stdout: text(answer),
         problem: ended.problem(launch.program),
+        is_complete: ended.is_complete(),
         stderr: ended.stderr,
     })
 }

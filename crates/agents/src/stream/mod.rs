@@ -9,7 +9,7 @@ mod totals;
 mod transcript;
 
 use serde_json::Value;
-use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task, Unread};
 use uwf_protocol::agent::AgentCall;
 use uwf_storage::Env;
 
@@ -91,9 +91,7 @@ impl Adapter for Agent {
     }
 
     fn earlier(&mut self, task: &Task) -> Option<Reply> {
-        if !task.has_unread_program(&self.call()) {
-            return None;
-        }
+        let end = task.unread_program(&self.call())?;
         let mut seen = Transcript::new(self.tool.label, Live::of(task));
         program::earlier_lines(&task.run_dir, &mut |line| {
             take(self.tool, line, Timing::InTime, &mut seen);
@@ -102,8 +100,12 @@ impl Adapter for Agent {
         if seen.error.is_some() {
             return None;
         }
+        let last = match end {
+            Unread::Ended => seen.last_text.take(),
+            Unread::EndUnseen => None,
+        };
         Some(Reply {
-            text: seen.answer.take()?,
+            text: seen.answer.take().or(last)?,
             session_id: seen.session_id.take(),
             model: seen.model.take(),
             usage: Some(seen.usage.clone()),
@@ -157,6 +159,8 @@ impl Agent {
         let reply = outcome::outcome(self.tool, program, session, &mut seen, &ended);
         if reply.is_err() {
             task.forget_program();
+        } else if ended.is_complete() {
+            task.program_ended(&self.call());
         }
         reply
     }
