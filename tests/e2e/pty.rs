@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
@@ -139,7 +141,9 @@ fn pair() -> (File, File) {
     grantpt(&main).unwrap();
     unlockpt(&main).unwrap();
     let name = ptsname(&main, Vec::new()).unwrap();
+    // A test that leads a session would get it as its own terminal, and be hung up when it is closed.
     let mut options = File::options();
+    options.custom_flags(OFlags::NOCTTY.bits().cast_signed());
     let side = options.read(true).write(true).open(name.to_str().unwrap());
     (File::from(main), side.unwrap())
 }
