@@ -1,6 +1,7 @@
-//! Golden transcripts: what commands print, with placeholders for what differs from run to run.
+//! Golden files: what the program prints is compared byte for byte with what it printed before. Of transcripts, with
+//! placeholders for what differs from run to run.
 //!
-//! `SNAPSHOTS=overwrite cargo test -p uwf --test e2e formats` writes them anew; look at the difference.
+//! `UWF_UPDATE=1 cargo test --workspace --test e2e` writes them all anew; look at the difference.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -65,23 +66,7 @@ impl<'a> Transcript<'a> {
         let path = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../../tests/e2e/snapshots")
             .join(format!("{name}.txt"));
-        if std::env::var("SNAPSHOTS").is_ok_and(|action| action == "overwrite") {
-            std::fs::write(&path, &self.text).unwrap();
-            return;
-        }
-        let expected = std::fs::read_to_string(&path).unwrap_or_default();
-        if expected == self.text {
-            return;
-        }
-        let lines = expected.lines().zip(self.text.lines());
-        let same = lines.take_while(|(old, new)| old == new).count();
-        panic!(
-            "{} differs from line {}:\n  was: {:?}\n  is:  {:?}\n(SNAPSHOTS=overwrite writes it anew)",
-            path.display(),
-            same + 1,
-            expected.lines().nth(same),
-            self.text.lines().nth(same),
-        );
+        expect_text(&path, &self.text);
     }
 
     #[track_caller]
@@ -148,6 +133,33 @@ impl<'a> Transcript<'a> {
             format!("[{what}-{number}]")
         })
     }
+}
+
+/// Tells whether files are to be written anew instead of compared.
+pub(crate) fn is_update() -> bool {
+    std::env::var_os("UWF_UPDATE").is_some_and(|value| value == "1")
+}
+
+/// Compares a text with the one in a file.
+#[track_caller]
+pub(crate) fn expect_text(path: &Path, text: &str) {
+    if is_update() {
+        std::fs::write(path, text).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(path).unwrap_or_default();
+    if expected == text {
+        return;
+    }
+    let lines = expected.lines().zip(text.lines());
+    let same = lines.take_while(|(old, new)| old == new).count();
+    panic!(
+        "{} differs from line {}:\n  was: {:?}\n  is:  {:?}\n(UWF_UPDATE=1 writes it anew)",
+        path.display(),
+        same + 1,
+        expected.lines().nth(same),
+        text.lines().nth(same),
+    );
 }
 
 fn replace(text: &str, pattern: &str, by: impl FnMut(&Captures<'_>) -> String) -> String {

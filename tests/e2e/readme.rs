@@ -1,12 +1,13 @@
 //! The README is true: its files and commands are run as they stand there, and print what it says.
 //!
-//! `README=overwrite` puts what they print into the README instead of comparing.
+//! `UWF_UPDATE=1` puts what they print into the README where it differs, instead of comparing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use regex::Regex;
 
+use crate::golden::is_update;
 use crate::world::{World, binary, path_with};
 
 /// A code block of the README.
@@ -41,20 +42,19 @@ fn every_command_prints_what_the_readme_says() {
         commands.len()
     );
     let printed = run_in_one_shell(&world, &commands);
-    if std::env::var("README").is_ok_and(|value| value == "overwrite") {
+    let said: Vec<(String, String)> = consoles.iter().flat_map(|block| said_by(block)).collect();
+    let differs =
+        |((_, said), found): (&(String, String), &String)| normalised(said) != normalised(found);
+    if is_update() && said.iter().zip(&printed).any(differs) {
         std::fs::write(&path, with_outputs(&text, &consoles, &printed)).unwrap();
         return;
     }
-    let mut printed = printed.iter();
-    for block in consoles {
-        for (command, said) in said_by(block) {
-            let found = printed.next().unwrap();
-            assert_eq!(
-                normalised(found),
-                normalised(&said),
-                "`{command}` prints\n{found}"
-            );
-        }
+    for ((command, said), found) in said.iter().zip(&printed) {
+        assert_eq!(
+            normalised(found),
+            normalised(said),
+            "`{command}` prints\n{found}(UWF_UPDATE=1 puts it into the README)"
+        );
     }
 }
 
