@@ -40,7 +40,7 @@ fn rust_files(below: &Path) -> Vec<PathBuf> {
 }
 
 fn all_rust_files() -> Vec<PathBuf> {
-    let folders = ["crates", "tests", "benches"];
+    let folders = ["crates", "tests", "benches", "fuzz"];
     let files = folders.iter().flat_map(|dir| rust_files(&root().join(dir)));
     files.collect()
 }
