@@ -4,6 +4,7 @@
 mod calls;
 mod commands;
 mod garbage;
+mod leftovers;
 mod reader;
 mod soak;
 mod sweep;

@@ -280,7 +280,14 @@ fn every_row_of_the_table_names_its_test() {
     let rows = table
         .lines()
         .filter(|line| line.starts_with("| the") || line.starts_with("| a "));
-    let tests = ["crash/windows.rs", "crash/garbage.rs", "crashes.rs"]
+    let files = [
+        "crash/windows.rs",
+        "crash/garbage.rs",
+        "crash/leftovers.rs",
+        "crashes.rs",
+        "kept_running.rs",
+    ];
+    let tests = files
         .map(|file| std::fs::read_to_string(format!("{folder}/tests/e2e/{file}")).unwrap())
         .concat();
     let mut found = 0;
