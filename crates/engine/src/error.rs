@@ -1,6 +1,7 @@
 //! What can go wrong in an operation, by what the caller can do about it, with the hint that says so.
 
 mod describe;
+mod hints;
 
 use std::path::PathBuf;
 
@@ -19,8 +20,7 @@ pub(crate) use self::describe::describe_reached;
 pub use self::describe::{agent_option, resume_command};
 use self::describe::{describe_holder, describe_reason, raise_command};
 use crate::failure::AgentFailure;
-use crate::remedy::Remedy;
-use crate::store_error::{store_exit, store_hint};
+use crate::store_error::store_exit;
 use crate::view::report::StepReport;
 
 /// Why an operation did not do what it was asked.
@@ -348,106 +348,5 @@ impl EngineError {
             Self::Store(error) => store_exit(error),
             Self::Storage(error) => error.exit(),
         }
-    }
-
-    /// Returns what to type next, if there is something.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        self.hint_with_agent(None)
-    }
-
-    /// Returns what to type next, if there is something, after a call that chose this agent: the next one keeps it.
-    #[must_use]
-    pub fn hint_with_agent(&self, agent: Option<&str>) -> Option<String> {
-        let option = agent_option(agent);
-        let hint = match self {
-            Self::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
-            Self::Ended { thread, .. } => format!(
-                "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
-            ),
-            Self::Suspended { thread, .. } => {
-                format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
-            }
-            Self::Limit {
-                thread,
-                reached,
-                command,
-            } => {
-                let command = raise_command(command, *thread, reached);
-                format!("`{command}{option}` goes on")
-            }
-            Self::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
-            Self::NoAttempt { thread, .. } => {
-                format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")
-            }
-            Self::Raise(_) => {
-                "`uwf thread show <thread>` tells which limit is reached; `uwf config get limits` and `uwf workflow show <workflow>` show all".to_owned()
-            }
-            Self::NoSlot { .. } => "the same command without `--no-wait` waits for one".to_owned(),
-            Self::NotSuspended(thread) => {
-                format!("`uwf thread show {thread}` tells its status; `uwf thread step {thread}` goes on")
-            }
-            Self::Busy { thread, .. } => {
-                format!("try again later, or end it with `uwf thread kill {thread}`")
-            }
-            Self::Survivors { .. } => {
-                "wait until it ends, or end it with `kill <number>`; then run the same command again".to_owned()
-            }
-            Self::NoProc => "mount it: `mount -t proc proc /proc`".to_owned(),
-            Self::HeadMoved { step, .. } => {
-                format!("the work is not lost: `uwf thread fork {step}` goes on from it")
-            }
-            Self::Blocked { thread, source } => Remedy::of(source).hint(*thread),
-            Self::NotEvaluated(_) => "run the same command again, later: the machine lacks processes, memory or time (`ulimit -a`, `free -m`)".to_owned(),
-            Self::Unrouted { report, .. } => {
-                format!("`uwf thread step {}` goes on", report.thread)
-            }
-            Self::Agent(failure) => failure.hint.clone(),
-            Self::Interrupted { attempt, .. } => attempt.hint.clone(),
-            Self::NoAgent { .. } => {
-                "`uwf setup --agent <name>` chooses one, `uwf setup` asks for everything; or pass `--agent`"
-                    .to_owned()
-            }
-            Self::UnknownAgent { near: Some(near), .. }
-            | Self::NoProgram { near: Some(near), .. } => format!("did you mean `{near}`?"),
-            Self::UnknownAgent { alias, near: None } => {
-                format!("`uwf config set agents.{alias}.command <program>` defines it")
-            }
-            Self::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
-            Self::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
-            Self::NoProgram { near: None, .. } => "`--agent` takes an alias of the config, a path, or a program on PATH with its arguments".to_owned(),
-            Self::AgentWords(_) => "its words are split as a shell splits them: `--agent \"uwf-command -- sh -c 'echo it works'\"`".to_owned(),
-            Self::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
-            Self::NoArgument { .. } => {
-                "`uwf config set agents.<alias>.protocol positional` lets the agent read it from the store"
-                    .to_owned()
-            }
-            Self::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
-            Self::Workflow(_) => return None,
-            Self::UnknownWorkflow { near: Some(near), .. } => format!("did you mean `{near}`?"),
-            Self::UnknownWorkflow { near: None, .. } => {
-                "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
-            }
-            Self::WrongType { hash, .. } => format!("`uwf cas get {hash}` shows what it is"),
-            Self::StepNotInThread { thread, .. } => {
-                format!("`uwf thread steps {thread}` lists its steps")
-            }
-            Self::NotStarted(_) | Self::WaitInterrupted(_) | Self::RouteInterrupted(_) => "run the same command again to continue".to_owned(),
-            Self::Config { key, .. } => format!("`uwf config set {key} …` fixes it"),
-            Self::NoThreads(start) => format!(
-                "bring `threads.yaml` and `history.jsonl` back from a copy; without one, `uwf thread fork {start}` makes a thread of it, and `uwf cas gc --lost {start}` gives it up"
-            ),
-            Self::NothingInUse(_) => "`--root` or UWF_STORAGE_ROOT names the root whose threads and workflows use the store".to_owned(),
-            Self::SharedStore(_) => "`--used-by <root>` names the roots that use it; a root that makes threads in it is known from then on".to_owned(),
-            Self::NoRoot { list, .. } => format!(
-                "a root has a `threads.yaml`, a `history.jsonl` or a `registry.yaml`; one that is gone for good is struck from `{}`",
-                list.display()
-            ),
-            Self::ForeignState(_) => "collect garbage with that program; this one does not know what it uses".to_owned(),
-            Self::Store(error) => return store_hint(error),
-            Self::Storage(error) => return error.hint(),
-            Self::Io { .. } => return None,
-        };
-        Some(hint)
     }
 }
