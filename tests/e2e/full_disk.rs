@@ -111,28 +111,48 @@ fn a_file_that_cannot_be_replaced_keeps_what_it_held() {
     assert!(kept == held, "{} bytes are left", kept.len());
 }
 
-/// Steps a thread on a small disk that the tool fills up, but for so many pages, before it answers. Returns what the shell
-/// printed: the exit codes of the step on the full disk and of the same step with room again, and how often the tool ran.
-fn paid_on_a_full_disk(pages: u32) -> Option<String> {
+/// What the tool does to the disk before it answers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fills {
+    /// It fills the disk.
+    Disk,
+    /// It takes the room that was set aside, too, as another thread may have done.
+    RoomToo,
+}
+
+/// Steps a thread on a small disk that the tool fills up, but for so many pages, before it answers. Returns the exit codes
+/// of the step on the full disk and of the same step with room again, and how often the tool ran; and what the first step
+/// said.
+fn paid_on_a_full_disk(fills: Fills, pages: u32) -> Option<(String, String)> {
     let world = World::new();
     world.put(ONE_STEP);
     let thread = world.start("one");
+    let taken = match fills {
+        Fills::Disk => "",
+        Fills::RoomToo => "rm $UWF_STORAGE_ROOT/locks/room",
+    };
     let tool = world.script(
         "tool.sh",
         "echo run >> runs
+TAKEN
 dd if=/dev/zero of=$UWF_STORAGE_ROOT/fill bs=4096 2>/dev/null
 dd if=/dev/null of=$UWF_STORAGE_ROOT/fill bs=4096 seek=$(($(stat -c %s $UWF_STORAGE_ROOT/fill) / 4096 - PAGES)) 2>/dev/null
 printf -- '---\\nnote: n\\n---\\n'",
     );
     let body = std::fs::read_to_string(&tool).unwrap();
-    std::fs::write(&tool, body.replace("PAGES", &pages.to_string())).unwrap();
+    std::fs::write(
+        &tool,
+        body.replace("PAGES", &pages.to_string())
+            .replace("TAKEN", taken),
+    )
+    .unwrap();
     world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
     let script = "cp -a \"$1\" \"$1.saved\" && mount -t tmpfs -o size=4m tmpfs \"$1\" || exit 77
 cp -a \"$1.saved/.\" \"$1\"
 \"$2\" thread step \"$3\" >/dev/null 2>said; first=$?
 rm -f \"$1/fill\"
 \"$2\" thread step \"$3\" >/dev/null 2>&1; second=$?
-echo \"$first $second $(wc -l < runs)\"";
+echo \"$first $second $(wc -l < runs)\"; cat said";
     let mut command = Command::new("unshare");
     command.args(["-m", "sh", "-c", script, "sh"]);
     command.arg(world.root()).arg(binary()).arg(&thread);
@@ -142,17 +162,40 @@ echo \"$first $second $(wc -l < runs)\"";
         .envs(world.environment())
         .output();
     let ran = ran.ok().filter(|ran| ran.status.success())?;
-    Some(String::from_utf8(ran.stdout).unwrap().trim().to_owned())
+    let ran = String::from_utf8(ran.stdout).unwrap();
+    let (ran, said) = ran.split_once('\n').unwrap();
+    Some((ran.to_owned(), said.to_owned()))
 }
 
 #[test]
 fn an_answer_that_was_paid_for_survives_a_disk_that_fills_up_meanwhile() {
     for pages in 0..6 {
-        let Some(ran) = paid_on_a_full_disk(pages) else {
+        let Some((ran, said)) = paid_on_a_full_disk(Fills::Disk, pages) else {
             eprintln!("skipped: this user may not mount a small disk");
             return;
         };
         let is_kept = ["0 7 1", "1 0 1", "3 0 1"].contains(&ran.as_str());
-        assert!(is_kept, "{pages} pages: {ran}");
+        assert!(is_kept, "{pages} pages: {ran}: {said}");
     }
+}
+
+#[test]
+fn a_disk_without_any_room_costs_no_answer_and_is_named() {
+    let mut failed = 0;
+    for pages in 0..14 {
+        let Some((ran, said)) = paid_on_a_full_disk(Fills::RoomToo, pages) else {
+            eprintln!("skipped: this user may not mount a small disk");
+            return;
+        };
+        let is_kept = ["0 7 1", "1 0 1", "3 0 1"].contains(&ran.as_str());
+        assert!(is_kept, "{pages} pages: {ran}: {said}");
+        if !ran.starts_with('0') {
+            failed += 1;
+            assert!(
+                said.contains("hint: the disk is full"),
+                "{pages} pages: {said}"
+            );
+        }
+    }
+    assert!(failed > 3, "{failed}");
 }

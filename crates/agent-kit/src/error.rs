@@ -65,14 +65,7 @@ impl KitError {
     /// Tells whether the disk has no room for what was to be written.
     #[must_use]
     pub fn is_of_full_disk(&self) -> bool {
-        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
-        while let Some(error) = cause {
-            if error.downcast_ref().is_some_and(uwf_durable::is_full) {
-                return true;
-            }
-            cause = error.source();
-        }
-        false
+        uwf_durable::is_of_full_disk(self)
     }
 
     /// Returns what the user could do about it.
@@ -90,7 +83,7 @@ impl KitError {
             Self::Store(StoreError::Damaged { .. }) => {
                 Some("`uwf cas verify` lists every damaged node".to_owned())
             }
-            _ => None,
+            error => uwf_durable::full_disk_hint(error).map(ToOwned::to_owned),
         }
     }
 }

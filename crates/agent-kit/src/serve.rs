@@ -1,6 +1,5 @@
 //! One call of an agent from its arguments to its exit code.
 
-use std::error::Error as _;
 use std::fmt;
 use std::io::{self, Write as _};
 
@@ -14,6 +13,7 @@ use uwf_protocol::nodes::RefusedCalls;
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, ThreadLock};
+use uwf_util::causes::{causes, with_causes};
 use uwf_util::printable::labelled;
 
 use crate::KitError;
@@ -344,7 +344,7 @@ fn leave_word(run: &RunDir, error: &KitError) {
     let _ = run.write_failure(&KitFailure {
         phase: Phase::Agent,
         class: Some(FailureClass::Crash),
-        error: error.to_string(),
+        error: with_causes(error),
         hint: error.hint(),
         feedback: None,
         session_id: None,
@@ -403,10 +403,8 @@ impl fmt::Display for Report<'_> {
         writeln!(f, "{}", labelled("error", &self.0.to_string()))?;
         // The message of an unfinished conversation holds its cause already.
         if let Failure::Kit(error) = self.0 {
-            let mut cause = error.source();
-            while let Some(error) = cause {
-                writeln!(f, "{}", labelled("cause", &error.to_string()))?;
-                cause = error.source();
+            for cause in causes(error) {
+                writeln!(f, "{}", labelled("cause", &cause))?;
             }
         }
         match self.0.hint() {

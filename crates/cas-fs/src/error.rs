@@ -1,6 +1,5 @@
 //! What can go wrong with a store, by what the caller can do about it.
 
-use std::error::Error;
 use std::path::PathBuf;
 
 use uwf_durable::{FileError, FileKind};
@@ -79,6 +78,14 @@ pub enum StoreError {
     File(#[from] FileError),
 }
 
+impl StoreError {
+    /// Returns what to do if the disk has no room for what was to be written.
+    #[must_use]
+    pub fn full_disk_hint(&self) -> Option<&'static str> {
+        uwf_durable::full_disk_hint(self)
+    }
+}
+
 /// A node that is in use and cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokenNode {
@@ -107,18 +114,6 @@ pub enum Damage {
         /// The hash of what is in the file.
         found: CasRef,
     },
-}
-
-/// Returns an error with its sources as one line.
-pub(crate) fn with_sources(error: &StoreError) -> String {
-    let mut line = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        line.push_str(": ");
-        line.push_str(&error.to_string());
-        source = error.source();
-    }
-    line
 }
 
 /// How many broken nodes a message names.

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
+use uwf_util::causes::with_causes;
 
-use crate::error::{StoreError, listed, with_sources};
+use crate::error::{StoreError, listed};
 use crate::node::Node;
 use crate::schema::{self, Validator};
 use crate::store::Store;
@@ -71,7 +72,7 @@ impl Verifier<'_> {
                 reason: reason.to_string(),
             },
             Err(error) => Verdict::Corrupted {
-                reason: with_sources(&error),
+                reason: with_causes(&error),
             },
         }
     }
@@ -96,6 +97,6 @@ impl Verifier<'_> {
 fn validator(store: &Store, type_hash: CasRef) -> Result<Validator, String> {
     store.validator(type_hash).map_err(|error| match error {
         StoreError::NotFound { hash } => format!("its schema `{hash}` is not in the store"),
-        other => format!("its schema is of no use: {}", with_sources(&other)),
+        other => format!("its schema is of no use: {}", with_causes(&other)),
     })
 }

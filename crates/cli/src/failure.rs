@@ -6,6 +6,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
+use uwf_util::causes::causes;
 use uwf_util::plain::without_escapes;
 use uwf_util::printable::labelled;
 
@@ -74,16 +75,10 @@ impl Failure {
     }
 
     fn of(error: &dyn std::error::Error, exit: Exit, hint: Option<String>) -> Self {
-        let mut causes = Vec::new();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            causes.push(cause.to_string());
-            source = cause.source();
-        }
         Self {
             exit,
             what: error.to_string(),
-            causes,
+            causes: causes(error),
             note: None,
             hint,
         }

@@ -1,5 +1,6 @@
 //! Room on the disk that is set aside, for what must be written when the disk is full.
 
+use std::error::Error;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind};
 use std::path::Path;
@@ -34,9 +35,27 @@ pub fn give_back(path: &Path) {
     let _ = calls::remove(path);
 }
 
-/// Tells whether an error says that the disk, or the user's part of it, is full.
+/// Tells whether an error, or one of its causes, says that the disk, or the user's part of it, is full.
 #[must_use]
-pub fn is_full(error: &io::Error) -> bool {
+pub fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.downcast_ref().is_some_and(is_full) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Returns what to do about an error if it, or one of its causes, says that the disk is full.
+#[must_use]
+pub fn full_disk_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    is_of_full_disk(error)
+        .then_some("the disk is full: make room on it, then run the same command again")
+}
+
+fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded

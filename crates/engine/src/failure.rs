@@ -185,10 +185,16 @@ pub(crate) fn record(
     let signal = problem.signal;
     let told = run.read_failure();
     let stderr_tail = run.stderr_end(STDERR_TAIL);
-    let said = told.is_none() && signal.is_none();
+    let is_untold = told.is_none();
+    let said = is_untold && signal.is_none();
     let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
     log(engine, thread, &attempt, signal);
-    let number = run.append_attempt(&attempt).ok();
+    let recorded = run.append_attempt(&attempt);
+    let full_disk = recorded
+        .as_ref()
+        .err()
+        .and_then(StorageError::full_disk_hint);
+    let number = recorded.ok();
     if number.is_none() {
         // What the agent did wrong is told all the same: the disk may be full.
         engine.log(
@@ -205,13 +211,20 @@ pub(crate) fn record(
         number,
         phase: attempt.phase,
         class: attempt.class.unwrap_or(FailureClass::Crash),
-        problem: attempt.error,
+        // The agent may have failed for the same reason, and had no room to say so.
+        problem: match full_disk {
+            Some(_) if is_untold => format!("{}, and the disk is full", attempt.error),
+            Some(_) | None => attempt.error,
+        },
         stderr_tail: if said {
             attempt.stderr_tail
         } else {
             String::new()
         },
-        hint: attempt.hint.unwrap_or_default(),
+        hint: full_disk
+            .map(ToOwned::to_owned)
+            .or(attempt.hint)
+            .unwrap_or_default(),
         exit_code: attempt.exit_code,
         session_id: attempt.session_id,
         raw: attempt.raw,

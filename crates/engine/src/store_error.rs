@@ -44,7 +44,8 @@ pub fn store_hint(error: &StoreError) -> Option<String> {
         StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {
             "`uwf cas schema list` shows the schemas"
         }
-        StoreError::Invalid { .. } | StoreError::Encode(_) | StoreError::File(_) => return None,
+        StoreError::File(_) => return error.full_disk_hint().map(ToOwned::to_owned),
+        StoreError::Invalid { .. } | StoreError::Encode(_) => return None,
     };
     Some(hint.to_owned())
 }

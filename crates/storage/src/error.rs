@@ -141,6 +141,12 @@ impl StorageError {
         }
     }
 
+    /// Returns what to do if the disk has no room for what was to be written.
+    #[must_use]
+    pub fn full_disk_hint(&self) -> Option<&'static str> {
+        uwf_durable::full_disk_hint(self)
+    }
+
     /// Returns what its user can do next, if that is not plain from the text.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
@@ -170,7 +176,8 @@ impl StorageError {
             Self::Invalid { .. } => {
                 "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
             }
-            Self::Io { .. } | Self::ThreadExists(_) | Self::ConfigKey { .. } | Self::Day(_) => {
+            Self::Io { .. } => return self.full_disk_hint().map(ToOwned::to_owned),
+            Self::ThreadExists(_) | Self::ConfigKey { .. } | Self::Day(_) => {
                 return None;
             }
         };

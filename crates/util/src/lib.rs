@@ -1,9 +1,10 @@
 //! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions,
-//! command lines and text for terminals.
+//! command lines, causes of errors and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
 pub mod base32;
+pub mod causes;
 pub mod front_matter;
 pub mod plain;
 pub mod printable;

@@ -75,6 +75,26 @@ fn the_adapter_and_the_engine_when_their_program_goes_on() {
     the_adapter_anywhere(Verdict::KillWith(ADAPTER));
 }
 
+#[test]
+fn an_answer_without_a_line_end_counts_if_its_program_was_seen_to_end() {
+    let (world, thread) = world_of_a_tool();
+    let body = "printf -- '---\\n$status: again\\n---\\nno line end'; echo run >> finished";
+    world.script("tool", body);
+    let mut is_killed = false;
+    let args = ["thread", "step", &thread];
+    let traced = trace(&world, &args, |point| {
+        let writes_nodes = point.call.starts_with("create root/cas/");
+        if is_killed || !writes_nodes || !point.command.contains(ADAPTER) {
+            return Verdict::GoOn;
+        }
+        is_killed = true;
+        Verdict::KillWith(ADAPTER)
+    });
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    world.step(&thread).exits(0);
+    assert_eq!(finished(&world), 2);
+}
+
 fn head(world: &World, thread: &str) -> String {
     world.show(thread)["head"].as_str().unwrap().to_owned()
 }

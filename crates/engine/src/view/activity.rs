@@ -7,6 +7,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{Attempt, Holder, Phase, ProcessIdentity};
 use uwf_storage::{RunDir, StorageError, ThreadLock};
+use uwf_util::causes::with_causes;
 
 use crate::attempt;
 use crate::view::report::{Standing, ThreadStatus};
@@ -200,9 +201,7 @@ pub(crate) fn attempts_at(run: &RunDir, head: CasRef) -> Vec<AttemptView> {
 /// Returns why the graph leads nowhere, with the causes.
 pub(crate) fn blocked_reason(route: &Result<Route, RouteError>) -> Option<String> {
     let error = route.as_ref().err()?;
-    let causes = std::iter::successors(std::error::Error::source(error), |cause| cause.source());
-    let causes = causes.map(|cause| format!(": {cause}"));
-    Some(error.to_string() + &causes.collect::<String>())
+    Some(with_causes(error))
 }
 
 #[cfg(test)]
