@@ -373,6 +373,14 @@ fn a_program_that_dies_after_it_began_a_session_is_continued() {
 }
 
 #[test]
+fn an_empty_answer_is_called_empty() {
+    let world = world("echo");
+    let thread = start(&world, "x");
+    let run = world.step(&thread).exits(3).says("the answer is empty");
+    assert!(!run.stderr.contains("no front matter"), "{}", run.stderr);
+}
+
+#[test]
 fn without_sessions_a_failed_step_begins_anew() {
     let world = world("cat > got; echo no answer");
     let thread = start(&world, "a task to remember");

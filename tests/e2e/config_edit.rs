@@ -471,3 +471,20 @@ fn a_name_that_refers_to_nothing_is_a_warning() {
         .exits(0)
         .says("warning: defaultAgent: `other` is not in `agents`");
 }
+
+#[test]
+fn one_value_does_not_silently_take_the_place_of_several() {
+    let world = World::new();
+    config(&world, &["set", "limits.maxVisits.writer", "4"]).exits(0);
+    let before = world.state("config.yaml");
+    config(&world, &["set", "limits.maxVisits", "3"])
+        .exits(1)
+        .says("would replace `limits.maxVisits.writer`")
+        .says("`uwf config unset limits.maxVisits` removes");
+    assert_eq!(world.state("config.yaml"), before);
+    config(&world, &["unset", "limits.maxVisits"]).exits(0);
+    config(&world, &["set", "limits.maxVisits", "3"]).exits(0);
+    config(&world, &["set", "limits.maxVisits.writer", "4"])
+        .exits(1)
+        .says("`uwf config unset limits.maxVisits` removes");
+}

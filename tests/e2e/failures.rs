@@ -291,7 +291,7 @@ fn an_interrupted_attempt_is_seen_and_the_thread_has_not_failed() {
     let run = interrupted(&world, &thread).exits(130);
     let told = run.json();
     assert_eq!(told["class"], json!("cancelled"));
-    run.says("interrupted by signal 2; the agent was ended")
+    run.says("interrupted by SIGINT (Ctrl-C); the agent was ended")
         .says(&format!("hint: `uwf thread step {thread}` goes on"));
     let shown = world.show(&thread);
     assert_eq!(shown["status"], json!("idle"));
@@ -336,7 +336,7 @@ fn a_signal_before_an_agent_is_started_counts_nothing_and_ends_none() {
     let run: Run = child.wait_with_output().unwrap().into();
     let run = run
         .exits(130)
-        .says("interrupted by signal 2; no agent was started");
+        .says("interrupted by SIGINT (Ctrl-C); no agent was started");
     assert!(!run.stderr.contains("was ended"), "{}", run.stderr);
     let shown = world.show(&thread);
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::gates::{NOTE, at_work, gated_agent, open_gate, wait_for_ends};
 use crate::pty::on_terminal;
 use crate::world::{ONE_STEP, REVIEW, World};
 
@@ -183,4 +184,72 @@ fn tables_and_values_fit_the_terminal() {
         assert!(is_narrow <= 80, "{args:?}: {is_narrow}");
     }
     assert!(widest(200, commands[0]) > 180, "a wide terminal is used");
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_with_the_one_beside_it() {
+    let world = World::new();
+    world.write("one.yaml", ONE_STEP);
+    for (command, file) in [
+        ("put", "one"),
+        ("put", "onne.yaml"),
+        ("validate", "one.yml"),
+    ] {
+        let path = world.project().canonicalize().unwrap().join(file);
+        world
+            .uwf(&["workflow", command, file])
+            .exits(1)
+            .says(&format!("error: cannot read `{file}`\n"))
+            .says(&format!(
+                "cause: no such file or directory: `{}`",
+                path.display()
+            ))
+            .says("hint: did you mean `one.yaml`?");
+    }
+    let far = world.uwf(&["workflow", "put", "./zzz.yaml"]).exits(1);
+    assert!(!far.stderr.contains("hint:"), "{}", far.stderr);
+    world.put(ONE_STEP);
+    world.agent("uwf-mock", &["no-script.yaml"]);
+    let thread = world.start("one");
+    world
+        .step(&thread)
+        .exits(3)
+        .says("no-script.yaml`: there is no such file");
+}
+
+#[test]
+fn who_keeps_a_thread_busy_is_named_with_its_processes() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world, NOTE);
+    let thread = world.start("one");
+    let mut engine = [at_work(&world, &["thread", "step", &thread])];
+    let agent = world.agent_at_work(&thread);
+    let busy = format!(
+        "`writer` is at work (process {} runs agent `",
+        engine[0].id()
+    );
+    world
+        .step(&thread)
+        .exits(5)
+        .says(&busy)
+        .says(&format!("agent.sh`, process {agent})"));
+    open_gate(&world);
+    wait_for_ends(&mut engine, 1);
+}
+
+#[test]
+fn an_attempt_is_accepted_by_its_number() {
+    let world = World::new();
+    let args = [
+        "thread",
+        "resume",
+        "01J7K9Z000000000000000000A",
+        "--accept-unknown",
+        "x",
+    ];
+    world
+        .uwf(&args)
+        .exits(2)
+        .says("the number of a failed attempt is expected; `uwf thread steps <thread>` lists them");
 }

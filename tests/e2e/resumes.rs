@@ -115,3 +115,12 @@ fn a_step_of_a_role_that_was_not_asked_for_is_not_adopted() {
         (&json!("writer"), &json!(false))
     );
 }
+
+#[test]
+fn a_question_that_is_not_answered_is_told() {
+    let world = World::new();
+    let thread = suspended_thread(&world);
+    world.uwf(&["thread", "resume", &thread]).exits(0).says(
+        "note: `reviewer` asked: Need: q\n      There is no answer (`-p`), so it is told to go on",
+    );
+}

@@ -161,9 +161,9 @@ impl Conversation {
         rejected: Rejected,
         read: &mut dyn FnMut(&str) -> Reading,
     ) -> Result<(Extracted, Extraction), Unfinished> {
-        // The words of a prompt are ours: no model reads them as an answer.
+        // No model finds an answer where there is none. The words of a prompt are ours.
         let reading = match rejected {
-            Rejected::Echo | Rejected::Example { .. } => Reading::NotTried,
+            Rejected::Empty | Rejected::Echo | Rejected::Example { .. } => Reading::NotTried,
             _ if echo::shows_example(self.answer()) => Reading::NotTried,
             _ => read(self.answer()),
         };

@@ -91,6 +91,13 @@ impl fmt::Display for FileKind {
     }
 }
 
+/// Returns the error of the operating system for a path that leads to nothing.
+#[must_use]
+pub fn not_found(path: &Path) -> io::Error {
+    let problem = format!("no such file or directory: `{}`", path.display());
+    io::Error::new(io::ErrorKind::NotFound, problem)
+}
+
 impl FileError {
     /// Tells whether the error is that there is nothing at the path.
     #[must_use]

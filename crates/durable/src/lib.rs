@@ -18,7 +18,7 @@ mod room;
 pub use append::{append_line, cut};
 pub use dir::{create_dir, names, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
-pub use error::{FileError, FileKind};
+pub use error::{FileError, FileKind, not_found};
 pub use lock::FileLock;
 pub use open::{create, open, open_append, read, read_end, read_start};
 pub use present::{remove, sync_file, touch};

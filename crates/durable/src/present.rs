@@ -1,9 +1,8 @@
 //! Files that are there already: making them durable, making them young, removing them.
 
-use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::{FileError, calls, open};
+use crate::{FileError, calls, not_found, open};
 
 /// Makes the content of a file that is there durable.
 ///
@@ -11,7 +10,7 @@ use crate::{FileError, calls, open};
 /// [`FileError::NotRegular`], [`FileError::Io`].
 pub fn sync_file(path: &Path) -> Result<(), FileError> {
     let io = FileError::io("make durable", path);
-    let file = open(path)?.ok_or_else(|| io(ErrorKind::NotFound.into()))?;
+    let file = open(path)?.ok_or_else(|| io(not_found(path)))?;
     calls::sync(&file).map_err(io)
 }
 

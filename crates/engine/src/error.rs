@@ -16,7 +16,7 @@ use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
 use uwf_util::words::SplitError;
 
-pub(crate) use self::describe::describe_reached;
+pub(crate) use self::describe::{describe_reached, signal_name};
 pub use self::describe::{agent_option, resume_command};
 use self::describe::{describe_holder, describe_reason, raise_command};
 use crate::failure::AgentFailure;
@@ -127,7 +127,7 @@ pub enum EngineError {
     #[error(transparent)]
     Agent(#[from] Box<AgentFailure>),
     /// A signal ended the call, and the agent with it; the attempt is on record.
-    #[error("interrupted by signal {signal}; the agent was ended")]
+    #[error("interrupted by {}; the agent was ended", signal_name(*signal))]
     Interrupted {
         /// The signal.
         signal: i32,
@@ -135,13 +135,13 @@ pub enum EngineError {
         attempt: Box<AgentFailure>,
     },
     /// A signal ended the call before the agent was started.
-    #[error("interrupted by signal {0}; no agent was started")]
+    #[error("interrupted by {}; no agent was started", signal_name(*.0))]
     NotStarted(i32),
     /// A signal ended the call while it waited for a slot.
-    #[error("interrupted by signal {0} while waiting for a slot; no agent was started")]
+    #[error("interrupted by {} while waiting for a slot; no agent was started", signal_name(*.0))]
     WaitInterrupted(i32),
     /// A signal ended the call while a condition was evaluated.
-    #[error("interrupted by signal {0} while the conditions of the workflow were evaluated")]
+    #[error("interrupted by {} while the conditions of the workflow were evaluated", signal_name(*.0))]
     RouteInterrupted(i32),
     /// The conditions of a workflow could not be evaluated for a reason that is not theirs and may pass.
     #[error("the conditions of the workflow cannot be evaluated now: {0}")]
@@ -217,6 +217,16 @@ pub enum EngineError {
     /// A workflow file has errors.
     #[error("workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
     Workflow(Vec<Diagnostic>),
+    /// There is no workflow file at a path.
+    #[error("cannot read `{}`", file.display())]
+    NoFile {
+        /// The path, as it was typed.
+        file: PathBuf,
+        /// The file that it may have been meant to be.
+        near: Option<String>,
+        /// What the system says.
+        source: std::io::Error,
+    },
     /// A workflow reference leads nowhere.
     #[error("workflow `{name}` was not found")]
     UnknownWorkflow {
@@ -321,6 +331,7 @@ impl EngineError {
             | Self::NoArgument { .. }
             | Self::Workflow(_)
             | Self::UnknownWorkflow { .. }
+            | Self::NoFile { .. }
             | Self::WrongType { .. }
             | Self::Raise(_)
             | Self::NoAttempt { .. }

@@ -9,7 +9,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
 
-use crate::error::agent_option;
+use crate::error::{agent_option, signal_name};
 use crate::process::RunEnding;
 use crate::thread::Thread;
 use crate::{Engine, EngineError, tags};
@@ -106,7 +106,7 @@ impl fmt::Display for RunEnding {
             }
             Self::Finished => f.write_str("the agent did not end after it had finished its step"),
             Self::Interrupted(signal) | Self::NotStarted(signal) => {
-                write!(f, "interrupted by signal {signal}")
+                write!(f, "interrupted by {}", signal_name(*signal))
             }
         }
     }
@@ -130,7 +130,7 @@ impl Problem {
         Self {
             phase: Phase::Agent,
             class: FailureClass::Cancelled,
-            text: format!("interrupted by signal {signal}"),
+            text: format!("interrupted by {}", signal_name(signal)),
             exit_code: None,
             hint: None,
             signal: Some(signal),

@@ -1,5 +1,6 @@
 //! Turning a workflow file into nodes of the store: read, checked as a whole, then written at once.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,7 +11,9 @@ use uwf_protocol::schemas;
 use uwf_protocol::workflow::{Problem, Role, Severity, Workflow};
 use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::{State, project};
+use uwf_storage::project::ReadError;
+use uwf_storage::{State, StorageError, project};
+use uwf_util::suggest;
 
 use crate::{Engine, EngineError};
 
@@ -58,11 +61,37 @@ pub fn check_file(engine: &Engine, file: &Path) -> Result<Checked, EngineError> 
         let schemas = schema_problems(workflow).into_iter();
         name.chain(schemas).chain(validate(workflow)).collect()
     };
-    let loaded = project::read_workflow_file(&path, file, &check)?;
+    let loaded = project::read_workflow_file(&path, file, &check).map_err(|error| match error {
+        ReadError::File(StorageError::Io { source, .. })
+            if source.kind() == ErrorKind::NotFound =>
+        {
+            EngineError::NoFile {
+                near: file_beside(&path, file),
+                file: file.to_owned(),
+                source,
+            }
+        }
+        error => error.into(),
+    })?;
     Ok(Checked {
         workflow: loaded.workflow,
         warnings: loaded.warnings,
     })
+}
+
+/// Returns the workflow file that a path to nothing was probably meant to be, as it would be typed.
+fn file_beside(path: &Path, typed: &Path) -> Option<String> {
+    let wanted = path.file_name()?.to_str()?;
+    let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut files: Vec<String> = names
+        .filter(|name| project::looks_like_path(name))
+        .collect();
+    files.sort();
+    let is_wanted = |file: &&String| Path::new(file).file_stem() == Some(wanted.as_ref());
+    let found = files.iter().find(is_wanted).map(String::as_str);
+    let near = found.or_else(|| suggest::nearest(wanted, files.iter().map(String::as_str)))?;
+    Some(typed.with_file_name(near).display().to_string())
 }
 
 /// Writes the role schemas and the workflow node in one batch.

@@ -40,7 +40,7 @@ pub fn resume(
                     (entrance.ok_or(EngineError::NotSuspended(id))?, Verb::Resume)
                 }
                 Ok(Route::To(assignment)) => (with_words(assignment, prompt), Verb::Step),
-                route => (answer(&thread, route, prompt)?, Verb::Resume),
+                route => (answer(engine, &thread, route, prompt)?, Verb::Resume),
             };
             let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
             match verb {
@@ -69,6 +69,7 @@ pub fn resume(
 
 /// Returns what the suspended role is told: its instruction, its question, the answer.
 fn answer(
+    engine: &Engine,
     thread: &Thread,
     route: Result<Route, RouteError>,
     prompt: Option<&str>,
@@ -80,6 +81,11 @@ fn answer(
     let Route::Suspend { role, message } = route else {
         return Err(EngineError::NotSuspended(thread.id));
     };
+    if prompt.is_none() {
+        (engine.notice)(&format!(
+            "`{role}` asked: {message}\nThere is no answer (`-p`), so it is told to go on"
+        ));
+    }
     let last = thread.last().map(|step| &step.node);
     let asked = last
         .and_then(|step| step.edge_prompt.clone())

@@ -155,10 +155,15 @@ impl Change {
     pub(crate) fn apply_to(&self, data: &mut Value) -> Result<(), StorageError> {
         let (last, parents) = self.path.split_last().expect("a path has a first key");
         let mut place = data;
-        for parent in parents {
-            place = self.mapping(place)?.entry(parent).or_insert(Value::Null);
+        for (depth, parent) in parents.iter().enumerate() {
+            let mapping = self.mapping(place, depth)?;
+            place = mapping.entry(parent).or_insert(Value::Null);
         }
-        let mapping = self.mapping(place)?;
+        let mapping = self.mapping(place, parents.len())?;
+        let is_single = self.value.as_ref().is_some_and(|value| !value.is_object());
+        if is_single && let Some(entries) = mapping.get(last).filter(|it| has_entries(it)) {
+            return Err(self.replaces_entries(entries));
+        }
         match &self.value {
             Some(value) => {
                 mapping.insert(last.clone(), value.clone());
@@ -170,20 +175,43 @@ impl Change {
         Ok(())
     }
 
+    /// Says that a value would take the place of several.
+    fn replaces_entries(&self, entries: &Value) -> StorageError {
+        let key = self.path.join(".");
+        let entries = entries.as_object().into_iter().flatten();
+        let entries: Vec<String> = entries.map(|(name, _)| format!("`{key}.{name}`")).collect();
+        StorageError::ConfigKey {
+            problem: format!(
+                "the value would replace {}; `uwf config unset {key}` removes them first",
+                entries.join(", ")
+            ),
+            key,
+        }
+    }
+
+    /// Returns the mapping at a place, which the first `depth` keys of the path lead to.
     fn mapping<'a>(
         &self,
         place: &'a mut Value,
+        depth: usize,
     ) -> Result<&'a mut Map<String, Value>, StorageError> {
         if place.is_null() {
             *place = Value::Object(Map::new());
         }
-        place
-            .as_object_mut()
-            .ok_or_else(|| StorageError::ConfigKey {
+        place.as_object_mut().ok_or_else(|| {
+            let part = self.path[..depth].join(".");
+            StorageError::ConfigKey {
                 key: self.path.join("."),
-                problem: "a part of it has a value in the file that is no mapping".to_owned(),
-            })
+                problem: format!(
+                    "`{part}` has a value in the file that is no mapping; `uwf config unset {part}` removes it"
+                ),
+            }
+        })
     }
+}
+
+fn has_entries(value: &Value) -> bool {
+    value.as_object().is_some_and(|map| !map.is_empty())
 }
 
 impl Kind {

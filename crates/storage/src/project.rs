@@ -105,7 +105,7 @@ fn without_extension(file: &str) -> &str {
 fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     match uwf_durable::read_start(path, MAX_FILE_BYTES + 1) {
         Ok(Some(content)) => Ok(content),
-        Ok(None) => Err(ErrorKind::NotFound.into()),
+        Ok(None) => Err(uwf_durable::not_found(path)),
         Err(FileError::Io { source, .. }) => Err(source),
         // A file of the user's own: that it is none is a mistake in the request.
         Err(FileError::NotRegular { kind, .. }) => {

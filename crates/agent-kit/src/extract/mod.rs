@@ -41,6 +41,11 @@ pub struct Extracted {
 /// Says why an answer was not accepted, in words that help its author to correct it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Rejected {
+    /// There is nothing but blanks.
+    #[error(
+        "the answer is empty: nothing was printed; it must begin with front matter, after a line that is exactly `---`"
+    )]
+    Empty,
     /// No front matter was found.
     #[error(transparent)]
     NoFrontMatter(#[from] NoFrontMatter),
@@ -114,6 +119,9 @@ impl RoleSchema {
     /// # Errors
     /// When the answer has no front matter, or its data does not fit.
     pub fn extract(&self, answer: &str) -> Result<Extracted, Rejected> {
+        if answer.trim().is_empty() {
+            return Err(Rejected::Empty);
+        }
         let parts = front_matter::split(answer)?;
         let tree = Yaml::parse(&parts.block)
             .map_err(|problem| at_line(problem, &parts.block, parts.line))?;

@@ -58,7 +58,7 @@ struct Mock {
 fn read(path: &Path) -> Result<String, String> {
     let content = match uwf_durable::read(path) {
         Ok(Some(content)) => content,
-        Ok(None) => return Err(io::Error::from(io::ErrorKind::NotFound).to_string()),
+        Ok(None) => return Err("there is no such file".to_owned()),
         Err(error) => return Err(said(&error)),
     };
     String::from_utf8(content).map_err(|_| "it is not UTF-8 text".to_owned())

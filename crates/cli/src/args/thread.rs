@@ -165,7 +165,7 @@ pub(crate) struct HowArgs {
     #[arg(long = "raise", value_name = "LIMIT=VALUE")]
     pub(crate) raises: Vec<Setting>,
     /// Accept that nobody knows all that these failed attempts used up, by their numbers in `thread steps`
-    #[arg(long, value_name = "N,…", value_delimiter = ',')]
+    #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_attempt)]
     pub(crate) accept_unknown: Vec<u64>,
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
@@ -201,6 +201,14 @@ fn parse_count(text: &str) -> Result<u64, String> {
         Ok(0) | Err(_) => Err("a number from 1, or `all`, is expected".to_owned()),
         Ok(number) => Ok(number),
     }
+}
+
+/// Reads the number of a failed attempt.
+fn parse_attempt(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        "the number of a failed attempt is expected; `uwf thread steps <thread>` lists them"
+            .to_owned()
+    })
 }
 
 fn parse_take(text: &str) -> Result<usize, String> {

@@ -44,6 +44,16 @@ pub(super) fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]
     format!("uwf thread {command} {thread}{}", options.concat())
 }
 
+/// Returns a signal by the name that people know.
+pub(crate) fn signal_name(signal: i32) -> String {
+    match signal {
+        1 => "SIGHUP".to_owned(),
+        2 => "SIGINT (Ctrl-C)".to_owned(),
+        15 => "SIGTERM".to_owned(),
+        other => format!("signal {other}"),
+    }
+}
+
 pub(super) fn describe_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Completed => "completed",
@@ -61,10 +71,13 @@ pub(super) fn describe_holder(holder: Option<&Holder>) -> String {
             ": `{role}` waits for a free slot (process {})",
             holder.engine.pid
         ),
-        Some(agent) => format!(": `{role}` is at work (agent process {})", agent.pid),
+        Some(agent) => format!(
+            ": `{role}` is at work (process {} runs agent `{}`, process {})",
+            holder.engine.pid, holder.label, agent.pid
+        ),
         None => format!(
-            ": `{role}` is being started (process {})",
-            holder.engine.pid
+            ": `{role}` is being started (process {} starts agent `{}`)",
+            holder.engine.pid, holder.label
         ),
     }
 }

@@ -47,7 +47,9 @@ impl EngineError {
             | Self::EmptyAgent
             | Self::NoArgument { .. }
             | Self::Config { .. } => self.agent_hint(),
-            Self::Workflow(_) | Self::UnknownWorkflow { .. } => self.workflow_hint(),
+            Self::Workflow(_) | Self::UnknownWorkflow { .. } | Self::NoFile { .. } => {
+                self.workflow_hint()
+            }
             Self::WrongType { .. }
             | Self::NoThreads(_)
             | Self::NothingInUse(_)
@@ -155,7 +157,9 @@ impl EngineError {
     fn workflow_hint(&self) -> Option<String> {
         let hint = match self {
             Self::Workflow(_) => return None,
-            Self::UnknownWorkflow { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::UnknownWorkflow { near: Some(near), .. }
+            | Self::NoFile { near: Some(near), .. } => format!("did you mean `{near}`?"),
+            Self::NoFile { near: None, .. } => return None,
             Self::UnknownWorkflow { near: None, .. } => {
                 "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
             }

@@ -37,7 +37,8 @@ fn unknown_nodes(workflow: &Workflow<Value>) -> Vec<Problem> {
     nodes
         .map(|node| {
             let message = format!("the graph has edges for `{node}`, which is not a role");
-            let message = with_suggestion(message, node.as_str(), role_names(workflow));
+            let known = role_names(workflow).chain([reserved::START]);
+            let message = with_suggestion(message, node.as_str(), known);
             Problem::new(&["graph", node.as_str()], message)
         })
         .collect()

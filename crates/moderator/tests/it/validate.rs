@@ -107,6 +107,14 @@ fn names_in_the_graph_must_be_roles() {
     );
     check_graph(
         &["writer"],
+        json!({ "START": start, "writer": { "_": end() } }),
+        &[
+            "graph.START: the graph has edges for `START`, which is not a role; did you mean `$START`?",
+            "graph: `$START` is missing: it says where a thread begins",
+        ],
+    );
+    check_graph(
+        &["writer"],
         json!({ "$START": start, "writer": { "_": { "role": "END", "prompt": "x" } } }),
         &[
             "graph.writer._.role: the edge leads to `END`, which is not a role; did you mean `$END`?",

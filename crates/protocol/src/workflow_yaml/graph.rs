@@ -42,7 +42,8 @@ impl NameProblem {
 
     /// Says that a name starts with `$` and is none of the reserved ones.
     fn unknown(text: &str, reserved: &[&str]) -> Self {
-        let nearest = suggest::nearest(text, reserved.iter().copied());
+        let upper = text.to_ascii_uppercase();
+        let nearest = suggest::nearest(&upper, reserved.iter().copied());
         Self {
             message: format!("unknown reserved name `{text}`"),
             hint: Some(match nearest {

@@ -300,6 +300,11 @@ fn names_that_cannot_be() {
         "w.yaml:7:3: unknown reserved name `$STRAT` (did you mean `$START`?)",
     );
     check_change(
+        "$START:",
+        "$Start:",
+        "w.yaml:7:3: unknown reserved name `$Start` (did you mean `$START`?)",
+    );
+    check_change(
         "role: $END",
         "role: $ENDE",
         "w.yaml:8:19: unknown reserved name `$ENDE` (did you mean `$END`?)",
