@@ -118,6 +118,14 @@ fn on_a_terminal_it_is_asked_what_the_agent_may_do() {
     assert_eq!(config_of(&world)["agents"]["claude-code"]["args"], args);
 }
 
+/// Starts a setup on a terminal that knows the provider, its address and the agent, and asks for the rest.
+fn asked_about(world: &World, server: &ModelServer) -> Terminal {
+    let url = server.base_url();
+    let provider = ["--provider", "mine", "--base-url", &url];
+    let args = [&["setup"], &provider[..], &["--agent", "mock"]].concat();
+    Terminal::start(world, &args, &[])
+}
+
 #[test]
 fn a_key_that_is_refused_is_asked_for_again_before_its_place_is() {
     let world = World::new();
@@ -126,17 +134,7 @@ fn a_key_that_is_refused_is_asked_for_again_before_its_place_is() {
         Scripted::body(200, r#"{"data":[{"id":"tiny-1"},{"id":"big-2"}]}"#),
         Scripted::says("ok"),
     ]);
-    let url = server.base_url();
-    let args = [
-        "setup",
-        "--provider",
-        "mine",
-        "--base-url",
-        &url,
-        "--agent",
-        "mock",
-    ];
-    let mut terminal = Terminal::start(&world, &args, &[]);
+    let mut terminal = asked_about(&world, &server);
     terminal.shows("Key for mine").types_hidden("wrong");
     terminal
         .shows("provider `mine` at")
@@ -158,17 +156,7 @@ fn a_model_that_no_list_has_is_taken_when_it_is_typed_twice() {
     let world = World::new();
     let list = r#"{"data":[{"id":"tiny-1"}]}"#;
     let server = ModelServer::start(vec![Scripted::body(200, list), Scripted::says("ok")]);
-    let url = server.base_url();
-    let args = [
-        "setup",
-        "--provider",
-        "mine",
-        "--base-url",
-        &url,
-        "--agent",
-        "mock",
-    ];
-    let mut terminal = Terminal::start(&world, &args, &[]);
+    let mut terminal = asked_about(&world, &server);
     terminal.shows("Key for mine").types_hidden("");
     terminal.shows("Model").types("my model");
     terminal.shows("it has a blank");
