@@ -3,6 +3,8 @@
 //!
 //! `cargo bench` prints the table of `docs/performance.md`. `UWF_BENCH_PAIRS` sets the number of pairs.
 
+#![expect(clippy::print_stdout, reason = "the table is printed")]
+
 use std::cell::Cell;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -16,6 +16,7 @@ pub(crate) fn install_hook() {
             io::stderr(),
             "{bug}\nhint: nothing that was recorded is lost; please report this with the command that you typed"
         );
+        #[expect(clippy::exit, reason = "a hook cannot return a code")]
         std::process::exit(BUG);
     }));
 }

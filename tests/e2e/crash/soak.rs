@@ -35,6 +35,10 @@ impl Chance {
 }
 
 impl Drop for Chance {
+    #[expect(
+        clippy::print_stderr,
+        reason = "a test that failed says how it is repeated"
+    )]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("UWF_SOAK={} repeats the choices", self.seed);

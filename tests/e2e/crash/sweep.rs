@@ -106,6 +106,7 @@ pub(crate) fn is_recorded_as_finished(traced: &Traced) -> bool {
 struct At<'a>(usize, &'a Point);
 
 impl Drop for At<'_> {
+    #[expect(clippy::print_stderr, reason = "a test that failed says where")]
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("killed at point {}: {:?}", self.0, self.1);

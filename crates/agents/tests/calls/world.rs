@@ -232,6 +232,7 @@ fn as_an_agent() {
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     let env = Env::from_parts(&variables, &order.cwd, NOW, 7);
+    #[expect(clippy::exit, reason = "this process is an agent, not a test")]
     std::process::exit(uwf_agents::run(&order.agent, &order.args, &env).unwrap());
 }
 

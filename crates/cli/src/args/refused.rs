@@ -33,7 +33,11 @@ pub(super) fn exit(mut error: clap::Error) -> ! {
         true => output::write_stderr(&quoting(&text)),
         false => drop(output::write(text.trim_end())),
     }
-    std::process::exit(error.exit_code())
+    #[expect(
+        clippy::exit,
+        reason = "what comes after a parsed call would have nothing to work with"
+    )]
+    std::process::exit(error.exit_code());
 }
 
 /// Removes the advice that is wrong here, and adds what is right.

@@ -10,7 +10,10 @@ pub(crate) fn run(context: &Context, name: &str, args: &[String]) -> Result<Exit
     match uwf_agents::run(name, args, &context.engine.env) {
         Some(0) => Ok(Exit::Done),
         // The agent has said on stderr what was wrong; its code is for the engine that started it.
-        Some(code) => std::process::exit(code),
+        Some(code) => {
+            #[expect(clippy::exit, reason = "an agent has codes that no command has")]
+            std::process::exit(code);
+        }
         None => {
             let known = uwf_agents::BUILT_IN;
             let failure = Failure::request(format!("there is no built-in agent `{name}`"));
