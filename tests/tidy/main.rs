@@ -7,6 +7,7 @@
 
 mod arrows;
 mod documents;
+mod machine;
 mod purity;
 mod toolchain;
 
