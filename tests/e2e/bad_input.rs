@@ -266,12 +266,8 @@ fn a_broken_config_is_named_with_its_place_and_left_as_it_is() {
         refused(&world, &["thread", "step", &thread], 1, &[place]);
         // A key that should not be there can be mended by hand or around it; what cannot be read is not touched.
         if !text.contains("comand") {
-            refused(
-                &world,
-                &["config", "set", "agents.a.args", "[]"],
-                1,
-                &[place],
-            );
+            let set = ["config", "set", "agents.a.args", "[]"];
+            refused(&world, &set, 1, &[place]);
         }
         assert_eq!(world.state("config.yaml"), text);
     }
@@ -309,9 +305,10 @@ fn an_unknown_agent_alias_is_refused_with_the_one_that_was_meant() {
             "hint: did you mean `default`?",
         ],
     );
+    let blank = ["thread", "step", &thread, "--agent", " "];
     refused(
         &world,
-        &["thread", "step", &thread, "--agent", " "],
+        &blank,
         1,
         &["`--agent`", "hint: `--agent` takes an alias"],
     );

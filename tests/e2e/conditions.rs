@@ -317,3 +317,55 @@ fn an_evaluator_dies_with_its_engine_and_keeps_no_lock() {
     wait_until("the evaluator is gone", || is_gone(evaluator));
     promptly(|| world.step(&thread)).exits(1).says(TOO_MUCH);
 }
+
+#[test]
+fn functions_that_route_by_chance_or_are_not_there_are_refused_at_their_place() {
+    let world = World::new();
+    let validate = |expression: &str| {
+        world.write("checked.yaml", &begins_with("checked", expression));
+        world.uwf(&["workflow", "validate", "checked.yaml"])
+    };
+    for (expression, said) in [
+        (
+            "$now() > '2026'",
+            "`$now` is not available: a condition depends on the thread alone",
+        ),
+        ("$random() > 0.5", "`$random` is not available"),
+        ("$millis() > 5", "`$millis` is not available"),
+        (
+            "$shuffle(steps)[0].role = 'writer'",
+            "`$shuffle` is not available",
+        ),
+        (
+            "$coutn(steps) > 1",
+            "there is no function `$coutn`; did you mean `$count`?",
+        ),
+    ] {
+        let run = validate(expression).exits(1);
+        run.says(&format!("checked.yaml:7:25: {said}"));
+    }
+    validate("$count(steps) > 1").exits(0);
+}
+
+#[test]
+fn a_template_of_a_list_edge_that_may_lack_its_field_is_warned_of_at_its_place() {
+    let world = World::new();
+    let workflow = begins_with("checked", "$last('writer').n = 1")
+        .replace("n: { type: integer }", "n: { type: integer }, note: { type: string }")
+        .replace(
+            "writer: [{ role: $END }]",
+            "writer: [{ role: writer, condition: costly, prompt: 'Again: {{note}}' }, { role: $END }]",
+        );
+    world.write("checked.yaml", &workflow);
+    let run = world
+        .uwf(&["workflow", "validate", "checked.yaml"])
+        .exits(0);
+    run.says("warning: checked.yaml:10:")
+        .says("`{{note}}` at 1:10 of the template may be missing from the answer of `writer`");
+    let guarded = workflow.replace("$last('writer').n = 1", "$last('writer').note = 'x'");
+    world.write("checked.yaml", &guarded);
+    let run = world
+        .uwf(&["workflow", "validate", "checked.yaml"])
+        .exits(0);
+    assert_eq!(run.stderr, "");
+}

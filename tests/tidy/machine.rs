@@ -63,7 +63,6 @@ fn files_are_changed_where_they_are_made_durable_and_hardly_anywhere_else() {
             "durable/src/record.rs",
             "durable/src/room.rs",
             // What programs print; it need not be durable.
-            "process/src/output.rs",
         ],
     );
 }

@@ -16,9 +16,9 @@ use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
 use uwf_util::words::SplitError;
 
-pub(crate) use self::describe::{describe_reached, signal_name};
 pub use self::describe::{agent_option, resume_command};
 use self::describe::{describe_holder, describe_reason, raise_command};
+pub(crate) use self::describe::{describe_reached, signal_name};
 use crate::failure::AgentFailure;
 use crate::store_error::store_exit;
 use crate::view::report::StepReport;

@@ -31,7 +31,8 @@ impl Ended {
     /// Tells whether the program ended well by itself. One that was told to stop may end well, too, and leave its output
     /// incomplete.
     pub(crate) fn is_complete(&self) -> bool {
-        matches!(self.ending, ProgramEnding::Exited(status) if status.success()) && !self.was_stopped
+        matches!(self.ending, ProgramEnding::Exited(status) if status.success())
+            && !self.was_stopped
     }
 
     /// Says why there is no answer, with the end of stderr, unless the program ended well.

@@ -72,9 +72,14 @@ fn readable(threads: &[ThreadItem]) -> Check {
     }
 }
 
-/// Says which threads have conditions that cannot be evaluated within their limits.
+/// Says which threads have conditions that cannot be evaluated within their limits, or within those of a list.
 fn conditions(threads: &[ThreadItem]) -> Option<Check> {
-    let hint = "`uwf thread show <thread>` tells why; put a corrected workflow and start a new thread on it";
+    let hint = match threads.iter().any(|one| one.costs_too_much) {
+        true => {
+            "`uwf thread show <thread>` tells why; put a corrected workflow and start a new thread on it"
+        }
+        false => "`uwf thread show <thread>` evaluates the conditions of one thread alone",
+    };
     let costly = costly(threads);
     (!costly.is_empty()).then(|| Check::warning("conditions", costly.join("; "), hint))
 }
