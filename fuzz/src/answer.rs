@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
+use serde_json::json;
 use uwf_agent_kit::extract::RoleSchema;
 use uwf_protocol::ids::CasRef;
 use uwf_util::front_matter;
@@ -43,7 +43,7 @@ pub fn check(data: &[u8]) {
     for role in ROLES.iter() {
         if let Ok(extracted) = role.extract(&answer) {
             assert!(extracted.output.is_object(), "the output is an object");
-            let suspends = extracted.output["$status"] == Value::from("$SUSPEND");
+            let suspends = extracted.output["$status"] == "$SUSPEND";
             if !suspends {
                 let again = role.take(extracted.output.clone(), &answer);
                 let again = again.expect("what was taken fits the schema");
