@@ -1,7 +1,8 @@
 //! The processes of an attempt whose engine does not look after them: it died, or it does not answer.
 //!
 //! They are found by the mark that the engine gave to the agent's environment, which everything inherits that the agent
-//! starts, by the files of the run that they write to, and as descendants of those.
+//! starts, by the files of the run that they write to, by the thread's lock that they inherited, and as descendants of
+//! those.
 
 use std::path::PathBuf;
 

@@ -312,12 +312,7 @@ fn launch(
         keep_running: agent.keep_running,
     };
     let variables = contract::environment(engine, thread, assignment, &supervision)?;
-    let mut args = agent.args.clone();
-    args.extend(contract::call_arguments(
-        agent.protocol,
-        thread.id,
-        assignment,
-    )?);
+    let args = arguments(agent, thread.id, assignment)?;
     let launch = Launch {
         program: &agent.program,
         args: &args,
@@ -355,6 +350,15 @@ fn launch(
     process::run(&launch, &engine.signals, started, || {
         matches!(pending_of(run, thread), Ok(Some(_)))
     })
+}
+
+fn arguments(
+    agent: &AgentCommand,
+    thread: ThreadId,
+    assignment: &Assignment,
+) -> Result<Vec<String>, EngineError> {
+    let call = contract::call_arguments(agent.protocol, thread, assignment)?;
+    Ok(agent.args.iter().cloned().chain(call).collect())
 }
 
 /// Fails if the thread was ended or changed before its agent was on record: then `thread kill` could not end the agent.

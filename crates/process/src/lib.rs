@@ -5,7 +5,8 @@
 //! So the kernel tells us when the last one is gone, and nothing escapes by a double fork or by `setsid`.
 //!
 //! Supervisors can be nested: an engine supervises an agent, which supervises a tool. When the outer one ends its
-//! tree it signals every process of it, and the inner one only waits: no program gets a signal twice.
+//! tree it signals every process of it, and the inner one only waits: no program gets a signal twice. Who stands in for a
+//! supervisor that is gone asks the inner one and leaves its programs to it.
 //!
 //! This crate knows no noun of the domain. It has one tree at a time in a process.
 
