@@ -380,17 +380,21 @@ fn an_agent_that_is_called_in_the_wrong_way_is_told_the_right_one() {
         "hint: code 2 usually means wrong options of the agent itself: correct what stands after `--agent`",
     );
 
-    check(
-        "sh -c 'echo",
-        1,
+    for said in [
         "`--agent` is not a command line: the quotation mark ' is never closed",
-    );
-    check(
-        "sh -c 'echo",
-        1,
         "hint: its words are split as a shell splits them",
-    );
+    ] {
+        check("sh -c 'echo", 1, said);
+    }
+    world.mock(NOTE);
+    goes_on(&world, &thread);
+}
 
+#[test]
+fn an_agent_that_is_configured_in_the_wrong_way_is_told_the_right_one() {
+    let (world, thread) = world_with_thread();
+    let prose = world.script("prose.sh", "echo Done, and well done.");
+    let prose = prose.display();
     let configured = |command: &str, args: &[&str], hint: &str| {
         world.agent(command, args);
         refused(&world, &["thread", "step", &thread], 3, &[hint]);
@@ -400,16 +404,10 @@ fn an_agent_that_is_called_in_the_wrong_way_is_told_the_right_one() {
         &[],
         "hint: arguments belong in `args`: `uwf config set agents.default.command uwf-command` and `uwf config set agents.default.args '[\"--\",\"./greeter.sh\"]'`",
     );
-    configured(
-        "claudecode",
-        &[],
-        "`uwf config set agents.default.command uwf-claude-code`",
-    );
-    configured(
-        prose,
-        &[],
-        &format!("`uwf config set agents.default.args '[\"--\",\"{prose}\"]'`"),
-    );
+    let hint = "`uwf config set agents.default.command uwf-claude-code`";
+    configured("claudecode", &[], hint);
+    let hint = format!("`uwf config set agents.default.args '[\"--\",\"{prose}\"]'`");
+    configured(&prose.to_string(), &[], &hint);
     configured(
         "uwf-codex",
         &["--modle", "x"],

@@ -9,7 +9,7 @@ use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::RefusedCalls;
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
 use uwf_storage::{Env, Root, RunDir, ThreadLock};
@@ -20,6 +20,7 @@ use crate::KitError;
 use crate::adapter::{Adapter, Supervision, Task};
 use crate::context::{self, Context, Past};
 use crate::conversation::{Conversation, Opening, Unfinished};
+use crate::extract::Extracted;
 use crate::extractor::Extractor;
 use crate::persist::{self, Committer, Finished, Work};
 use crate::prompt::{self, Inputs};
@@ -51,7 +52,7 @@ pub enum Failure {
 pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
     match perform(adapter, call, env) {
         Ok(finished) => {
-            // Who asked may be gone. The step is on record and will be found.
+            // The caller may be gone. The step is on record and will be found.
             let _ = writeln!(io::stdout(), "{}", finished.line(call.form));
             0
         }
@@ -75,143 +76,220 @@ pub fn perform(
     env: &Env,
 ) -> Result<Finished, Failure> {
     let root = Root::resolve(None, env).map_err(KitError::from)?;
-    let run = root.run(call.thread);
-    let store = Store::open(root.cas_dir(env));
+    let service = Service {
+        call,
+        env,
+        run: root.run(call.thread),
+        store: Store::open(root.cas_dir(env)),
+        root,
+    };
     // An agent started by an engine has inherited the thread's lock and keeps it even if the engine dies.
     let _lock = match env.is_set(ENGINE) && context::is_about(env, call) {
         true => None,
-        false => Some(lock(call, env, &root, &store, &run)?),
+        false => Some(service.lock()?),
     };
-    let result = play(adapter, call, env, &root, &store, &run);
+    let result = service.play(adapter);
     if let Err(Failure::Kit(error)) = &result
-        && run.path().is_dir()
+        && service.run.path().is_dir()
     {
-        leave_word(&run, error);
+        leave_word(&service.run, error);
     }
     result
 }
 
-/// Takes the lock of the thread for an agent that was started by hand.
-fn lock(
-    call: &AgentCall,
-    env: &Env,
-    root: &Root,
-    store: &Store,
-    run: &RunDir,
-) -> Result<ThreadLock, KitError> {
-    if !run.path().is_dir() {
-        // Only threads that exist get a folder, and only for roles that do.
-        context::read(call, env, root, store, run, Past::SinceLastStep)?;
-    }
-    let Some(mut lock) = ThreadLock::acquire_if_free(run)? else {
-        return Err(KitError::Busy {
-            thread: call.thread,
-        });
-    };
-    // The program that an adapter starts may outlive it.
-    lock.inherit_on_exec()?;
-    Ok(lock)
+/// A call and the places that it works in.
+struct Service<'a> {
+    call: &'a AgentCall,
+    env: &'a Env,
+    root: Root,
+    store: Store,
+    run: RunDir,
 }
 
-fn play(
-    adapter: &mut dyn Adapter,
-    call: &AgentCall,
-    env: &Env,
-    root: &Root,
-    store: &Store,
-    run: &RunDir,
-) -> Result<Finished, Failure> {
-    let whose = adapter.sessions_of();
-    let past = match run.has_lost_session(&call.role, &whose) {
-        true => Past::Whole,
-        false => Past::SinceLastStep,
-    };
-    let context = context::read(call, env, root, store, run, past)?;
-    run.create().map_err(KitError::from)?;
-    run.clear_live().map_err(KitError::from)?;
-    let agent = adapter.label();
-    let mut task = task(call, env, store, run, &context, whose)?;
-    let opening = match adapter.can_resume() {
-        true => session::opening(run, &mut task),
-        false => Opening::Prompt,
-    };
-    let mut conversation = Conversation::of(run);
-    let extractor = Extractor {
-        env,
-        root,
-        store,
-        schema: &context.schema,
-        policy: context.role.extract,
-    };
-    let started_at_ms = env.now_ms();
-    let mut read = |answer: &str| extractor.read(answer);
-    let schema = &context.schema;
-    let earlier = adapter.earlier(&task);
-    let mut result = match earlier.and_then(|reply| conversation.accept(reply, schema)) {
-        Some(done) => Ok(done),
-        None => conversation.hold(adapter, &task, schema, &opening, &mut read),
-    };
-    if let Err(error) = &result
-        && conversation.lacks_session(error)
-    {
-        task = anew(call, env, root, store, run, task, error)?;
-        result = conversation.hold(adapter, &task, schema, &Opening::Prompt, &mut read);
-    }
-    remember(run, &task, &conversation, result.as_ref().err());
-    match result {
-        Ok((extracted, extraction)) => {
-            let work = Work {
-                task: &task,
-                agent,
-                conversation: &conversation,
-                extracted,
-                extraction,
-                started_at_ms,
-                completed_at_ms: env.now_ms(),
-            };
-            finish(env, root, store, run, &context, &work)
+impl Service<'_> {
+    /// Takes the lock of the thread for an agent that was started by hand.
+    fn lock(&self) -> Result<ThreadLock, KitError> {
+        if !self.run.path().is_dir() {
+            // Only threads that exist get a folder, and only for roles that do.
+            self.context(Past::SinceLastStep)?;
         }
-        Err(source) => {
-            let _ = run.clear_launched();
-            let raw = keep_failure(store, run, &task, &conversation, &source, env.now_ms());
-            Err(Failure::Unfinished {
-                agent,
-                role: call.role.clone(),
-                source: Box::new(source),
-                raw,
-                refused: RefusedCalls::note(&conversation.refused_calls()),
-            })
-        }
+        let Some(mut lock) = ThreadLock::acquire_if_free(&self.run)? else {
+            return Err(KitError::Busy {
+                thread: self.call.thread,
+            });
+        };
+        // The program that an adapter starts may outlive it.
+        lock.inherit_on_exec()?;
+        Ok(lock)
     }
-}
 
-/// Returns the task for a new session in place of one that is gone: it holds everything since the start of the thread.
-fn anew(
-    call: &AgentCall,
-    env: &Env,
-    root: &Root,
-    store: &Store,
-    run: &RunDir,
-    before: Task,
-    why: &Unfinished,
-) -> Result<Task, KitError> {
-    // Who asked may be gone. This is for people, and the step goes on.
-    let _ = writeln!(
-        io::stderr(),
-        "{}",
-        labelled(
-            "note",
-            &format!("the session could not go on: {why}; a new one starts")
+    fn play(&self, adapter: &mut dyn Adapter) -> Result<Finished, Failure> {
+        let run = &self.run;
+        let whose = adapter.sessions_of();
+        let past = match run.has_lost_session(&self.call.role, &whose) {
+            true => Past::Whole,
+            false => Past::SinceLastStep,
+        };
+        let context = self.context(past)?;
+        run.create().map_err(KitError::from)?;
+        run.clear_live().map_err(KitError::from)?;
+        let agent = adapter.label();
+        let mut task = self.task(&context, whose)?;
+        let opening = match adapter.can_resume() {
+            true => session::opening(run, &mut task),
+            false => Opening::Prompt,
+        };
+        let started_at_ms = self.env.now_ms();
+        let mut conversation = Conversation::of(run);
+        let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;
+        match result {
+            Ok((extracted, extraction)) => {
+                let work = Work {
+                    task: &task,
+                    agent,
+                    conversation: &conversation,
+                    extracted,
+                    extraction,
+                    started_at_ms,
+                    completed_at_ms: self.env.now_ms(),
+                };
+                self.finish(&context, &work)
+            }
+            Err(source) => {
+                let _ = run.clear_launched();
+                let now_ms = self.env.now_ms();
+                let raw = keep_failure(&self.store, run, &task, &conversation, &source, now_ms);
+                Err(Failure::Unfinished {
+                    agent,
+                    role: self.call.role.clone(),
+                    source: Box::new(source),
+                    raw,
+                    refused: RefusedCalls::note(&conversation.refused_calls()),
+                })
+            }
+        }
+    }
+
+    /// Has the conversation with the agent: the answer of an earlier attempt is used if there is one, and a session that
+    /// is gone is followed by a new one. The outer error is ours, the inner one the agent's.
+    fn converse(
+        &self,
+        adapter: &mut dyn Adapter,
+        conversation: &mut Conversation,
+        task: &mut Task,
+        opening: &Opening,
+        context: &Context,
+    ) -> Result<Result<(Extracted, Extraction), Unfinished>, KitError> {
+        let extractor = Extractor {
+            env: self.env,
+            root: &self.root,
+            store: &self.store,
+            schema: &context.schema,
+            policy: context.role.extract,
+        };
+        let mut read = |answer: &str| extractor.read(answer);
+        let schema = &context.schema;
+        let earlier = adapter.earlier(task);
+        let mut result = match earlier.and_then(|reply| conversation.accept(reply, schema)) {
+            Some(done) => Ok(done),
+            None => conversation.hold(adapter, task, schema, opening, &mut read),
+        };
+        if let Err(error) = &result
+            && conversation.lacks_session(error)
+        {
+            *task = self.task_anew(task, error)?;
+            result = conversation.hold(adapter, task, schema, &Opening::Prompt, &mut read);
+        }
+        remember(&self.run, task, conversation, result.as_ref().err());
+        Ok(result)
+    }
+
+    fn context(&self, past: Past) -> Result<Context, KitError> {
+        context::read(
+            self.call,
+            self.env,
+            &self.root,
+            &self.store,
+            &self.run,
+            past,
         )
-    );
-    // If the lost session stayed on record, an attempt after a crash would be asked something else than this one.
-    let _ = run.forget_sessions(&call.role, Some(&before.agent));
-    let context = context::read(call, env, root, store, run, Past::Whole)?;
-    let task = task(call, env, store, run, &context, before.agent)?;
-    Ok(Task {
-        session: None,
-        ..task
-    })
+    }
+
+    /// Returns the task for a new session in place of one that is gone: it holds everything since the start of the
+    /// thread.
+    fn task_anew(&self, before: &Task, why: &Unfinished) -> Result<Task, KitError> {
+        let note = format!("the session could not go on: {why}; a new one starts");
+        // The caller may be gone. This is for people, and the step goes on.
+        let _ = writeln!(io::stderr(), "{}", labelled("note", &note));
+        // If the lost session stayed on record, an attempt after a crash would be asked something else than this one.
+        let _ = self
+            .run
+            .forget_sessions(&self.call.role, Some(&before.agent));
+        let context = self.context(Past::Whole)?;
+        let task = self.task(&context, before.agent.clone())?;
+        Ok(Task {
+            session: None,
+            ..task
+        })
+    }
+
+    /// Writes the finished step. On a full disk, the room that was set aside is used.
+    fn finish(&self, context: &Context, work: &Work<'_>) -> Result<Finished, Failure> {
+        let committer = Committer::of(self.env);
+        let write = || persist::write(&self.store, &self.run, context, work, committer);
+        let finished = write().or_else(|error| {
+            if !error.is_of_full_disk() {
+                return Err(error);
+            }
+            self.root.give_room_back();
+            write()
+        })?;
+        // Until here the answer of a program was kept for another attempt.
+        let _ = self.run.clear_launched();
+        Ok(finished)
+    }
+
+    fn task(&self, context: &Context, agent: String) -> Result<Task, KitError> {
+        let Self {
+            call,
+            env,
+            store,
+            run,
+            ..
+        } = self;
+        let edge_prompt = context::instruction(call, env, store)?;
+        let prompt = prompt::assemble(&Inputs {
+            thread: call.thread,
+            role_name: &call.role,
+            role: &context.role,
+            schema: context.schema.schema(),
+            step: context.step,
+            visit: context.visit,
+            task: &context.start.prompt,
+            history: &context.history,
+            earlier: context.earlier.as_deref(),
+            instruction: &edge_prompt,
+        });
+        let session = run
+            .session(&call.role, &agent)
+            .filter(|_| context.visit > 1 || context.replaces.is_some());
+        Ok(Task {
+            thread: call.thread,
+            role: call.role.clone(),
+            head: context.head,
+            replaces: context.replaces,
+            agent,
+            prompt,
+            edge_prompt,
+            cwd: env.cwd().to_owned(),
+            run_dir: run.path().to_owned(),
+            visit: context.visit,
+            step: context.step,
+            session,
+            schema: context.schema.schema().clone(),
+            supervision: Supervision::of(env),
+        })
+    }
 }
 
 /// Remembers the session of a conversation that is over, or forgets it if nothing more can be said in it.
@@ -226,71 +304,6 @@ fn remember(run: &RunDir, task: &Task, conversation: &Conversation, error: Optio
         // Not remembering costs the next visit its memory; failing here would cost this step.
         let _ = run.remember_session(&task.role, &task.agent, session);
     }
-}
-
-/// Writes the finished step. On a full disk, the room that was set aside is used.
-fn finish(
-    env: &Env,
-    root: &Root,
-    store: &Store,
-    run: &RunDir,
-    context: &Context,
-    work: &Work<'_>,
-) -> Result<Finished, Failure> {
-    let committer = Committer::of(env);
-    let write = || persist::write(store, run, context, work, committer);
-    let finished = write().or_else(|error| {
-        if !error.is_of_full_disk() {
-            return Err(error);
-        }
-        root.give_room_back();
-        write()
-    })?;
-    // Until here the answer of a program was kept for another attempt.
-    let _ = run.clear_launched();
-    Ok(finished)
-}
-
-fn task(
-    call: &AgentCall,
-    env: &Env,
-    store: &Store,
-    run: &RunDir,
-    context: &Context,
-    agent: String,
-) -> Result<Task, KitError> {
-    let edge_prompt = context::instruction(call, env, store)?;
-    let prompt = prompt::assemble(&Inputs {
-        thread: call.thread,
-        role_name: &call.role,
-        role: &context.role,
-        schema: context.schema.schema(),
-        step: context.step,
-        visit: context.visit,
-        task: &context.start.prompt,
-        history: &context.history,
-        earlier: context.earlier.as_deref(),
-        instruction: &edge_prompt,
-    });
-    let session = run
-        .session(&call.role, &agent)
-        .filter(|_| context.visit > 1 || context.replaces.is_some());
-    Ok(Task {
-        thread: call.thread,
-        role: call.role.clone(),
-        head: context.head,
-        replaces: context.replaces,
-        agent,
-        prompt,
-        edge_prompt,
-        cwd: env.cwd().to_owned(),
-        run_dir: run.path().to_owned(),
-        visit: context.visit,
-        step: context.step,
-        session,
-        schema: context.schema.schema().clone(),
-        supervision: Supervision::of(env),
-    })
 }
 
 /// Keeps the last answer and leaves word for the engine. Both are best effort: the exit code says already

@@ -241,44 +241,22 @@ mod tests {
             let found = show(&root, &filter).unwrap();
             assert_eq!(messages(&found), expected, "{filter:?}");
         };
-        let all = LogFilter::default();
-        check(all.clone(), &["first", "second", "third"]);
-        check(
-            LogFilter {
-                process: Some("1-1".into()),
-                ..all.clone()
-            },
-            &["first", "third"],
-        );
-        check(
-            LogFilter {
-                process: Some("7".into()),
-                ..all.clone()
-            },
-            &["second"],
-        );
-        check(
-            LogFilter {
-                date: "2026-11-20".parse().ok(),
-                ..all.clone()
-            },
-            &["first"],
-        );
-        check(
-            LogFilter {
-                thread: A.parse().ok(),
-                ..all.clone()
-            },
-            &["first", "second", "third"],
-        );
-        let other = "01J7K9Z000000000000000000B".parse().ok();
-        check(
-            LogFilter {
-                thread: other,
-                ..all
-            },
-            &[],
-        );
+        let all = LogFilter::default;
+        let of_process = |process: &str| LogFilter {
+            process: Some(process.into()),
+            ..all()
+        };
+        let of_thread = |thread: &str| LogFilter {
+            thread: thread.parse().ok(),
+            ..all()
+        };
+        check(all(), &["first", "second", "third"]);
+        check(of_process("1-1"), &["first", "third"]);
+        check(of_process("7"), &["second"]);
+        let date = "2026-11-20".parse().ok();
+        check(LogFilter { date, ..all() }, &["first"]);
+        check(of_thread(A), &["first", "second", "third"]);
+        check(of_thread("01J7K9Z000000000000000000B"), &[]);
     }
 
     #[test]

@@ -72,12 +72,7 @@ pub(super) fn drive(
     let mut stdout = Output::create(stdout, cap).map_err(broken)?;
     stdout.reserve(ROOM);
     let mut stderr = Stderr::create(launch.run_dir).map_err(broken)?;
-    let stdin = stdin(launch.stdin).map_err(broken)?;
-    let streams = [
-        stdin,
-        stdout.for_child().map_err(broken)?.into(),
-        stderr.for_child().map_err(broken)?.into(),
-    ];
+    let streams = streams(launch, &stdout, &stderr).map_err(broken)?;
     let mut pump = |timing: Timing, stderr: &mut Stderr| -> Look {
         stderr.look();
         let mut seen = Look::Same;
@@ -124,6 +119,16 @@ pub(super) fn drive(
         took: started.elapsed(),
         was_stopped,
     })
+}
+
+/// Returns stdin, stdout and stderr of a program.
+fn streams(launch: &Launch<'_>, stdout: &Output, stderr: &Stderr) -> io::Result<[Stdio; 3]> {
+    let stdin = stdin(launch.stdin)?;
+    Ok([
+        stdin,
+        stdout.for_child()?.into(),
+        stderr.for_child()?.into(),
+    ])
 }
 
 /// Runs a program to its end that has our own streams.

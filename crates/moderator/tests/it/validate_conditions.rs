@@ -96,6 +96,13 @@ fn what_a_condition_names_is_in_the_workflow() {
     ] {
         check(expression, &[&codr]);
     }
+}
+
+#[test]
+fn what_a_condition_reads_is_in_an_answer() {
+    let check = |expression: &str, expected: &[&str]| {
+        assert_eq!(problems_of_condition(expression), expected, "{expression}");
+    };
     let undefined = |keys: &str, whose: &str, near: &str| {
         format!("`{keys}` is always undefined: it is not in the answer of {whose}{near}")
     };
