@@ -134,6 +134,7 @@ impl ThreadLock {
 mod tests {
     use std::fs;
     use std::process::{Command, Stdio};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
 
@@ -145,6 +146,12 @@ mod tests {
 
     fn is_free(run: &RunDir) -> bool {
         ThreadLock::try_acquire(run).unwrap().is_some()
+    }
+
+    /// Keeps other tests of this process from starting programs, which would inherit the lock that a test hands on.
+    fn alone() -> MutexGuard<'static, ()> {
+        static STARTS: Mutex<()> = Mutex::new(());
+        STARTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a process that lives until its stdin is closed.
@@ -168,6 +175,7 @@ mod tests {
 
     #[test]
     fn another_process_is_kept_out() {
+        let _alone = alone();
         let (_temp, run) = run();
         let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         let try_lock = || {
@@ -198,6 +206,7 @@ mod tests {
 
     #[test]
     fn a_release_frees_the_thread_also_from_those_who_inherited_it() {
+        let _alone = alone();
         let (_temp, run) = run();
         let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         lock.inherit_on_exec().unwrap();
@@ -210,6 +219,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_was_handed_on_stays_with_those_who_inherited_it() {
+        let _alone = alone();
         let (_temp, run) = run();
         let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         lock.inherit_on_exec().unwrap();
@@ -223,6 +233,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_taken_over_is_no_longer_that_of_those_who_inherited_it() {
+        let _alone = alone();
         let (_temp, run) = run();
         let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         lock.inherit_on_exec().unwrap();
@@ -245,6 +256,7 @@ mod tests {
 
     #[test]
     fn a_process_gets_no_lock_that_was_not_handed_on() {
+        let _alone = alone();
         let (_temp, run) = run();
         let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         let fds = Command::new("ls").arg("-l").arg("/proc/self/fd").output();
