@@ -280,7 +280,8 @@ impl From<StorageError> for Box<Unread> {
         Self::new(Unread {
             code: "bad_config",
             problem: error.to_string(),
-            hint: error.hint(),
+            hint: matches!(error, StorageError::Invalid { .. })
+                .then(|| "`uwf config validate` tells all that is wrong with it".to_owned()),
             usage: None,
         })
     }

@@ -1,7 +1,7 @@
 //! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
 
 use uwf_cas_fs::StoreError;
-use uwf_engine::{AgentFailure, EngineError, store_exit, store_hint};
+use uwf_engine::{AgentFailure, EngineError, store_exit};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -10,7 +10,7 @@ use uwf_util::causes::causes;
 use uwf_util::plain::without_escapes;
 use uwf_util::printable::labelled;
 
-use crate::output;
+use crate::{hints, output};
 
 /// Why a command failed.
 pub(crate) struct Failure {
@@ -87,7 +87,7 @@ impl Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Self {
-        let mut failure = Self::of(&error, error.exit(), error.hint());
+        let mut failure = Self::of(&error, error.exit(), hints::of(&error));
         match &error {
             EngineError::Workflow(problems) => {
                 failure.causes = problems.iter().map(with_excerpt).collect();
@@ -109,13 +109,13 @@ impl From<EngineError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::of(&error, store_exit(&error), store_hint(&error))
+        Self::of(&error, store_exit(&error), hints::store::hint(&error))
     }
 }
 
 impl From<StorageError> for Failure {
     fn from(error: StorageError) -> Self {
-        Self::of(&error, error.exit(), error.hint())
+        Self::of(&error, error.exit(), hints::storage::hint(&error))
     }
 }
 

@@ -4,6 +4,7 @@
 mod args;
 mod commands;
 mod failure;
+mod hints;
 mod output;
 mod panic;
 mod text;

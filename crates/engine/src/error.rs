@@ -1,7 +1,6 @@
-//! What can go wrong in an operation, by what the caller can do about it, with the hint that says so.
+//! What can go wrong in an operation, by what the caller can do about it. What to type next is for the command line to say.
 
 mod describe;
-mod hints;
 
 use std::path::PathBuf;
 
@@ -16,8 +15,8 @@ use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
 use uwf_util::words::SplitError;
 
-pub use self::describe::{agent_option, resume_command};
-use self::describe::{describe_holder, describe_reason, raise_command};
+pub use self::describe::agent_option;
+use self::describe::{describe_holder, describe_reason};
 pub(crate) use self::describe::{describe_reached, signal_name};
 use crate::failure::AgentFailure;
 use crate::store_error::store_exit;

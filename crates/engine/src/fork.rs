@@ -34,7 +34,7 @@ pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
     let place = Place::of(&run, &thread);
     let config = limits::of_config(engine);
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
-    let standing = Standing::of_active(&route).at_limits(id, &reached);
+    let standing = Standing::of_active(&route).at_limits(&reached);
     State::new(&engine.root).insert(id, from)?;
     engine.log(&thread, tags::FORKED, &format!("from={from}"));
     Ok(Forked {

@@ -1,7 +1,6 @@
 //! What helps a thread that the graph gives no next step: another answer, or another workflow.
 
 use uwf_moderator::RouteError;
-use uwf_protocol::ids::ThreadId;
 use uwf_protocol::workflow::NodeName;
 
 /// What helps a blocked thread.
@@ -18,7 +17,8 @@ pub enum Remedy {
 
 impl Remedy {
     /// Returns what helps where the graph leads nowhere for this reason.
-    pub(crate) fn of(error: &RouteError) -> Self {
+    #[must_use]
+    pub fn of(error: &RouteError) -> Self {
         let answer = || Self::Answer {
             statuses: Vec::new(),
         };
@@ -46,39 +46,6 @@ impl Remedy {
             | RouteError::Template { .. }
             | RouteError::NoResume
             | RouteError::SuspendAtStart { .. } => Self::Workflow,
-        }
-    }
-
-    /// Returns the commands that a person may type next.
-    #[must_use]
-    pub fn commands(&self, thread: ThreadId) -> Vec<String> {
-        match self {
-            Self::Answer { statuses } => {
-                let told = match statuses.as_slice() {
-                    [] => "…".to_owned(),
-                    some => format!("Answer with one of: {}", some.join(", ")),
-                };
-                vec![format!("uwf thread poke {thread} -p \"{told}\"")]
-            }
-            Self::Workflow => vec![
-                "uwf workflow put <file>".to_owned(),
-                "uwf thread start <workflow> -p \"…\"".to_owned(),
-            ],
-        }
-    }
-
-    /// Says the same in a sentence.
-    pub(crate) fn hint(&self, thread: ThreadId) -> String {
-        let commands = self.commands(thread);
-        let commands: Vec<String> = commands.iter().map(|one| format!("`{one}`")).collect();
-        let commands = commands.join(" and ");
-        match self {
-            Self::Answer { .. } => format!(
-                "{commands} has the last step done again, `uwf thread fork <step>` goes back to one that `uwf thread steps {thread}` lists; if the answer is right, correct the workflow and start a new thread"
-            ),
-            Self::Workflow => format!(
-                "only a corrected workflow helps, and this thread keeps the one that it began with: {commands} begin a new one"
-            ),
         }
     }
 }
@@ -124,17 +91,5 @@ mod tests {
         assert_eq!(Remedy::of(&condition), Remedy::Workflow);
         let no_edges = RouteError::NoEdges { node: node("a") };
         assert_eq!(Remedy::of(&no_edges), Remedy::Workflow);
-    }
-
-    #[test]
-    fn a_hint_names_the_command_and_the_statuses_that_have_edges() {
-        let thread: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
-        let statuses = vec!["good".to_owned(), "bad".to_owned()];
-        let hint = Remedy::Answer { statuses }.hint(thread);
-        let command = format!("`uwf thread poke {thread} -p \"Answer with one of: good, bad\"`");
-        assert!(hint.starts_with(&command), "{hint}");
-        let hint = Remedy::Workflow.hint(thread);
-        assert!(hint.contains("`uwf workflow put <file>`"), "{hint}");
-        assert!(!hint.contains("poke"), "{hint}");
     }
 }

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use uwf_durable::{FileError, FileKind};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_util::words;
 
 /// Why something under the root cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -147,43 +146,6 @@ impl StorageError {
         uwf_durable::full_disk_hint(self)
     }
 
-    /// Returns what its user can do next, if that is not plain from the text.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::Damaged(_) => "fix that line by hand; until then nothing changes the file",
-            Self::Vanished(vanished) => return Some(vanished.hint()),
-            Self::RegistryCut { path, copy } => {
-                let (path, copy) = (quoted(path), quoted(copy));
-                return Some(format!(
-                    "`cp {copy} {path}` brings them back; `rm {copy}` says that they were removed on purpose"
-                ));
-            }
-            Self::TornRecord { path, .. } => {
-                let path = quoted(path);
-                return Some(format!(
-                    "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; `mv {path} {path}.torn` puts the record aside, and the role runs again"
-                ));
-            }
-            Self::NotRegular { .. } => "move it away and put the file in its place",
-            Self::Link { .. } => "change the file that it points to, or put a file in its place",
-            Self::NoHome | Self::EmptyRoot => "name a directory with `--root` or UWF_STORAGE_ROOT",
-            Self::NoConfig { .. } => {
-                "`uwf config set <key> <value>` makes one, `uwf setup` asks for all that is needed"
-            }
-            Self::Comments { .. } => "`uwf config edit` opens it in your editor",
-            Self::ChangedMeanwhile { .. } => "bring the two together by hand, then delete the copy",
-            Self::Invalid { .. } => {
-                "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
-            }
-            Self::Io { .. } => return self.full_disk_hint().map(ToOwned::to_owned),
-            Self::ThreadExists(_) | Self::ConfigKey { .. } | Self::Day(_) => {
-                return None;
-            }
-        };
-        Some(hint.to_owned())
-    }
-
     /// Returns the error for a file of people that is no text.
     pub(crate) fn not_utf8(path: &Path) -> Self {
         Self::Invalid {
@@ -247,32 +209,6 @@ impl fmt::Display for Vanished {
             None => Ok(()),
         }
     }
-}
-
-impl Vanished {
-    fn hint(&self) -> String {
-        let (thread, head) = &self.threads[0];
-        let run = self.runs.join(thread.as_str());
-        let (active, run) = (quoted(&self.active), quoted(&run));
-        let known = head.map_or_else(String::new, |head| {
-            format!("`echo '{thread}: {head}' >> {active}` makes the thread active again, at its last known head; ")
-        });
-        let forget = match &self.seal {
-            Some(seal) => format!(
-                "`rm {}` says that it is to be forgotten, with all others that are not in the files",
-                quoted(seal)
-            ),
-            None => format!(
-                "`mv {run} {run}.forgotten` says that the thread is to be forgotten, and keeps its records"
-            ),
-        };
-        format!("bring the two files back from a copy; without one: {known}{forget}")
-    }
-}
-
-/// Returns a path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    words::quote(&path.display().to_string()).into_owned()
 }
 
 impl From<FileError> for StorageError {

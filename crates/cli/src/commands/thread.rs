@@ -14,6 +14,7 @@ use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadComman
 use crate::commands::workflow::warn_all;
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
+use crate::hints;
 use crate::output::{Format, print, print_document};
 use crate::text::{FailedStepView, KilledView, StartedView, StepView, ThreadsView};
 
@@ -115,7 +116,7 @@ fn or_tell(
     {
         print(&FailedStepView::from(attempt), context.format)?;
     }
-    let hint = error.hint_with_agent(options.agent.as_deref());
+    let hint = hints::with_agent(&error, options.agent.as_deref());
     Err(Failure {
         hint,
         ..Failure::from(error)
@@ -140,7 +141,8 @@ fn print_report(
 }
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let view = uwf_engine::show(&context.engine, context.thread(thread)?)?;
+    let mut view = uwf_engine::show(&context.engine, context.thread(thread)?)?;
+    view.hint = hints::thread::hint(&view);
     print(&view, context.format)?;
     Ok(Exit::Done)
 }

@@ -13,6 +13,7 @@ use uwf_protocol::run::Phase;
 use uwf_protocol::workflow::reserved;
 use uwf_util::time;
 
+use crate::hints::{self, thread::next};
 use crate::output::Show;
 use crate::text::cas::document;
 use crate::text::table::{Page, fields, fitted};
@@ -139,24 +140,6 @@ fn standing(standing: &Standing) -> String {
         (Some(role), _) => format!("{}, next is {role}", standing.status.as_str()),
         (None, Some(role)) => format!("suspended, {role} asks"),
         (None, None) => standing.status.as_str().to_owned(),
-    }
-}
-
-/// Returns what to type next, if something is to be done.
-fn next(thread: ThreadId, standing: &Standing) -> Option<String> {
-    match standing.status {
-        ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
-        ThreadStatus::Suspended if standing.held_by_limit => standing.resume.clone(),
-        ThreadStatus::Suspended => {
-            let command = format!("uwf thread resume {thread}");
-            let resume = standing.resume.clone().unwrap_or(command);
-            Some(format!("{resume} -p \"…\""))
-        }
-        ThreadStatus::Running
-        | ThreadStatus::Blocked
-        | ThreadStatus::Completed
-        | ThreadStatus::Cancelled
-        | ThreadStatus::Corrupt => None,
     }
 }
 
@@ -312,7 +295,7 @@ impl Show for ThreadView {
         }
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         if let Some(remedy) = &self.remedy {
-            let commands = remedy.commands(self.thread).into_iter();
+            let commands = hints::remedy::commands(remedy, self.thread).into_iter();
             rows.extend(commands.map(|command| ("next", command)));
         }
         fields(&rows, page)

@@ -1,6 +1,5 @@
-//! Parts of messages and hints: who holds a thread, which limits are reached, how a command goes on.
+//! Parts of messages: who holds a thread, which limits are reached, which signal came.
 
-use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
 use uwf_protocol::run::Holder;
 use uwf_storage::Reason;
@@ -19,29 +18,6 @@ pub fn agent_option(agent: Option<&str>) -> String {
 pub(crate) fn describe_reached(reached: &[Reached]) -> String {
     let reached: Vec<String> = reached.iter().map(ToString::to_string).collect();
     reached.join("; ")
-}
-
-/// Returns the command that lets a thread go on beyond its limits.
-#[must_use]
-pub fn resume_command(thread: ThreadId, reached: &[Reached]) -> String {
-    raise_command("resume", thread, reached)
-}
-
-pub(super) fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
-    let mut options: Vec<String> = Vec::new();
-    for one in reached {
-        let option = match one.accept.as_slice() {
-            [] => format!(" --raise {}", one.raise),
-            attempts => {
-                let numbers: Vec<String> = attempts.iter().map(u64::to_string).collect();
-                format!(" --accept-unknown {}", numbers.join(","))
-            }
-        };
-        if !options.contains(&option) {
-            options.push(option);
-        }
-    }
-    format!("uwf thread {command} {thread}{}", options.concat())
 }
 
 /// Returns a signal by the name that people know.

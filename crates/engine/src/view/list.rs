@@ -336,7 +336,7 @@ impl<'a> Reader<'a> {
             replaces: None,
         };
         let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
-        let standing = activity.standing(&route).at_limits(id, &reached);
+        let standing = activity.standing(&route).at_limits(&reached);
         let blocked = standing.status == ThreadStatus::Blocked;
         let not_evaluated = blocked && conditions::not_evaluated(&route);
         let mut item = ThreadItem::new(id, head, standing.status);

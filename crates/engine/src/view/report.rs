@@ -6,7 +6,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::nodes::RefusedCalls;
 
-use crate::error::{describe_reached, resume_command};
+use crate::error::describe_reached;
 use crate::thread::Thread;
 
 /// What a thread is, as seen from its head.
@@ -85,9 +85,9 @@ pub struct Standing {
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
-    /// The command that would let it go on beyond its limits.
+    /// The limits that must be raised before it goes on.
     #[serde(skip)]
-    pub resume: Option<String>,
+    pub reached: Vec<Reached>,
     /// Whether it is suspended for that alone.
     #[serde(skip)]
     pub held_by_limit: bool,
@@ -104,7 +104,7 @@ impl Standing {
             done: status.is_ended(),
             background: None,
             limit: None,
-            resume: None,
+            reached: Vec::new(),
             held_by_limit: false,
         }
     }
@@ -112,13 +112,13 @@ impl Standing {
     /// Returns the same for a thread that cannot go on because limits are reached, if any are.
     ///
     /// One that asks keeps its question: the answer does not suffice then.
-    pub(crate) fn at_limits(self, thread: ThreadId, reached: &[Reached]) -> Self {
+    pub(crate) fn at_limits(self, reached: &[Reached]) -> Self {
         let Some(first) = reached.first() else {
             return self;
         };
         let by_limit = Self {
             limit: Some(first.clone()),
-            resume: Some(resume_command(thread, reached)),
+            reached: reached.to_vec(),
             ..self
         };
         match by_limit.status {
@@ -137,7 +137,7 @@ impl Standing {
             | ThreadStatus::Cancelled
             | ThreadStatus::Corrupt => Self {
                 limit: None,
-                resume: None,
+                reached: Vec::new(),
                 ..by_limit
             },
         }
@@ -239,7 +239,7 @@ impl StepReport {
             head: thread.head,
             standing: route
                 .map_or_else(|| Standing::plain(ThreadStatus::Idle), Standing::of_route)
-                .at_limits(thread.id, reached),
+                .at_limits(reached),
             step: step.map(|step| step.hash),
             role: step.map(|step| step.node.role.clone()),
             agent: step.map(|step| step.node.agent.clone()),

@@ -29,7 +29,8 @@ pub struct ThreadView {
     /// What it is.
     #[serde(flatten)]
     pub standing: Standing,
-    /// What a person has to do, if the thread waits for one.
+    /// What a person has to do, if the thread waits for one. The caller fills it in: commands are
+    /// not known here.
     pub hint: Option<String>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
@@ -72,15 +73,14 @@ fn show_active(engine: &Engine, id: ThreadId, head: CasRef) -> Result<ThreadView
     let config = limits::of_config(engine);
     let place = Place::of(&run, &thread);
     let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
-    let standing = activity.standing(&route).at_limits(id, &reached);
+    let standing = activity.standing(&route).at_limits(&reached);
     let blocked = standing.status == ThreadStatus::Blocked;
-    let waits = activity.finished_step.is_some();
     let remedy = route.as_ref().err().filter(|_| blocked).map(Remedy::of);
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,
         head,
-        hint: hint(id, &standing, remedy.as_ref(), waits),
+        hint: None,
         standing,
         remedy,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
@@ -128,34 +128,6 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
     }
 }
 
-fn hint(
-    id: ThreadId,
-    standing: &Standing,
-    remedy: Option<&Remedy>,
-    finished_step_waits: bool,
-) -> Option<String> {
-    if finished_step_waits {
-        return Some(format!(
-            "a finished step waits: `uwf thread step {id}` commits it"
-        ));
-    }
-    if let Some(command) = &standing.resume {
-        return Some(format!("a limit is reached: `{command}` goes on"));
-    }
-    match standing.status {
-        ThreadStatus::Suspended => Some(format!(
-            "the thread waits for an answer: `uwf thread resume {id} -p \"…\"` gives it"
-        )),
-        ThreadStatus::Blocked => remedy.map(|remedy| remedy.hint(id)),
-        ThreadStatus::Idle
-        | ThreadStatus::Running
-        | ThreadStatus::Failed
-        | ThreadStatus::Completed
-        | ThreadStatus::Cancelled
-        | ThreadStatus::Corrupt => None,
-    }
-}
-
 /// Counts the steps up to a head. Only those are walked that the run's own count does not know.
 fn count_steps(store: &Store, run: &RunDir, head: CasRef) -> Result<u64, EngineError> {
     let counted = run.chain_summary();
@@ -171,21 +143,4 @@ fn count_steps(store: &Store, run: &RunDir, head: CasRef) -> Result<u64, EngineE
         }
     })?;
     Ok(steps)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_waits_for_a_person_has_a_hint_that_names_the_command() {
-        let id: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
-        let remedy = Remedy::Answer { statuses: vec![] };
-        let of = |status| hint(id, &Standing::plain(status), Some(&remedy), false);
-        let text = of(ThreadStatus::Suspended).unwrap();
-        assert!(text.contains(&format!("uwf thread resume {id}")));
-        let text = of(ThreadStatus::Blocked).unwrap();
-        assert!(text.contains(&format!("uwf thread poke {id}")));
-        assert_eq!(of(ThreadStatus::Failed), None);
-    }
 }

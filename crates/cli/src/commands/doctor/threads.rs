@@ -11,6 +11,7 @@ use uwf_util::time;
 
 use crate::commands::thread::costly;
 use crate::failure::Failure;
+use crate::hints;
 use crate::text::Check;
 
 pub(super) fn look(engine: &Engine) -> Vec<Check> {
@@ -43,8 +44,7 @@ fn whole(engine: &Engine) -> Check {
     match state.check().and_then(|()| state.workflows()) {
         Ok(_) => Check::ok(NAME, "nothing is missing that was on record"),
         Err(error) => {
-            let hint = error
-                .hint()
+            let hint = hints::storage::hint(&error)
                 .unwrap_or_else(|| "make the file readable for you".to_owned());
             Check::error(NAME, error.to_string(), hint)
         }
@@ -174,8 +174,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
                 .of(&thread),
             ),
             (Err(error), _) => {
-                let hint = error
-                    .hint()
+                let hint = hints::storage::hint(&error)
                     .unwrap_or_else(|| "make the file readable for you".to_owned());
                 checks.push(Check::error("pending", error.to_string(), hint).of(&thread));
             }

@@ -1,0 +1,184 @@
+//! What to type next after an error of the engine: one function for each theme.
+
+use uwf_engine::{EngineError, Remedy, agent_option};
+
+use super::remedy;
+use super::thread::raise_command;
+
+/// Returns what to type next, if there is something, after a call that chose this agent: the next one keeps it.
+pub(super) fn hint(error: &EngineError, agent: Option<&str>) -> Option<String> {
+    match error {
+        EngineError::UnknownThread(_)
+        | EngineError::Ended { .. }
+        | EngineError::Suspended { .. }
+        | EngineError::Limit { .. }
+        | EngineError::NoStep(_)
+        | EngineError::NoAttempt { .. }
+        | EngineError::Raise(_)
+        | EngineError::NotSuspended(_)
+        | EngineError::HeadMoved { .. }
+        | EngineError::Blocked { .. }
+        | EngineError::Unrouted { .. }
+        | EngineError::StepNotInThread { .. }
+        | EngineError::EmptyPrompt => of_thread(error, &agent_option(agent)),
+        EngineError::NoSlot { .. }
+        | EngineError::Busy { .. }
+        | EngineError::Survivors { .. }
+        | EngineError::NoProc
+        | EngineError::Agent(_)
+        | EngineError::Interrupted { .. }
+        | EngineError::NotStarted(_)
+        | EngineError::WaitInterrupted(_)
+        | EngineError::RouteInterrupted(_)
+        | EngineError::NotEvaluated(_)
+        | EngineError::NoDirectory(_)
+        | EngineError::NoLocation { .. } => of_run(error),
+        EngineError::NoAgent { .. }
+        | EngineError::UnknownAgent { .. }
+        | EngineError::NoProgram { .. }
+        | EngineError::AgentWords(_)
+        | EngineError::EmptyAgent
+        | EngineError::NoArgument { .. }
+        | EngineError::Config { .. } => of_agent(error),
+        EngineError::Workflow(_)
+        | EngineError::UnknownWorkflow { .. }
+        | EngineError::NoFile { .. } => of_workflow(error),
+        EngineError::WrongType { .. }
+        | EngineError::NoThreads(_)
+        | EngineError::NothingInUse(_)
+        | EngineError::SharedStore(_)
+        | EngineError::NoRoot { .. }
+        | EngineError::ForeignState(_)
+        | EngineError::Store(_)
+        | EngineError::Storage(_)
+        | EngineError::Io { .. } => of_store(error),
+    }
+}
+
+/// Returns the hint of an error about what a thread is, or where it stands.
+fn of_thread(error: &EngineError, option: &str) -> Option<String> {
+    let hint = match error {
+        EngineError::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
+        EngineError::Ended { thread, .. } => format!(
+            "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
+        ),
+        EngineError::Suspended { thread, .. } => {
+            format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
+        }
+        EngineError::Limit {
+            thread,
+            reached,
+            command,
+        } => {
+            let command = raise_command(command, *thread, reached);
+            format!("`{command}{option}` goes on")
+        }
+        EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
+        EngineError::NoAttempt { thread, .. } => {
+            format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")
+        }
+        EngineError::Raise(_) => {
+            "`uwf thread show <thread>` tells which limit is reached; `uwf config get limits` and `uwf workflow show <workflow>` show all".to_owned()
+        }
+        EngineError::NotSuspended(thread) => {
+            format!("`uwf thread show {thread}` tells its status; `uwf thread step {thread}` goes on")
+        }
+        EngineError::HeadMoved { step, .. } => {
+            format!("the work is not lost: `uwf thread fork {step}` goes on from it")
+        }
+        EngineError::Blocked { thread, source } => remedy::hint(&Remedy::of(source), *thread),
+        EngineError::Unrouted { report, .. } => {
+            format!("`uwf thread step {}` goes on", report.thread)
+        }
+        EngineError::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
+        EngineError::StepNotInThread { thread, .. } => {
+            format!("`uwf thread steps {thread}` lists its steps")
+        }
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint of an error about a run: who has the thread, and how the agent ended.
+fn of_run(error: &EngineError) -> Option<String> {
+    let hint = match error {
+        EngineError::NoSlot { .. } => "the same command without `--no-wait` waits for one".to_owned(),
+        EngineError::Busy { thread, .. } => {
+            format!("try again later, or end it with `uwf thread kill {thread}`")
+        }
+        EngineError::Survivors { .. } => {
+            "wait until it ends, or end it with `kill <number>`; then run the same command again".to_owned()
+        }
+        EngineError::NotEvaluated(_) => "run the same command again, later: the machine lacks processes, memory or time (`ulimit -a`, `free -m`)".to_owned(),
+        EngineError::NoProc => "mount it: `mount -t proc proc /proc`".to_owned(),
+        EngineError::Agent(failure) => failure.hint.clone(),
+        EngineError::Interrupted { attempt, .. } => attempt.hint.clone(),
+        EngineError::NoDirectory(_) => "create it, or start a thread with another `--cwd`".to_owned(),
+        EngineError::NoLocation { .. } => "create it: it comes from the `location` of an edge of the workflow, or from an earlier answer that the edge quotes".to_owned(),
+        EngineError::NotStarted(_) | EngineError::WaitInterrupted(_) | EngineError::RouteInterrupted(_) => "run the same command again to continue".to_owned(),
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint of an error about the choice of an agent.
+fn of_agent(error: &EngineError) -> Option<String> {
+    let hint = match error {
+        EngineError::NoAgent { .. } => {
+            "`uwf setup --agent <name>` chooses one, `uwf setup` asks for everything; or pass `--agent`"
+                .to_owned()
+        }
+        EngineError::UnknownAgent { near: Some(near), .. }
+        | EngineError::NoProgram { near: Some(near), .. } => format!("did you mean `{near}`?"),
+        EngineError::UnknownAgent { alias, near: None } => {
+            format!("`uwf config set agents.{alias}.command <program>` defines it")
+        }
+        EngineError::NoProgram { near: None, .. } => "`--agent` takes an alias of the config, a path, or a program on PATH with its arguments".to_owned(),
+        EngineError::AgentWords(_) => "its words are split as a shell splits them: `--agent \"uwf-command -- sh -c 'echo it works'\"`".to_owned(),
+        EngineError::EmptyAgent => "`--agent` takes an alias of the config, or a command line".to_owned(),
+        EngineError::NoArgument { .. } => {
+            "`uwf config set agents.<alias>.protocol positional` lets the agent read it from the store"
+                .to_owned()
+        }
+        EngineError::Config { key, .. } => format!("`uwf config set {key} …` fixes it"),
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint of an error about workflows.
+fn of_workflow(error: &EngineError) -> Option<String> {
+    let hint = match error {
+        EngineError::Workflow(_) => return None,
+        EngineError::UnknownWorkflow { near: Some(near), .. }
+        | EngineError::NoFile { near: Some(near), .. } => format!("did you mean `{near}`?"),
+        EngineError::NoFile { near: None, .. } => return None,
+        EngineError::UnknownWorkflow { near: None, .. } => {
+            "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
+        }
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint of an error about the store and the files under the root.
+fn of_store(error: &EngineError) -> Option<String> {
+    let hint = match error {
+        EngineError::WrongType { hash, .. } => format!("`uwf cas get {hash}` shows what it is"),
+        EngineError::NoThreads(start) => format!(
+            "bring `threads.yaml` and `history.jsonl` back from a copy; without one, `uwf thread fork {start}` makes a thread of it, and `uwf cas gc --lost {start}` gives it up"
+        ),
+        EngineError::NothingInUse(_) => "`--root` or UWF_STORAGE_ROOT names the root whose threads and workflows use the store".to_owned(),
+        EngineError::SharedStore(_) => "`--used-by <root>` names the roots that use it; a root that makes threads in it is known from then on".to_owned(),
+        EngineError::NoRoot { list, .. } => format!(
+            "a root has a `threads.yaml`, a `history.jsonl` or a `registry.yaml`; one that is gone for good is struck from `{}`",
+            list.display()
+        ),
+        EngineError::ForeignState(_) => "collect garbage with that program; this one does not know what it uses".to_owned(),
+        EngineError::Store(error) => return super::store::hint(error),
+        EngineError::Storage(error) => return super::storage::hint(error),
+        EngineError::Io { .. } => return None,
+        _ => return None,
+    };
+    Some(hint)
+}

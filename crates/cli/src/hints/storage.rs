@@ -1,0 +1,72 @@
+//! What to type next after an error of the files under the root.
+
+use std::path::Path;
+
+use uwf_storage::{StorageError, Vanished};
+use uwf_util::words;
+
+/// Returns what its user can do next, if that is not plain from the text.
+pub(crate) fn hint(error: &StorageError) -> Option<String> {
+    let hint = match error {
+        StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
+        StorageError::Vanished(vanished) => return Some(vanished_hint(vanished)),
+        StorageError::RegistryCut { path, copy } => {
+            let (path, copy) = (quoted(path), quoted(copy));
+            return Some(format!(
+                "`cp {copy} {path}` brings them back; `rm {copy}` says that they were removed on purpose"
+            ));
+        }
+        StorageError::TornRecord { path, .. } => {
+            let path = quoted(path);
+            return Some(format!(
+                "`stdout` beside it may end with the step's hash, and `uwf thread fork <hash>` goes on from that step; `mv {path} {path}.torn` puts the record aside, and the role runs again"
+            ));
+        }
+        StorageError::NotRegular { .. } => "move it away and put the file in its place",
+        StorageError::Link { .. } => {
+            "change the file that it points to, or put a file in its place"
+        }
+        StorageError::NoHome | StorageError::EmptyRoot => {
+            "name a directory with `--root` or UWF_STORAGE_ROOT"
+        }
+        StorageError::NoConfig { .. } => {
+            "`uwf config set <key> <value>` makes one, `uwf setup` asks for all that is needed"
+        }
+        StorageError::Comments { .. } => "`uwf config edit` opens it in your editor",
+        StorageError::ChangedMeanwhile { .. } => {
+            "bring the two together by hand, then delete the copy"
+        }
+        StorageError::Invalid { .. } => {
+            "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
+        }
+        StorageError::Io { .. } => return error.full_disk_hint().map(ToOwned::to_owned),
+        StorageError::ThreadExists(_) | StorageError::ConfigKey { .. } | StorageError::Day(_) => {
+            return None;
+        }
+    };
+    Some(hint.to_owned())
+}
+
+fn vanished_hint(vanished: &Vanished) -> String {
+    let (thread, head) = &vanished.threads[0];
+    let run = vanished.runs.join(thread.as_str());
+    let (active, run) = (quoted(&vanished.active), quoted(&run));
+    let known = head.map_or_else(String::new, |head| {
+        format!("`echo '{thread}: {head}' >> {active}` makes the thread active again, at its last known head; ")
+    });
+    let forget = match &vanished.seal {
+        Some(seal) => format!(
+            "`rm {}` says that it is to be forgotten, with all others that are not in the files",
+            quoted(seal)
+        ),
+        None => format!(
+            "`mv {run} {run}.forgotten` says that the thread is to be forgotten, and keeps its records"
+        ),
+    };
+    format!("bring the two files back from a copy; without one: {known}{forget}")
+}
+
+/// Returns a path as a shell takes it.
+fn quoted(path: &Path) -> String {
+    words::quote(&path.display().to_string()).into_owned()
+}

@@ -1,0 +1,70 @@
+//! What to type next about a thread as it stands.
+
+use uwf_engine::{Standing, ThreadStatus, ThreadView};
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::limits::Reached;
+
+use super::remedy;
+
+/// Returns what a person has to do, if the thread waits for one.
+pub(crate) fn hint(view: &ThreadView) -> Option<String> {
+    let (thread, standing) = (view.thread, &view.standing);
+    if view.finished_step.is_some() {
+        return Some(format!(
+            "a finished step waits: `uwf thread step {thread}` commits it"
+        ));
+    }
+    if !standing.reached.is_empty() {
+        let command = raise_command("resume", thread, &standing.reached);
+        return Some(format!("a limit is reached: `{command}` goes on"));
+    }
+    match standing.status {
+        ThreadStatus::Suspended => Some(format!(
+            "the thread waits for an answer: `uwf thread resume {thread} -p \"…\"` gives it"
+        )),
+        ThreadStatus::Blocked => Some(remedy::hint(view.remedy.as_ref()?, thread)),
+        ThreadStatus::Idle
+        | ThreadStatus::Running
+        | ThreadStatus::Failed
+        | ThreadStatus::Completed
+        | ThreadStatus::Cancelled
+        | ThreadStatus::Corrupt => None,
+    }
+}
+
+/// Returns the next command, if something is to be done.
+pub(crate) fn next(thread: ThreadId, standing: &Standing) -> Option<String> {
+    match standing.status {
+        ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
+        ThreadStatus::Suspended => {
+            let command = raise_command("resume", thread, &standing.reached);
+            Some(match standing.held_by_limit {
+                true => command,
+                false => format!("{command} -p \"…\""),
+            })
+        }
+        ThreadStatus::Running
+        | ThreadStatus::Blocked
+        | ThreadStatus::Completed
+        | ThreadStatus::Cancelled
+        | ThreadStatus::Corrupt => None,
+    }
+}
+
+/// Returns the command that does something to a thread beyond its limits.
+pub(crate) fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
+    let mut options: Vec<String> = Vec::new();
+    for one in reached {
+        let option = match one.accept.as_slice() {
+            [] => format!(" --raise {}", one.raise),
+            attempts => {
+                let numbers: Vec<String> = attempts.iter().map(u64::to_string).collect();
+                format!(" --accept-unknown {}", numbers.join(","))
+            }
+        };
+        if !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    format!("uwf thread {command} {thread}{}", options.concat())
+}
