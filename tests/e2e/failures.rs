@@ -166,7 +166,7 @@ fn the_class_of_a_failure_is_told_to_people_programs_and_the_record() {
     );
     check(&by_hand, "rate-limit", "--agent <agent>");
     world.configure("agents.default.timeout", "300ms");
-    check("sleep 5", "timeout", "goes on");
+    check("sleep 5", "timeout", "raise the limit");
 
     let answers = |answer: &str, class: &str, hint: &str| {
         let script = world.script("agent.sh", answer);
@@ -180,7 +180,7 @@ fn the_class_of_a_failure_is_told_to_people_programs_and_the_record() {
     assert!(told["raw"].is_string(), "{told}");
     answers("true", "no-answer", "tries again");
     world.agent("uwf-command", &["--timeout", "200ms", "--", "sleep", "5"]);
-    fails(&world, &thread, "timeout", "goes on");
+    fails(&world, &thread, "timeout", "raise the limit");
     world.agent("uwf-command", &["--", "./nowhere"]);
     fails(&world, &thread, "not-installed", "install it");
     world.agent("./nowhere", &[]);
@@ -356,7 +356,7 @@ fn tokens_that_were_seen_before_an_interruption_count_and_nothing_is_unknown() {
     // The adapter's own time limit ends a tool, too.
     let thread = world.start("one");
     world.agent("uwf-claude-code", &["--timeout", "1s"]);
-    fails(&world, &thread, "timeout", "goes on");
+    fails(&world, &thread, "timeout", "raise the limit");
     assert_eq!(
         world.show(&thread)["attempts"][0]["usage"]["inputTokens"],
         json!(300)

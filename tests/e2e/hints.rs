@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::gates::{NOTE, at_work, gated_agent, open_gate, wait_for_ends};
+use crate::processes::kill;
 use crate::pty::on_terminal;
 use crate::world::{ONE_STEP, REVIEW, World};
 
@@ -252,4 +253,62 @@ fn an_attempt_is_accepted_by_its_number() {
         .uwf(&args)
         .exits(2)
         .says("the number of a failed attempt is expected; `uwf thread steps <thread>` lists them");
+}
+
+#[test]
+fn an_agent_whose_engine_is_gone_is_named_as_that() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world, NOTE);
+    let thread = world.start("one");
+    let engine = at_work(&world, &["thread", "step", &thread]);
+    let agent = world.agent_at_work(&thread);
+    let gone = format!(
+        "the engine that started it is gone (process {})",
+        engine.id()
+    );
+    kill(engine);
+    world
+        .step(&thread)
+        .exits(5)
+        .says(&format!("process {agent}), though {gone}"));
+    open_gate(&world);
+    world.wait_until_free(&thread);
+    assert_eq!(world.step(&thread).exits(0).json()["adopted"], json!(true));
+}
+
+#[test]
+fn what_is_proposed_works_on_the_root_that_was_named() {
+    let world = World::new();
+    let file = world.write("one.yaml", ONE_STEP);
+    let (file, root) = (file.to_str().unwrap(), world.dir().join("another root"));
+    let uwf = format!("uwf --root '{}' thread", root.display());
+    let call = |args: &[&str], format: &str| {
+        let global = ["--root", root.to_str().unwrap(), "--format", format];
+        world.uwf(&[&global[..], args].concat())
+    };
+    let started = call(&["thread", "start", file, "-p", "x"], "text").exits(0);
+    let thread = started.stdout.lines().next().unwrap().to_owned();
+    let next = format!("next: {uwf} step {thread}");
+    assert!(started.stdout.contains(&next), "{}", started.stdout);
+    let failing = ["thread", "step", &thread, "--agent", "uwf-command -- false"];
+    let failed = call(&failing, "json").exits(3);
+    let command = format!("`{uwf} step {thread} --agent 'uwf-command -- false'`");
+    let hint = failed.json()["hint"].as_str().unwrap().to_owned();
+    assert!(hint.contains(&command), "{hint}");
+    failed.says(&command);
+    let shown = call(&["thread", "show", &thread], "text").exits(0).stdout;
+    assert!(shown.contains(&format!("{uwf} step {thread}")), "{shown}");
+}
+
+#[test]
+fn the_dots_of_a_hint_are_no_words() {
+    let (world, thread, _) = stepped();
+    for command in ["resume", "poke"] {
+        let dots = world.uwf(&["thread", command, &thread, "-p", "…"]).exits(2);
+        dots.says("error: `…` stands for your own words")
+            .says("hint: put them in its place");
+    }
+    let none = world.uwf(&["thread", "start", "review", "-p", "…"]);
+    none.exits(2).says("stands for your own words");
 }

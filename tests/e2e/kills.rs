@@ -172,3 +172,13 @@ fn a_group_that_only_has_the_number_of_an_agent_is_left_alone() {
     assert_eq!(ended, None, "somebody ended the stranger");
     processes::kill(stranger);
 }
+
+#[test]
+fn an_attempt_that_was_ended_with_its_thread_is_on_record() {
+    let (world, thread, mut engine) = at_work("sleep 600");
+    assert_eq!(kill(&world, &thread), json!(true));
+    assert_eq!(engine.wait().unwrap().code(), Some(7));
+    let attempts = &world.show(&thread)["attempts"];
+    assert_eq!(attempts.as_array().unwrap().len(), 1, "{attempts}");
+    assert_eq!(attempts[0]["class"], json!("cancelled"));
+}

@@ -124,3 +124,22 @@ fn a_question_that_is_not_answered_is_told() {
         "note: `reviewer` asked: Need: q\n      There is no answer (`-p`), so it is told to go on",
     );
 }
+
+#[test]
+fn an_answer_is_kept_when_its_attempt_fails() {
+    let world = World::new();
+    let thread = suspended_thread(&world);
+    let failing = |words: &str| {
+        let agent = "uwf-command -- false";
+        let args = ["thread", "resume", &thread, "-p", words, "--agent", agent];
+        world.uwf(&args).exits(3)
+    };
+    let retry =
+        format!("`uwf thread resume {thread} --agent 'uwf-command -- false' -p \"it's 42\"`");
+    failing("it's 42").says(&retry);
+    let long = "a thought\n".repeat(30);
+    failing(&long).says("-p \"…\"`");
+    let attempts = &world.show(&thread)["attempts"];
+    assert_eq!(attempts[0]["words"], json!("it's 42"));
+    assert_eq!(attempts[1]["words"], json!(long));
+}

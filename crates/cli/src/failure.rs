@@ -70,7 +70,7 @@ impl Failure {
             note(whose);
         }
         if let Some(hint) = &self.hint {
-            say("hint", hint);
+            say("hint", &hints::here(hint));
         }
     }
 

@@ -71,6 +71,9 @@ fn not_text(arg: &OsStr) -> u8 {
 
 /// Runs one command and returns its exit code.
 fn run(cli: Cli, env: Env) -> u8 {
+    if let Some(root) = &cli.global.root {
+        hints::set_root(root);
+    }
     let result = Format::asked(cli.global.format, &env)
         .and_then(|asked| Context::new(&cli.global, asked, env))
         .and_then(|context| commands::run(&context, cli.command));

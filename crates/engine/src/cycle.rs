@@ -118,6 +118,7 @@ fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, 
         Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
             thread: thread.id,
             holder: None,
+            orphaned: false,
         }),
     }
 }
@@ -172,12 +173,13 @@ pub(crate) fn play(
             told.result()
         }
         Err(problem) => {
-            // An agent that was ended together with its thread did not fail.
-            thread::active_head(engine, thread.id)?;
-            if problem.signal.is_none() {
+            // The attempt of an agent that was ended together with its thread may have cost something, too.
+            let ended = thread::active_head(engine, thread.id).err();
+            if problem.signal.is_none() && ended.is_none() {
                 failure::check_nodes(engine, run, &thread)?;
             }
-            Err(failure::record(engine, run, &thread, &attempted, problem))
+            let failed = failure::record(engine, run, &thread, &attempted, problem);
+            Err(ended.unwrap_or(failed))
         }
     }
 }
@@ -373,6 +375,7 @@ fn check_wanted(engine: &Engine, thread: &Thread) -> Result<(), EngineError> {
     Err(EngineError::Busy {
         thread: thread.id,
         holder: None,
+        orphaned: false,
     })
 }
 

@@ -82,12 +82,14 @@ pub enum EngineError {
     #[error("thread `{0}` is not suspended")]
     NotSuspended(ThreadId),
     /// Another process holds the thread.
-    #[error("thread `{thread}` is busy{}", describe_holder(.holder.as_deref()))]
+    #[error("thread `{thread}` is busy{}", describe_holder(.holder.as_deref(), *.orphaned))]
     Busy {
         /// The thread.
         thread: ThreadId,
         /// Who holds it, if the record could be read.
         holder: Option<Box<Holder>>,
+        /// Whether the engine that is named there is gone, and its agent still works.
+        orphaned: bool,
     },
     /// Processes of an attempt live on, though its engine died or could not end them.
     #[error("thread `{thread}` is busy: something of an attempt still runs: {}", .processes.join(", "))]

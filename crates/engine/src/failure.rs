@@ -8,6 +8,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
+use uwf_util::words;
 
 use crate::error::{agent_option, signal_name};
 use crate::process::RunEnding;
@@ -19,6 +20,9 @@ use crate::{Engine, EngineError, tags};
 pub(crate) const ANSWER_TAIL: u64 = 32 * 1024 * 1024;
 /// How much of the agent's stderr goes on record, in bytes.
 const STDERR_TAIL: u64 = 4 * 1024;
+
+/// How many bytes of a person's words are repeated in a command.
+const MOST_WORDS: usize = 200;
 
 /// What was tried.
 pub(crate) struct Attempted {
@@ -37,14 +41,14 @@ pub(crate) struct Attempted {
 }
 
 /// The command of `uwf thread` that tries a step again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verb {
     /// The graph leads to it.
     Step,
-    /// The thread waits for an answer, or has ended.
-    Resume,
-    /// It is done again.
-    Poke,
+    /// The thread waits for an answer, or has ended. A person said this.
+    Resume(Option<String>),
+    /// It is done again. A person said this.
+    Poke(Option<String>),
 }
 
 /// What went wrong, as the engine sees it.
@@ -300,6 +304,7 @@ fn attempt(
         usage: usage.or_else(|| run.usage()),
         raw: told.as_ref().and_then(|told| told.raw),
         turns: told.map(|told| told.turns).unwrap_or_default(),
+        words: attempted.verb.words().map(str::to_owned),
         started_at_ms: attempted.started_at_ms,
         ended_at_ms: engine.env.now_ms(),
         ..Attempt::of(attempted.head, attempted.role.clone())
@@ -308,13 +313,32 @@ fn attempt(
 
 impl Verb {
     /// Returns the command that tries again, with the agent that was chosen.
-    fn retry(self, thread: ThreadId, agent: Option<&str>) -> String {
+    fn retry(&self, thread: ThreadId, agent: Option<&str>) -> String {
         let option = agent_option(agent);
         match self {
             Self::Step => format!("uwf thread step {thread}{option}"),
-            Self::Resume => format!("uwf thread resume {thread}{option} -p \"…\""),
-            Self::Poke => format!("uwf thread poke {thread}{option} -p \"…\""),
+            Self::Resume(words) => format!("uwf thread resume {thread}{option}{}", say(words)),
+            Self::Poke(words) => format!("uwf thread poke {thread}{option}{}", say(words)),
         }
+    }
+
+    /// Returns what a person said, if somebody did.
+    fn words(&self) -> Option<&str> {
+        match self {
+            Self::Step => None,
+            Self::Resume(words) | Self::Poke(words) => words.as_deref(),
+        }
+    }
+}
+
+/// Returns the option that says the same words again; what is long is on record and stands for itself.
+fn say(words: &Option<String>) -> String {
+    match words.as_deref() {
+        None => String::new(),
+        Some(words) if words.len() <= MOST_WORDS && !words.contains(char::is_control) => {
+            format!(" -p {}", words::quote(words))
+        }
+        Some(_) => " -p \"…\"".to_owned(),
     }
 }
 
@@ -349,7 +373,7 @@ fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &Ru
             format!("allow the agent what the step needs, in {place}; then {retry} tries again")
         }
         FailureClass::Timeout => format!(
-            "{retry} goes on; if the work needs more time, raise the limit that is named above"
+            "{retry} tries again; if the work needs more time, raise the limit: `timeout` or `idleTimeout` of the agent in the config, or `--timeout` among its arguments"
         ),
         FailureClass::Crash => format!("{retry} tries again; the agent's stderr is in {stderr}"),
         FailureClass::NoAnswer => format!(

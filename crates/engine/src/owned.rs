@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 use std::ops::Deref;
 
+use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Acquired, RunDir, ThreadLock};
 
@@ -39,9 +40,13 @@ impl Owned {
             thread::find(engine, id)?;
             run.create()?;
         }
-        let busy = || EngineError::Busy {
-            thread: id,
-            holder: run.read_holder().map(Box::new),
+        let busy = || {
+            let holder = run.read_holder();
+            EngineError::Busy {
+                thread: id,
+                orphaned: holder.as_ref().is_some_and(|it| !is_alive(&it.engine)),
+                holder: holder.map(Box::new),
+            }
         };
         let (mut lock, ended) = match ThreadLock::acquire(&run)? {
             Acquired::Lock(lock) => (lock, Vec::new()),

@@ -47,7 +47,7 @@ pub fn poke(
             &assignment,
             admitted,
             &options.step,
-            Verb::Poke,
+            Verb::Poke(options.prompt.clone()),
         )
     })
 }

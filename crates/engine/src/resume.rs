@@ -33,14 +33,15 @@ pub fn resume(
             };
             limits::accept(engine, run, &thread, &options.accepts)?;
             let prompt = options.prompt.as_deref();
+            let answered = || Verb::Resume(options.prompt.clone());
             let (assignment, verb) = match thread.route(engine)? {
                 // An earlier call took the ended thread up again and was ended itself.
                 Ok(Route::End) => {
                     let entrance = entrance(&thread, prompt);
-                    (entrance.ok_or(EngineError::NotSuspended(id))?, Verb::Resume)
+                    (entrance.ok_or(EngineError::NotSuspended(id))?, answered())
                 }
                 Ok(Route::To(assignment)) => (with_words(assignment, prompt), Verb::Step),
-                route => (answer(engine, &thread, route, prompt)?, Verb::Resume),
+                route => (answer(engine, &thread, route, prompt)?, answered()),
             };
             let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
             match verb {
@@ -49,7 +50,7 @@ pub fn resume(
                     return Err(EngineError::NotSuspended(id));
                 }
                 Verb::Step => {}
-                Verb::Resume | Verb::Poke => {
+                Verb::Resume(_) | Verb::Poke(_) => {
                     engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
                 }
             }
@@ -141,7 +142,7 @@ fn take_up(
         &assignment,
         admitted,
         &options.step,
-        Verb::Resume,
+        Verb::Resume(options.prompt.clone()),
     );
     if played.is_err() {
         // If the head has moved after all, the thread is active, and stays so.

@@ -200,6 +200,9 @@ pub struct Attempt {
     /// Whether nobody saw its end, so that it may have taken longer than the times say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub end_unseen: bool,
+    /// What a person said to the thread for this attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
     /// What could be observed of the agent's work, oldest first: nodes of turns.
@@ -234,6 +237,7 @@ impl Attempt {
             usage: None,
             unknown_accepted: false,
             end_unseen: false,
+            words: None,
             raw: None,
             turns: Vec::new(),
             started_at_ms: 0,

@@ -126,7 +126,13 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
 
 /// Returns the text of an argument; `-` stands for standard input.
 pub(crate) fn text_or_stdin(text: String) -> Result<String, Failure> {
-    if text == "-" { read_stdin() } else { Ok(text) }
+    match text.as_str() {
+        "-" => read_stdin(),
+        // A hint was pasted as it is.
+        "…" => Err(Failure::usage("`…` stands for your own words")
+            .hint("put them in its place: `-p \"…\"`, or `-p -` to read them from standard input")),
+        _ => Ok(text),
+    }
 }
 
 /// Returns the failure of a question on the terminal; an interrupt is told by the exit code.

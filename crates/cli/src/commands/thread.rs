@@ -142,7 +142,7 @@ fn print_report(
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
     let mut view = uwf_engine::show(&context.engine, context.thread(thread)?)?;
-    view.hint = hints::thread::hint(&view);
+    view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into_owned());
     print(&view, context.format)?;
     Ok(Exit::Done)
 }

@@ -6,7 +6,33 @@ pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod thread;
 
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::OnceLock;
+
 use uwf_engine::EngineError;
+use uwf_util::words;
+
+/// The option that names the root, if this call was given one: the commands that it proposes need it, too.
+static ROOT: OnceLock<String> = OnceLock::new();
+
+/// Remembers the root that was named on the command line, before a command runs.
+pub(crate) fn set_root(root: &Path) {
+    let root = root.display().to_string();
+    let _ = ROOT.set(format!("uwf --root {} ", words::quote(&root)));
+}
+
+/// Returns a hint, or a command, whose commands work on the root of this call.
+pub(crate) fn here(text: &str) -> Cow<'_, str> {
+    let Some(uwf) = ROOT.get() else {
+        return Cow::Borrowed(text);
+    };
+    let quoted = text.replace("`uwf ", &format!("`{uwf}"));
+    Cow::Owned(match quoted.strip_prefix("uwf ") {
+        Some(command) => format!("{uwf}{command}"),
+        None => quoted,
+    })
+}
 
 /// Returns what to type next, if there is something.
 pub(crate) fn of(error: &EngineError) -> Option<String> {

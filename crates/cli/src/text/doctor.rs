@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::hints;
 use crate::output::Show;
 use crate::text::table::Page;
 use crate::text::table::one_line;
@@ -114,7 +115,7 @@ impl Show for DoctorView {
             lines.extend(
                 one.hint
                     .iter()
-                    .map(|hint| format!("         → {}", one_line(hint))),
+                    .map(|hint| format!("         → {}", one_line(&hints::here(hint)))),
             );
         }
         let [ok, warnings, errors] =

@@ -1,7 +1,11 @@
 //! Columns of text: as wide as their widest cell, two blanks apart. A cell is one line, whatever is in it.
 
+use std::borrow::Cow;
+
 use dialoguer::console::measure_text_width;
 use uwf_util::printable::printable;
+
+use crate::hints;
 
 /// What stands between columns.
 const GAP: &str = "  ";
@@ -60,6 +64,10 @@ pub(crate) fn fields(fields: &[(&str, String)], page: Page) -> String {
     });
     let mut rows = Vec::new();
     for (name, value) in fields {
+        let value = match *name {
+            "next" => hints::here(value),
+            _ => Cow::Borrowed(value.as_str()),
+        };
         let lines = value.lines().flat_map(|line| {
             let line = printable(line);
             match room {

@@ -41,7 +41,8 @@ impl From<Started> for StartedView {
 impl Show for StartedView {
     fn text(&self, _page: Page) -> String {
         let thread = self.thread;
-        format!("{thread}\nnext: uwf thread step {thread}")
+        let next = format!("uwf thread step {thread}");
+        format!("{thread}\nnext: {}", hints::here(&next))
     }
 }
 
@@ -249,7 +250,7 @@ impl From<&AgentFailure> for FailedStepView {
             phase: failure.phase,
             class: failure.class,
             message: failure.problem.clone(),
-            hint: failure.hint.clone(),
+            hint: hints::here(&failure.hint).into_owned(),
             exit_code: failure.exit_code,
             session_id: failure.session_id.clone(),
             raw: failure.raw,

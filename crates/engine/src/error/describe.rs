@@ -37,7 +37,7 @@ pub(super) fn describe_reason(reason: Reason) -> &'static str {
     }
 }
 
-pub(super) fn describe_holder(holder: Option<&Holder>) -> String {
+pub(super) fn describe_holder(holder: Option<&Holder>, orphaned: bool) -> String {
     let Some(holder) = holder else {
         return ": another process holds it".to_owned();
     };
@@ -46,6 +46,10 @@ pub(super) fn describe_holder(holder: Option<&Holder>) -> String {
         None if holder.waiting => format!(
             ": `{role}` waits for a free slot (process {})",
             holder.engine.pid
+        ),
+        Some(agent) if orphaned => format!(
+            ": `{role}` is at work (agent `{}`, process {}), though the engine that started it is gone (process {}); when it has finished, the next call commits its step",
+            holder.label, agent.pid, holder.engine.pid
         ),
         Some(agent) => format!(
             ": `{role}` is at work (process {} runs agent `{}`, process {})",

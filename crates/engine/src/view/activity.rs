@@ -54,6 +54,9 @@ pub struct AttemptView {
     /// The step that was to be done again, if one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
+    /// What a person said to the thread for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
 }
@@ -79,6 +82,7 @@ impl From<Attempt> for AttemptView {
             ended_at_ms: attempt.ended_at_ms,
             head: attempt.head,
             replaces: attempt.replaces,
+            words: attempt.words,
             raw: attempt.raw,
         }
     }
