@@ -1,5 +1,5 @@
 //! What a step of ours costs, told in commits of `git`: both are run in turn on the same disk, pair by pair,
-//! and the ratio of each pair is taken, since absolute times mean nothing on shared machines.
+//! and the ratio of each pair is taken, since absolute times mean nothing on a machine that does other work, too.
 //!
 //! `cargo bench` prints the table of `docs/performance.md`. `UWF_BENCH_PAIRS` sets the number of pairs.
 

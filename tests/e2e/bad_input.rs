@@ -264,7 +264,7 @@ fn a_broken_config_is_named_with_its_place_and_left_as_it_is() {
     for (text, place) in cases {
         std::fs::write(&path, text).unwrap();
         refused(&world, &["thread", "step", &thread], 1, &[place]);
-        // A key that should not be there can be mended by hand or around it; what cannot be read is not touched.
+        // A key that should not be there can be fixed by hand; what cannot be read is not touched.
         if !text.contains("comand") {
             let set = ["config", "set", "agents.a.args", "[]"];
             refused(&world, &set, 1, &[place]);

@@ -131,7 +131,7 @@ fn a_list_has_one_limit_of_time_for_the_conditions_of_all_its_threads() {
         took < Duration::from_secs(20),
         "12 conditions took {took:?}"
     );
-    let listed = listed.says("and 11 more may be blocked or not").json();
+    let listed = listed.says("and 11 more could not be checked").json();
     let all = listed.as_array().unwrap();
     assert_eq!(all.len(), 13);
     let item = |id: &str| all.iter().find(|item| item["thread"] == id).unwrap();

@@ -212,7 +212,7 @@ fn a_broken_file_is_told_in_the_same_words_everywhere() {
             &["unset", "agents"],
         ] {
             let run = config(&world, args);
-            // What is data, but not a config, can be listed and mended.
+            // What is data, but not a config, can be listed and fixed.
             assert!(
                 run.code == 0 || run.stderr == said,
                 "{args:?}: {}",

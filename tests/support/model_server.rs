@@ -159,7 +159,7 @@ impl ModelServer {
                     break;
                 }
                 let shared = Arc::clone(&accepted);
-                // Whom the client leaves alone gets an error when it writes, which is no matter here.
+                // If the client has gone, the write fails; the test does not care.
                 thread::spawn(move || stream.and_then(|stream| shared.serve(stream)));
             }
         });

@@ -55,7 +55,7 @@ pub struct Work<'a> {
     pub completed_at_ms: i64,
 }
 
-/// Who takes the step in, which says who makes it durable: waiting for the disk twice would cost as much as
+/// Who commits the step, which says who makes it durable: waiting for the disk twice would cost as much as
 /// all the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committer {
@@ -98,7 +98,7 @@ pub fn write(
         replaces: context.replaces,
         at_ms: now_ms,
     };
-    // From the record on the step cannot be lost: whoever looks next finds it.
+    // From the record on the step cannot be lost: the next call finds it.
     match committer {
         Committer::Engine => {
             batch.commit_volatile()?;

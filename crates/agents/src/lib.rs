@@ -144,7 +144,7 @@ pub fn run(name: &str, args: &[String], env: &Env) -> Option<i32> {
             "uwf-{name}: {about}\n\nUsage: {usage}\n\nOptions:\n{}",
             options.join("\n")
         );
-        // Whoever does not listen any more has seen enough.
+        // A reader that has gone has seen enough.
         let _ = writeln!(io::stdout(), "{help}");
         return Some(0);
     }

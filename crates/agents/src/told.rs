@@ -1,4 +1,4 @@
-//! Telling who watches what an agent does: one line for each turn, on stderr. It also shows whoever waits for signs of
+//! Telling who watches what an agent does: one line for each turn, on stderr. It also gives the engine signs of
 //! life that there are some.
 
 use std::io::{self, Write as _};

@@ -14,7 +14,7 @@ use crate::{Store, cbor, disk, hold, index, node};
 /// Nodes that are to be stored together.
 ///
 /// Nothing is written before [`commit`](Batch::commit), and a batch that is dropped leaves no trace. Nodes
-/// appear in the order of [`put`](Batch::put): put children before parents, and whoever sees a parent finds
+/// appear in the order of [`put`](Batch::put): put children before parents, and a reader that sees a parent finds
 /// its children.
 #[derive(Debug)]
 #[must_use = "nothing is written before `commit`"]

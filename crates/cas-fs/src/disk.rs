@@ -119,7 +119,7 @@ pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, St
     let mut left = Vec::new();
     for name in uwf_durable::names(dir)? {
         let path = dir.join(&name);
-        // Whoever made it may just be giving it its name.
+        // Its writer may be about to give it its name.
         if (uwf_durable::is_temporary(&name) || name.ends_with(TEMPORARY))
             && let Ok(used) = fs::symlink_metadata(&path).and_then(|found| found.modified())
             && hold::ms_since_epoch(used) < before_ms

@@ -259,8 +259,8 @@ impl Store {
         verify::verify(self, hashes)
     }
 
-    /// Keeps everything in the store until what is returned is dropped. Whoever makes others refer to nodes that it
-    /// did not put itself holds the store from before it reads them until it is on record that they are needed.
+    /// Keeps everything in the store until what is returned is dropped. A caller that refers to nodes which it did not put
+    /// itself holds the store from before it reads them until the reference is on record.
     ///
     /// # Errors
     /// [`StoreError::File`] if the lock of the store cannot be opened.

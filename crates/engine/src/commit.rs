@@ -13,7 +13,7 @@ use crate::view::notes::Notes;
 use crate::view::report::{StepReport, Taken};
 use crate::{Engine, EngineError, tags};
 
-/// A thread after a step was taken in.
+/// A thread after a step was committed.
 pub(crate) struct Committed {
     pub(crate) thread: Thread,
     /// The step whose place was taken, if one was done again.
@@ -51,7 +51,7 @@ pub(crate) fn commit(
     let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
     let (hash, role) = (step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &engine.store)?;
-    // The step is finished: whatever becomes of this question, the head moves first.
+    // The head moves even if the route cannot be found: the step is finished.
     let route = thread.route(engine);
     let state = State::new(&engine.root);
     if let Some(replaced) = replaced {
@@ -135,7 +135,7 @@ pub(crate) fn report(
     if matches!(route, Some(Ok(Route::End))) {
         engine.log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
     }
-    // The step is taken in. Whether the next one may run is asked again when it is to.
+    // The step is committed. Whether the next one may run is decided when it is to run.
     let place = Place::of(run, &thread);
     let reached = match &route {
         Some(route) => limits::on_the_way(&engine.store, &place, route, config),

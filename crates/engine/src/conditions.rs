@@ -28,8 +28,8 @@ const QUESTION_LIMIT: Duration = Duration::from_secs(60);
 /// How long all questions of one list may take together.
 const LIST_LIMIT: Duration = Duration::from_secs(5);
 
-/// Which part of the time that a list still has its next question may take at first. So a costly condition leaves
-/// time for the others, however many there are; what they leave is for the costly ones then.
+/// The part of the list's remaining time that one question may take in the first pass. So a costly condition leaves time
+/// for the others. The second pass gives costly conditions the rest.
 const FIRST_SHARE: u32 = 10;
 
 /// What evaluates the conditions of one operation.
@@ -71,8 +71,7 @@ impl<'e> Conditions<'e> {
         Self::within(&engine.signals, budget)
     }
 
-    /// Gives all the time that is left to each question that comes now, also to those that had no answer before.
-    /// Whoever has a list asks every question once before.
+    /// Starts the second pass: each question may now take all the time that is left, also one that had no answer before.
     pub(crate) fn ask_again(&mut self) {
         if let Budget::All { share, .. } = &mut self.budget {
             *share = 1;

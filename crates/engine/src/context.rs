@@ -17,7 +17,7 @@ impl Engine {
         self.enlist()
     }
 
-    /// Puts the root on the list of those who use the store, if it is not its own: whoever collects garbage asks them.
+    /// Puts the root on the list of those who use the store, if it is not its own: the garbage collector asks them.
     pub(crate) fn enlist(&self) -> Result<(), EngineError> {
         Ok(users::enlist(self.store.dir(), &self.root)?)
     }

@@ -111,7 +111,7 @@ pub enum EngineError {
         thread: ThreadId,
         /// Who worked.
         role: RoleName,
-        /// The step that was not taken in.
+        /// The step that was not committed.
         step: CasRef,
         /// What the thread is now.
         found: String,

@@ -47,7 +47,7 @@ pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
         let record = cancelled(engine, id, head);
         match state.archive(&record)? {
             Archived::Done => break,
-            // A step was taken in between: the thread is ended where it is now.
+            // A step was committed in between: the thread is ended where it is now.
             Archived::HeadIs(_) | Archived::NotActive => {}
         }
     }

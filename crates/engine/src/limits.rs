@@ -91,8 +91,8 @@ pub(crate) fn on_the_way(
     Ok(look(store, place, role, config, &summary)?.0)
 }
 
-/// Returns the limits of the config. One that cannot be read is the business of whoever starts an agent: a view
-/// that is asked for something else shows that.
+/// Returns the limits of the config, none if it cannot be read. Only starting an agent fails for that: a view shows what
+/// it was asked for.
 pub(crate) fn of_config(engine: &Engine) -> Limits {
     let config = config::load(&engine.root).ok().flatten();
     config.unwrap_or_default().limits

@@ -63,8 +63,7 @@ pub(crate) struct Run {
     pub(crate) left: Vec<String>,
     /// What could not be ended, for people. Usually nothing.
     pub(crate) survivors: Vec<String>,
-    /// Whether nothing that the agent had started was ended with it: a program that had printed an answer had ended
-    /// well by itself.
+    /// Whether all that the agent had started had already ended well. Then what its program printed is complete.
     pub(crate) spared: bool,
 }
 

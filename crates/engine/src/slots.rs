@@ -1,7 +1,7 @@
 //! Waiting for a slot to start an agent in.
 //!
-//! The slot of the agent is taken before the one of the root: whoever waits for the first keeps nobody else from
-//! working, and all take them in the same order, so that none waits for another in a circle.
+//! The slot of the agent is taken before the one of the root: a thread that waits for the first keeps nobody else from
+//! working. All threads take them in the same order, so they cannot wait for each other in a circle.
 
 use std::time::{Duration, Instant};
 

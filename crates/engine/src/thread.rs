@@ -76,7 +76,7 @@ impl Thread {
         Ok(Some((before, last)))
     }
 
-    /// Returns where the thread's head must be for a step to be taken in.
+    /// Returns where the thread's head must be for a step to be committed.
     pub(crate) fn expected_head(&self) -> CasRef {
         self.replaces.unwrap_or(self.head)
     }

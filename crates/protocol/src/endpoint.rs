@@ -1,4 +1,4 @@
-//! What may stand in the config for an endpoint and its key: one rule for whoever writes it and whoever uses it.
+//! What may stand in the config for an endpoint and its key: one rule for writing and for using it.
 //! No problem repeats the text that it is about, for that may be a secret in the wrong place.
 
 use url::{Host, Url};

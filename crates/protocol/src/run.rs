@@ -23,7 +23,7 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Returns the head that the thread must have for the step to be taken in.
+    /// Returns the head that the thread must have for the step to be committed.
     #[must_use]
     pub fn expects(&self) -> CasRef {
         self.replaces.unwrap_or(self.head)

@@ -19,7 +19,7 @@ pub const WORKFLOW: CasRef = CasRef::from_digits(b"4EAEYQKFHTJ23");
 pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
 /// Step nodes.
 pub const STEP_NODE: CasRef = CasRef::from_digits(b"108DB063KRQWW");
-/// Workflows as the seed prints them: `meta`, `conditions`, and list edges beside status maps.
+/// Workflows in the form with `meta`, `conditions`, and list edges beside status maps.
 pub const WORKFLOW_WITH_CONDITIONS: CasRef = CasRef::from_digits(b"153NFJJQAHQFM");
 /// The same with `limits`, and with options of roles.
 pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
@@ -73,7 +73,7 @@ fn nullable(schema: Value) -> Value {
     json!({ "anyOf": [schema, { "type": "null" }] })
 }
 
-/// Returns the schema of a role definition; the reference calls the answer's schema `frontmatter`, the seed `meta`.
+/// Returns the schema of a role definition; the schema of the answer is called `frontmatter`, and `meta` in the form with list edges.
 fn role(schema_key: &str) -> Value {
     let mut properties = json!({
         "description": string(),

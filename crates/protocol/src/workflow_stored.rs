@@ -1,7 +1,7 @@
 //! How a workflow is held in the store: the reference form, the form with conditions, the form with options.
 //!
 //! A workflow of status maps alone is stored exactly as the reference program stores it, so that both give
-//! it the same hash. One with conditions or lists of edges is stored as the seed prints it. One that says more,
+//! it the same hash. One with conditions or lists of edges is stored in the form with list edges. One that says more,
 //! such as limits, is stored as that with the options added. The store sorts the keys of a payload: the order
 //! of roles, nodes and statuses is lost, and nothing may depend on it.
 
@@ -129,7 +129,7 @@ fn write_edges(edges: &Edges) -> Value {
     }
 }
 
-/// The seed's edges have a role and a condition; a prompt and a location are there only if they were given.
+/// List edges have a role and a condition; a prompt and a location are there only if they were given.
 fn write_list_edge(edge: &ListEdge) -> Value {
     let mut payload = json!({ "role": edge.to.as_str(), "condition": edge.condition });
     if let Some(prompt) = &edge.prompt {

@@ -1,5 +1,5 @@
-//! What the files under the root say about nodes beside the state: which of them records name, and since when agents
-//! have been at work that may come to name others. Only whoever collects garbage asks.
+//! Roots of garbage collection outside the state files: the nodes that run records name, and since when the oldest
+//! running agent has been at work.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,6 +1,6 @@
 //! The records that a run of a thread leaves: small files under `runs/<thread>`, of which the pending record
-//! and the failed attempts survive a power cut. All can be deleted without losing the thread, so one that
-//! cannot be understood counts as absent; but for the pending record, which names a step that was paid for.
+//! and the failed attempts survive a power cut. All can be deleted without losing the thread, so an
+//! unreadable record counts as absent. The pending record is the exception: it names a step that was paid for.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

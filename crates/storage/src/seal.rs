@@ -1,5 +1,5 @@
-//! What the last writer of the state knew of its files when it left them. Who finds them so need not look whether
-//! something is missing; who does not finds out. It is a cache, and lies with the locks.
+//! What the last writer of the state knew of its files when it left them. A writer that finds the files unchanged skips
+//! the check for lost entries; any other writer makes it. The seal is a cache and lies with the locks.
 //!
 //! Each file is on the disk before what is sealed of it. So whatever a crash leaves, the files have at least what the
 //! seal says, unless somebody else took it away.
@@ -68,8 +68,8 @@ fn describe(root: &Root) -> String {
     )
 }
 
-/// Tells whether the registry has lost what was in the copy that its last writer left: it is the beginning of that. A
-/// registry that a person has changed is none, and `{}` says that there are no names.
+/// Tells whether the registry is only the beginning of the copy that its last writer left, so that names are lost. Any
+/// other difference is a change made on purpose; `{}` says that there are no names.
 pub(crate) fn is_cut(registry: &[u8], copy: &[u8]) -> bool {
     let (registry, copy) = (registry.trim_ascii_end(), copy.trim_ascii_end());
     registry.len() < copy.len() && copy.starts_with(registry)

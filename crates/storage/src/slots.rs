@@ -1,9 +1,8 @@
-//! Slots: how many agents may work at once. A pool has some slots, each a file that is locked by whoever works
-//! in it; like the lock of a thread it is handed on to the agent, so that an agent counts for as long as any of
-//! its processes lives.
+//! Slots: how many agents may work at once. A pool has some slots. Each is a file that a working thread locks. The agent
+//! inherits the lock, as it inherits the lock of the thread, so an agent counts for as long as any of its processes lives.
 //!
-//! Who wants a slot first takes the pool's turn, another lock, and looks for a free slot while having it.
-//! So a loop that just gave its slot back cannot overtake one that waits. How to wait is for the caller.
+//! A thread first takes the pool's turn, another lock, and looks for a free slot while it has the turn. So a loop that
+//! just gave its slot back cannot overtake one that waits. How to wait is for the caller.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -89,9 +88,10 @@ impl Pool {
         (0..self.max).filter_map(|at| self.holder(at)).collect()
     }
 
-    /// Tells whether a held slot is left from a step that is over, and those who have it were allowed to go on.
+    /// Tells whether only leftovers of a finished step keep the slot.
     ///
-    /// The one that asks for another slot has none. Of others, nobody may have the lock, and nobody be on record.
+    /// The asking thread never has a slot of its own. Another thread's slot is left behind if that thread has no owner,
+    /// no lock and no holder record.
     fn is_left_behind(&self, at: u32, asks: ThreadId) -> Result<bool, StorageError> {
         let Some(thread) = self.holder(at).filter(|thread| *thread != asks) else {
             return Ok(self.holder(at) == Some(asks));

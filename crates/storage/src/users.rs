@@ -1,5 +1,5 @@
-//! Which roots use a store that is not their own: a list in the store, a path a line. Without it, whoever collects
-//! garbage for one root would not know of the others.
+//! Which roots use a store that is not their own: a list in the store, a path a line. Without it, a garbage
+//! collection for one root would not know of the others.
 
 use std::path::{Path, PathBuf};
 

@@ -159,7 +159,7 @@ impl Client {
         };
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| not_callable(error.to_string()))?;
-        // Whoever was first has installed the same one.
+        // The first caller has installed the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
             .redirect(Policy::none())

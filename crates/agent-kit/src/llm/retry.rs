@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use uwf_util::time::parse_http_date;
 
-/// No wait is longer, whoever asks for it.
+/// No wait is longer, even if the server asks for it.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Tells whether a status may be another one soon.

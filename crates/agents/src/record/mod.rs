@@ -153,7 +153,7 @@ impl Asked {
         }
         let detail: Detail = self.node(step.detail)?;
         let said: String = self.node(detail.raw)?;
-        // Whoever plays it should not need the model that read it.
+        // A replay should not need the model that read it.
         let (answer, read_by) = match detail.extraction.method {
             ExtractionMethod::Llm => {
                 let data: Map<String, Value> = self.node(step.output)?;

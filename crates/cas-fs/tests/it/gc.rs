@@ -239,7 +239,7 @@ fn a_store_that_nobody_made_has_no_garbage() {
 }
 
 #[test]
-fn a_damaged_node_that_is_mended_meanwhile_does_not_go_with_the_garbage() {
+fn a_damaged_node_that_is_repaired_meanwhile_does_not_go_with_the_garbage() {
     let (_dir, store) = store();
     let root = text(&store, "root");
     let damaged = text(&store, "damaged");
@@ -248,7 +248,7 @@ fn a_damaged_node_that_is_mended_meanwhile_does_not_go_with_the_garbage() {
     let hour_ago = SystemTime::now() - Duration::from_secs(60 * 60);
     let hour_ago = hour_ago.duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let young_from_ms = i64::try_from(hour_ago.as_millis()).unwrap();
-    let is_mended = AtomicBool::new(false);
+    let is_repaired = AtomicBool::new(false);
     let mut round = 0;
     thread::scope(|scope| {
         let look = || -> Result<Roots, StoreError> {
@@ -257,10 +257,10 @@ fn a_damaged_node_that_is_mended_meanwhile_does_not_go_with_the_garbage() {
             if round == 2 {
                 scope.spawn(|| {
                     text(&store, "damaged");
-                    is_mended.store(true, Ordering::Relaxed);
+                    is_repaired.store(true, Ordering::Relaxed);
                 });
                 until_somebody_waits_for(&store.dir().join(".gc.lock"));
-                let too_early = is_mended.load(Ordering::Relaxed);
+                let too_early = is_repaired.load(Ordering::Relaxed);
                 assert!(!too_early, "it would be removed as what it was");
             }
             Ok(Roots {

@@ -30,7 +30,7 @@ fn show(context: &Context, step: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints what a step recorded as YAML whatever the format, as the seed has it.
+/// Prints what a step recorded as YAML whatever the format.
 pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
     let details = uwf_engine::step_details(&context.engine, context.hash(step)?)?;
     write(&yaml(&details)?)?;

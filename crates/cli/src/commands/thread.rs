@@ -185,8 +185,8 @@ pub(crate) fn costly(threads: &[ThreadItem]) -> Vec<String> {
     );
     let not_evaluated = said(
         |one| one.not_evaluated,
-        "may be blocked or not",
-        "may be blocked or not",
+        "could not be checked",
+        "could not be checked",
     );
     costly.into_iter().chain(not_evaluated).collect()
 }

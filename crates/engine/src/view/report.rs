@@ -194,7 +194,7 @@ pub struct StepReport {
     /// What the thread is now.
     #[serde(flatten)]
     pub standing: Standing,
-    /// The step that was taken in; `None` if the head already led to `$END`.
+    /// The step that was committed; `None` if the head already led to `$END`.
     pub step: Option<CasRef>,
     /// Who did it.
     pub role: Option<RoleName>,
@@ -221,7 +221,7 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    /// Returns the report of a thread whose head is the step that was just taken in. Where it is not known where the
+    /// Returns the report of a thread whose head is the step that was just committed. Where it is not known where the
     /// graph leads, the next step finds out.
     pub(crate) fn new(
         thread: &Thread,

@@ -1,5 +1,4 @@
-//! The functions that a condition calls and cannot have: those that there are not, and those whose result depends on
-//! more than the thread.
+//! Functions that a condition must not call: unknown ones, and those that depend on time or chance.
 
 use std::collections::HashSet;
 

@@ -7,7 +7,7 @@ use uwf_yaml::{At, Data, Node};
 
 use crate::workflow::Problem;
 
-/// What the schema of a role may be called: by the reference, by the seed, and by the model.
+/// What the schema of a role may be called: in files of three generations.
 const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
 /// How many diagnostics are shown; a file with more is not fixed in one go.
 const MAX_DIAGNOSTICS: usize = 100;

@@ -15,8 +15,8 @@ use crate::seal::{self, Seal};
 use crate::{History, Root, RunDir, StorageError, Vanished, registry};
 
 impl State<'_> {
-    /// Makes sure that the files of the state are whole: that each line can be understood, and that each thread is in
-    /// one of them that has a run folder or that the last writer knew.
+    /// Checks that every line is readable, and that every thread with a run folder, or named by the seal, is active or
+    /// ended.
     ///
     /// # Errors
     /// [`StorageError::Damaged`] with the first bad line, [`StorageError::Vanished`], and [`StorageError::Io`].
@@ -42,9 +42,8 @@ impl State<'_> {
         }
     }
 
-    /// Reads the heads for a writer, who must not build on files that have lost something. Files that are as the last
-    /// writer left them are not looked into again. What a crash left of a line goes into a file of its own: nothing
-    /// that was written is thrown away, and the seal is for whole lines.
+    /// Returns the heads for a writer, and checks the files unless the seal matches. An unfinished last line of the
+    /// history is moved to `history.torn`: it may be needed by a person, and the seal counts whole lines only.
     pub(super) fn whole_heads(&self) -> Result<Heads, StorageError> {
         let seal = Seal::read(self.root);
         if seal.as_ref().is_some_and(|seal| seal.is_intact(self.root)) {

@@ -154,7 +154,7 @@ fn locks(engine: &Engine, runs: &[Run]) -> Vec<Check> {
     checks
 }
 
-/// Names finished steps that no `thread step` has taken in.
+/// Names finished steps that are not committed yet.
 fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
@@ -169,7 +169,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
                 Check::warning(
                     "pending",
                     "a finished step is not committed yet",
-                    format!("`uwf thread step {thread}` takes it in"),
+                    format!("`uwf thread step {thread}` commits it"),
                 )
                 .of(&thread),
             ),

@@ -66,10 +66,7 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
     });
     drop(held);
     if let WaitEnd::Stopped(stop) = ending {
-        #[expect(
-            clippy::exit,
-            reason = "what doctor looks at next is no business of who was told to stop"
-        )]
+        #[expect(clippy::exit, reason = "a signal ends doctor before its next check")]
         std::process::exit(128 + stop.signal);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
