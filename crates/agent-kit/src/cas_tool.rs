@@ -6,7 +6,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_util::size;
 
 use crate::llm::{ToolRequest, ToolSpec};
-use crate::reactor::Toolbox;
+use crate::tool_loop::Toolbox;
 
 /// How much of a node a model is shown, in bytes.
 const LIMIT: usize = 64 * 1024;

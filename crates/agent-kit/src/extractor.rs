@@ -18,7 +18,7 @@ use crate::extract::{Extracted, RoleSchema, grounding};
 use crate::llm::{
     CallLimits, Client, Endpoint, LlmError, Message, ModelError, Purpose, ToolRequest, ToolSpec,
 };
-use crate::reactor::{Cause, Finish, Reaction, Reactor, ReactorError, Toolbox};
+use crate::tool_loop::{Cause, Finish, Finished, Limits, ToolLoop, ToolLoopError, Toolbox};
 
 /// How often the model may correct what it read.
 const CORRECTIONS: u32 = 1;
@@ -129,40 +129,41 @@ impl Extractor<'_> {
 
     fn ask(&self, mut client: Client, answer: &str) -> Reading {
         let result = if self.names_a_node(answer) {
-            match self.react(&mut client, &mut CasTool::new(self.store), answer) {
+            match self.run_loop(&mut client, &mut CasTool::new(self.store), answer) {
                 // Not every endpoint knows tools; the answer itself is what counts.
                 Err(error) if refuses_tools(&error) => {
-                    self.react(&mut client, &mut NoTools, answer)
+                    self.run_loop(&mut client, &mut NoTools, answer)
                 }
                 result => result,
             }
         } else {
-            self.react(&mut client, &mut NoTools, answer)
+            self.run_loop(&mut client, &mut NoTools, answer)
         };
         match result {
-            Ok((reaction, extracted)) => Reading::Done(Box::new(Read {
+            Ok((finished, extracted)) => Reading::Done(Box::new(Read {
                 extracted,
-                model: reaction
+                model: finished
+                    .transcript
                     .model
                     .unwrap_or_else(|| client.endpoint().model.clone()),
-                rounds: reaction.rounds,
-                usage: reaction.usage,
+                rounds: finished.transcript.rounds,
+                usage: finished.transcript.usage,
             })),
             Err(error) => Reading::Failed(Box::new(Unread {
                 code: error.code(),
                 problem: error.to_string(),
                 hint: error.hint(),
-                usage: Some(error.usage).filter(|usage| *usage != Usage::default()),
+                usage: Some(error.transcript.usage).filter(|usage| *usage != Usage::default()),
             })),
         }
     }
 
-    fn react(
+    fn run_loop(
         &self,
         client: &mut Client,
         tools: &mut dyn Toolbox,
         answer: &str,
-    ) -> Result<(Reaction, Extracted), Box<ReactorError>> {
+    ) -> Result<(Finished, Extracted), Box<ToolLoopError>> {
         let accepted = RefCell::new(None);
         let first_status = RefCell::new(None);
         let accept = |value: &Value| {
@@ -176,7 +177,11 @@ impl Extractor<'_> {
             [] => CORRECTIONS + 1,
             [..] => ROUNDS_WITH_TOOLS,
         };
-        let reaction = Reactor {
+        let limits = Limits {
+            rounds: max_rounds,
+            corrections: CORRECTIONS,
+        };
+        let finished = ToolLoop {
             client,
             tools,
             finish: Finish {
@@ -186,14 +191,14 @@ impl Extractor<'_> {
                 accept: &accept,
                 accept_text: None,
             },
-            max_rounds,
-            corrections: CORRECTIONS,
             stream: false,
             observe: &mut |_| (),
         }
-        .run(&mut messages(self.schema.schema(), answer))?;
-        let extracted = accepted.take().expect("a reaction has an accepted result");
-        Ok((reaction, extracted))
+        .run(&mut messages(self.schema.schema(), answer), limits)?;
+        let extracted = accepted
+            .take()
+            .expect("a loop that is finished has an accepted result");
+        Ok((finished, extracted))
     }
 
     /// Holds a model to its first reading of the status. Told that the word does not stand in the answer, it would
@@ -238,9 +243,9 @@ impl Toolbox for NoTools {
     }
 }
 
-fn refuses_tools(error: &ReactorError) -> bool {
+fn refuses_tools(error: &ToolLoopError) -> bool {
     let refuses = |error: &LlmError| matches!(error.code(), "refused" | "not_found");
-    error.rounds == 1 && matches!(&error.cause, Cause::Llm(error) if refuses(error))
+    error.transcript.rounds == 1 && matches!(&error.cause, Cause::Llm(error) if refuses(error))
 }
 
 /// Returns a schema that says of itself that it is one of objects, as endpoints ask for.

@@ -15,9 +15,9 @@ pub mod live;
 pub mod llm;
 pub mod persist;
 pub mod prompt;
-pub mod reactor;
 pub mod serve;
 pub mod shape;
+pub mod tool_loop;
 
 mod error;
 mod session;

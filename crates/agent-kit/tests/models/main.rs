@@ -9,4 +9,4 @@
 mod model_server;
 
 mod calls;
-mod reactor;
+mod tool_loop;

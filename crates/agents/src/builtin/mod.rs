@@ -1,6 +1,6 @@
 //! The builtin agent: a model with tools in a loop, confined to the step's working directory.
 //!
-//! `uwf-builtin [options] <thread> <role>`. The loop is the kit's reactor, one round at a time: between rounds the
+//! `uwf-builtin [options] <thread> <role>`. The tool loop is the kit's, one round at a time: between rounds the
 //! conversation is kept, and time and turns are looked at.
 
 mod form;

@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use uwf_agent_kit::cas_tool::{CAS_GET, CasTool};
 use uwf_agent_kit::llm::{ToolRequest, ToolSpec};
-use uwf_agent_kit::reactor::Toolbox;
+use uwf_agent_kit::tool_loop::Toolbox;
 use uwf_protocol::agent::env::{ATTEMPT, GRACE_MS, SUPERVISORS};
 use uwf_storage::Env;
 use uwf_util::suggest;

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Message, ToolRequest, ToolSpec};
-use uwf_agent_kit::reactor::{
-    Finish, Handed, JudgeText, Observed, Reaction, Reactor, ReactorError, Toolbox,
+use uwf_agent_kit::tool_loop::{
+    Finish, Finished, Handed, JudgeText, Limits, Observed, ToolLoop, ToolLoopError, Toolbox,
 };
 use uwf_protocol::nodes::TurnRole;
 use uwf_storage::Env;
@@ -38,7 +38,7 @@ impl Toolbox for Echo {
 
 /// What a run did.
 struct Ran {
-    result: Result<Reaction, Box<ReactorError>>,
+    result: Result<Finished, Box<ToolLoopError>>,
     messages: Vec<Message>,
     server: ModelServer,
     told: Vec<String>,
@@ -75,7 +75,7 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
             _ => Err(format!("`{words}` is not one")),
         })
     };
-    let result = Reactor {
+    let result = ToolLoop {
         client: &mut client,
         tools: &mut tools,
         finish: Finish {
@@ -85,8 +85,6 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
             accept: &accept,
             accept_text: has_tool.then_some(&accept_text as &JudgeText<'_>),
         },
-        max_rounds: 5,
-        corrections: 2,
         stream: false,
         observe: &mut |what| {
             if let Observed::Turn(turn) = what {
@@ -94,7 +92,13 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
             }
         },
     }
-    .run(&mut messages);
+    .run(
+        &mut messages,
+        Limits {
+            rounds: 5,
+            corrections: 2,
+        },
+    );
     Ran {
         result,
         messages,
@@ -113,19 +117,24 @@ fn tools_are_called_in_order_until_the_result_is_handed_in() {
         ],
         true,
     );
-    let reaction = ran.result.unwrap();
-    assert_eq!(reaction.handed, Handed::Data(json!({ "n": 1 })));
-    assert_eq!(reaction.rounds, 2);
-    assert_eq!(reaction.usage.input_tokens, Some(20));
-    assert_eq!(reaction.usage.cost_usd, Some(0.5));
-    assert_eq!(reaction.usage.turns, Some(2));
-    assert_eq!(reaction.model.as_deref(), Some("served-model"));
+    let finished = ran.result.unwrap();
+    assert_eq!(finished.handed, Handed::Data(json!({ "n": 1 })));
+    assert_eq!(finished.transcript.rounds, 2);
+    assert_eq!(finished.transcript.usage.input_tokens, Some(20));
+    assert_eq!(finished.transcript.usage.cost_usd, Some(0.5));
+    assert_eq!(finished.transcript.usage.turns, Some(2));
+    assert_eq!(finished.transcript.model.as_deref(), Some("served-model"));
     assert_eq!(ran.told, [r#"{"a":1}"#, r#"{"b":2}"#]);
-    let roles: Vec<_> = reaction.turns.iter().map(|turn| turn.role).collect();
+    let roles: Vec<_> = finished
+        .transcript
+        .turns
+        .iter()
+        .map(|turn| turn.role)
+        .collect();
     use TurnRole::{Assistant, Tool};
     assert_eq!(roles, [Assistant, Tool, Tool, Assistant]);
     assert_eq!(ran.observed, roles);
-    assert_eq!(reaction.turns[3].index, 3);
+    assert_eq!(finished.transcript.turns[3].index, 3);
     let second = ran.server.requests()[1].json();
     let sent = second["messages"].as_array().unwrap();
     assert_eq!(sent.len(), 4);
@@ -180,7 +189,7 @@ fn a_result_in_words_ends_it_without_another_word() {
 #[test]
 fn without_tools_it_asks_for_json() {
     let ran = run(vec![Scripted::says(r#"{"n":1}"#)], false);
-    assert_eq!(ran.result.unwrap().rounds, 1);
+    assert_eq!(ran.result.unwrap().transcript.rounds, 1);
     let request = ran.server.requests()[0].json();
     assert_eq!(request["response_format"]["type"], "json_schema");
     assert_eq!(request.get("tools"), None);
@@ -191,10 +200,10 @@ fn prose_is_reminded_of_the_result_and_then_given_up() {
     let ran = run(vec![Scripted::says("I am thinking.")], true);
     let error = ran.result.unwrap_err();
     assert_eq!(error.code(), "no_result");
-    assert_eq!(error.rounds, 3);
-    assert_eq!(error.usage.output_tokens, Some(15));
-    assert_eq!(error.turns.len(), 6);
-    assert!(error.turns[1].content.contains("`finish`"));
+    assert_eq!(error.transcript.rounds, 3);
+    assert_eq!(error.transcript.usage.output_tokens, Some(15));
+    assert_eq!(error.transcript.turns.len(), 6);
+    assert!(error.transcript.turns[1].content.contains("`finish`"));
 }
 
 #[test]
@@ -211,7 +220,7 @@ fn a_call_of_a_tool_makes_up_for_prose() {
         ],
         true,
     );
-    assert_eq!(ran.result.unwrap().rounds, 5);
+    assert_eq!(ran.result.unwrap().transcript.rounds, 5);
 }
 
 #[test]
@@ -220,7 +229,7 @@ fn rounds_have_a_hard_stop() {
     let error = ran.result.unwrap_err();
     assert_eq!(error.code(), "max_rounds_exceeded");
     assert_eq!(ran.server.requests().len(), 5);
-    assert!(error.turns[1].content.starts_with("error:"));
+    assert!(error.transcript.turns[1].content.starts_with("error:"));
 }
 
 #[test]
@@ -234,8 +243,8 @@ fn a_model_that_cannot_be_asked_keeps_what_was_said() {
     );
     let error = ran.result.unwrap_err();
     assert_eq!(error.code(), "unauthorized");
-    assert_eq!(error.turns.len(), 2);
-    assert_eq!(error.usage.input_tokens, Some(10));
+    assert_eq!(error.transcript.turns.len(), 2);
+    assert_eq!(error.transcript.usage.input_tokens, Some(10));
 }
 
 #[test]
@@ -250,7 +259,7 @@ fn arguments_that_are_no_json_are_told_to_the_model() {
         ],
         true,
     );
-    assert_eq!(ran.result.unwrap().rounds, 2);
+    assert_eq!(ran.result.unwrap().transcript.rounds, 2);
     let Message::Tool { text, .. } = &ran.messages[2] else {
         panic!("{:?}", ran.messages);
     };

@@ -48,24 +48,40 @@ pub enum Handed {
     Text(String),
 }
 
-/// One run of the loop.
+/// The loop: whom it asks, and how the result is handed in.
 ///
 /// Without tools the model is not given the finishing one either, but asked for JSON that fits the schema.
-pub struct Reactor<'a> {
+pub struct ToolLoop<'a, T: Toolbox + ?Sized> {
     /// Whom to ask.
     pub client: &'a mut Client,
     /// What it may call.
-    pub tools: &'a mut dyn Toolbox,
+    pub tools: &'a mut T,
     /// How it hands in its result.
     pub finish: Finish<'a>,
-    /// How often the model is asked at most.
-    pub max_rounds: u32,
-    /// How often in a row an answer may be neither a result nor a call of a tool.
-    pub corrections: u32,
     /// Whether answers are to come in pieces.
     pub stream: bool,
     /// Is told what happens.
     pub observe: &'a mut dyn FnMut(Observed<'_>),
+}
+
+/// How long a loop may go on.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// How often the model is asked at most.
+    pub rounds: u32,
+    /// How often in a row an answer may be neither a result nor a call of a tool.
+    pub corrections: u32,
+}
+
+/// How one round ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Round {
+    /// A result was accepted.
+    Done(Handed),
+    /// Tools were called: the model is to be asked again.
+    CalledTools,
+    /// There was neither, for this reason. The model was told, and can be asked again.
+    Refused(String),
 }
 
 /// Something that happened.
@@ -74,37 +90,40 @@ pub enum Observed<'a> {
     Turn(&'a Turn),
     /// A piece of an answer has come.
     Text(&'a str),
+    /// An answer is complete: the sum over all of them.
+    Usage(&'a Usage),
 }
 
-/// A run that ended with a result.
+/// What happened so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Transcript {
+    /// All turns.
+    pub turns: Vec<Turn>,
+    /// The sum over all answers.
+    pub usage: Usage,
+    /// How often the model was asked.
+    pub rounds: u32,
+    /// The model that answered last, by the provider's word.
+    pub model: Option<String>,
+}
+
+/// A loop that ended with a result.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reaction {
+pub struct Finished {
     /// The result.
     pub handed: Handed,
-    /// All turns.
-    pub turns: Vec<Turn>,
-    /// The sum over all answers.
-    pub usage: Usage,
-    /// How often the model was asked.
-    pub rounds: u32,
-    /// The model that answered last, by the provider's word.
-    pub model: Option<String>,
+    /// What happened.
+    pub transcript: Transcript,
 }
 
-/// A run that ended without one.
+/// A loop that ended without one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{cause}")]
-pub struct ReactorError {
+pub struct ToolLoopError {
     /// Why.
     pub cause: Cause,
-    /// All turns.
-    pub turns: Vec<Turn>,
-    /// The sum over all answers.
-    pub usage: Usage,
-    /// How often the model was asked.
-    pub rounds: u32,
-    /// The model that answered last, by the provider's word.
-    pub model: Option<String>,
+    /// What happened.
+    pub transcript: Transcript,
 }
 
 /// Why there is no result.
@@ -121,7 +140,7 @@ pub enum Cause {
     NoResult(String),
 }
 
-impl ReactorError {
+impl ToolLoopError {
     /// Returns a stable word for the kind of error.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -150,76 +169,71 @@ struct Refusal {
     told: String,
 }
 
-/// What happened so far.
-#[derive(Default)]
-struct Record {
-    turns: Vec<Turn>,
-    usage: Usage,
-    rounds: u32,
-    model: Option<String>,
-}
-
-impl Reactor<'_> {
+impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
     /// Asks the model until it hands in a result that is accepted. The messages grow by what is said, so that
     /// the conversation can be kept and continued.
     ///
     /// # Errors
     /// When a call fails, the rounds are used up, or the model does not hand in a result when told to.
-    pub fn run(&mut self, messages: &mut Vec<Message>) -> Result<Reaction, Box<ReactorError>> {
-        let mut record = Record::default();
-        match self.loop_until_done(messages, &mut record) {
-            Ok(handed) => Ok(Reaction {
-                handed,
-                turns: record.turns,
-                usage: record.usage,
-                rounds: record.rounds,
-                model: record.model,
-            }),
-            Err(cause) => Err(Box::new(ReactorError {
-                cause,
-                turns: record.turns,
-                usage: record.usage,
-                rounds: record.rounds,
-                model: record.model,
-            })),
+    pub fn run(
+        &mut self,
+        messages: &mut Vec<Message>,
+        limits: Limits,
+    ) -> Result<Finished, Box<ToolLoopError>> {
+        let mut transcript = Transcript::default();
+        match self.until_done(messages, &mut transcript, limits) {
+            Ok(handed) => Ok(Finished { handed, transcript }),
+            Err(cause) => Err(Box::new(ToolLoopError { cause, transcript })),
         }
     }
 
-    fn loop_until_done(
+    fn until_done(
         &mut self,
         messages: &mut Vec<Message>,
-        record: &mut Record,
+        transcript: &mut Transcript,
+        limits: Limits,
     ) -> Result<Handed, Cause> {
-        let tools = self.offered();
-        let mut corrections = 0;
-        while record.rounds < self.max_rounds {
-            let reply = self.ask(&tools, messages, record)?;
-            messages.push(Message::Assistant {
-                text: reply.text.clone(),
-                tool_calls: reply.tool_calls.clone(),
-            });
-            self.observe(record, assistant(&reply));
-            let problem = if reply.tool_calls.is_empty() {
-                match self.plain(&reply.text, !tools.is_empty()) {
-                    Ok(handed) => return Ok(handed),
-                    Err(refusal) => {
-                        self.observe(record, Turn::spoken(TurnRole::User, &refusal.told));
-                        messages.push(Message::User(refusal.told));
-                        Some(refusal.problem)
-                    }
+        let mut refused = 0;
+        while transcript.rounds < limits.rounds {
+            match self.round(messages, transcript).map_err(Cause::Llm)? {
+                Round::Done(handed) => return Ok(handed),
+                Round::CalledTools => refused = 0,
+                Round::Refused(problem) if refused == limits.corrections => {
+                    return Err(Cause::NoResult(problem));
                 }
-            } else {
-                match self.dispatch(&reply.tool_calls, messages, record) {
-                    Ok(value) => return Ok(Handed::Data(value)),
-                    Err(problem) => problem,
-                }
-            };
-            corrections = problem.as_ref().map_or(0, |_| corrections + 1);
-            if let Some(problem) = problem.filter(|_| corrections > self.corrections) {
-                return Err(Cause::NoResult(problem));
+                Round::Refused(_) => refused += 1,
             }
         }
-        Err(Cause::MaxRounds(self.max_rounds))
+        Err(Cause::MaxRounds(limits.rounds))
+    }
+
+    /// Asks the model once, and calls the tools that it wants.
+    ///
+    /// # Errors
+    /// When the model cannot be asked.
+    pub fn round(
+        &mut self,
+        messages: &mut Vec<Message>,
+        transcript: &mut Transcript,
+    ) -> Result<Round, LlmError> {
+        let tools = self.offered();
+        let reply = self.ask(&tools, messages, transcript)?;
+        messages.push(Message::Assistant {
+            text: reply.text.clone(),
+            tool_calls: reply.tool_calls.clone(),
+        });
+        self.observe(transcript, assistant(&reply));
+        if !reply.tool_calls.is_empty() {
+            return Ok(self.dispatch(&reply.tool_calls, messages, transcript));
+        }
+        Ok(match self.plain(&reply.text, !tools.is_empty()) {
+            Ok(handed) => Round::Done(handed),
+            Err(refusal) => {
+                self.observe(transcript, Turn::spoken(TurnRole::User, &refusal.told));
+                messages.push(Message::User(refusal.told));
+                Round::Refused(refusal.problem)
+            }
+        })
     }
 
     /// Returns the tools with the finishing one; none if there are no others.
@@ -239,8 +253,8 @@ impl Reactor<'_> {
         &mut self,
         tools: &[ToolSpec],
         messages: &[Message],
-        record: &mut Record,
-    ) -> Result<ChatReply, Cause> {
+        transcript: &mut Transcript,
+    ) -> Result<ChatReply, LlmError> {
         let answer = match tools {
             [] => Answer::Json(&self.finish.parameters),
             [..] => Answer::Text,
@@ -252,14 +266,14 @@ impl Reactor<'_> {
             stream: self.stream,
             max_tokens: None,
         };
-        record.rounds += 1;
+        transcript.rounds += 1;
         let observe = &mut *self.observe;
         let reply = self
             .client
-            .chat(&request, &mut |text| observe(Observed::Text(text)))
-            .map_err(Cause::Llm)?;
-        record.usage = record.usage.plus(&reply.usage);
-        record.model = reply.model.clone().or(record.model.take());
+            .chat(&request, &mut |text| observe(Observed::Text(text)))?;
+        transcript.usage = transcript.usage.plus(&reply.usage);
+        transcript.model = reply.model.clone().or(transcript.model.take());
+        (self.observe)(Observed::Usage(&transcript.usage));
         Ok(reply)
     }
 
@@ -298,22 +312,21 @@ impl Reactor<'_> {
         Refusal { problem, told }
     }
 
-    /// Calls the tools in their order. An accepted result ends it at once; the last refused one is returned as
-    /// the problem of the round.
+    /// Calls the tools in their order. An accepted result ends the round at once.
     fn dispatch(
         &mut self,
         calls: &[ToolRequest],
         messages: &mut Vec<Message>,
-        record: &mut Record,
-    ) -> Result<Value, Option<String>> {
-        let mut problem = None;
+        transcript: &mut Transcript,
+    ) -> Round {
+        let mut round = Round::CalledTools;
         for call in calls {
             let text = if call.name == self.finish.name {
                 match self.hand_in(&call.arguments) {
-                    Ok(value) => return Ok(value),
-                    Err(error) => {
-                        let text = format!("error: {error}");
-                        problem = Some(error);
+                    Ok(value) => return Round::Done(Handed::Data(value)),
+                    Err(problem) => {
+                        let text = format!("error: {problem}");
+                        round = Round::Refused(problem);
                         text
                     }
                 }
@@ -328,13 +341,13 @@ impl Reactor<'_> {
                 },
             });
             let turn = Turn::spoken(TurnRole::Tool, &text);
-            self.observe(record, Turn { answers, ..turn });
+            self.observe(transcript, Turn { answers, ..turn });
             messages.push(Message::Tool {
                 call_id: call.id.clone(),
                 text,
             });
         }
-        Err(problem)
+        round
     }
 
     fn hand_in(&self, arguments: &str) -> Result<Value, String> {
@@ -344,10 +357,10 @@ impl Reactor<'_> {
         Ok(value)
     }
 
-    fn observe(&mut self, record: &mut Record, mut turn: Turn) {
-        turn.index = u32::try_from(record.turns.len()).unwrap_or(u32::MAX);
+    fn observe(&mut self, transcript: &mut Transcript, mut turn: Turn) {
+        turn.index = u32::try_from(transcript.turns.len()).unwrap_or(u32::MAX);
         (self.observe)(Observed::Turn(&turn));
-        record.turns.push(turn);
+        transcript.turns.push(turn);
     }
 }
 
