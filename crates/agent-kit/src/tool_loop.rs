@@ -6,6 +6,8 @@
 use serde_json::Value;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 
+use uwf_util::text::cut_line;
+
 use crate::llm::{
     Answer, ChatReply, ChatRequest, Client, LlmError, Message, ToolRequest, ToolSpec,
 };
@@ -307,7 +309,7 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         };
         let problem = match text.trim() {
             "" => "it said nothing".to_owned(),
-            text => format!("it said \"{}\"", beginning(text)),
+            text => format!("it said \"{}\"", cut_line(text, BEGINNING)),
         };
         Refusal { problem, told }
     }
@@ -382,15 +384,6 @@ fn assistant(reply: &ChatReply) -> Turn {
         tool_calls: (!calls.is_empty()).then_some(calls),
         reasoning: reply.reasoning.clone(),
         ..Turn::spoken(TurnRole::Assistant, &reply.text)
-    }
-}
-
-/// Returns enough of a text to recognise it by, on one line.
-fn beginning(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(BEGINNING) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
     }
 }
 

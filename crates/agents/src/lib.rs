@@ -5,6 +5,7 @@
 mod acp;
 mod allowance;
 mod answer;
+mod bounded;
 mod builtin;
 mod call;
 mod chat;
@@ -17,7 +18,6 @@ mod drives;
 mod gemini;
 mod hermes;
 mod json;
-mod kept;
 mod llm;
 mod mock;
 mod options;

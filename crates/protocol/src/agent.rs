@@ -3,9 +3,13 @@
 //! The engine and the agent kit never depend on each other; this module is where they meet.
 
 use serde_json::Value;
+use uwf_util::text::cut;
 
 use crate::ids::{CasRef, IdError, RoleName, ThreadId};
 use crate::run::ProcessIdentity;
+
+/// How many characters of an unusable line a message shows.
+const LINE_SHOWN: usize = 200;
 
 /// The names of the environment variables that an agent gets.
 pub mod env {
@@ -171,15 +175,7 @@ pub fn parse_answer(stdout: &str) -> Result<CasRef, AnswerError> {
     serde_json::from_str::<Value>(line)
         .ok()
         .and_then(|answer| answer.get("stepHash")?.as_str()?.parse().ok())
-        .ok_or_else(|| AnswerError::Malformed(shorten(line)))
-}
-
-/// Returns at most 200 characters of a line, for messages.
-fn shorten(line: &str) -> String {
-    match line.char_indices().nth(200) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line.to_owned(),
-    }
+        .ok_or_else(|| AnswerError::Malformed(cut(line, LINE_SHOWN).into_owned()))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 use uwf_durable::FileError;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_util::text::cut;
 use uwf_util::{base32, time};
 
 use crate::{Env, Root};
@@ -100,7 +101,7 @@ impl<'a> ProcessLog<'a> {
         add("ts", time::format_iso(self.env.now_ms()).into());
         add("pid", pid.into());
         add("tag", tag.as_str().into());
-        add("msg", cut(message));
+        add("msg", cut(message, VALUE_CHARS).into());
         if let Some(thread) = thread {
             add("thread", thread.as_str().into());
         }
@@ -125,13 +126,6 @@ impl<'a> ProcessLog<'a> {
             uwf_durable::create_dir(directory).map_err(|_| error)?;
             uwf_durable::open_append(&self.path)
         })
-    }
-}
-
-fn cut(text: &str) -> Value {
-    match text.char_indices().nth(VALUE_CHARS) {
-        Some((end, _)) => format!("{}…", &text[..end]).into(),
-        None => text.into(),
     }
 }
 
@@ -193,7 +187,8 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_between_characters() {
-        assert_eq!(cut(&"é".repeat(200)), "é".repeat(200));
-        assert_eq!(cut(&"é".repeat(201)), format!("{}…", "é".repeat(200)));
+        assert_eq!(cut(&"é".repeat(200), VALUE_CHARS), "é".repeat(200));
+        let long = "é".repeat(201);
+        assert_eq!(cut(&long, VALUE_CHARS), format!("{}…", "é".repeat(200)));
     }
 }

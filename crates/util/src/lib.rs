@@ -10,6 +10,7 @@ pub mod plain;
 pub mod printable;
 pub mod size;
 pub mod suggest;
+pub mod text;
 pub mod time;
 pub mod ulid;
 pub mod words;

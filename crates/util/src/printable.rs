@@ -3,6 +3,8 @@
 
 use std::borrow::Cow;
 
+use crate::text::cut;
+
 /// Tells whether a terminal may obey the character instead of showing it: control characters (C0, DEL and C1), the
 /// characters that change the direction of text, and the line ends of Unicode. Line feed and tab are not among them.
 #[must_use]
@@ -28,15 +30,12 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 #[must_use]
 pub fn shortened(text: &str, max_chars: usize) -> String {
     let mut shown = String::new();
-    for character in text.chars().take(max_chars) {
+    for character in cut(text, max_chars).chars() {
         if is_obeyed(character) || character.is_control() {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
         }
-    }
-    if text.chars().nth(max_chars).is_some() {
-        shown.push('…');
     }
     shown
 }

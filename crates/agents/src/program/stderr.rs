@@ -6,7 +6,7 @@ use std::path::Path;
 
 use uwf_process::Output;
 
-use crate::kept::Kept;
+use crate::bounded::Bounded;
 
 /// How much is kept, at the start and at the end each, in bytes.
 const KEPT: usize = 64 * 1024;
@@ -18,7 +18,7 @@ const TOLD: usize = 2000;
 /// The stderr of a program.
 pub(super) struct Stderr {
     output: Output,
-    kept: Kept,
+    kept: Bounded,
 }
 
 impl Stderr {
@@ -26,7 +26,7 @@ impl Stderr {
     pub(super) fn create(run_dir: &Path) -> io::Result<Self> {
         Ok(Self {
             output: Output::create(&run_dir.join("program-stderr"), CAP)?,
-            kept: Kept::new(KEPT),
+            kept: Bounded::new(KEPT),
         })
     }
 

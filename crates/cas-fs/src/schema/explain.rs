@@ -5,6 +5,7 @@
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
+use uwf_util::text::cut;
 
 use super::Violation;
 use super::check::kind_of;
@@ -131,9 +132,9 @@ fn message(error: &ValidationError<'_>) -> String {
         Kind::MinProperties { limit } => format!("must have at least {limit} keys"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} keys"),
         Kind::PropertyNames { error } => format!("has a key that {}", message(error)),
-        Kind::Not { schema } => format!("must not fit {}", shortened(&schema.to_string())),
+        Kind::Not { schema } => format!("must not fit {}", cut(&schema.to_string(), SHOWN)),
         Kind::OneOfMultipleValid { .. } => "fits more than one of the alternatives".to_owned(),
-        _ => shortened(&error.masked_with("the value").to_string()),
+        _ => cut(&error.masked_with("the value").to_string(), SHOWN).into_owned(),
     }
 }
 
@@ -184,14 +185,7 @@ fn type_name(name: JsonType) -> &'static str {
 }
 
 fn shown(value: &Value) -> String {
-    shortened(&value.to_string())
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
+    cut(&value.to_string(), SHOWN).into_owned()
 }
 
 fn violation(path: &str, message: String) -> Violation {

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::hints;
 use crate::output::Show;
 use crate::text::table::Page;
-use crate::text::table::one_line;
+use uwf_util::text::one_line;
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

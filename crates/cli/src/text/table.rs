@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use dialoguer::console::measure_text_width;
 use uwf_util::printable::printable;
+use uwf_util::text::one_line;
 
 use crate::hints;
 
@@ -151,20 +152,6 @@ fn cut(line: &str, width: usize) -> String {
     shown + "…"
 }
 
-/// Returns the text with every run of blanks and line ends as one blank.
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Returns the text in one line of at most this many characters, with `…` for what is cut off.
-pub(crate) fn shortened(text: &str, limit: usize) -> String {
-    let line = one_line(text);
-    match line.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -220,8 +207,6 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_cut() {
-        assert_eq!(shortened("ä b\nc", 3), "ä b…");
-        assert_eq!(shortened("abc", 3), "abc");
         assert_eq!(cut("abcd", 3), "ab…");
     }
 }

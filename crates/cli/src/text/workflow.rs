@@ -10,10 +10,11 @@ use uwf_protocol::limits::Limits;
 use uwf_protocol::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
 use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
+use uwf_util::text::cut_line;
 
 use crate::output::Show;
 use crate::text::cas::document;
-use crate::text::table::{Page, fitted, shortened, table};
+use crate::text::table::{Page, fitted, table};
 
 /// How many characters of an edge's prompt a line shows.
 const PROMPT_SHOWN: usize = 60;
@@ -164,7 +165,7 @@ fn limit_rows(limits: &Limits) -> Vec<Vec<String>> {
 
 fn edge_rows(node: &NodeName, ways: &Edges) -> Vec<Vec<String>> {
     let row = |when: &str, to: &Destination, prompt: &str| {
-        let prompt = shortened(prompt, PROMPT_SHOWN);
+        let prompt = cut_line(prompt, PROMPT_SHOWN);
         vec![node.to_string(), when.to_owned(), to.to_string(), prompt]
     };
     match ways {

@@ -1,6 +1,8 @@
 //! The pieces of the Markdown documents that people and agents read, their lengths, and how many of them
 //! fit into a quota. Pure; what the pieces say is for others.
 
+use uwf_util::text::one_line;
+
 /// What stands between the parts of a document.
 pub(crate) const RULE: &str = "\n\n---\n\n";
 
@@ -47,22 +49,6 @@ pub(crate) fn tagged(tag: &str, text: &str) -> String {
         .find(is_free)
         .expect("a finite text closes finitely many tags");
     format!("<{name}>\n{text}\n</{name}>")
-}
-
-/// Returns the text with every run of blanks, line ends and control characters as one blank.
-pub(crate) fn one_line(text: &str) -> String {
-    let is_gap = |c: char| c.is_whitespace() || c.is_control();
-    let words: Vec<&str> = text.split(is_gap).filter(|word| !word.is_empty()).collect();
-    words.join(" ")
-}
-
-/// Returns the text in one line and with at most this many characters, with `…` for what is cut off.
-pub(crate) fn shortened(text: &str, limit: usize) -> String {
-    let line = one_line(text);
-    match line.char_indices().nth(limit) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
 }
 
 /// Returns the text as a code span in one line, between more backticks than it has in a row.
@@ -140,8 +126,6 @@ mod tests {
     #[test]
     fn a_text_in_one_line_keeps_its_words() {
         assert_eq!(one_line(" a\r\n\n## b\t\u{1b}[0m "), "a ## b [0m");
-        assert_eq!(shortened("ä b\nc", 3), "ä b…");
-        assert_eq!(shortened("abc", 3), "abc");
     }
 
     #[test]

@@ -6,8 +6,9 @@ use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
+use uwf_util::text::one_line;
 
-use crate::view::document::{code, counted, length, newest_that_fit, one_line, tagged};
+use crate::view::document::{code, counted, length, newest_that_fit, tagged};
 use crate::view::history::{not_a_step, timed_step};
 use crate::view::notes::Notes;
 use crate::view::turns::{self, Answers, Call, Turn};

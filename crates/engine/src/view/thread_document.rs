@@ -7,10 +7,11 @@ use std::collections::HashSet;
 
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_util::text::{cut_line, one_line};
 use uwf_util::time;
 
 use crate::view::activity::AttemptView;
-use crate::view::document::{RULE, code, counted, length, one_line, shortened, tagged};
+use crate::view::document::{RULE, code, counted, length, tagged};
 use crate::view::report::Standing;
 use crate::view::story::StepStory;
 
@@ -225,14 +226,14 @@ fn attempt_line(attempt: &AttemptView) -> String {
         attempt.role,
         one_line(&attempt.agent),
         time::format_utc(attempt.ended_at_ms),
-        code(&shortened(&attempt.error, ERROR_SHOWN)),
+        code(&cut_line(&attempt.error, ERROR_SHOWN)),
     )
 }
 
 /// Returns the section that tells why a thread does not go on by itself, if it does not.
 pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option<String> {
     if let Some(reason) = blocked {
-        let reason = code(&shortened(reason, ERROR_SHOWN));
+        let reason = code(&cut_line(reason, ERROR_SHOWN));
         return Some(format!(
             "## Blocked\n\nThe graph gives no next step: {reason}"
         ));
@@ -240,7 +241,7 @@ pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option
     let message = standing.suspend_message.as_deref()?;
     let role = standing.suspended_role.as_ref()?;
     Some(if standing.held_by_limit {
-        let message = code(&shortened(message, ERROR_SHOWN));
+        let message = code(&cut_line(message, ERROR_SHOWN));
         format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}")
     } else {
         let question = tagged("question", message);

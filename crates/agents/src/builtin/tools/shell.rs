@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 
 use super::files::MAX_SHOWN;
 use super::workspace::Workspace;
+use crate::bounded::Bounded;
 use crate::builtin::supervisor;
-use crate::kept::Kept;
 
 /// How long a command may take if the model says nothing, and at most.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -140,10 +140,10 @@ fn wait_for(process: &mut Child, most: Duration) -> Option<ExitStatus> {
 }
 
 /// Reads a stream to its end in the background, and keeps its beginning and its end.
-fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Kept>> {
+fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Bounded>> {
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || {
-        let mut kept = Kept::new(KEPT);
+        let mut kept = Bounded::new(KEPT);
         let mut buffer = [0; 8192];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             kept.push(&buffer[..count]);
@@ -153,7 +153,7 @@ fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Kept>> {
     Ok(receiver)
 }
 
-fn text(stream: &Receiver<Kept>) -> String {
+fn text(stream: &Receiver<Bounded>) -> String {
     match stream.recv_timeout(GRACE) {
         Ok(kept) => kept.text_with_gap(),
         Err(_) => "[the output could not be read to its end]".to_owned(),

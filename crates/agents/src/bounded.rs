@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::program::text;
 
 /// What is kept.
-pub(crate) struct Kept {
+pub(crate) struct Bounded {
     /// How many bytes are kept at the beginning and at the end each.
     each: usize,
     head: Vec<u8>,
@@ -13,7 +13,7 @@ pub(crate) struct Kept {
     dropped: u64,
 }
 
-impl Kept {
+impl Bounded {
     /// Keeps so many bytes at the beginning, and so many at the end.
     pub(crate) fn new(each: usize) -> Self {
         Self {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn beginning_and_end_are_kept_and_the_gap_is_marked() {
-        let mut kept = Kept::new(4);
+        let mut kept = Bounded::new(4);
         kept.push(b"abcdef");
         assert_eq!(kept.text_with_gap(), "abcdef");
         kept.push(b"ghijkl");
