@@ -6,6 +6,7 @@ use std::process::{Child, Command};
 
 use serde_json::{Value, json};
 
+use crate::gates::{NOTE, at_work as at_work_on, gated_agent, open_gate};
 use crate::processes::{self, is_running, signal, started};
 use crate::trees;
 use crate::world::{ONE_STEP, World, binary, wait_until};
@@ -181,4 +182,24 @@ fn an_attempt_that_was_ended_with_its_thread_is_on_record() {
     let attempts = &world.show(&thread)["attempts"];
     assert_eq!(attempts.as_array().unwrap().len(), 1, "{attempts}");
     assert_eq!(attempts[0]["class"], json!("cancelled"));
+}
+
+#[test]
+fn a_finished_step_of_a_thread_that_is_killed_is_named() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world, NOTE);
+    let thread = world.start("one");
+    processes::kill(at_work_on(&world, &["thread", "step", &thread]));
+    open_gate(&world);
+    wait_until("the agent has finished", || {
+        world.pending(&thread).is_some()
+    });
+    world.wait_until_free(&thread);
+    let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
+    let step = killed["finishedStep"].as_str().unwrap().to_owned();
+    let doctor = world.uwf(&["doctor", "--offline", "--format", "text"]);
+    let hint = format!("`uwf thread fork {step}` goes on from it");
+    assert!(doctor.stdout.contains(&hint), "{}", doctor.stdout);
+    world.uwf(&["thread", "fork", &step]).exits(0);
 }

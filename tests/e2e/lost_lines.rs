@@ -184,3 +184,47 @@ fn threads_that_ended_or_are_forgotten_are_not_missing() {
     world.uwf(&["thread", "list", "--all"]).exits(0);
     world.start("one");
 }
+
+#[test]
+fn whole_lines_that_the_history_has_lost_are_damage() {
+    let (world, thread, good) = redone();
+    world.mock(SCRIPT);
+    world.uwf(&["thread", "poke", &thread]).exits(0);
+    let path = file(&world, "history.jsonl");
+    let both = world.state("history.jsonl");
+    let blank = "\n".repeat(both.len());
+    for left in [Some(good.as_str()), Some(""), Some(&blank), None] {
+        match left {
+            Some(text) => fs::write(&path, text).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+        let said = "of its lines: they were there when it was written last";
+        for args in [
+            &["thread", "steps", &thread][..],
+            &["thread", "poke", &thread],
+            &["thread", "start", "one", "-p", "x"],
+            &["cas", "gc", "--dry-run"],
+        ] {
+            world.uwf(args).exits(4).says(said);
+        }
+        assert!(state_is_damaged(&world));
+        assert_eq!(fs::read_to_string(&path).ok().as_deref(), left);
+        fs::write(&path, &both).unwrap();
+        assert!(!state_is_damaged(&world));
+    }
+    fs::write(&path, &good).unwrap();
+    let run = world.uwf(&["thread", "steps", &thread]).exits(4);
+    follow_hint(&run, "rm ");
+    world.uwf(&["thread", "poke", &thread]).exits(0);
+}
+
+#[test]
+fn a_thread_is_found_however_its_id_is_spelled_in_the_history() {
+    let world = world();
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let lower = thread.to_ascii_lowercase();
+    let history = world.state("history.jsonl").replace(&thread, &lower);
+    fs::write(file(&world, "history.jsonl"), history).unwrap();
+    assert_eq!(world.show(&thread)["status"], json!("completed"));
+}

@@ -164,6 +164,9 @@ impl<'e> Conditions<'e> {
             (Trouble::Broken(problem), Budget::Each(_)) => {
                 Some(EngineError::NotEvaluated(of_process(problem)))
             }
+            (Trouble::Memory, Budget::Each(_)) if door::has_less_memory() => {
+                Some(EngineError::NotEvaluated(less_memory()))
+            }
             (Trouble::Late | Trouble::Broken(_), Budget::All { .. })
             | (Trouble::Work | Trouble::Memory | Trouble::Depth | Trouble::Failed(_), _) => None,
         }
@@ -183,6 +186,7 @@ impl<'e> Conditions<'e> {
                 "it takes more than {} seconds of work",
                 door::WORK_SECONDS
             )),
+            Trouble::Memory if door::has_less_memory() => unevaluated(less_memory()),
             Trouble::Memory => exceeded(format!(
                 "it takes more than {} MiB of memory",
                 door::MEMORY >> 20
@@ -200,6 +204,11 @@ impl<'e> Conditions<'e> {
             Trouble::Broken(problem) => unevaluated(of_process(&problem)),
         }
     }
+}
+
+fn less_memory() -> String {
+    let most = door::MEMORY >> 20;
+    format!("this process may use less than the {most} MiB of memory that a condition may take")
 }
 
 fn of_process(problem: &str) -> String {

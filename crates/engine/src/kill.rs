@@ -24,6 +24,8 @@ pub struct Killed {
     pub thread: ThreadId,
     /// Whether an agent was at work and was ended with everything that it started.
     pub agent_ended: bool,
+    /// The step that an agent had finished and nobody had committed, if there is one. It can be forked.
+    pub finished_step: Option<CasRef>,
 }
 
 /// Archives the thread as cancelled and ends the agent that works on it, if one does.
@@ -62,6 +64,8 @@ pub fn kill(engine: &Engine, id: ThreadId) -> Result<Killed, EngineError> {
     Ok(Killed {
         thread: id,
         agent_ended,
+        // The thread is ended whatever the record says.
+        finished_step: run.read_pending().ok().flatten().map(|it| it.step),
     })
 }
 

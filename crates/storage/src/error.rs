@@ -21,6 +21,16 @@ pub enum StorageError {
         /// What the system says.
         source: io::Error,
     },
+    /// The history has lost lines that it had when it was written last.
+    #[error("`{}` has lost {missing} of its lines: they were there when it was written last", path.display())]
+    LostLines {
+        /// The file.
+        path: PathBuf,
+        /// How many lines.
+        missing: u64,
+        /// What knows of them.
+        seal: PathBuf,
+    },
     /// A file of the state has a line that no program should have written. Writers stop until it is fixed.
     #[error("{0}")]
     Damaged(BadLine),
@@ -124,6 +134,7 @@ impl StorageError {
             Self::Damaged(_)
             | Self::Vanished(_)
             | Self::RegistryCut { .. }
+            | Self::LostLines { .. }
             | Self::TornRecord { .. }
             | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }

@@ -69,6 +69,8 @@ pub struct History {
     pub torn: Option<BadLine>,
     /// Whether that line was whole once, so that the file has lost its end.
     pub is_cut: bool,
+    /// How many whole lines the file had when it was written last, and has no more.
+    pub missing: u64,
 }
 
 /// Understands the content of the file.
@@ -97,6 +99,12 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
         }
     }
     history
+}
+
+/// Counts the lines that say something.
+pub(crate) fn count_lines(content: &[u8]) -> u64 {
+    let lines = content.split(|byte| *byte == b'\n');
+    lines.filter(|line| !line.trim_ascii().is_empty()).count() as u64
 }
 
 /// Returns where an unfinished last line begins, if there is one. A line that only lacks its end is finished.
@@ -147,7 +155,9 @@ pub(crate) fn last_of(text: &str, thread: ThreadId) -> Option<HistoryRecord> {
             _ => rest = &text[..start],
         }
     }
-    None
+    // Another program may have spelled it in another way.
+    let mut records = parse(text, Path::new("")).records.into_iter().rev();
+    records.find(|record| record.thread == thread)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::Root;
 use crate::heads::Heads;
+use crate::history;
 
 /// What is known of `threads.yaml` and `history.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub(crate) struct Seal {
     files: String,
     /// How many bytes the history had, all of them whole lines.
     pub(crate) history: u64,
+    /// How many lines the history had; 0 in a seal of an older version.
+    #[serde(default)]
+    pub(crate) lines: u64,
     /// The oldest and the newest of the active threads.
     pub(crate) threads: Vec<(ThreadId, CasRef)>,
 }
@@ -40,14 +44,23 @@ impl Seal {
 
     /// Remembers what the files look like, which have these threads. If it cannot, the next writer looks closer.
     pub(crate) fn set(root: &Root, heads: &Heads) {
+        let history = fs::symlink_metadata(root.history_file()).map_or(0, |found| found.len());
+        let earlier = Self::read(root).filter(|seal| seal.history == history);
         let seal = Self {
             files: describe(root),
-            history: fs::symlink_metadata(root.history_file()).map_or(0, |found| found.len()),
+            history,
+            // Most steps leave the history as it is.
+            lines: earlier.map_or_else(|| count_lines(root), |seal| seal.lines),
             threads: heads.ends(),
         };
         let text = serde_json::to_vec(&seal).expect("a seal is plain data");
         let _ = uwf_durable::overwrite(&root.seal_file(), &text);
     }
+}
+
+fn count_lines(root: &Root) -> u64 {
+    let content = uwf_durable::read(&root.history_file()).ok().flatten();
+    history::count_lines(&content.unwrap_or_default())
 }
 
 fn describe(root: &Root) -> String {

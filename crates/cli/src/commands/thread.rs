@@ -276,6 +276,10 @@ fn intervene(
     let report = operation(&context.engine, context.thread(thread)?, &intervention);
     note_raises(&report, &intervention.raises);
     let report = or_tell(context, report, &intervention.step)?;
+    if report.adopted && intervention.prompt.is_some() {
+        // The step may be one that was asked for by the same words: only a person knows.
+        note("this step was finished before: its agent was not told what you said with `-p`");
+    }
     print_report(context, report, &intervention.step)?;
     Ok(Exit::Done)
 }

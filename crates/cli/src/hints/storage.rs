@@ -16,6 +16,12 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
                 "`cp {copy} {path}` brings them back; `rm {copy}` says that they were removed on purpose"
             ));
         }
+        StorageError::LostLines { seal, .. } => {
+            let seal = quoted(seal);
+            return Some(format!(
+                "bring the file back from a copy; `rm {seal}` says that the lines were removed on purpose"
+            ));
+        }
         StorageError::TornRecord { path, .. } => {
             let path = quoted(path);
             return Some(format!(

@@ -94,6 +94,8 @@ pub(crate) struct KilledView {
     cancelled: bool,
     #[serde(rename = "agentEnded")]
     agent_ended: bool,
+    #[serde(rename = "finishedStep", skip_serializing_if = "Option::is_none")]
+    finished_step: Option<CasRef>,
 }
 
 impl From<Killed> for KilledView {
@@ -103,6 +105,7 @@ impl From<Killed> for KilledView {
             archived: true,
             cancelled: true,
             agent_ended: killed.agent_ended,
+            finished_step: killed.finished_step,
         }
     }
 }
@@ -114,7 +117,14 @@ impl Show for KilledView {
         } else {
             ""
         };
-        format!("{} is cancelled and archived{agent}", self.thread)
+        let finished = self.finished_step.map_or_else(String::new, |step| {
+            let fork = format!("uwf thread fork {step}");
+            format!(
+                "\na step was finished and not committed: `{}` goes on from it",
+                hints::here(&fork)
+            )
+        });
+        format!("{} is cancelled and archived{agent}{finished}", self.thread)
     }
 }
 

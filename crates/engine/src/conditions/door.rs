@@ -100,6 +100,13 @@ fn limit_next(length: u64) -> io::Result<()> {
     limit(Resource::As, memory)
 }
 
+/// Tells whether this process may not use as much memory as a condition may.
+pub(super) fn has_less_memory() -> bool {
+    getrlimit(Resource::As)
+        .current
+        .is_some_and(|most| most < MEMORY)
+}
+
 /// Sets a limit, unless a lower one is set from outside.
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;

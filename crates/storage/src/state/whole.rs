@@ -85,6 +85,7 @@ impl State<'_> {
         if let Some(vanished) = vanished(self.root, &history, with_run, &sealed) {
             return Err(StorageError::Vanished(Box::new(vanished)));
         }
+        self.check_lines(&history)?;
         match history.torn {
             Some(cut) if history.is_cut => Err(StorageError::Damaged(cut)),
             Some(_) | None => Ok(()),
@@ -100,6 +101,12 @@ impl State<'_> {
             let content = self.read_history()?;
             let text = String::from_utf8_lossy(&content);
             let mut history = history::parse(&text, &self.root.history_file());
+            let sealed = Seal::read(self.root).map_or(0, |seal| seal.lines);
+            history.missing = sealed.saturating_sub(history::count_lines(&content));
+            if history.missing > 0 && self.read_history()? != content {
+                // A line was added between the two looks.
+                continue;
+            }
             let (Some(torn), Some(start)) = (&mut history.torn, history::unfinished(&content))
             else {
                 return Ok(history);
@@ -113,6 +120,18 @@ impl State<'_> {
                 }
             }
             return Ok(history);
+        }
+    }
+
+    /// Fails if lines are gone that were there when the file was written last.
+    fn check_lines(&self, history: &History) -> Result<(), StorageError> {
+        match history.missing {
+            0 => Ok(()),
+            missing => Err(StorageError::LostLines {
+                path: self.root.history_file(),
+                missing,
+                seal: self.root.seal_file(),
+            }),
         }
     }
 
@@ -136,6 +155,7 @@ impl State<'_> {
     /// [`StorageError::Damaged`] if the file has lost its end, and those of [`history`](Self::history).
     pub fn replaced(&self) -> Result<Vec<crate::ReplacedStep>, StorageError> {
         let history = self.history()?;
+        self.check_lines(&history)?;
         match history.torn {
             Some(cut) if history.is_cut => Err(StorageError::Damaged(cut)),
             Some(_) | None => Ok(history.replaced),

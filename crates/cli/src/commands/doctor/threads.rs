@@ -165,14 +165,19 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
             // Of a thread that is at work, or has moved on, the record goes by itself.
             (Ok(Some(pending)), Some(item))
                 if item.head == pending.step || item.status == ThreadStatus::Running => {}
-            (Ok(Some(_)), _) => checks.push(
-                Check::warning(
-                    "pending",
-                    "a finished step is not committed yet",
-                    format!("`uwf thread step {thread}` commits it"),
-                )
-                .of(&thread),
-            ),
+            (Ok(Some(pending)), item) => {
+                let (message, hint) = match item.filter(|item| item.status.is_ended()) {
+                    Some(_) => (
+                        "a step was finished when the thread ended",
+                        format!("`uwf thread fork {}` goes on from it", pending.step),
+                    ),
+                    None => (
+                        "a finished step is not committed yet",
+                        format!("`uwf thread step {thread}` commits it"),
+                    ),
+                };
+                checks.push(Check::warning("pending", message, hint).of(&thread));
+            }
             (Err(error), _) => {
                 let hint = hints::storage::hint(&error)
                     .unwrap_or_else(|| "make the file readable for you".to_owned());
