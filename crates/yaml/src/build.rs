@@ -12,6 +12,9 @@ pub const MAX_DEPTH: usize = 100;
 /// How much memory the trees may take, roughly: aliases and repeated includes are copies.
 const MAX_TREE_BYTES: usize = 32 << 20;
 
+/// The key of YAML 1.1 that merges mappings. In quotes it is a key like others.
+const MERGE: &str = "<<";
+
 /// How scalars are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
@@ -29,6 +32,8 @@ pub trait Host {
     fn dialect(&self) -> Dialect;
     /// Returns what all texts together may take.
     fn budget(&mut self) -> &mut Budget;
+    /// Returns how many lines stand before the text, so that places are counted from there.
+    fn lines_before(&self) -> usize;
     /// Takes a problem. Reading goes on where that makes sense.
     fn report(&mut self, problem: Problem);
     /// Returns what is said about a tag that has no meaning.
@@ -89,7 +94,8 @@ pub fn read(host: &mut dyn Host, file: usize, text: &str) -> Option<Node> {
             Ok((event, span)) => builder.event(event, span),
             Err(error) => {
                 let at = builder.at(*error.marker());
-                let problem = builder.not_yaml(at, &error.info()).with_excerpt(text);
+                let problem = builder.not_yaml(at, &error.info());
+                let problem = problem.with_excerpt(text, builder.host.lines_before());
                 builder.host.report(problem);
                 ControlFlow::Break(())
             }
@@ -271,7 +277,8 @@ impl Builder<'_> {
             self.host.report(Problem::new(at, message).hint(hint));
             Data::Broken
         });
-        let is_text = matches!(data, Data::Text(_));
+        let is_merge = style == ScalarStyle::Plain && tag.is_none() && text == MERGE;
+        let is_text = matches!(data, Data::Text(_)) && !is_merge;
         let written = (!is_text).then(|| text.into());
         Node { at, data, written }
     }
@@ -334,7 +341,7 @@ impl Builder<'_> {
     fn at(&self, marker: Marker) -> At {
         At {
             file: self.file,
-            line: marker.line(),
+            line: marker.line() + self.host.lines_before(),
             column: marker.col() + 1,
         }
     }
@@ -343,7 +350,7 @@ impl Builder<'_> {
 /// Returns the key that a value spells; `None`, reported, if it is none.
 fn as_key(node: &Node, host: &mut dyn Host) -> Option<Key> {
     let problem = match &node.data {
-        Data::Text(text) if text == "<<" => {
+        Data::Text(text) if text == MERGE && node.written.is_some() => {
             Problem::new(node.at, "merge keys (`<<`) are not part of YAML 1.2")
                 .hint("repeat the entries, or use an alias for a whole value")
         }

@@ -12,7 +12,7 @@ mod tree;
 
 pub use build::{Budget, Dialect, Host, MAX_DEPTH, read};
 pub use problem::{Problem, excerpt};
-pub use single::parse;
+pub use single::{parse, parse_after};
 pub use tree::{At, Data, Key, Node};
 
 /// Returns a text without the byte order mark at its start.

@@ -39,25 +39,25 @@ impl Problem {
         self
     }
 
-    /// Adds the line of the text that the problem is on.
+    /// Adds the line of the text that the problem is on; so many lines stand before the text.
     #[must_use]
-    pub fn with_excerpt(mut self, text: &str) -> Self {
-        self.excerpt = excerpt(text, self.at, self.at.line);
+    pub fn with_excerpt(mut self, text: &str, lines_before: usize) -> Self {
+        self.excerpt = excerpt(text, self.at, lines_before);
         self
     }
 }
 
-/// Returns the line of a place under the number that it has for its reader, and a mark under the place; `None` if the
-/// place is too far to the right to be looked at.
+/// Returns the line of a place with its number, and a mark under the place; `None` if the place is too far to the right
+/// to be looked at. So many lines stand before the text.
 #[must_use]
-pub fn excerpt(text: &str, at: At, number: usize) -> Option<String> {
-    let line = text.lines().nth(at.line.checked_sub(1)?)?;
+pub fn excerpt(text: &str, at: At, lines_before: usize) -> Option<String> {
+    let line = text.lines().nth(at.line.checked_sub(lines_before + 1)?)?;
     if at.column > MAX_EXCERPT_CHARS {
         return None;
     }
     let shown: String = line.chars().take(MAX_EXCERPT_CHARS).collect();
     let before: String = line.chars().take(at.column.saturating_sub(1)).collect();
-    let number = number.to_string();
+    let number = at.line.to_string();
     let margin = " ".repeat(number.len());
     let indent = " ".repeat(shortened(&before, MAX_EXCERPT_CHARS).chars().count());
     let shown = shortened(&shown, MAX_EXCERPT_CHARS);

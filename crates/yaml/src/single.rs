@@ -7,8 +7,21 @@ use crate::{At, Budget, Dialect, Host, Node, Problem, read, without_bom};
 /// # Errors
 /// The first thing that is wrong with it.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Option<Node>, Problem> {
+    parse_after(text, dialect, 0)
+}
+
+/// Does the same with a text before which so many lines stand: places are counted from the first of them.
+///
+/// # Errors
+/// Those of [`parse`].
+pub fn parse_after(
+    text: &str,
+    dialect: Dialect,
+    lines_before: usize,
+) -> Result<Option<Node>, Problem> {
     let mut host = Single {
         dialect,
+        lines_before,
         budget: Budget::default(),
         first: None,
     };
@@ -21,6 +34,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Option<Node>, Problem> {
 
 struct Single {
     dialect: Dialect,
+    lines_before: usize,
     budget: Budget,
     first: Option<Problem>,
 }
@@ -32,6 +46,10 @@ impl Host for Single {
 
     fn budget(&mut self) -> &mut Budget {
         &mut self.budget
+    }
+
+    fn lines_before(&self) -> usize {
+        self.lines_before
     }
 
     fn report(&mut self, problem: Problem) {

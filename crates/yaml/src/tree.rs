@@ -20,7 +20,7 @@ pub struct Node {
     pub at: At,
     /// What it is.
     pub data: Data,
-    /// How a boolean, a number or nothing was written. It may have been meant as text.
+    /// How a boolean, a number, nothing or a merge key was written. It may have been meant as text.
     pub written: Option<Box<str>>,
 }
 

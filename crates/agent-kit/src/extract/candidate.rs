@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::yaml::Yaml;
+use super::yaml::{Yaml, is_exact};
 use crate::shape::{Field, each_part, fields, items};
 
 /// The data of an answer, and the names of the fields that no part of the schema knows.
@@ -139,8 +139,20 @@ fn scalar(value: Value, text: String, wanted: Wanted) -> Value {
     match value {
         Value::Bool(_) if wanted.string && !wanted.bool => Value::String(text),
         Value::Number(_) if wanted.string && !wanted.number => Value::String(text),
+        // Digits that a number would lose stay text where no number is wanted.
+        Value::Number(number) if !wanted.number && !is_exact(&number) => Value::String(text),
         Value::String(_) if !wanted.string => from_text(text, wanted),
         value => value,
+    }
+}
+
+/// Returns the integers of a value that a node of the store cannot hold exactly: numbers are doubles there.
+pub(super) fn inexact(value: &Value) -> Vec<&Number> {
+    match value {
+        Value::Number(number) if !is_exact(number) => vec![number],
+        Value::Array(items) => items.iter().flat_map(inexact).collect(),
+        Value::Object(fields) => fields.values().flat_map(inexact).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Vec::new(),
     }
 }
 
@@ -182,7 +194,7 @@ mod tests {
     use serde_json::json;
 
     fn check(block: &str, schema: Value, output: Value) {
-        let Yaml::Map(fields) = Yaml::parse(block).unwrap() else {
+        let Yaml::Map(fields) = Yaml::parse(block, 0).unwrap() else {
             panic!("{block}")
         };
         assert_eq!(pick(fields, &schema).output, output, "{block} for {schema}");

@@ -123,8 +123,9 @@ impl RoleSchema {
             return Err(Rejected::Empty);
         }
         let parts = front_matter::split(answer)?;
-        let tree = Yaml::parse(&parts.block)
-            .map_err(|problem| at_line(problem, &parts.block, parts.line))?;
+        let lines_before = parts.line - 1;
+        let tree = Yaml::parse(&parts.block, lines_before)
+            .map_err(|problem| with_line(problem, &parts.block, lines_before))?;
         let Yaml::Map(block) = tree else {
             return Err(Rejected::NotAMapping);
         };
@@ -136,6 +137,13 @@ impl RoleSchema {
             .validate(&candidate.output)
             .err()
             .unwrap_or_default();
+        let inexact = candidate::inexact(&candidate.output);
+        if !inexact.is_empty() {
+            let lines = inexact.into_iter().map(|number| {
+                format!("{number} has more digits than a number can keep; write a smaller one, or text in quotes")
+            });
+            return Err(Rejected::Unfit(lines.collect()));
+        }
         let (type_hash, output) = match suspension {
             // A role whose own schema provides for suspending keeps its own fields.
             Some(output)
@@ -156,12 +164,12 @@ impl RoleSchema {
     }
 }
 
-/// Returns the error with lines counted from the start of the answer.
-fn at_line(problem: Problem, block: &str, first_line: usize) -> Rejected {
+/// Returns the error with the line that it is about.
+fn with_line(problem: Problem, block: &str, lines_before: usize) -> Rejected {
     let At { line, column, .. } = problem.at;
-    let line = line + first_line - 1;
     let hint = problem.hint.map(|hint| format!(" ({hint})"));
-    let shown = uwf_yaml::excerpt(block, problem.at, line).map(|shown| format!("\n{shown}"));
+    let shown =
+        uwf_yaml::excerpt(block, problem.at, lines_before).map(|shown| format!("\n{shown}"));
     Rejected::Yaml(format!(
         "line {line}, column {column}: {}{}{}",
         problem.message,

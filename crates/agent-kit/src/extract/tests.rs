@@ -166,3 +166,31 @@ fn a_schema_that_provides_for_suspending_types_the_answer_itself() {
     assert_eq!(found.type_hash, own.hash);
     assert_eq!(found.output["x"], 1);
 }
+
+#[test]
+fn digits_that_a_number_cannot_keep_are_kept_as_text_or_refused() {
+    let open = schema(json!({ "type": "object" }));
+    let found = open.extract("---\nid: 9007199254740993\nn: 9007199254740991\n---\n");
+    assert_eq!(
+        found.unwrap().output,
+        json!({ "id": "9007199254740993", "n": 9_007_199_254_740_991_u64 })
+    );
+    let integer = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let refused = schema(integer).extract("---\nn: -9007199254740993\n---\n");
+    let said = refused.unwrap_err().to_string();
+    assert!(said.contains("-9007199254740993 has more digits"), "{said}");
+}
+
+#[test]
+fn all_lines_of_a_message_are_counted_from_the_start_of_the_answer() {
+    let open = schema(json!({ "type": "object" }));
+    let said = open.extract("\n---\na: 1\na: 2\n---\n").unwrap_err();
+    let said = said.to_string();
+    assert!(
+        said.contains("line 4, column 1: the key `a` is given twice, first on line 3"),
+        "{said}"
+    );
+    assert!(said.contains("4 | a: 2"), "{said}");
+    assert!(open.extract("---\n\"<<\": 1\n---\n").is_ok());
+    assert!(open.extract("---\n<<: 1\n---\n").is_err());
+}

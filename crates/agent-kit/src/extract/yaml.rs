@@ -19,9 +19,9 @@ pub(super) enum Yaml {
 }
 
 impl Yaml {
-    /// Reads a block; an empty one is an empty mapping.
-    pub(super) fn parse(block: &str) -> Result<Self, Problem> {
-        let root = uwf_yaml::parse(block, Dialect::Tolerant)?;
+    /// Reads a block before which so many lines of the answer stand; an empty one is an empty mapping.
+    pub(super) fn parse(block: &str, lines_before: usize) -> Result<Self, Problem> {
+        let root = uwf_yaml::parse_after(block, Dialect::Tolerant, lines_before)?;
         Ok(root.map_or_else(|| Self::Map(Vec::new()), Self::of))
     }
 
@@ -62,6 +62,11 @@ impl Yaml {
     /// Returns the value as YAML understands it, whatever a schema may want.
     pub(super) fn into_value(self) -> Value {
         match self {
+            // Digits that a number would lose stay text.
+            Self::Scalar {
+                value: Value::Number(number),
+                text,
+            } if !is_exact(&number) => Value::String(text),
             Self::Scalar { value, .. } => value,
             Self::List(items) => items.into_iter().map(Self::into_value).collect(),
             Self::Map(fields) => {
@@ -72,6 +77,13 @@ impl Yaml {
             }
         }
     }
+}
+
+/// Tells whether a node of the store holds the number exactly: numbers are doubles there.
+pub(super) fn is_exact(number: &Number) -> bool {
+    const SAFE: u64 = 9_007_199_254_740_991;
+    let size = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
+    size.is_none_or(|size| size <= SAFE)
 }
 
 /// Returns the number as JSON writes it: without a fraction when it is a safe integer.
@@ -89,11 +101,11 @@ mod tests {
     use serde_json::json;
 
     fn value(block: &str) -> Value {
-        Yaml::parse(block).unwrap().into_value()
+        Yaml::parse(block, 0).unwrap().into_value()
     }
 
     fn text(block: &str) -> String {
-        let Ok(Yaml::Map(fields)) = Yaml::parse(block) else {
+        let Ok(Yaml::Map(fields)) = Yaml::parse(block, 0) else {
             panic!("{block}")
         };
         let [(_, Yaml::Scalar { text, .. })] = &fields[..] else {
@@ -133,7 +145,7 @@ mod tests {
 
     #[test]
     fn what_is_not_yaml_is_an_error_with_its_line() {
-        let line = |block: &str| match Yaml::parse(block) {
+        let line = |block: &str| match Yaml::parse(block, 0) {
             Err(problem) => Some(problem.at.line),
             Ok(_) => panic!("{block}"),
         };

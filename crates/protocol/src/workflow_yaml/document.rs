@@ -147,6 +147,10 @@ impl Host for Documents<'_> {
         &mut self.budget
     }
 
+    fn lines_before(&self) -> usize {
+        0
+    }
+
     fn report(&mut self, problem: Problem) {
         self.findings.push(problem.into());
     }
