@@ -33,7 +33,7 @@ fn leaver(left: &str) -> (World, String) {
 }
 
 /// Runs a step whose engine is killed while its agent works; the agent finishes on its own.
-fn finish_without_an_engine(world: &World, thread: &str) {
+pub(crate) fn finish_without_an_engine(world: &World, thread: &str) {
     close_gate(world);
     let engine = world.spawn(&["thread", "step", thread]);
     let agent = world.agent_at_work(thread);

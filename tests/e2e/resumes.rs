@@ -52,7 +52,7 @@ fn a_resume_whose_engine_was_killed_is_adopted_by_the_next_step() {
 }
 
 /// The smallest workflow that an ended thread can be taken up in again.
-fn again() -> String {
+pub(crate) fn again() -> String {
     ONE_STEP.replace("name: one", "name: again").replace(
         "{ _: { role: writer, prompt: \"Write a note.\" } }",
         "{ new: { role: writer, prompt: Write. }, resume: { role: writer, prompt: Once more. } }",

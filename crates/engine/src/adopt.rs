@@ -42,11 +42,8 @@ pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adop
     };
     let mut left = run.ended.clone();
     if let Some(earlier) = &earlier {
-        let progress = match pending {
-            Some(_) => Progress::Finished,
-            None => Progress::Unknown,
-        };
-        left.extend(end_rest(engine, run, thread.id, earlier, progress)?);
+        let is_finished = pending.is_some();
+        left.extend(end_rest(engine, run, &thread, earlier, is_finished)?);
     }
     let Some(pending) = pending else {
         return Ok(Adoption::Nothing(Box::new(thread)));
@@ -86,35 +83,34 @@ pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adop
     Ok(Adoption::Taken(Box::new(told.result()?)))
 }
 
-/// How far an attempt came whose engine died.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Progress {
-    /// Its step is on record.
-    Finished,
-    /// Nothing is known.
-    Unknown,
-}
-
 /// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended or
 /// may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
 /// thread is busy.
+///
+/// If the thread has gone on from where the attempt began, the call that took the step in was killed, too. Then the
+/// attempt is over, and its record is blanked, or it would pass for a failed one: invariant 9 of the lock of a thread in
+/// docs/architecture.md.
 pub(crate) fn end_rest(
     engine: &Engine,
     run: &RunDir,
-    thread: ThreadId,
+    thread: &Thread,
     earlier: &Holder,
-    progress: Progress,
+    is_finished: bool,
 ) -> Result<Vec<String>, EngineError> {
-    let Some(mut members) = Members::of(earlier, run) else {
-        return Ok(Vec::new());
-    };
-    match progress {
-        Progress::Finished if earlier.keep_running && agent_is_gone(earlier) => {
-            Ok(describe(&left_running(&mut members, &engine.signals)))
+    let is_over = earlier.is_behind(thread.expected_head());
+    let left = match Members::of(earlier, run) {
+        None => Vec::new(),
+        Some(members) if !is_finished && !is_over => nothing_lives(thread.id, &members.members())?,
+        Some(mut members) if !earlier.keep_running => end_members(engine, thread.id, &mut members)?,
+        Some(mut members) if agent_is_gone(earlier) => {
+            describe(&left_running(&mut members, &engine.signals))
         }
-        Progress::Finished if !earlier.keep_running => end_members(engine, thread, &mut members),
-        Progress::Finished | Progress::Unknown => nothing_lives(thread, &members.members()),
+        Some(members) => nothing_lives(thread.id, &members.members())?,
+    };
+    if is_over {
+        run.clear_holder()?;
     }
+    Ok(left)
 }
 
 /// Takes the lock of a thread from what an attempt left running whose engine died, if the attempt is over; `None` if it

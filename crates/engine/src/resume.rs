@@ -4,7 +4,7 @@ use uwf_moderator::{Assignment, Route, RouteError, reenter};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
-use crate::adopt::{Adoption, Progress, adopt, end_rest};
+use crate::adopt::{Adoption, adopt, end_rest};
 use crate::cycle::play;
 use crate::failure::Verb;
 use crate::owned::{Owned, with_thread};
@@ -120,7 +120,7 @@ fn take_up(
     let thread = Thread::load(&engine.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
     if let Some(earlier) = run.read_holder() {
-        end_rest(engine, run, thread.id, &earlier, Progress::Unknown)?;
+        end_rest(engine, run, &thread, &earlier, false)?;
     }
     limits::accept(engine, run, &thread, &options.accepts)?;
     limits::raise(engine, run, &thread, &options.raises)?;

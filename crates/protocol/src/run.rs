@@ -74,6 +74,15 @@ pub struct Holder {
     pub waiting: bool,
 }
 
+impl Holder {
+    /// Tells whether a thread with this head has gone on from where the step began: the step was taken in.
+    #[must_use]
+    pub fn is_behind(&self, head: CasRef) -> bool {
+        let expected = self.replaces.or(self.head);
+        expected.is_some_and(|expected| expected != head)
+    }
+}
+
 /// The agent's own session in which a step is being done, on record as soon as the agent has begun to work: when
 /// the attempt is ended from outside, the next one goes on with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
