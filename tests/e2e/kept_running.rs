@@ -92,6 +92,18 @@ fn what_an_adopted_step_left_running_is_ended_though_its_environment_is_empty() 
 }
 
 #[test]
+fn who_reads_the_files_of_a_run_is_not_ended_with_what_it_left_running() {
+    let (world, thread) = leaver("setsid");
+    finish_without_an_engine(&world, &thread);
+    let reader = processes::follow(&world.root().join("runs").join(&thread));
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["leftRunning"].as_array().unwrap().len(), 1);
+    assert_eq!(alive(&world), Vec::<String>::new());
+    assert!(is_running(reader.id()));
+    processes::kill(reader);
+}
+
+#[test]
 fn a_text_names_what_an_adopted_step_left_running() {
     let (world, thread) = leaver("setsid");
     finish_without_an_engine(&world, &thread);

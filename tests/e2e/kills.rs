@@ -53,6 +53,19 @@ fn a_child_that_ignores_term_does_not_outlive_its_agent() {
 }
 
 #[test]
+fn who_reads_the_files_of_a_run_is_not_ended_with_it() {
+    let (world, thread, engine) = at_work("while :; do sleep 0.05; done");
+    let agent = world.agent_at_work(&thread);
+    processes::kill(engine);
+    signal("KILL", agent);
+    let reader = processes::follow(&world.root().join("runs").join(&thread));
+    assert_eq!(kill(&world, &thread), json!(true));
+    assert!(!is_running(child_of(&world)));
+    assert!(is_running(reader.id()));
+    processes::kill(reader);
+}
+
+#[test]
 fn a_child_whose_engine_and_agent_died_is_ended() {
     let child = "trap 'touch told; exit' INT TERM; while :; do sleep 0.02; done";
     let (world, thread, engine) = at_work(child);

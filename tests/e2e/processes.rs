@@ -1,7 +1,10 @@
 //! Looking at processes and ending them, each by its number. Only what a test started itself may be ended.
 
 use std::fmt::Display;
-use std::process::{Child, Command};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::world::wait_until;
 
 /// Tells whether a process with this number runs; one that ended and was not waited for does not.
 pub(crate) fn is_running(pid: impl Display) -> bool {
@@ -44,6 +47,23 @@ fn stat(pid: impl Display) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();
     after_name.trim().to_owned()
+}
+
+/// Starts `tail -f` on all files of a run, as a person does who looks on, and returns when it has them open.
+#[track_caller]
+pub(crate) fn follow(run: &Path) -> Child {
+    let files = std::fs::read_dir(run).unwrap();
+    let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    let mut tail = Command::new("tail");
+    let tail = tail.arg("-f").args(&files).stdout(Stdio::null());
+    let tail = tail.spawn().unwrap();
+    let open = format!("/proc/{}/fd", tail.id());
+    wait_until("all files are followed", || {
+        let open = std::fs::read_dir(&open).unwrap().flatten();
+        let open: Vec<_> = open.flat_map(|fd| std::fs::read_link(fd.path())).collect();
+        files.iter().all(|file| open.contains(file))
+    });
+    tail
 }
 
 /// Sends a signal, such as `TERM`, to the process with this number.

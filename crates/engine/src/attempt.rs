@@ -55,7 +55,7 @@ impl<'a> Members<'a> {
         };
         self.agent.is_some_and(is_agent)
             || process.variable(env::ATTEMPT).as_deref() == Some(self.mark)
-            || process.has_open(&self.outputs)
+            || process.writes_to(&self.outputs)
             || (!self.lock.is_empty() && process.has_inherited(&self.lock))
     }
 }

@@ -1,5 +1,6 @@
 //! One look at all processes of the machine, by what `/proc` says. Where there is no `/proc` nothing is seen.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::PathBuf;
 
@@ -84,34 +85,39 @@ impl Process {
         Some(String::from_utf8_lossy(value).into_owned())
     }
 
-    /// Tells whether the process has one of these files open. The paths must be canonical.
+    /// Tells whether the process may write to one of these files. Who only reads them, such as `tail -f`, is somebody
+    /// else. The paths must be canonical.
     #[must_use]
-    pub fn has_open(&self, files: &[PathBuf]) -> bool {
-        self.descriptors(files).next().is_some()
+    pub fn writes_to(&self, files: &[PathBuf]) -> bool {
+        self.writable(files).next().is_some()
     }
 
-    /// Tells whether the process has one of these files open and hands it on to the programs that it starts: it has
+    /// Tells whether the process may write to one of these files and hands it on to the programs that it starts: it has
     /// inherited the file. The paths must be canonical.
     #[must_use]
     pub fn has_inherited(&self, files: &[PathBuf]) -> bool {
-        let mut descriptors = self.descriptors(files);
-        descriptors.any(|descriptor| {
-            let info = fs::read_to_string(format!("/proc/{}/fdinfo/{descriptor}", self.pid));
-            let info = info.unwrap_or_default();
-            let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
-            let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-            flags.is_some_and(|flags| flags & OFlags::CLOEXEC.bits() == 0)
-        })
+        let mut writable = self.writable(files);
+        writable.any(|flags| !flags.contains(OFlags::CLOEXEC))
     }
 
-    /// Returns the descriptors under which the process has one of these files open.
-    fn descriptors(&self, files: &[PathBuf]) -> impl Iterator<Item = String> {
+    /// Returns the flags with which the process has any of these files open for writing.
+    fn writable(&self, files: &[PathBuf]) -> impl Iterator<Item = OFlags> {
         let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid));
         let descriptors = descriptors.into_iter().flatten().flatten();
         let of_files = descriptors.filter(move |descriptor| {
             fs::read_link(descriptor.path()).is_ok_and(|open| files.contains(&open))
         });
-        of_files.map(|descriptor| descriptor.file_name().to_string_lossy().into_owned())
+        let flags = of_files.filter_map(|descriptor| self.open_flags(&descriptor.file_name()));
+        flags.filter(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
+    }
+
+    /// Returns the flags with which a descriptor was opened.
+    fn open_flags(&self, descriptor: &OsStr) -> Option<OFlags> {
+        let path = format!("/proc/{}/fdinfo/{}", self.pid, descriptor.display());
+        let info = fs::read_to_string(path).ok()?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        let flags = u32::from_str_radix(flags.trim(), 8).ok()?;
+        Some(OFlags::from_bits_retain(flags))
     }
 
     /// Returns the number and the beginning of the command line, for people.
