@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::gates::NOTE;
 use crate::processes::{self, is_running, signal};
 use crate::trees::{alive, at_work};
 use crate::world::{ONE_STEP, World, wait_until};
@@ -137,6 +138,58 @@ fn printed_by_an_orphan() -> (World, String) {
     world.write("gate", "");
     world.wait_until_free(&thread);
     (world, thread)
+}
+
+/// A world with a thread whose agent printed its step only after its limit of time, and that step. The agent counts its
+/// runs, and is in time from now on.
+pub(crate) fn late() -> (World, String, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.write("late.yaml", &NOTE.replace("note: n", "note: late"));
+    world.write("answers.yaml", NOTE);
+    world.scripted_agent(&format!(
+        "cd {project}\necho run >> runs\nif [ -e late ]; then\n\
+         rm late; trap '{uwf} agent mock late.yaml \"$@\"; exit 1' INT TERM\nwhile :; do sleep 0.02; done\nfi\n\
+         exec {uwf} agent mock answers.yaml \"$@\"",
+        project = world.project().display(),
+        uwf = crate::world::binary().display(),
+    ));
+    world.configure("agents.default.timeout", "1s");
+    world.write("late", "");
+    let thread = world.start("one");
+    world.step(&thread).exits(3).says("came only after that");
+    world.configure("agents.default.timeout", "60s");
+    let printed = fs::read_to_string(world.root().join("runs").join(&thread).join("stdout"));
+    let step = printed.unwrap().trim().to_owned();
+    world.uwf(&["step", "read", &step]).exits(0);
+    (world, thread, step)
+}
+
+#[test]
+fn a_late_step_is_not_taken_in_when_the_next_attempt_is_killed_while_it_waits() {
+    let (world, thread, late) = late();
+    world.configure("concurrency.maxRunning", "1");
+    let other = world.start("one");
+    let gate = world.project().join("wait");
+    let gated = format!(
+        "while [ -e {} ]; do sleep 0.02; done\nexit 1",
+        gate.display()
+    );
+    let gated = world.script("gated", &gated);
+    world.write("wait", "");
+    let args = ["thread", "step", &other, "--agent", gated.to_str().unwrap()];
+    let at_work = world.spawn(&args);
+    world.agent_at_work(&other);
+    let waits = world.spawn(&["thread", "step", &thread]);
+    wait_until("the thread waits", || {
+        world.show(&thread)["running"]["waiting"] == json!(true)
+    });
+    processes::kill(waits);
+    fs::remove_file(gate).unwrap();
+    assert_eq!(at_work.wait_with_output().unwrap().status.code(), Some(3));
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["adopted"], json!(false));
+    assert_ne!(report["head"], json!(late));
 }
 
 #[test]

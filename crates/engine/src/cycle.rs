@@ -184,7 +184,8 @@ pub(crate) fn play(
     }
 }
 
-/// Makes room for what an attempt writes, and removes what an earlier one left of itself.
+/// Makes room for what an attempt writes, and removes what an earlier one left of itself: before the holder record says
+/// that what is there is of the new one.
 fn clear_traces(
     engine: &Engine,
     run: &RunDir,
@@ -194,6 +195,7 @@ fn clear_traces(
     engine.root.set_room_aside()?;
     run.clear_failure()?;
     run.clear_usage()?;
+    run.clear_output()?;
     if session == Session::New {
         run.forget_sessions(role, None)?;
     }

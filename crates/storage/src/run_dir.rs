@@ -94,6 +94,15 @@ impl RunDir {
         self.path.join("stderr")
     }
 
+    /// Removes what an earlier agent printed and wrote to stderr: it is no answer of the next one.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn clear_output(&self) -> Result<(), StorageError> {
+        uwf_durable::remove(&self.stdout_file())?;
+        Ok(uwf_durable::remove(&self.stderr_file())?)
+    }
+
     /// Returns the end of what the agent has printed, at most so many bytes; empty if it cannot be read.
     #[must_use]
     pub fn stdout_end(&self, limit: u64) -> String {

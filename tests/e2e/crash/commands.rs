@@ -7,6 +7,7 @@ use super::reader::Ledger;
 use super::sweep::{is_recorded_as_finished, kill_at, kill_before, kill_everywhere};
 use super::tracer::{Verdict, trace};
 use crate::gates::{NOTE, at_work, close_gate, gated_agent, runs, wait_for_ends};
+use crate::orphans::late;
 use crate::processes::that_were_started_with;
 use crate::world::{ONE_STEP, REVIEW, World, wait_until};
 
@@ -132,6 +133,19 @@ fn a_finished_step_whose_adoption_is_killed_anywhere_is_not_done_again() {
         assert_eq!((steps(&world, &thread), runs(&world)), (1, 1));
     });
     was_killed_before(&calls, "rename root/.uwf-temp-");
+}
+
+#[test]
+fn a_late_step_is_not_taken_in_when_the_next_attempt_is_killed_anywhere() {
+    let (world, thread, late) = late();
+    let args = ["thread", "step", &thread];
+    kill_everywhere(&world, &args, ENGINE, |_| {
+        let again = world.step(&thread);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        let step = Ledger::read(&world.root()).threads[&thread][0].clone();
+        assert_ne!(step, late);
+        assert_eq!(runs(&world), 2);
+    });
 }
 
 #[test]
