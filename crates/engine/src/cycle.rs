@@ -88,15 +88,13 @@ pub fn step(
             Ok(Route::End) => archive(engine, run, thread),
             Ok(Route::To(assignment)) => {
                 let admitted = limits::admit(engine, run, &thread, &assignment.role)?;
-                play(
-                    engine,
-                    run,
-                    thread,
-                    &assignment,
+                let job = Job {
+                    assignment: &assignment,
                     admitted,
                     options,
-                    Verb::Step,
-                )
+                    verb: Verb::Step,
+                };
+                play(engine, run, thread, job)
             }
         }
     })
@@ -123,17 +121,37 @@ fn archive(engine: &Engine, run: &RunDir, thread: Thread) -> Result<StepReport, 
     }
 }
 
-/// Runs the agent for an assignment and takes its step in.
+/// A step that is to be done.
+pub(crate) struct Job<'a> {
+    pub(crate) assignment: &'a Assignment,
+    pub(crate) admitted: Admitted,
+    pub(crate) options: &'a StepOptions,
+    pub(crate) verb: Verb,
+}
+
+/// One run of an agent: where it works, and at what.
+pub(crate) struct AgentRun<'a> {
+    pub(crate) thread: &'a Thread,
+    pub(crate) assignment: &'a Assignment,
+    pub(crate) agent: &'a AgentCommand,
+    pub(crate) cwd: &'a Path,
+    /// How long the agent and what it started have to end after they were asked to.
+    pub(crate) grace: Duration,
+}
+
+/// Runs the agent for a step that is to be done, and takes the step in.
 pub(crate) fn play(
     engine: &Engine,
     run: &Owned,
     thread: Thread,
-    assignment: &Assignment,
-    admitted: Admitted,
-    options: &StepOptions,
-    verb: Verb,
+    job: Job<'_>,
 ) -> Result<StepReport, EngineError> {
-    let Admitted { config, summary } = admitted;
+    let Job {
+        assignment,
+        admitted: Admitted { config, summary },
+        options,
+        verb,
+    } = job;
     let role = &assignment.role;
     engine.log(&thread, tags::ROUTED, &format!("role={role}"));
     let agent = agent_command::resolve(
@@ -144,8 +162,15 @@ pub(crate) fn play(
         role,
     )?;
     let cwd = contract::working_directory(engine, &thread, assignment)?;
+    let agent_run = AgentRun {
+        thread: &thread,
+        assignment,
+        agent: &agent,
+        cwd: &cwd,
+        grace: agent_command::grace(&config)?,
+    };
     // They are given back when the step is taken in, or when it failed.
-    let _slots = slots::take(engine, run, &thread, role, &agent, &config, options.no_slot)?;
+    let _slots = slots::take(engine, run, &agent_run, &config, options.no_slot)?;
     let attempted = Attempted {
         head: thread.head,
         replaces: thread.replaces,
@@ -163,8 +188,7 @@ pub(crate) fn play(
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    let grace = agent_command::grace(&config)?;
-    match perform(engine, run, &thread, assignment, &agent, &cwd, grace)? {
+    match perform(engine, run, &agent_run)? {
         Ok(Performed { step, left }) => {
             let committed = commit(engine, run, thread, &summary, step, Nodes::New)?;
             let mut told = report(engine, run, committed, Taken::Ran, &config.limits);
@@ -213,13 +237,10 @@ struct Performed {
 fn perform(
     engine: &Engine,
     run: &Owned,
-    thread: &Thread,
-    assignment: &Assignment,
-    agent: &AgentCommand,
-    cwd: &Path,
-    grace: Duration,
+    agent_run: &AgentRun<'_>,
 ) -> Result<Result<Performed, Problem>, EngineError> {
-    let launched = launch(engine, run, thread, assignment, agent, cwd, grace);
+    let AgentRun { thread, agent, .. } = agent_run;
+    let launched = launch(engine, run, agent_run);
     if launched.as_ref().is_ok_and(|run| !run.survivors.is_empty()) {
         let survivors = launched.map(|run| run.survivors).unwrap_or_default();
         return Err(EngineError::Survivors {
@@ -249,7 +270,7 @@ fn perform(
         }) => return Err(EngineError::NotStarted(signal)),
         Ok(run) => run,
         Err(LaunchError::Spawn(source)) => {
-            return Ok(Err(agent.not_started(engine, cwd, &source)));
+            return Ok(Err(agent.not_started(engine, agent_run.cwd, &source)));
         }
         Err(LaunchError::Engine(error)) => return Err(error),
     };
@@ -257,7 +278,7 @@ fn perform(
         Ok(hash) => hash,
         Err(problem) => return Ok(Err(problem)),
     };
-    match answer::check(&engine.store, thread, &assignment.role, hash) {
+    match answer::check(&engine.store, thread, &agent_run.assignment.role, hash) {
         Ok(step) => Ok(Ok(Performed { step, left })),
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
@@ -298,15 +319,14 @@ fn finished_step(
     })
 }
 
-fn launch(
-    engine: &Engine,
-    run: &RunDir,
-    thread: &Thread,
-    assignment: &Assignment,
-    agent: &AgentCommand,
-    cwd: &Path,
-    grace: Duration,
-) -> Result<Run, LaunchError> {
+fn launch(engine: &Engine, run: &RunDir, agent_run: &AgentRun<'_>) -> Result<Run, LaunchError> {
+    let AgentRun {
+        thread,
+        assignment,
+        agent,
+        cwd,
+        grace,
+    } = *agent_run;
     let own = process_identity(engine.env.process_id()).ok_or(EngineError::NoProc)?;
     let attempt = format!("{}/{}", engine_mark(&own), engine.env.now_ms());
     let supervision = Supervision {

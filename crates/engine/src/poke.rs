@@ -7,7 +7,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
 
 use crate::adopt::{Adoption, adopt};
-use crate::cycle::play;
+use crate::cycle::{Job, play};
 use crate::failure::Verb;
 use crate::owned::with_thread;
 use crate::thread::{self, Thread};
@@ -40,15 +40,13 @@ pub fn poke(
         let admitted = limits::admit(engine, run, &before, &assignment.role)?;
         let message = format!("role={} replaces={head}", assignment.role);
         engine.log(&before, tags::POKED, &message);
-        play(
-            engine,
-            run,
-            before,
-            &assignment,
+        let job = Job {
+            assignment: &assignment,
             admitted,
-            &options.step,
-            Verb::Poke(options.prompt.clone()),
-        )
+            options: &options.step,
+            verb: Verb::Poke(options.prompt.clone()),
+        };
+        play(engine, run, before, job)
     })
 }
 

@@ -5,7 +5,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
 use crate::adopt::{Adoption, adopt, end_rest};
-use crate::cycle::play;
+use crate::cycle::{Job, play};
 use crate::failure::Verb;
 use crate::owned::{Owned, with_thread};
 use crate::thread::{self, Thread};
@@ -54,15 +54,13 @@ pub fn resume(
                     engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
                 }
             }
-            play(
-                engine,
-                run,
-                thread,
-                &assignment,
+            let job = Job {
+                assignment: &assignment,
                 admitted,
-                &options.step,
+                options: &options.step,
                 verb,
-            )
+            };
+            play(engine, run, thread, job)
         }
         Located::Archived(record) => take_up(engine, run, &record, options),
     })
@@ -135,15 +133,13 @@ fn take_up(
         }
     }
     engine.log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-    let played = play(
-        engine,
-        run,
-        thread,
-        &assignment,
+    let job = Job {
+        assignment: &assignment,
         admitted,
-        &options.step,
-        Verb::Resume(options.prompt.clone()),
-    );
+        options: &options.step,
+        verb: Verb::Resume(options.prompt.clone()),
+    };
+    let played = play(engine, run, thread, job);
     if played.is_err() {
         // If the head has moved after all, the thread is active, and stays so.
         let _ = state.archive(record)?;

@@ -12,9 +12,8 @@ use uwf_protocol::run::Holder;
 use uwf_storage::{Pool, RunDir, Slot, Taken};
 use uwf_util::time;
 
-use crate::agent_command::AgentCommand;
-use crate::thread::{self, Thread};
-use crate::{Engine, EngineError};
+use crate::cycle::AgentRun;
+use crate::{Engine, EngineError, thread};
 
 /// How often a slot is looked for.
 const LOOK: Duration = Duration::from_millis(50);
@@ -37,12 +36,11 @@ pub enum NoSlot {
 pub(crate) fn take(
     engine: &Engine,
     run: &RunDir,
-    thread: &Thread,
-    role: &RoleName,
-    agent: &AgentCommand,
+    agent_run: &AgentRun<'_>,
     config: &Config,
     choice: NoSlot,
 ) -> Result<Vec<Slot>, EngineError> {
+    let agent = agent_run.agent;
     let of_agent = agent.alias.as_ref().zip(agent.max_running);
     let of_agent = of_agent.map(|(alias, max)| {
         let pool = Pool::of_agent(&engine.root, alias, max);
@@ -57,8 +55,8 @@ pub(crate) fn take(
         let mut wait = Wait {
             engine,
             run,
-            thread: thread.id,
-            role,
+            thread: agent_run.thread.id,
+            role: &agent_run.assignment.role,
             pool: &pool,
             whose: &whose,
             since: None,
