@@ -126,17 +126,25 @@ impl Task {
         let run = RunDir::at(self.run_dir.clone());
         // What an earlier program printed must not pass for the output of this one.
         let _ = run.clear_program_files();
+        let launched = Launched {
+            attempt: Some(run.next_attempt()),
+            used_before: run.usage(),
+            ..self.launched(call)
+        };
         // A record that cannot be written costs a second run after a crash, not this one.
-        let _ = run.write_launched(&self.launched(call));
+        let _ = run.write_launched(&launched);
     }
 
     /// Says that the program has ended well: all that it printed is there.
-    pub fn program_ended(&self, call: &[String]) {
-        let launched = Launched {
-            ended: true,
-            ..self.launched(call)
+    pub fn program_ended(&self) {
+        let run = RunDir::at(self.run_dir.clone());
+        let Some(launched) = run.launched() else {
+            return;
         };
-        let _ = RunDir::at(self.run_dir.clone()).write_launched(&launched);
+        let _ = run.write_launched(&Launched {
+            ended: true,
+            ..launched
+        });
     }
 
     /// Says that the output of the program is of no use. That of a good one is kept until its step is written.
@@ -154,6 +162,8 @@ impl Task {
         };
         let asked = Launched {
             ended: launched.ended,
+            attempt: launched.attempt,
+            used_before: launched.used_before.clone(),
             ..self.launched(call)
         };
         (launched == asked).then_some(end)
@@ -168,6 +178,8 @@ impl Task {
             call: call.to_vec(),
             prompt: self.prompt.clone(),
             ended: false,
+            attempt: None,
+            used_before: None,
         }
     }
 

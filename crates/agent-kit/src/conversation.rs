@@ -47,6 +47,8 @@ pub struct Conversation {
     pub model: Option<String>,
     /// The sum over all answers; `None` if no answer tells.
     pub usage: Option<Usage>,
+    /// The number of the failed attempt whose answer was accepted. What that one used up is in `usage`.
+    pub answer_of: Option<u64>,
     /// The tools whose calls were refused, one entry for each call.
     refused: Vec<String>,
 }
@@ -115,9 +117,13 @@ impl Conversation {
         }
     }
 
-    /// Takes the answer of an earlier attempt, if it fits the role as it is.
+    /// Takes the answer of an earlier attempt, if it fits the role as it is. What that attempt used up counts with it.
     pub fn accept(&mut self, reply: Reply, schema: &RoleSchema) -> Option<(Extracted, Extraction)> {
         let extracted = schema.extract(&reply.text).ok()?;
+        let launched = self.run.as_ref().and_then(RunDir::launched);
+        if let Some(launched) = launched {
+            (self.usage, self.answer_of) = (launched.used_before, launched.attempt);
+        }
         self.take(None, Ok(reply)).ok()?;
         Some((extracted, self.extraction()))
     }

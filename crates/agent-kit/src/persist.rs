@@ -97,6 +97,7 @@ pub fn write(
         head: context.head,
         replaces: context.replaces,
         at_ms: now_ms,
+        answer_of: work.conversation.answer_of,
     };
     // From the record on the step cannot be lost: the next call finds it.
     match committer {

@@ -66,6 +66,9 @@ pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adop
                 // The head has moved, and its engine came no further.
                 count_replaced(engine, run, replaced);
             }
+            if pending.step == thread.head {
+                let _ = run.count_in_step(&pending);
+            }
             run.clear_pending()?;
             return Ok(Adoption::Nothing(Box::new(thread)));
         }
@@ -193,6 +196,7 @@ fn printed(engine: &Engine, run: &RunDir, earlier: &Holder) -> Option<Pending> {
         head,
         replaces: earlier.replaces,
         at_ms: engine.env.now_ms(),
+        answer_of: None,
     })
 }
 

@@ -77,6 +77,7 @@ pub(crate) fn commit(
             if let Some(replaced) = replaced {
                 count_replaced(engine, run, replaced);
             }
+            count_attempts(run, hash);
             tidy(run, summary, hash, &role);
             return Ok(Committed {
                 thread,
@@ -174,6 +175,15 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
 pub(crate) fn count_replaced(engine: &Engine, run: &RunDir, replaced: CasRef) {
     if let Ok(used) = limits::used_by(&engine.store, replaced) {
         let _ = run.count_replaced(replaced, &used);
+    }
+}
+
+/// Notes that the step counts what an earlier attempt used up whose answer it has. An engine that dies before this is
+/// followed by one that finds the pending record: until then the answer counts twice, and never too little.
+fn count_attempts(run: &RunDir, step: CasRef) {
+    let pending = run.read_pending().ok().flatten();
+    if let Some(pending) = pending.filter(|pending| pending.step == step) {
+        let _ = run.count_in_step(&pending);
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Pending {
     pub replaces: Option<CasRef>,
     /// When it was written, in milliseconds since 1970.
     pub at_ms: i64,
+    /// The number of the failed attempt whose program gave the answer: the step counts what that one used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer_of: Option<u64>,
 }
 
 impl Pending {
@@ -105,7 +108,7 @@ pub struct Begun {
 }
 
 /// A program that an adapter started for a step and whose output was not read yet.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launched {
     /// The head that the step would follow.
@@ -126,6 +129,12 @@ pub struct Launched {
     /// Whether the program was seen to end well: its output is complete.
     #[serde(default)]
     pub ended: bool,
+    /// The number that the attempt which started it gets if it fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u64>,
+    /// What that attempt had used up before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_before: Option<Usage>,
 }
 
 /// How far a failed attempt got.
@@ -206,6 +215,9 @@ pub struct Attempt {
     /// Whether a person accepted that nobody knows all that it used up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unknown_accepted: bool,
+    /// The step that counts what the attempt used up, since a later attempt used the answer of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_in: Option<CasRef>,
     /// Whether nobody saw its end, so that it may have taken longer than the times say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub end_unseen: bool,
@@ -245,6 +257,7 @@ impl Attempt {
             session_id: None,
             usage: None,
             unknown_accepted: false,
+            counted_in: None,
             end_unseen: false,
             words: None,
             raw: None,

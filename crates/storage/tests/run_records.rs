@@ -57,6 +57,7 @@ fn records_are_read_back_until_they_are_cleared() {
         head: HEAD,
         replaces: None,
         at_ms: 7,
+        answer_of: None,
     };
     run.write_pending(&pending).unwrap();
     assert_eq!(run.read_pending().unwrap(), Some(pending));

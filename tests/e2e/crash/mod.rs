@@ -8,5 +8,5 @@ mod leftovers;
 mod reader;
 mod soak;
 mod sweep;
-mod tracer;
+pub(crate) mod tracer;
 mod windows;

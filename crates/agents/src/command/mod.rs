@@ -135,7 +135,7 @@ impl Command {
         if reply.is_err() {
             task.forget_program();
         } else if is_complete {
-            task.program_ended(&self.options.args);
+            task.program_ended();
         }
         reply
     }

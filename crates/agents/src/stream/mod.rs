@@ -97,6 +97,7 @@ impl Adapter for Agent {
             take(self.tool, line, Timing::InTime, &mut seen);
         });
         seen.end_of_pieces(Vec::new());
+        seen.settle_usage();
         if seen.error.is_some() {
             return None;
         }
@@ -160,7 +161,7 @@ impl Agent {
         if reply.is_err() {
             task.forget_program();
         } else if ended.is_complete() {
-            task.program_ended(&self.call());
+            task.program_ended();
         }
         reply
     }

@@ -334,8 +334,11 @@ fn attempt_field(attempt: &AttemptView) -> (&'static str, String) {
     } else {
         ""
     };
+    let counted = attempt.counted_in.map_or_else(String::new, |step| {
+        format!(", its answer and its usage are in {step}")
+    });
     let text = format!(
-        "{at}  attempt {number}: {role} by {agent}{again} for {took}, {class}{session}{accepted}: {error}"
+        "{at}  attempt {number}: {role} by {agent}{again} for {took}, {class}{session}{accepted}{counted}: {error}"
     );
     (word_for(attempt), text)
 }

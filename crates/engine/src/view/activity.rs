@@ -45,6 +45,9 @@ pub struct AttemptView {
     /// Whether a person accepted that nobody knows all that it used up.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown_accepted: bool,
+    /// The step that counts what it used up, since its answer became that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_in: Option<CasRef>,
     /// When it began, in milliseconds since 1970.
     pub started_at_ms: i64,
     /// When it ended, in milliseconds since 1970.
@@ -78,6 +81,7 @@ impl From<Attempt> for AttemptView {
             directory: attempt.directory,
             usage: attempt.usage,
             unknown_accepted: attempt.unknown_accepted,
+            counted_in: attempt.counted_in,
             started_at_ms: attempt.started_at_ms,
             ended_at_ms: attempt.ended_at_ms,
             head: attempt.head,

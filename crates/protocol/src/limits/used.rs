@@ -48,8 +48,8 @@ impl Used {
         }
     }
 
-    /// Adds a failed attempt. An agent that could not be started used nothing up, and what a person accepted as
-    /// unknown counts as far as it is known.
+    /// Adds a failed attempt. An agent that could not be started used nothing up, what counts in a step does not count
+    /// again, and what a person accepted as unknown counts as far as it is known.
     pub fn add_attempt(&mut self, attempt: &Attempt) {
         self.add_all(&Self::of_attempt(attempt));
     }
@@ -65,6 +65,7 @@ impl Used {
             ..Usage::default()
         };
         let usage = match (&attempt.usage, attempt.phase) {
+            _ if attempt.counted_in.is_some() => Some(&nothing),
             (None, Phase::Spawn) => Some(&nothing),
             (usage, _) => usage.as_ref(),
         };

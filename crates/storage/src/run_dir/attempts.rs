@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
-use uwf_protocol::run::Attempt;
+use uwf_protocol::run::{Attempt, Pending};
 
 use super::{RunDir, json};
 use crate::StorageError;
@@ -33,6 +33,12 @@ struct Dropped {
     replaced: Option<CasRef>,
 }
 
+impl Records {
+    fn next_number(&self) -> u64 {
+        self.kept.last().map_or(0, |last| last.number) + 1
+    }
+}
+
 impl RunDir {
     /// Returns the failed attempts that are kept, oldest first.
     #[must_use]
@@ -46,7 +52,7 @@ impl RunDir {
     /// See [`create`](Self::create).
     pub fn append_attempt(&self, attempt: &Attempt) -> Result<u64, StorageError> {
         let mut records = self.attempt_records();
-        let number = records.kept.last().map_or(0, |last| last.number) + 1;
+        let number = records.next_number();
         records.kept.push(Attempt {
             number,
             ..attempt.clone()
@@ -75,6 +81,36 @@ impl RunDir {
         }
         self.write_attempts(&records)?;
         Ok(None)
+    }
+
+    /// Returns the number that the next failed attempt gets.
+    #[must_use]
+    pub fn next_attempt(&self) -> u64 {
+        self.attempt_records().next_number()
+    }
+
+    /// Remembers, durably, that a step counts what the attempt used up whose program gave the step's answer. Later
+    /// attempts of the same agent at the step count with it: they died while they read the same answer.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn count_in_step(&self, pending: &Pending) -> Result<(), StorageError> {
+        let mut records = self.attempt_records();
+        let is_here = |one: &Attempt| (one.head, one.replaces) == (pending.head, pending.replaces);
+        let kept = &mut records.kept;
+        let first = kept
+            .iter()
+            .position(|one| Some(one.number) == pending.answer_of);
+        let Some(first) = first.filter(|first| is_here(&kept[*first])) else {
+            return Ok(());
+        };
+        let who = (kept[first].role.clone(), kept[first].agent.clone());
+        for attempt in &mut kept[first..] {
+            if is_here(attempt) && attempt.role == who.0 && attempt.agent == who.1 {
+                attempt.counted_in = Some(pending.step);
+            }
+        }
+        self.write_attempts(&records)
     }
 
     /// Counts what was used up by a step that is no more in the chain, durably, unless an interrupted call did so
