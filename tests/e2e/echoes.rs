@@ -1,6 +1,8 @@
 //! Programs that print what they are asked: the prompt, and the example in it, are no answers.
 
-use crate::world::World;
+use crate::processes::{kill, signal};
+use crate::trees::LOOP;
+use crate::world::{World, wait_until};
 
 /// Schemas whose every example could be taken for an answer by who does not look closely.
 const SCHEMAS: [&str; 12] = [
@@ -89,4 +91,60 @@ fn what_a_program_answers_after_its_prompt_counts() {
     world.step(&thread).exits(0);
     let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
     assert_eq!(steps["steps"][1]["output"]["note"], "mine");
+}
+
+/// A tool that prints what it is asked before its answer, waits for a file `gate` then, and counts its runs.
+const PRINTS_ITS_PROMPT: &str = r#"echo run >> runs
+cat
+echo 'session=s1' >&2
+touch ready
+while [ ! -e gate ]; do sleep 0.02; done
+printf -- '\n---\n$status: again\n---\nthe answer\n'
+"#;
+
+/// Ends adapter and engine while their program works, lets the program finish, and asks for the step again. Returns how
+/// often the program ran.
+fn runs_until_the_answer_is_used(world: &World, thread: &str) -> usize {
+    let engine = world.spawn(&["thread", "step", thread]);
+    wait_until("the tool works", || world.project().join("ready").exists());
+    let adapter = world.agent_at_work(thread);
+    kill(engine);
+    signal("KILL", adapter);
+    world.write("gate", "");
+    world.wait_until_free(thread);
+    world.step(thread).exits(0);
+    let read = world.uwf(&["thread", "read", thread]).exits(0).stdout;
+    assert!(read.contains("the answer"), "{read}");
+    let runs = std::fs::read_to_string(world.project().join("runs")).unwrap();
+    runs.lines().count()
+}
+
+#[test]
+fn the_answer_behind_a_printed_prompt_outlives_a_crash() {
+    let world = World::new();
+    world.put(LOOP);
+    let tool = world.script("tool", PRINTS_ITS_PROMPT);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("loop");
+    assert_eq!(runs_until_the_answer_is_used(&world, &thread), 1);
+}
+
+#[test]
+fn the_answer_behind_a_printed_correction_outlives_a_crash() {
+    let world = World::new();
+    world.put(LOOP);
+    let body = format!(
+        "if [ ! -e runs ]; then echo run >> runs; echo session=s1 >&2; echo no front matter; exit; fi\n{PRINTS_ITS_PROMPT}"
+    );
+    let tool = world.script("tool", &body);
+    let tool = tool.to_str().unwrap();
+    let session = [
+        "--session-regex",
+        "session=(\\w+)",
+        "--resume-args",
+        "{session}",
+    ];
+    world.agent("uwf-command", &[&session[..], &["--", tool]].concat());
+    let thread = world.start("loop");
+    assert_eq!(runs_until_the_answer_is_used(&world, &thread), 2);
 }

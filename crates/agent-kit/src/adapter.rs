@@ -120,13 +120,14 @@ impl Default for Supervision {
 }
 
 impl Task {
-    /// Says that a program is about to work on this task. If both this process and its engine die, the next attempt
-    /// reads what the program printed.
-    pub fn announce_program(&self, call: &[String]) {
+    /// Says that a program is about to work on this task, and what it is asked. If both this process and its engine die,
+    /// the next attempt reads what the program printed.
+    pub fn announce_program(&self, call: &[String], asked: &str) {
         let run = RunDir::at(self.run_dir.clone());
         // What an earlier program printed must not pass for the output of this one.
         let _ = run.clear_program_files();
         let launched = Launched {
+            message: (asked != self.prompt).then(|| asked.to_owned()),
             attempt: Some(run.next_attempt()),
             used_before: run.usage(),
             ..self.launched(call)
@@ -161,6 +162,7 @@ impl Task {
             false => Unread::EndUnseen,
         };
         let asked = Launched {
+            message: launched.message.clone(),
             ended: launched.ended,
             attempt: launched.attempt,
             used_before: launched.used_before.clone(),
@@ -177,6 +179,7 @@ impl Task {
             agent: self.agent.clone(),
             call: call.to_vec(),
             prompt: self.prompt.clone(),
+            message: None,
             ended: false,
             attempt: None,
             used_before: None,

@@ -118,13 +118,20 @@ impl Conversation {
     }
 
     /// Takes the answer of an earlier attempt, if it fits the role as it is. What that attempt used up counts with it.
-    pub fn accept(&mut self, reply: Reply, schema: &RoleSchema) -> Option<(Extracted, Extraction)> {
-        let extracted = schema.extract(&reply.text).ok()?;
+    pub fn accept(
+        &mut self,
+        reply: Reply,
+        task: &Task,
+        schema: &RoleSchema,
+    ) -> Option<(Extracted, Extraction)> {
         let launched = self.run.as_ref().and_then(RunDir::launched);
-        if let Some(launched) = launched {
-            (self.usage, self.answer_of) = (launched.used_before, launched.attempt);
-        }
-        self.take(None, Ok(reply)).ok()?;
+        let (message, used, attempt) = launched.map_or((None, None, None), |launched| {
+            (launched.message, launched.used_before, launched.attempt)
+        });
+        let asked = message.as_deref().unwrap_or(&task.prompt);
+        let extracted = extract(&reply.text, asked, schema).ok()?;
+        (self.usage, self.answer_of) = (used, attempt);
+        self.take(message, Ok(reply)).ok()?;
         Some((extracted, self.extraction()))
     }
 
@@ -143,8 +150,7 @@ impl Conversation {
     ) -> Result<(Extracted, Extraction), Unfinished> {
         self.open(adapter, task, schema, opening)?;
         loop {
-            let answer = echo::without_prompt(self.answer(), self.asked(task));
-            let rejected = match answer.and_then(|answer| schema.extract(&answer)) {
+            let rejected = match extract(self.answer(), self.asked(task), schema) {
                 Ok(extracted) => return Ok((extracted, self.extraction())),
                 Err(rejected) => rejected,
             };
@@ -337,6 +343,11 @@ impl Conversation {
     fn attempts(&self) -> u32 {
         u32::try_from(self.exchanges.len()).unwrap_or(u32::MAX)
     }
+}
+
+/// Returns the data of an answer to what was asked, which some programs print before it.
+fn extract(answer: &str, asked: &str, schema: &RoleSchema) -> Result<Extracted, Rejected> {
+    schema.extract(&*echo::without_prompt(answer, asked)?)
 }
 
 /// Adds what two answers used up.

@@ -190,7 +190,7 @@ impl Service<'_> {
         let mut read = |answer: &str| extractor.read(answer);
         let schema = &context.schema;
         let earlier = adapter.earlier(task);
-        let mut result = match earlier.and_then(|reply| conversation.accept(reply, schema)) {
+        let mut result = match earlier.and_then(|reply| conversation.accept(reply, task, schema)) {
             Some(done) => Ok(done),
             None => conversation.hold(adapter, task, schema, opening, &mut read),
         };

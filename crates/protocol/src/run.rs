@@ -126,6 +126,9 @@ pub struct Launched {
     /// The whole prompt. Its answer answers no other one, such as one with other words of a person.
     #[serde(default)]
     pub prompt: String,
+    /// What the program was asked, if that was not the whole prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
     /// Whether the program was seen to end well: its output is complete.
     #[serde(default)]
     pub ended: bool,

@@ -128,7 +128,7 @@ impl Command {
             supervision: task.supervision,
             run_dir: &task.run_dir,
         };
-        task.announce_program(&self.options.args);
+        task.announce_program(&self.options.args, prompt);
         let output = program::run(&launch, self.options.max_output);
         let is_complete = output.as_ref().is_ok_and(|output| output.is_complete);
         let reply = output.and_then(|output| self.reply(output, session));

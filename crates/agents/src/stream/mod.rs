@@ -140,7 +140,7 @@ impl Agent {
             supervision: task.supervision,
             run_dir: &task.run_dir,
         };
-        task.announce_program(&self.call());
+        task.announce_program(&self.call(), message);
         let ended = program::stream(&launch, &mut |line, timing| {
             take(self.tool, line, timing, &mut seen);
         });
