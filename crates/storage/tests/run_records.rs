@@ -11,6 +11,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase};
 use uwf_storage::{Root, RunDir};
+use xxhash_rust::xxh64::xxh64;
 
 const HEAD: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
 const STEP: CasRef = CasRef::from_digits(b"0123456789012");
@@ -122,6 +123,99 @@ fn a_pending_record_that_cannot_be_read_is_an_error() {
     let (_temp, run) = world();
     fs::create_dir_all(run.path().join("pending.json")).unwrap();
     assert!(run.read_pending().is_err());
+}
+
+#[test]
+fn the_checksum_of_a_pending_record_is_that_of_the_bytes_before_it() {
+    let (_temp, run) = world();
+    let pending = Pending {
+        step: STEP,
+        head: HEAD,
+        replaces: None,
+        at_ms: 7,
+        answer_of: None,
+    };
+    run.write_pending(&pending).unwrap();
+    let path = run.path().join("pending.json");
+    let written = fs::read_to_string(&path).unwrap();
+    let summed = |record: &str| {
+        format!(
+            "{record},\"sum\":\"{:016x}\"}}",
+            xxh64(record.as_bytes(), 0)
+        )
+    };
+    let record = format!("{{\"step\":\"{STEP}\",\"head\":\"{HEAD}\",\"atMs\":7");
+    assert_eq!(written, summed(&record));
+    // Another version or another program may tell more, and in another order.
+    let more = format!("{{ \"more\": [1],\n \"atMs\":7, \"head\":\"{HEAD}\",\"step\":\"{STEP}\"");
+    for good in [summed(&more), summed(&more) + "  \n", more.clone() + "}"] {
+        fs::write(&path, &good).unwrap();
+        assert_eq!(
+            run.read_pending().unwrap().as_ref(),
+            Some(&pending),
+            "{good}"
+        );
+    }
+    let elsewhere = format!(
+        "{{\"sum\":\"{:016x}\",{}}}",
+        xxh64(record.as_bytes(), 0),
+        &record[1..]
+    );
+    fs::write(&path, elsewhere).unwrap();
+    assert!(run.read_pending().is_err());
+}
+
+#[test]
+fn the_pending_record_that_the_manual_shows_has_the_right_checksum() {
+    let (_temp, run) = world();
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/agents.md");
+    let page = fs::read_to_string(page).unwrap();
+    let shown = page
+        .lines()
+        .find(|line| line.starts_with("{\"step\"") && line.contains("\"sum\""));
+    let shown = shown.unwrap();
+    run.create().unwrap();
+    fs::write(run.path().join("pending.json"), shown).unwrap();
+    let (record, _) = shown.split_once(",\"sum\":").unwrap();
+    let sum = format!("{:016x}", xxh64(record.as_bytes(), 0));
+    assert!(run.read_pending().is_ok(), "{sum}");
+}
+
+#[test]
+fn no_changed_character_makes_another_record_of_a_pending_one() {
+    let (_temp, run) = world();
+    let pending = Pending {
+        step: STEP,
+        head: HEAD,
+        replaces: Some(STEP),
+        at_ms: 77,
+        answer_of: Some(3),
+    };
+    run.write_pending(&pending).unwrap();
+    let path = run.path().join("pending.json");
+    let written = fs::read(&path).unwrap();
+    let name = written.len() - r#"sum":"0123456789abcdef"}"#.len();
+    for at in 0..written.len() {
+        for changed in *b"7 x\"" {
+            let mut bytes = written.clone();
+            bytes[at] = changed;
+            if bytes == written {
+                continue;
+            }
+            fs::write(&path, &bytes).unwrap();
+            let read = run.read_pending();
+            // In the name of the checksum, it is the record that it was.
+            let is_harmless = (name..name + 3).contains(&at)
+                && read
+                    .as_ref()
+                    .is_ok_and(|read| read.as_ref() == Some(&pending));
+            assert!(
+                read.is_err() || is_harmless,
+                "{}",
+                String::from_utf8_lossy(&bytes)
+            );
+        }
+    }
 }
 
 #[test]

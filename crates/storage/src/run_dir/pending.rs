@@ -1,7 +1,7 @@
 //! The record of a finished step. It names what was paid for, so it carries a checksum: a record in which one
 //! character was changed would otherwise name a step that nobody finished, and the role would run again.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use uwf_durable::Durability;
 use uwf_protocol::run::Pending;
 use xxhash_rust::xxh64::xxh64;
@@ -11,12 +11,15 @@ use crate::StorageError;
 
 const PENDING: &str = "pending.json";
 
+/// What comes between the record and its checksum.
+const SUM: &str = ",\"sum\":";
+
 /// The record as it is in its file.
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Summed {
     #[serde(flatten)]
     pending: Pending,
-    /// XXH64 of the rest, in hexadecimal. Records of older versions and of other programs have none.
+    /// The [checksum](sum_of). Records of older versions and of other programs have none.
     #[serde(default)]
     sum: Option<String>,
 }
@@ -39,9 +42,7 @@ impl RunDir {
         let read: Result<Summed, _> = serde_json::from_slice(&content);
         let torn = |problem: String| StorageError::TornRecord { path, problem };
         match read {
-            Ok(Summed { pending, sum })
-                if sum.as_ref().is_none_or(|sum| *sum == sum_of(&pending)) =>
-            {
+            Ok(Summed { pending, sum }) if sum.as_ref().is_none_or(|sum| fits(&content, sum)) => {
                 Ok(Some(pending))
             }
             Ok(_) => Err(torn(
@@ -56,7 +57,7 @@ impl RunDir {
     /// # Errors
     /// See [`create`](Self::create).
     pub fn write_pending(&self, pending: &Pending) -> Result<(), StorageError> {
-        self.write(PENDING, &summed(pending), Durability::Durable)
+        self.write_text(PENDING, &summed(pending), Durability::Durable)
     }
 
     /// Says that a step is finished, to an engine that is there to commit it: the record survives every
@@ -67,7 +68,7 @@ impl RunDir {
     pub fn write_pending_volatile(&self, pending: &Pending) -> Result<(), StorageError> {
         Ok(uwf_durable::overwrite(
             &self.path.join(PENDING),
-            json(&summed(pending)).as_bytes(),
+            summed(pending).as_bytes(),
         )?)
     }
 
@@ -80,13 +81,21 @@ impl RunDir {
     }
 }
 
-fn summed(pending: &Pending) -> Summed {
-    Summed {
-        pending: pending.clone(),
-        sum: Some(sum_of(pending)),
-    }
+/// Returns the content of the file for a record: the checksum is the last member, and is about the bytes before it.
+fn summed(pending: &Pending) -> String {
+    let record = json(pending);
+    let rest = record.strip_suffix('}').expect("a record is an object");
+    format!("{rest}{SUM}\"{}\"}}", sum_of(rest.as_bytes()))
 }
 
-fn sum_of(pending: &Pending) -> String {
-    format!("{:016x}", xxh64(json(pending).as_bytes(), 0))
+/// Tells whether the content of the file ends with this checksum, and the checksum is that of what is before it.
+fn fits(content: &[u8], sum: &str) -> bool {
+    let member = format!("{SUM}\"{sum}\"}}");
+    let rest = content.trim_ascii_end().strip_suffix(member.as_bytes());
+    rest.is_some_and(|rest| sum == sum_of(rest))
+}
+
+/// Returns the checksum of the bytes of a record: XXH64 with the seed 0, as 16 hexadecimal digits.
+fn sum_of(bytes: &[u8]) -> String {
+    format!("{:016x}", xxh64(bytes, 0))
 }
