@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{ONE_STEP, World};
+use crate::processes::signal;
+use crate::world::{ONE_STEP, World, wait_until};
 
 /// A world with a hermes whose `chat` forgets the form at first, and whose `acp` asks before it writes a file.
 fn world(options: &[&str]) -> World {
@@ -88,4 +89,40 @@ fn a_hermes_that_is_not_installed_says_how_to_get_it() {
         .exits(3)
         .says("`no-such-hermes` could not be started")
         .says("pip install");
+}
+
+/// A hermes whose answer is none, and that does not end with its stdin. It leaves a file `ending` when its stdin is
+/// closed, or when it is asked to end.
+const STAYS: &str = r#"
+echo call >> calls
+while read -r line; do
+  case $line in
+  *'"method":"initialize"'*)
+    printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}\n' ;;
+  *'"method":"session/new"'*) printf '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s-1"}}\n' ;;
+  *'"method":"session/load"'*) printf '{"jsonrpc":"2.0","id":2,"result":{}}\n' ;;
+  *'"method":"session/prompt"'*)
+    printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I forgot the form."}}}}\n'
+    printf '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}\n' ;;
+  esac
+done
+WHEN
+while :; do sleep 0.1; done
+"#;
+
+#[test]
+fn a_signal_while_a_program_is_ended_starts_no_other_one_for_the_correction() {
+    for when in ["touch ending", "trap 'touch ending' INT TERM"] {
+        let world = world(&["--mode", "acp"]);
+        world.script("hermes", &STAYS.replace("WHEN", when));
+        let thread = world.start("one");
+        let engine = world.spawn(&["thread", "step", &thread]);
+        wait_until("the program is ended", || {
+            world.project().join("ending").exists()
+        });
+        signal("INT", engine.id());
+        assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(130));
+        let calls = std::fs::read_to_string(world.project().join("calls")).unwrap();
+        assert_eq!(calls, "call\n", "{when}");
+    }
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use uwf_agent_kit::AdapterError;
-use uwf_process::{Asked, Event, HeldSignals, Tree};
+use uwf_process::{Asked, HeldSignals, Signals, Tree};
 
 use super::ending::ProgramEnding;
 use super::lines::{Line, Lines};
@@ -58,7 +58,7 @@ impl<'a> Dialogue<'a> {
     /// Starts a program. Its stdin stays open, and what `launch` has for it is not used.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// When it cannot be started, or this process was told to stop.
     pub(crate) fn start(launch: &'a Launch<'a>) -> Result<Self, AdapterError> {
         let broken = |error: io::Error| {
             let program = launch.program;
@@ -67,6 +67,11 @@ impl<'a> Dialogue<'a> {
         let stderr = Stderr::create(launch.run_dir).map_err(broken)?;
         let errors = stderr.for_child().map_err(broken)?.into();
         let signals = HeldSignals::new().map_err(broken)?;
+        if let Some(stop) = signals.with(Signals::stop) {
+            // It came while an earlier program of this agent was ended: another one must not be paid for.
+            let problem = ProgramEnding::Stopped(stop.signal).problem(launch.program, "");
+            return Err(problem.expect("who is told to stop has a problem"));
+        }
         let mut tree = spawn(launch, [Stdio::piped(), Stdio::piped(), errors])?;
         let (stdin, said) = mpsc::channel();
         let (sender, output) = mpsc::sync_channel(CHUNKS);
@@ -133,9 +138,7 @@ impl<'a> Dialogue<'a> {
     /// Looks whether the program has ended, what it says on stderr, and whether this process is told to stop.
     fn look(&mut self) {
         self.stderr.look();
-        if let Event::Stop(stop) = self.signals.with(|signals| signals.wait(Duration::ZERO)) {
-            self.stopped.get_or_insert(stop);
-        }
+        self.stopped = self.signals.with(Signals::stop);
         if self.ended.is_none() && self.tree.status().is_some() {
             self.ended = Some(Instant::now());
         }
@@ -159,6 +162,8 @@ impl<'a> Dialogue<'a> {
         let may_go_on = self.launch.supervision.keep_running || uwf_process::is_supervised();
         if !(may_go_on && status.is_some_and(|status| status.success())) {
             self.end_tree(asked);
+            // Who ends a tree hears the signals that come meanwhile.
+            self.stopped = self.signals.with(Signals::stop);
         }
         let ending = match (self.stopped, status) {
             (Some(stop), _) => ProgramEnding::Stopped(stop.signal),
