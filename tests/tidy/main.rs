@@ -46,6 +46,30 @@ fn all_rust_files() -> Vec<PathBuf> {
     files.collect()
 }
 
+/// Returns the text without comments and without its module of tests, which is the last in a file. What else is only for
+/// tests, such as an import, hides nothing.
+fn code(text: &str) -> String {
+    let tests = regex::Regex::new(
+        r"(?ms)^#\[cfg\(test\)\]\n(#\[expect\(.*?\)\]\n)?(pub(\(crate\))? )?mod \w+ \{\n.*",
+    );
+    let code = tests.unwrap().replace(text, "");
+    let lines = code.lines().filter(|line| !line.trim().starts_with("//"));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn comments_and_tests_are_no_code() {
+    let text = "//! fs::write(\n#[cfg(test)]\nuse a::b;\n#[cfg(test)]\nmod world;\nfn a() {}\n    // fs::write(\n";
+    let tests = "#[cfg(test)]\nmod tests {\n    fs::write(\n}\n";
+    let expected = "#[cfg(test)]\nuse a::b;\n#[cfg(test)]\nmod world;\nfn a() {}";
+    assert_eq!(code(&(text.to_owned() + tests)), expected);
+    let expects = tests.replace(
+        ")]\n",
+        ")]\n#[expect(\n    clippy::x,\n    reason = \"y\"\n)]\n",
+    );
+    assert_eq!(code(&(text.to_owned() + &expects)), expected);
+}
+
 #[test]
 fn files_fit_into_a_head() {
     for file in all_rust_files() {
@@ -70,8 +94,7 @@ fn files_say_what_lives_in_them() {
 fn log_tags_are_used_once() {
     let mut seen = BTreeMap::new();
     for file in rust_files(&root().join("crates")) {
-        let text = read(&file);
-        let code = text.split("#[cfg(test)]").next().unwrap();
+        let code = code(&read(&file));
         for tag in code.split("Tag::new(\"").skip(1).map(|rest| &rest[..8]) {
             let earlier = seen.insert(tag.to_owned(), file.clone());
             assert_eq!(
