@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::io;
+use std::marker::PhantomData;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -29,6 +30,8 @@ pub struct Signals {
     stopped: Cell<Option<Stop>>,
     /// Whether signals have their usual effect at the moment.
     idle: Option<Arc<AtomicBool>>,
+    /// How many hold them back.
+    holders: Cell<usize>,
 }
 
 /// A signal that tells this process to stop.
@@ -56,9 +59,8 @@ impl Signals {
     /// process as usual.
     fn held_on_demand() -> Self {
         Self {
-            delivery: OnceCell::new(),
-            stopped: Cell::new(None),
             idle: Some(Arc::new(AtomicBool::new(true))),
+            ..Self::default()
         }
     }
 
@@ -85,18 +87,23 @@ impl Signals {
         Ok(())
     }
 
-    /// Watches, and holds signals back until [`let_go`](Self::let_go).
+    /// Watches, and holds signals back until [`let_go`](Self::let_go) was called as often.
     fn hold(&self) -> io::Result<()> {
         self.watch()?;
+        self.holders.set(self.holders.get() + 1);
         if let Some(idle) = &self.idle {
             idle.store(false, Ordering::SeqCst);
         }
         Ok(())
     }
 
-    /// Gives signals their usual effect again, if they were made [on demand](Self::held_on_demand).
+    /// Gives signals their usual effect again when nobody else holds them, if they were made
+    /// [on demand](Self::held_on_demand).
     fn let_go(&self) {
-        if let Some(idle) = &self.idle {
+        self.holders.set(self.holders.get() - 1);
+        if let Some(idle) = &self.idle
+            && self.holders.get() == 0
+        {
             idle.store(true, Ordering::SeqCst);
         }
     }
@@ -150,9 +157,10 @@ thread_local! {
     static ON_DEMAND: Signals = Signals::held_on_demand();
 }
 
-/// As long as this lives, signals do not end this process: the caller ends its program first.
+/// As long as one of these lives, signals do not end this process: the caller ends its program first. It stays in its
+/// thread, which is the one that counts them.
 #[derive(Debug)]
-pub struct HeldSignals(());
+pub struct HeldSignals(PhantomData<*const ()>);
 
 impl HeldSignals {
     /// Holds the signals back.
@@ -161,7 +169,7 @@ impl HeldSignals {
     /// When the system refuses.
     pub fn new() -> io::Result<Self> {
         ON_DEMAND.with(Signals::hold)?;
-        Ok(Self(()))
+        Ok(Self(PhantomData))
     }
 
     /// Calls a function with the signals.
@@ -189,4 +197,28 @@ pub(crate) fn supervisors() -> Vec<i32> {
     let listed = std::env::var(SUPERVISORS).unwrap_or_default();
     let numbers = listed.split_ascii_whitespace();
     numbers.filter_map(|number| number.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signals_are_held_back_until_the_last_holder_is_gone() {
+        let is_idle = || {
+            let idle = |signals: &Signals| Some(signals.idle.as_ref()?.load(Ordering::SeqCst));
+            ON_DEMAND.with(idle).unwrap_or(false)
+        };
+        let outer = HeldSignals::new().unwrap();
+        let inner = HeldSignals::new().unwrap();
+        drop(inner);
+        assert!(!is_idle());
+        let inner = HeldSignals::new().unwrap();
+        drop(outer);
+        assert!(!is_idle());
+        drop(inner);
+        assert!(is_idle());
+        let _again = HeldSignals::new().unwrap();
+        assert!(!is_idle());
+    }
 }
