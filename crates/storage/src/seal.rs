@@ -9,7 +9,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use uwf_durable::{Durability, FileError};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::Root;
@@ -79,53 +78,4 @@ fn describe(root: &Root) -> String {
         one(&root.threads_file()),
         one(&root.history_file())
     )
-}
-
-/// Tells whether the registry is only the beginning of the copy that its last writer left, so that names are lost. Any
-/// other difference is a change made on purpose; `{}` says that there are no names.
-pub(crate) fn is_cut(registry: &[u8], copy: &[u8]) -> bool {
-    let (registry, copy) = (registry.trim_ascii_end(), copy.trim_ascii_end());
-    registry.len() < copy.len() && copy.starts_with(registry)
-}
-
-/// Keeps a copy of the registry that is on the disk now.
-pub(crate) fn copy_registry(root: &Root, content: &[u8]) {
-    let copy = root.registry_copy();
-    let replace = || -> Result<(), FileError> {
-        match uwf_durable::read(&copy)? {
-            Some(known) if known == content => Ok(()),
-            Some(_) | None => uwf_durable::replace(&copy, content, Durability::Volatile),
-        }
-    };
-    // Without it, a loss may stay unseen; that is no reason to register nothing.
-    let _ = replace();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_registry_is_cut_if_it_is_only_the_beginning_of_its_copy() {
-        let copy = b"one: CTS5P6RD8HMCS\ntwo: 0123456789012\n";
-        for cut in [
-            "",
-            "\n",
-            "one: CTS5P6RD8HMCS\n",
-            "one:",
-            "one: CTS5P6RD8HMCS\ntwo: 0",
-        ] {
-            assert!(is_cut(cut.as_bytes(), copy), "{cut}");
-        }
-        let whole = String::from_utf8(copy.to_vec()).unwrap();
-        for other in [
-            "{}\n",
-            "two: 0123456789012\n",
-            "three: 0123456789012\n",
-            whole.trim_end(),
-        ] {
-            assert!(!is_cut(other.as_bytes(), copy), "{other}");
-        }
-        assert!(!is_cut(b"", b""), "where nothing was, nothing is lost");
-    }
 }

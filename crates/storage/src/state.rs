@@ -8,7 +8,7 @@ use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
 use crate::heads::{self, Heads};
-use crate::seal::{self, Seal};
+use crate::seal::Seal;
 use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
 
 /// The state under a root. It holds nothing: every call reads the files anew.
@@ -260,7 +260,7 @@ impl<'a> State<'a> {
             uwf_durable::replace(&path, text.as_bytes(), Durability::Durable)?;
         }
         let content = uwf_durable::read(&path)?.unwrap_or_default();
-        seal::copy_registry(self.root, &content);
+        registry::keep_copy(self.root, &content);
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use super::State;
 use crate::heads::Heads;
 use crate::history::{self, Unfinished};
-use crate::seal::{self, Seal};
+use crate::seal::Seal;
 use crate::{History, Root, RunDir, StorageError, Vanished, registry};
 
 impl State<'_> {
@@ -169,7 +169,7 @@ impl State<'_> {
         let copy_path = self.root.registry_copy();
         let copy = uwf_durable::read(&copy_path)?.unwrap_or_default();
         let content = uwf_durable::read(&path)?.unwrap_or_default();
-        if seal::is_cut(&content, &copy) {
+        if registry::is_cut(&content, &copy) {
             return Err(StorageError::RegistryCut {
                 path,
                 copy: copy_path,
