@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Options};
 
-use crate::{BadLine, StorageError, config_key};
+use crate::{BadLine, StorageError};
 
 /// Reads a file that programs write; every error says that it is damaged.
 pub(crate) fn parse_state<T: DeserializeOwned>(text: &str, path: &Path) -> Result<T, StorageError> {
@@ -52,12 +52,7 @@ fn explain(error: &serde_saphyr::Error) -> (u64, u64, String) {
     let (line, column) = error
         .location()
         .map_or((0, 0), |location| (location.line(), location.column()));
-    let message = match error.without_snippet() {
-        serde_saphyr::Error::SerdeUnknownField {
-            field, expected, ..
-        } => config_key::unknown(field, expected.iter().copied()),
-        other => other.to_string(),
-    };
+    let message = error.without_snippet().to_string();
     let position = format!(" at line {line}, column {column}");
     (line, column, message.replace(&position, ""))
 }
