@@ -2,6 +2,7 @@
 
 use uwf_cas_fs::StoreError;
 use uwf_cas_fs::schema::SchemaError;
+use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
 use uwf_protocol::workflow_stored::StoredError;
 use uwf_storage::StorageError;
@@ -83,7 +84,7 @@ impl KitError {
             Self::Store(StoreError::Damaged { .. }) => {
                 Some("`uwf cas verify` lists every damaged node".to_owned())
             }
-            error => uwf_durable::full_disk_hint(error).map(ToOwned::to_owned),
+            error => error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned()),
         }
     }
 }

@@ -23,4 +23,4 @@ pub use lock::FileLock;
 pub use open::{create, open, open_append, read, read_end, read_start};
 pub use present::{remove, sync_file, touch};
 pub use record::{blank, overwrite};
-pub use room::{full_disk_hint, give_back, is_of_full_disk, set_aside};
+pub use room::{give_back, is_of_full_disk, set_aside};

@@ -48,13 +48,6 @@ pub fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-/// Returns what to do about an error if it, or one of its causes, says that the disk is full.
-#[must_use]
-pub fn full_disk_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    is_of_full_disk(error)
-        .then_some("the disk is full: make room on it, then run the same command again")
-}
-
 fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

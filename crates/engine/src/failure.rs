@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use uwf_protocol::exit::Exit;
-use uwf_protocol::failure::FailureClass;
+use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, Phase};
 use uwf_storage::{RunDir, StorageError};
@@ -194,10 +194,8 @@ pub(crate) fn record(
     let attempt = attempt(engine, run, thread.id, attempted, problem, stderr_tail);
     log(engine, thread, &attempt, signal);
     let recorded = run.append_attempt(&attempt);
-    let full_disk = recorded
-        .as_ref()
-        .err()
-        .and_then(StorageError::full_disk_hint);
+    let error = recorded.as_ref().err();
+    let is_disk_full = error.is_some_and(StorageError::is_of_full_disk);
     let number = recorded.ok();
     if number.is_none() {
         // What the agent did wrong is told all the same: the disk may be full.
@@ -216,19 +214,19 @@ pub(crate) fn record(
         phase: attempt.phase,
         class: attempt.class.unwrap_or(FailureClass::Crash),
         // The agent may have failed for the same reason, and had no room to say so.
-        problem: match full_disk {
-            Some(_) if is_untold => format!("{}, and the disk is full", attempt.error),
-            Some(_) | None => attempt.error,
+        problem: match is_disk_full && is_untold {
+            true => format!("{}, and the disk is full", attempt.error),
+            false => attempt.error,
         },
         stderr_tail: if said {
             attempt.stderr_tail
         } else {
             String::new()
         },
-        hint: full_disk
-            .map(ToOwned::to_owned)
-            .or(attempt.hint)
-            .unwrap_or_default(),
+        hint: match is_disk_full {
+            true => FULL_DISK_HINT.to_owned(),
+            false => attempt.hint.unwrap_or_default(),
+        },
         exit_code: attempt.exit_code,
         session_id: attempt.session_id,
         raw: attempt.raw,

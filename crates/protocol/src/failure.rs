@@ -4,6 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+/// What a person can do when the disk is full, whoever notices it.
+pub const FULL_DISK_HINT: &str =
+    "the disk is full: make room on it, then run the same command again";
+
 /// The kinds of failures, by what can be done about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

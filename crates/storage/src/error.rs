@@ -151,10 +151,10 @@ impl StorageError {
         }
     }
 
-    /// Returns what to do if the disk has no room for what was to be written.
+    /// Tells whether the disk has no room for what was to be written.
     #[must_use]
-    pub fn full_disk_hint(&self) -> Option<&'static str> {
-        uwf_durable::full_disk_hint(self)
+    pub fn is_of_full_disk(&self) -> bool {
+        uwf_durable::is_of_full_disk(self)
     }
 
     /// Returns the error for a file of people that is no text.

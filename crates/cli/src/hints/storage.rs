@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_storage::{StorageError, Vanished};
 use uwf_util::words;
 
@@ -45,7 +46,9 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         StorageError::Invalid { .. } => {
             "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
         }
-        StorageError::Io { .. } => return error.full_disk_hint().map(ToOwned::to_owned),
+        StorageError::Io { .. } => {
+            return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned());
+        }
         StorageError::ThreadExists(_) | StorageError::ConfigKey { .. } | StorageError::Day(_) => {
             return None;
         }

@@ -1,6 +1,7 @@
 //! What to type next after an error of the content-addressed store.
 
 use uwf_cas_fs::StoreError;
+use uwf_protocol::failure::FULL_DISK_HINT;
 
 pub(crate) fn hint(error: &StoreError) -> Option<String> {
     let hint = match error {
@@ -24,7 +25,7 @@ pub(crate) fn hint(error: &StoreError) -> Option<String> {
         StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {
             "`uwf cas schema list` shows the schemas"
         }
-        StoreError::File(_) => return error.full_disk_hint().map(ToOwned::to_owned),
+        StoreError::File(_) => return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned()),
         StoreError::Invalid { .. } | StoreError::Encode(_) => return None,
     };
     Some(hint.to_owned())
