@@ -268,3 +268,23 @@ fn an_answer_to_other_words_is_not_used() {
     let runs = fs::read_to_string(world.project().join("runs")).unwrap();
     assert_eq!(runs, "run\nrun\n");
 }
+
+#[test]
+fn the_answer_of_a_program_that_ends_just_after_its_adapter_is_used() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    // The whole answer is there, and the program needs a moment to exit: it waits for the end of its adapter.
+    let body = format!(
+        "cd {}\necho run >> runs\nprintf -- '---\\nnote: paid\\n---\\n'\ntouch ready\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.01; done",
+        world.project().display()
+    );
+    let tool = world.script("tool", &body);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("one");
+    let mut engine = at_work(&world, &thread);
+    signal("KILL", world.agent_at_work(&thread));
+    assert_eq!(engine.wait().unwrap().code(), Some(3));
+    assert_eq!(world.step(&thread).exits(0).json()["done"], json!(true));
+    let runs = fs::read_to_string(world.project().join("runs")).unwrap();
+    assert_eq!(runs, "run\n");
+}

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Batch, Store};
 use uwf_process::is_alive;
+use uwf_process::process_identity;
 use uwf_protocol::agent::env::ENGINE;
 use uwf_protocol::agent::{CallForm, parse_engine_mark};
 use uwf_protocol::ids::{CasRef, RoleName};
@@ -98,6 +99,7 @@ pub fn write(
         replaces: context.replaces,
         at_ms: now_ms,
         answer_of: work.conversation.answer_of,
+        agent: process_identity(std::process::id()),
     };
     // From the record on the step cannot be lost: the next call finds it.
     match committer {

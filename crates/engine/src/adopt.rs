@@ -105,7 +105,7 @@ pub(crate) fn end_rest(
         None => Vec::new(),
         Some(members) if !is_finished && !is_over => nothing_lives(thread.id, &members.members())?,
         Some(mut members) if !earlier.keep_running => end_members(engine, thread.id, &mut members)?,
-        Some(mut members) if agent_is_gone(earlier) => {
+        Some(mut members) if agent_is_gone(earlier, run) => {
             describe(&left_running(&mut members, &engine.signals))
         }
         Some(members) => nothing_lives(thread.id, &members.members())?,
@@ -127,7 +127,7 @@ pub(crate) fn end_leftovers(
     orphaned: Orphaned,
 ) -> Result<Option<(ThreadLock, Vec<String>)>, EngineError> {
     // As long as the agent lives, it may be writing its records.
-    let Some(earlier) = run.read_holder().filter(agent_is_gone) else {
+    let Some(earlier) = run.read_holder().filter(|it| agent_is_gone(it, run)) else {
         return Ok(None);
     };
     let pending = match run.read_pending()? {
@@ -149,10 +149,12 @@ pub(crate) fn end_leftovers(
     Ok(orphaned.retry()?.map(|lock| (lock, ended)))
 }
 
-/// Tells whether the agent of an attempt was started and has ended.
-fn agent_is_gone(earlier: &Holder) -> bool {
-    let agent = earlier.agent.as_ref();
-    agent.is_some_and(|agent| !is_alive(agent))
+/// Tells whether the agent of an attempt was started and has ended. An engine that died right after it had started the
+/// agent did not write down which process that is; the agent itself did, with the step that it finished.
+fn agent_is_gone(earlier: &Holder, run: &RunDir) -> bool {
+    let finished = || run.read_pending().ok().flatten()?.agent;
+    let agent = earlier.agent.clone().or_else(finished);
+    agent.is_some_and(|agent| !is_alive(&agent))
 }
 
 /// Ends what an attempt left running that is over, and returns it for people.
@@ -197,6 +199,7 @@ fn printed(engine: &Engine, run: &RunDir, earlier: &Holder) -> Option<Pending> {
         replaces: earlier.replaces,
         at_ms: engine.env.now_ms(),
         answer_of: None,
+        agent: None,
     })
 }
 

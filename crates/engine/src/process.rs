@@ -164,6 +164,10 @@ fn conclude(
             )
         }
     };
+    if matches!(&ending, RunEnding::Exited(status) if status.code().is_none()) {
+        // The program of an adapter that was killed may be about to end.
+        let _ = tree.left_running(signals);
+    }
     let spared = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
     let survivors = match has_succeeded && launch.keep_running {
         true => Vec::new(),

@@ -23,6 +23,9 @@ pub struct Pending {
     /// The number of the failed attempt whose program gave the answer: the step counts what that one used up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_of: Option<u64>,
+    /// The agent that finished the step. Its engine may have died before it could write that down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<ProcessIdentity>,
 }
 
 impl Pending {

@@ -59,6 +59,7 @@ fn records_are_read_back_until_they_are_cleared() {
         replaces: None,
         at_ms: 7,
         answer_of: None,
+        agent: None,
     };
     run.write_pending(&pending).unwrap();
     assert_eq!(run.read_pending().unwrap(), Some(pending));
@@ -134,6 +135,7 @@ fn the_checksum_of_a_pending_record_is_that_of_the_bytes_before_it() {
         replaces: None,
         at_ms: 7,
         answer_of: None,
+        agent: None,
     };
     run.write_pending(&pending).unwrap();
     let path = run.path().join("pending.json");
@@ -190,6 +192,7 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
         replaces: Some(STEP),
         at_ms: 77,
         answer_of: Some(3),
+        agent: None,
     };
     run.write_pending(&pending).unwrap();
     let path = run.path().join("pending.json");

@@ -43,6 +43,10 @@ pub(super) fn describe_holder(holder: Option<&Holder>, orphaned: bool) -> String
     };
     let role = &holder.role;
     match &holder.agent {
+        None if orphaned => format!(
+            ": the engine that started `{role}` is gone (process {}), and something of its agent still runs",
+            holder.engine.pid
+        ),
         None if holder.waiting => format!(
             ": `{role}` waits for a free slot (process {})",
             holder.engine.pid
