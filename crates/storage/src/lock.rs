@@ -133,7 +133,10 @@ impl ThreadLock {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::process::{Command, Stdio};
+    use std::io::{Read, Write};
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
     use super::*;
@@ -154,11 +157,33 @@ mod tests {
         STARTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process that lives until its stdin is closed.
-    fn sleeper() -> std::process::Child {
+    /// Starts a process that lives until its stdin is closed, and returns when it has become its program: only then are
+    /// the files closed that it does not inherit.
+    fn sleeper() -> Child {
         let mut command = Command::new("cat");
-        command.stdin(Stdio::piped()).stdout(Stdio::null());
-        command.spawn().unwrap()
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut sleeper = command.spawn().unwrap();
+        let said = sleeper.stdin.as_mut().unwrap().write_all(b"!");
+        said.unwrap();
+        let heard = sleeper.stdout.as_mut().unwrap().read_exact(&mut [0]);
+        heard.unwrap();
+        sleeper
+    }
+
+    /// Tells whether a process has a descriptor of a file.
+    fn has(process: &Child, file: &Path) -> bool {
+        let file = file.canonicalize().unwrap();
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", process.id())).unwrap();
+        let mut open = descriptors.flat_map(|fd| fs::read_link(fd.unwrap().path()));
+        open.any(|open| open == file)
+    }
+
+    /// Tells whether the kernel has a lock on a file that keeps every other process out.
+    fn is_locked(file: &Path) -> bool {
+        let inode = format!(":{} ", fs::metadata(file).unwrap().ino());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        let mut locks = locks.lines().filter(|lock| lock.contains(&inode));
+        locks.any(|lock| lock.contains("FLOCK") && lock.contains("WRITE"))
     }
 
     #[test]
@@ -174,21 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn another_process_is_kept_out() {
-        let _alone = alone();
+    fn other_processes_are_kept_out_by_the_kernel() {
         let (_temp, run) = run();
         let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
-        let try_lock = || {
-            let mut command = Command::new("flock");
-            command.arg("--nonblock").arg(run.lock_file()).arg("true");
-            command.status()
-        };
-        let Ok(while_held) = try_lock() else {
-            return; // This machine has no `flock` program; the test above still covers the lock itself.
-        };
-        assert!(!while_held.success());
+        assert!(is_locked(&run.owner_file()) && is_locked(&run.lock_file()));
         lock.release().unwrap();
-        assert!(try_lock().unwrap().success());
+        assert!(!is_locked(&run.owner_file()) && !is_locked(&run.lock_file()));
     }
 
     #[test]
@@ -259,11 +275,28 @@ mod tests {
         let _alone = alone();
         let (_temp, run) = run();
         let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
-        let fds = Command::new("ls").arg("-l").arg("/proc/self/fd").output();
+        let mut agent = sleeper();
+        assert!(!has(&agent, &run.lock_file()));
+        assert!(!has(&agent, &run.owner_file()));
+        drop(agent.stdin.take());
+        agent.wait().unwrap();
         drop(lock);
-        let Ok(fds) = fds else { return };
-        let fds = String::from_utf8_lossy(&fds.stdout).into_owned();
-        let path = run.lock_file().display().to_string();
-        assert!(!fds.contains(&path), "{fds}");
+    }
+
+    #[test]
+    fn nobody_inherits_the_lock_of_the_owner() {
+        let _alone = alone();
+        let (_temp, run) = run();
+        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
+        lock.inherit_on_exec().unwrap();
+        for _ in 0..2 {
+            let mut agent = sleeper();
+            assert!(has(&agent, &run.lock_file()));
+            assert!(!has(&agent, &run.owner_file()));
+            drop(agent.stdin.take());
+            agent.wait().unwrap();
+            lock.renew().unwrap();
+        }
+        drop(lock);
     }
 }
