@@ -9,7 +9,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Acquired, RunDir, ThreadLock};
 
 use crate::adopt::end_leftovers;
-use crate::{Engine, EngineError, thread};
+use crate::{Engine, EngineError, tags, thread};
 
 /// The run of a thread whose lock is ours.
 pub(crate) struct Owned {
@@ -63,11 +63,19 @@ impl Owned {
         })
     }
 
-    fn give_up(self) -> Result<(), EngineError> {
-        match self.run.read_holder() {
+    /// Gives the lock up. What was done is done, whether that fails or not.
+    fn give_up(self, engine: &Engine, id: ThreadId) {
+        if self.run.read_holder().is_some() {
             // Something of an attempt may live: only its end may free the thread.
-            Some(_) => Ok(()),
-            None => Ok(self.lock.into_inner().release()?),
+            return;
+        }
+        if let Err(error) = self.lock.into_inner().release() {
+            engine.log_line(
+                tags::LOCK_NOT_RELEASED,
+                &engine.told(&error),
+                Some(id),
+                None,
+            );
         }
     }
 }
@@ -81,7 +89,7 @@ pub(crate) fn with_thread<T>(
     let operated = Owned::acquire(engine, id).and_then(|owned| {
         // The root may have been moved since it made the thread.
         let result = engine.enlist().and_then(|()| operate(&owned));
-        owned.give_up()?;
+        owned.give_up(engine, id);
         result
     });
     if let Err(error) = &operated {
