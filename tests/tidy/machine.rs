@@ -22,13 +22,13 @@ fn files_where(is_wanted: impl Fn(&str) -> bool) -> BTreeSet<String> {
 #[track_caller]
 fn only(pattern: &str, files: &[&str]) {
     let pattern = Regex::new(pattern).unwrap();
-    are(files_where(|code| pattern.is_match(code)), files);
+    are(&files_where(|code| pattern.is_match(code)), files);
 }
 
 #[track_caller]
-fn are(found: BTreeSet<String>, files: &[&str]) {
+fn are(found: &BTreeSet<String>, files: &[&str]) {
     let expected: BTreeSet<String> = files.iter().map(ToString::to_string).collect();
-    assert_eq!(found, expected, "found (left), expected (right)");
+    assert_eq!(found, &expected, "found (left), expected (right)");
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn programs_are_started_by_the_supervisor_and_by_hardly_anybody_else() {
     // What these tell starts nothing: how a program ended, or what a server answered.
     let telling = Regex::new(r"\b(tree|self|response)\.status\(\)").unwrap();
     are(
-        files_where(|code| start.is_match(&telling.replace_all(code, ""))),
+        &files_where(|code| start.is_match(&telling.replace_all(code, ""))),
         &[
             // A supervisor of ours, which starts the command in its turn.
             "agents/src/builtin/tools/shell.rs",

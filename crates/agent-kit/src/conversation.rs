@@ -347,7 +347,7 @@ impl Conversation {
 
 /// Returns the data of an answer to what was asked, which some programs print before it.
 fn extract(answer: &str, asked: &str, schema: &RoleSchema) -> Result<Extracted, Rejected> {
-    schema.extract(&*echo::without_prompt(answer, asked)?)
+    schema.extract(&echo::without_prompt(answer, asked)?)
 }
 
 /// Adds what two answers used up.
