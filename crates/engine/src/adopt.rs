@@ -181,19 +181,21 @@ fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>,
         false => Err(EngineError::Survivors {
             thread,
             processes: describe(processes),
+            failed: None,
         }),
     }
 }
 
 /// Returns the step that an agent printed whose engine died, if the agent speaks the contract by itself and leaves no
 /// pending record. It is checked like every other. An engine that had no agent yet names no head, and what is there was
-/// printed by an earlier one.
+/// printed by an earlier one. What an attempt printed that is on record as failed was judged.
 fn printed(engine: &Engine, run: &RunDir, earlier: &Holder) -> Option<Pending> {
     let said = run.stdout_end(failure::ANSWER_TAIL);
     let step = parse_answer(&said).ok()?;
     let node: StepNode = serde_json::from_value(engine.store.get(step).ok()?.payload).ok()?;
     let head = node.prev.unwrap_or(node.start);
-    (earlier.head == Some(head)).then_some(Pending {
+    let counts = earlier.head == Some(head) && !failure::is_recorded(run, earlier);
+    counts.then_some(Pending {
         step,
         head,
         replaces: earlier.replaces,

@@ -171,41 +171,57 @@ pub(crate) fn play(
     };
     // They are given back when the step is taken in, or when it failed.
     let _slots = slots::take(engine, run, &agent_run, &config, options.no_slot)?;
-    let attempted = Attempted {
-        head: thread.head,
-        replaces: thread.replaces,
-        role: role.clone(),
-        agent: agent.label.clone(),
-        alias: agent.alias.clone(),
-        directory: cwd.clone(),
-        choice: options.agent.clone(),
-        verb,
-        started_at_ms: engine.env.now_ms(),
-    };
+    let now_ms = engine.env.now_ms();
+    let attempted = Attempted::now(&agent_run, options.agent.clone(), verb, now_ms);
     clear_traces(engine, run, role, options.session)?;
     engine.log(
         &thread,
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    match perform(engine, run, &agent_run)? {
-        Ok(Performed { step, left }) => {
+    let Performed { outcome, survivors } =
+        perform(engine, run, &agent_run, attempted.started_at_ms)?;
+    let still_busy = |failed| EngineError::Survivors {
+        thread: thread.id,
+        processes: survivors.clone(),
+        failed,
+    };
+    match (outcome, survivors.is_empty()) {
+        (Ok(Done { step, left }), true) => {
             let committed = commit(engine, run, thread, &summary, step, Nodes::New)?;
             let mut told = report(engine, run, committed, Taken::Ran, &config.limits);
             told.report.kept_running = agent.keep_running && !left.is_empty();
             told.report.left_running = left;
             told.result()
         }
-        Err(problem) => {
-            // The attempt of an agent that was ended together with its thread may have cost something, too.
-            let ended = thread::active_head(engine, thread.id).err();
-            if problem.signal.is_none() && ended.is_none() {
-                failure::check_nodes(engine, run, &thread)?;
-            }
-            let failed = failure::record(engine, run, &thread, &attempted, problem);
-            Err(ended.unwrap_or(failed))
+        // The step waits on record until nothing of its attempt lives.
+        (Ok(_), false) => Err(still_busy(None)),
+        (Err(problem), true) => Err(fail(engine, run, &thread, &attempted, problem)),
+        (Err(problem), false) => {
+            let failed = fail(engine, run, &thread, &attempted, problem);
+            Err(still_busy(Some(Box::new(failed))))
         }
     }
+}
+
+/// Puts a failed attempt on record, and returns the error to report.
+fn fail(
+    engine: &Engine,
+    run: &RunDir,
+    thread: &Thread,
+    attempted: &Attempted,
+    problem: Problem,
+) -> EngineError {
+    // The attempt of an agent that was ended together with its thread may have cost something, too.
+    let ended = thread::active_head(engine, thread.id).err();
+    if problem.signal.is_none()
+        && ended.is_none()
+        && let Err(error) = failure::check_nodes(engine, run, thread)
+    {
+        return error;
+    }
+    let failed = failure::record(engine, run, thread, attempted, problem);
+    ended.unwrap_or(failed)
 }
 
 /// Makes room for what an attempt writes, and removes what an earlier one left of itself: before the holder record says
@@ -226,8 +242,16 @@ fn clear_traces(
     Ok(())
 }
 
-/// What an agent did.
+/// How a run of an agent went.
 struct Performed {
+    outcome: Result<Done, Problem>,
+    /// What could not be ended, for people. As long as there is something, the holder record stays, which tells whose it
+    /// is.
+    survivors: Vec<String>,
+}
+
+/// What an agent did.
+struct Done {
     step: StepContext,
     /// What it left running, for people.
     left: Vec<String>,
@@ -238,48 +262,70 @@ fn perform(
     engine: &Engine,
     run: &Owned,
     agent_run: &AgentRun<'_>,
-) -> Result<Result<Performed, Problem>, EngineError> {
+    started_at_ms: i64,
+) -> Result<Performed, EngineError> {
     let AgentRun { thread, agent, .. } = agent_run;
-    let launched = launch(engine, run, agent_run);
-    if launched.as_ref().is_ok_and(|run| !run.survivors.is_empty()) {
-        let survivors = launched.map(|run| run.survivors).unwrap_or_default();
-        return Err(EngineError::Survivors {
-            thread: thread.id,
-            processes: survivors,
-        });
-    }
+    let mut launched = launch(engine, run, agent_run, started_at_ms);
+    let survivors = match &mut launched {
+        Ok(ended) => std::mem::take(&mut ended.survivors),
+        Err(_) => Vec::new(),
+    };
     if agent.keep_running && launched.as_ref().is_ok_and(|run| !run.left.is_empty()) {
         // Invariant 7 of the lock of a thread in docs/architecture.md.
         run.renew_lock()?;
     }
-    run.clear_holder()?;
+    if survivors.is_empty() {
+        run.clear_holder()?;
+    }
     if !launched
         .as_ref()
         .is_ok_and(|ended| has_whole_output(run, ended))
     {
         run.clear_launched()?;
     }
-    let Run { ending, left, .. } = match launched {
+    let outcome = match launched {
         Ok(Run {
             ending: RunEnding::Interrupted(signal),
             ..
-        }) => return Ok(Err(Problem::interrupted(signal))),
+        }) => Err(Problem::interrupted(signal)),
         Ok(Run {
             ending: RunEnding::NotStarted(signal),
             ..
-        }) => return Err(EngineError::NotStarted(signal)),
-        Ok(run) => run,
-        Err(LaunchError::Spawn(source)) => {
-            return Ok(Err(agent.not_started(engine, agent_run.cwd, &source)));
+        }) if survivors.is_empty() => return Err(EngineError::NotStarted(signal)),
+        Ok(Run {
+            ending: RunEnding::NotStarted(_),
+            ..
+        }) => {
+            return Err(EngineError::Survivors {
+                thread: thread.id,
+                processes: survivors,
+                failed: None,
+            });
         }
+        Ok(ended) => judge(engine, run, agent_run, ended)?,
+        Err(LaunchError::Spawn(source)) => Err(agent.not_started(engine, agent_run.cwd, &source)),
         Err(LaunchError::Engine(error)) => return Err(error),
     };
-    let hash = match finished_step(run, thread, agent, &ending)? {
+    Ok(Performed { outcome, survivors })
+}
+
+/// Returns what came of a run that nobody interrupted.
+fn judge(
+    engine: &Engine,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    ended: Run,
+) -> Result<Result<Done, Problem>, EngineError> {
+    let thread = agent_run.thread;
+    let hash = match finished_step(run, thread, agent_run.agent, &ended.ending)? {
         Ok(hash) => hash,
         Err(problem) => return Ok(Err(problem)),
     };
     match answer::check(&engine.store, thread, &agent_run.assignment.role, hash) {
-        Ok(step) => Ok(Ok(Performed { step, left })),
+        Ok(step) => Ok(Ok(Done {
+            step,
+            left: ended.left,
+        })),
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
             run.clear_pending()?;
@@ -319,7 +365,12 @@ fn finished_step(
     })
 }
 
-fn launch(engine: &Engine, run: &RunDir, agent_run: &AgentRun<'_>) -> Result<Run, LaunchError> {
+fn launch(
+    engine: &Engine,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    started_at_ms: i64,
+) -> Result<Run, LaunchError> {
     let AgentRun {
         thread,
         assignment,
@@ -361,7 +412,7 @@ fn launch(engine: &Engine, run: &RunDir, agent_run: &AgentRun<'_>) -> Result<Run
         replaces: thread.replaces,
         keep_running: agent.keep_running,
         role: assignment.role.clone(),
-        started_at_ms: engine.env.now_ms(),
+        started_at_ms,
         waiting: false,
     };
     run.write_holder(&holder).map_err(EngineError::from)?;

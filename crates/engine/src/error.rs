@@ -98,6 +98,9 @@ pub enum EngineError {
         thread: ThreadId,
         /// The processes, for people.
         processes: Vec<String>,
+        /// Why the attempt had failed before that, if this call ran it.
+        #[source]
+        failed: Option<Box<EngineError>>,
     },
     /// The system does not tell processes apart.
     #[error("`/proc` is not mounted: without it, agents and what they start cannot be supervised")]
@@ -308,6 +311,10 @@ impl EngineError {
         match self {
             Self::Agent(failure) => Some(failure),
             Self::Interrupted { attempt, .. } => Some(attempt),
+            Self::Survivors {
+                failed: Some(failed),
+                ..
+            } => failed.attempt(),
             _ => None,
         }
     }
@@ -346,6 +353,11 @@ impl EngineError {
             Self::NoThreads(_) => Exit::Store,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
+            // Who told us to stop is told that we did.
+            Self::Survivors {
+                failed: Some(failed),
+                ..
+            } if matches!(**failed, Self::Interrupted { .. }) => failed.exit(),
             Self::Busy { .. }
             | Self::Survivors { .. }
             | Self::HeadMoved { .. }

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::run::{Attempt, Phase};
+use uwf_protocol::run::{Attempt, Holder, Phase};
 use uwf_storage::{RunDir, StorageError};
 use uwf_util::words;
 
+use crate::cycle::AgentRun;
 use crate::error::{agent_option, signal_name};
 use crate::process::RunEnding;
 use crate::thread::Thread;
@@ -38,6 +39,29 @@ pub(crate) struct Attempted {
     pub(crate) choice: Option<String>,
     pub(crate) verb: Verb,
     pub(crate) started_at_ms: i64,
+}
+
+impl Attempted {
+    /// Returns what is tried from now on.
+    pub(crate) fn now(
+        agent_run: &AgentRun<'_>,
+        choice: Option<String>,
+        verb: Verb,
+        started_at_ms: i64,
+    ) -> Self {
+        let AgentRun { thread, agent, .. } = agent_run;
+        Self {
+            head: thread.head,
+            replaces: thread.replaces,
+            role: agent_run.assignment.role.clone(),
+            agent: agent.label.clone(),
+            alias: agent.alias.clone(),
+            directory: agent_run.cwd.to_owned(),
+            choice,
+            verb,
+            started_at_ms,
+        }
+    }
 }
 
 /// The command of `uwf thread` that tries a step again.
@@ -385,6 +409,14 @@ fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &Ru
     }
 }
 
+/// Tells whether an attempt is on record as failed: its engine came so far, and only could not end all of it.
+pub(crate) fn is_recorded(run: &RunDir, holder: &Holder) -> bool {
+    let attempts = run.attempts();
+    attempts
+        .iter()
+        .any(|attempt| holder.is_recorded_as(attempt))
+}
+
 /// Puts a run on record whose agent died together with its engine, if there was one that did not finish its step. Who
 /// has the thread's lock finds on record only those that are gone.
 pub(crate) fn record_lost_run(
@@ -397,6 +429,9 @@ pub(crate) fn record_lost_run(
     };
     if run.read_pending()?.is_some() {
         return Ok(());
+    }
+    if is_recorded(run, &holder) {
+        return run.clear_holder();
     }
     // The run may have been at another place than the one that is asked about now, such as a redone step.
     let here = match holder.head {

@@ -87,6 +87,16 @@ impl Holder {
         let expected = self.replaces.or(self.head);
         expected.is_some_and(|expected| expected != head)
     }
+
+    /// Tells whether this is the record of its attempt as a failed one.
+    #[must_use]
+    pub fn is_recorded_as(&self, attempt: &Attempt) -> bool {
+        let place = (attempt.head, attempt.replaces, &attempt.role);
+        attempt.started_at_ms == self.started_at_ms
+            && self
+                .head
+                .is_some_and(|head| place == (head, self.replaces, &self.role))
+    }
 }
 
 /// The agent's own session in which a step is being done, on record as soon as the agent has begun to work: when

@@ -7,6 +7,7 @@ mod garbage;
 mod leftovers;
 mod reader;
 mod soak;
+mod survivors;
 mod sweep;
 pub(crate) mod tracer;
 mod windows;

@@ -36,6 +36,8 @@ pub(crate) enum Verdict {
     Kill,
     /// Kills the command, too, and every process whose command line has the words.
     KillWith(&'static str),
+    /// Whatever ends the process, the kernel holds it until the command has ended: nobody can end it before.
+    Outlive,
 }
 
 /// What a traced command did. All its processes have ended.
@@ -96,6 +98,17 @@ struct Tracer<'a, J> {
     traced: Traced,
     /// Whether the shell has become the command.
     begun: bool,
+    /// Those that are held at their end.
+    held: Vec<Pid>,
+}
+
+fn options() -> Options {
+    Options::PTRACE_O_TRACESYSGOOD
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACECLONE
+        | Options::PTRACE_O_TRACEEXEC
+        | Options::PTRACE_O_EXITKILL
 }
 
 /// A thread of a process that is traced.
@@ -124,13 +137,7 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
             .spawn()
             .unwrap();
         let first = Pid::from_raw(child.id().cast_signed());
-        let options = Options::PTRACE_O_TRACESYSGOOD
-            | Options::PTRACE_O_TRACEFORK
-            | Options::PTRACE_O_TRACEVFORK
-            | Options::PTRACE_O_TRACECLONE
-            | Options::PTRACE_O_TRACEEXEC
-            | Options::PTRACE_O_EXITKILL;
-        ptrace::seize(first, options).unwrap();
+        ptrace::seize(first, options()).unwrap();
         ptrace::interrupt(first).unwrap();
         child.stdin.take().unwrap().write_all(b"go\n").unwrap();
         Self {
@@ -146,6 +153,7 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
                 killed_at: None,
             },
             begun: false,
+            held: Vec::new(),
         }
     }
 
@@ -168,6 +176,7 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
     fn heed(&mut self, status: WaitStatus) {
         match status {
             WaitStatus::PtraceSyscall(task) => self.at_call(task),
+            WaitStatus::PtraceEvent(task, _, libc::PTRACE_EVENT_EXIT) => self.held.push(task),
             WaitStatus::PtraceEvent(task, _, event) => {
                 if event == libc::PTRACE_EVENT_EXEC {
                     self.begun = true;
@@ -176,15 +185,20 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
             }
             WaitStatus::Stopped(task, signal) => go_on(task, Some(signal)),
             WaitStatus::Exited(task, code) => {
-                self.tasks.remove(&task);
+                self.forget(task);
                 if task == self.first {
                     self.traced.code = Some(code);
                 }
             }
-            WaitStatus::Signaled(task, ..) => {
-                self.tasks.remove(&task);
-            }
+            WaitStatus::Signaled(task, ..) => self.forget(task),
             WaitStatus::Continued(_) | WaitStatus::StillAlive => {}
+        }
+    }
+
+    fn forget(&mut self, task: Pid) {
+        self.tasks.remove(&task);
+        if task == self.first {
+            self.held.drain(..).for_each(|held| go_on(held, None));
         }
     }
 
@@ -207,6 +221,10 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
             self.traced.points.push(point);
             let with = match verdict {
                 Verdict::GoOn => None,
+                Verdict::Outlive => {
+                    ptrace::setoptions(id, options() | Options::PTRACE_O_TRACEEXIT).unwrap();
+                    None
+                }
                 Verdict::Kill => Some(Vec::new()),
                 Verdict::KillWith(words) => Some(self.processes_with(words)),
             };
