@@ -216,3 +216,68 @@ fn of_step(step: &PathStep) -> impl Iterator<Item = &AstNode> {
 fn of_pairs(pairs: &[(AstNode, AstNode)]) -> impl Iterator<Item = &AstNode> {
     pairs.iter().flat_map(|(key, value)| [key, value])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use jsonata_core::evaluator::{Evaluator, EvaluatorError};
+    use jsonata_core::parser;
+    use jsonata_core::value::JValue;
+
+    use super::*;
+
+    const SUITE: &str = include_str!("../../../../tests/fixtures/suites/jsonata.jsonl");
+
+    /// Tells whether the evaluator has a function of its own by this name: it lets nobody else take the name.
+    fn is_built_in(name: &str) -> bool {
+        let taken = |_: &[JValue]| Ok(JValue::Undefined);
+        Evaluator::new().register_fn(name, taken).is_err()
+    }
+
+    /// Returns what the evaluator says to a call without arguments.
+    fn called(name: &str) -> Result<JValue, EvaluatorError> {
+        let call = parser::parse(&format!("${name}()")).unwrap();
+        Evaluator::new().evaluate(&call, &JValue::Undefined)
+    }
+
+    #[test]
+    fn every_function_of_the_list_is_known_to_the_evaluator() {
+        let unknown = |name: &str| {
+            let error = called(name).err()?;
+            Some(error.message().replace(name, "NAME"))
+        };
+        let of_none = unknown("noSuchFunction");
+        assert!(of_none.is_some());
+        let (ours, theirs): (Vec<&str>, Vec<&str>) = FUNCTIONS
+            .iter()
+            .partition(|name| ["first", "last"].contains(*name));
+        assert_eq!(ours.len(), 2);
+        for name in theirs {
+            assert!(is_built_in(name), "{name}");
+            // The evaluator is built without a source of chance, which no condition may ask.
+            if !IMPURE.contains(&name) {
+                assert_ne!(unknown(name), of_none, "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_function_of_the_evaluator_that_its_suite_calls_is_in_the_list() {
+        let mut called = BTreeSet::new();
+        for behind in SUITE.split('$').skip(1) {
+            let end = behind.find(|letter: char| !letter.is_ascii_alphanumeric());
+            let name = &behind[..end.unwrap_or(behind.len())];
+            if is_built_in(name) {
+                called.insert(name);
+            }
+        }
+        let missing: Vec<_> = called
+            .iter()
+            .filter(|name| !FUNCTIONS.contains(name))
+            .collect();
+        assert_eq!(missing, Vec::<&&str>::new());
+        // The suite tells of nearly all of them.
+        assert!(called.len() >= 60, "{} {called:?}", called.len());
+    }
+}
