@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::world::{ONE_STEP, REVIEW, Run, World};
+use crate::lost_state::doctor;
+use crate::world::{ONE_STEP, REVIEW, World};
 
 const SCRIPT: &str =
     "roles:\n  writer:\n    - output: { plan: p, note: n }\n    - output: { plan: q, note: m }\n";
@@ -24,20 +24,7 @@ fn file(world: &World, name: &str) -> PathBuf {
 }
 
 fn state_is_damaged(world: &World) -> bool {
-    let run = world.uwf(&["doctor", "--offline", "--format", "json"]);
-    let checks: Value = run.json()["checks"].clone();
-    let mut checks = checks.as_array().unwrap().iter();
-    let check = checks.find(|one| one["check"] == json!("state")).unwrap();
-    check["status"] == json!("error")
-}
-
-/// Runs the command of the hint that begins like this.
-fn follow_hint(run: &Run, begin: &str) {
-    let hint = run.stderr.split_once("hint: ").unwrap().1;
-    let mut commands = hint.split('`').skip(1).step_by(2);
-    let command = commands.find(|one| one.starts_with(begin)).unwrap();
-    let status = Command::new("sh").args(["-c", command]).status().unwrap();
-    assert!(status.success(), "{command}");
+    doctor(world, "state").0 == "error"
 }
 
 /// A world with a thread whose step was done again, and what the history says of that.
@@ -145,12 +132,12 @@ fn threads_that_are_lost_together_with_their_run_folders_are_named() {
     // The last of them is missing, and the hint knows where it was.
     let run = world.uwf(&["thread", "list"]).exits(4);
     let head = good.lines().last().unwrap().split_once(": ").unwrap().1;
-    follow_hint(&run, "echo ");
+    run.follow_hint("echo ");
     world.uwf(&["thread", "list"]).exits(0);
     assert_eq!(world.show(&threads[2])["head"], json!(head));
     // Or all are to be forgotten.
     fs::write(&path, "").unwrap();
-    follow_hint(&world.uwf(&["thread", "list"]).exits(4), "rm ");
+    world.uwf(&["thread", "list"]).exits(4).follow_hint("rm ");
     world.uwf(&["thread", "list"]).exits(0);
     world.start("one");
 }
@@ -214,7 +201,7 @@ fn whole_lines_that_the_history_has_lost_are_damage() {
     }
     fs::write(&path, &good).unwrap();
     let run = world.uwf(&["thread", "steps", &thread]).exits(4);
-    follow_hint(&run, "rm ");
+    run.follow_hint("rm ");
     world.uwf(&["thread", "poke", &thread]).exits(0);
 }
 

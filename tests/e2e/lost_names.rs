@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::json;
-
-use crate::world::{ONE_STEP, REVIEW, Run, World};
+use crate::lost_state::doctor;
+use crate::world::{ONE_STEP, REVIEW, World};
 
 /// A world in which two workflows have names, and a thread of one of them.
 fn two_names() -> (World, String) {
@@ -27,24 +26,6 @@ fn set(path: &Path, content: Option<&str>) {
         Some(content) => fs::write(path, content).unwrap(),
         None => fs::remove_file(path).unwrap(),
     }
-}
-
-fn state_check(world: &World) -> (String, String) {
-    let run = world.uwf(&["doctor", "--offline", "--format", "json"]);
-    let checks = run.json()["checks"].clone();
-    let mut checks = checks.as_array().unwrap().iter();
-    let check = checks.find(|one| one["check"] == json!("state")).unwrap();
-    let text = |key: &str| check[key].as_str().unwrap_or_default().to_owned();
-    (text("status"), text("message"))
-}
-
-/// Runs the command of the hint that begins like this.
-fn follow_hint(run: &Run, begin: &str) {
-    let hint = run.stderr.split_once("hint: ").unwrap().1;
-    let mut commands = hint.split('`').skip(1).step_by(2);
-    let command = commands.find(|one| one.starts_with(begin)).unwrap();
-    let status = Command::new("sh").args(["-c", command]).status().unwrap();
-    assert!(status.success(), "{command}");
 }
 
 #[test]
@@ -75,7 +56,7 @@ fn a_registry_that_was_emptied_cut_off_or_removed_is_named_and_never_written_ove
             let run = world.uwf(command).exits(4);
             run.says("registry.yaml").says("hint: `cp ");
         }
-        let (status, message) = state_check(&world);
+        let (status, message, _) = doctor(&world, "state");
         assert_eq!(status, "error");
         assert!(message.contains("registry.yaml"), "{message}");
         assert_eq!(fs::read_to_string(&path).ok().as_deref(), content);
@@ -83,7 +64,7 @@ fn a_registry_that_was_emptied_cut_off_or_removed_is_named_and_never_written_ove
         world.show(&thread);
         world.uwf(&["thread", "list"]).exits(0);
     }
-    follow_hint(&world.uwf(&["workflow", "list"]), "cp ");
+    world.uwf(&["workflow", "list"]).follow_hint("cp ");
     assert_eq!(fs::read_to_string(&path).unwrap(), good);
     world.uwf(&["workflow", "put", "new.yaml"]).exits(0);
     world
@@ -101,11 +82,11 @@ fn names_that_were_removed_on_purpose_are_no_damage() {
     for content in ["{}\n", second_line] {
         fs::write(&path, content).unwrap();
         world.uwf(&["workflow", "list"]).exits(0);
-        assert_eq!(state_check(&world).0, "ok");
+        assert_eq!(doctor(&world, "state").0, "ok");
     }
     // Where only the beginning is left, a person says that it is meant.
     fs::write(&path, "").unwrap();
-    follow_hint(&world.uwf(&["workflow", "list"]).exits(4), "rm ");
+    world.uwf(&["workflow", "list"]).exits(4).follow_hint("rm ");
     world.uwf(&["workflow", "list"]).exits(0);
     world.put(REVIEW);
     let names = fs::read_to_string(&path).unwrap();
@@ -128,7 +109,7 @@ fn a_registry_of_another_program_a_copied_root_and_one_without_locks_are_no_dama
     fs::remove_dir_all(world.root().join("locks")).unwrap();
     world.uwf(&["workflow", "list"]).exits(0);
     world.put(&ONE_STEP.replace("name: one", "name: other"));
-    assert_eq!(state_check(&world).0, "ok");
+    assert_eq!(doctor(&world, "state").0, "ok");
     // What an older tool registered is in a file of its own.
     let fresh = World::new();
     let hash = "CTS5P6RD8HMCS";

@@ -32,8 +32,8 @@ fn file(world: &World, name: &str) -> PathBuf {
     world.root().join(name)
 }
 
-/// Returns what `doctor` says about something.
-fn doctor(world: &World, check: &str) -> (String, String, String) {
+/// Returns what `doctor` says about something: status, message and hint.
+pub(crate) fn doctor(world: &World, check: &str) -> (String, String, String) {
     let run = world.uwf(&["doctor", "--offline", "--format", "json"]);
     let checks = run.json()["checks"].clone();
     let all = checks.as_array().unwrap().iter();

@@ -94,6 +94,16 @@ impl Run {
         );
         self
     }
+
+    /// Runs the command of the hint that begins like this.
+    #[track_caller]
+    pub(crate) fn follow_hint(&self, begin: &str) {
+        let hint = self.stderr.split_once("hint: ").unwrap().1;
+        let mut commands = hint.split('`').skip(1).step_by(2);
+        let command = commands.find(|one| one.starts_with(begin)).unwrap();
+        let status = Command::new("sh").args(["-c", command]).status().unwrap();
+        assert!(status.success(), "{command}");
+    }
 }
 
 impl From<Output> for Run {
