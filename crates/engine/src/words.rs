@@ -7,9 +7,9 @@
 use uwf_protocol::ids::CasRef;
 
 const ANSWER: &str = "The answer:\n\n";
-const NO_ANSWER: &str = "There is no answer in words: go on.";
+const NO_ANSWER: &str = "No answer was given. Continue.";
 const REDO: &str = "What is said about it:\n\n";
-const NO_REASON: &str = "Nothing is said about why: look for what can be better.";
+const NO_REASON: &str = "No reason was given. Look for what can be improved.";
 const ADDITION: &str = "A person adds:\n\n";
 
 /// What a person speaks about.
@@ -153,6 +153,6 @@ mod tests {
         assert_eq!(question.words_in(&told), Some(Some("Green")));
         let silent = question.instruction(None);
         assert_eq!(question.words_in(&silent), Some(None));
-        assert!(silent.ends_with("I am the person\n\nThere is no answer in words: go on."));
+        assert!(silent.ends_with("I am the person\n\nNo answer was given. Continue."));
     }
 }

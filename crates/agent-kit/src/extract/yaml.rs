@@ -81,9 +81,11 @@ impl Yaml {
 
 /// Tells whether a node of the store holds the number exactly: numbers are doubles there.
 pub(super) fn is_exact(number: &Number) -> bool {
-    const SAFE: u64 = 9_007_199_254_740_991;
-    let size = number.as_u64().or(number.as_i64().map(i64::unsigned_abs));
-    size.is_none_or(|size| size <= SAFE)
+    match (number.as_u64(), number.as_i64()) {
+        (Some(integer), _) => i128::from(integer) == integer as f64 as i128,
+        (None, Some(integer)) => i128::from(integer) == integer as f64 as i128,
+        (None, None) => true,
+    }
 }
 
 /// Returns the number as JSON writes it: without a fraction when it is a safe integer.

@@ -157,7 +157,8 @@ fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
-        any::<i64>().prop_map(Value::from),
+        // Integers that a double holds: others stay text where no number is asked for.
+        any::<i64>().prop_map(|n| Value::from(n >> 11)),
         // A number without a fraction is the same node with and without its point.
         any::<f64>().prop_filter_map("has a fraction", |n| {
             let number = Number::from_f64(n).filter(|_| n.fract() != 0.0);
