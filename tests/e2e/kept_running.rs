@@ -177,7 +177,7 @@ fn of_twenty_calls_after_an_engine_died_exactly_one_adopts_and_nobody_runs_twice
         let mut calls: Vec<Child> = (0..20)
             .map(|_| world.spawn(&["thread", "step", &thread]))
             .collect();
-        // Whoever comes after the adopter runs the next step, and waits at the gate until all others have ended.
+        // The call after the adopter runs the next step. It waits at the gate until all others have ended.
         wait_for_ends(&mut calls, 19);
         open_gate(&world);
         let ended = calls

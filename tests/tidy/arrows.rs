@@ -1,4 +1,4 @@
-//! Who depends on whom: the arrows of `docs/architecture.md` and those of `cargo metadata` are the same.
+//! Which crate uses which: the arrows of `docs/architecture.md` and those of `cargo metadata` are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -50,7 +50,7 @@ pub enum Handed {
     Text(String),
 }
 
-/// The loop: whom it asks, and how the result is handed in.
+/// A loop: the model that it asks, the tools, and how the model hands in its result.
 ///
 /// Without tools the model is not given the finishing one either, but asked for JSON that fits the schema.
 pub struct ToolLoop<'a, T: Toolbox + ?Sized> {

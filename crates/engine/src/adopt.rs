@@ -29,8 +29,8 @@ pub(crate) enum Adoption {
     Nothing(Box<Thread>),
 }
 
-/// Takes the finished step in that the run's record names, if it follows the head and is what the graph
-/// asks for there. A record of anything else is removed; one that cannot be read now is kept.
+/// Commits the finished step that the run's record names, if it follows the head and the graph asks for its role there.
+/// A record of anything else is removed; one that cannot be read now is kept.
 pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
     let earlier = run.read_holder();
     let pending = match run.read_pending()? {
@@ -90,7 +90,7 @@ pub(crate) fn adopt(engine: &Engine, run: &Owned, thread: Thread) -> Result<Adop
 /// may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
 /// thread is busy.
 ///
-/// If the thread has gone on from where the attempt began, the call that took the step in was killed, too. Then the
+/// If the thread has gone on from where the attempt began, the call that committed the step was killed, too. Then the
 /// attempt is over, and its record is blanked, or it would pass for a failed one: invariant 9 of the lock of a thread in
 /// docs/architecture.md.
 pub(crate) fn end_rest(
@@ -116,8 +116,8 @@ pub(crate) fn end_rest(
     Ok(left)
 }
 
-/// Takes the lock of a thread from what an attempt left running whose engine died, if the attempt is over; `None` if it
-/// may not be. Returns with it what had to be ended for that, for people.
+/// Ends the leftovers of an attempt that is over, or replaces the lock, and returns the lock with what was ended, for
+/// people. Returns `None` if the attempt may still be working.
 ///
 /// These are invariants 4 and 5 of the lock of a thread in docs/architecture.md.
 pub(crate) fn end_leftovers(

@@ -1,4 +1,4 @@
-//! One cycle: lock, take in what is finished, route, run the agent, check its answer, move the head.
+//! One cycle: lock, adopt what is finished, route, run the agent, check its answer, move the head.
 
 use std::path::Path;
 use std::time::Duration;
@@ -139,7 +139,7 @@ pub(crate) struct AgentRun<'a> {
     pub(crate) grace: Duration,
 }
 
-/// Runs the agent for a step that is to be done, and takes the step in.
+/// Runs the agent for a step that is to be done, and commits the step.
 pub(crate) fn play(
     engine: &Engine,
     run: &Owned,
@@ -169,7 +169,7 @@ pub(crate) fn play(
         cwd: &cwd,
         grace: agent_command::grace(&config)?,
     };
-    // They are given back when the step is taken in, or when it failed.
+    // Dropping them, after the step was committed or has failed, frees them.
     let _slots = slots::take(engine, run, &agent_run, &config, options.no_slot)?;
     let now_ms = engine.env.now_ms();
     let attempted = Attempted::now(&agent_run, options.agent.clone(), verb, now_ms);

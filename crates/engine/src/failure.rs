@@ -166,8 +166,8 @@ impl Problem {
     }
 }
 
-/// Returns the session in which an attempt was begun that could not tell of it any more. The record may be that of
-/// an earlier attempt; if another agent made that one, the session is none of this one's.
+/// Returns the session that an attempt had started when it was killed. The record may be that of an earlier attempt; a
+/// session of another agent does not count.
 fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
     let begun = run.begun()?;
     let place = (begun.head, begun.replaces) == (attempted.head, attempted.replaces);
@@ -417,8 +417,8 @@ pub(crate) fn is_recorded(run: &RunDir, holder: &Holder) -> bool {
         .any(|attempt| holder.is_recorded_as(attempt))
 }
 
-/// Puts a run on record whose agent died together with its engine, if there was one that did not finish its step. Who
-/// has the thread's lock finds on record only those that are gone.
+/// Puts a run on record whose agent died together with its engine, if there was one that did not finish its step. The
+/// caller has the thread's lock, so the recorded engine is dead.
 pub(crate) fn record_lost_run(
     engine: &Engine,
     run: &RunDir,

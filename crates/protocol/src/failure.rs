@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a person can do when the disk is full, whoever notices it.
+/// What a person can do when the disk is full. The engine, the kit and the command line say the same.
 pub const FULL_DISK_HINT: &str =
     "the disk is full: make room on it, then run the same command again";
 

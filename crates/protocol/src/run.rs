@@ -81,7 +81,7 @@ pub struct Holder {
 }
 
 impl Holder {
-    /// Tells whether a thread with this head has gone on from where the step began: the step was taken in.
+    /// Tells whether a thread with this head has left the place where the attempt started: its step was committed.
     #[must_use]
     pub fn is_behind(&self, head: CasRef) -> bool {
         let expected = self.replaces.or(self.head);

@@ -1,5 +1,5 @@
 //! An engine whose agent has finished, and has left something running, is killed at each of its points, and so is the
-//! call that takes its step in: what goes on keeps nobody out, and the step counts once.
+//! call that adopts its step: what goes on keeps nobody out, and the step counts once.
 
 use std::sync::mpsc;
 use std::time::Duration;
@@ -128,7 +128,7 @@ fn a_step_whose_adoption_is_killed_anywhere_counts_once_whatever_it_left_running
     });
 }
 
-/// Kills the call that takes a finished step in before its call with this number, and does the next step while something
+/// Kills the call that adopts a finished step before its system call with this number, and does the next step while something
 /// goes on. Returns the call; `None` if there was none.
 fn kill_the_adoption_and_go_on(world: &World, thread: &str, number: usize) -> Option<String> {
     let _stay = Stay::new(world);
