@@ -234,6 +234,13 @@ fn the_machine() {
         .iter()
         .rposition(|point| point.call.starts_with("sync root/cas/"));
     assert!(names > last, "the names come after the nodes: {before:#?}");
+    // Nobody waits for the disk behind the lock that all threads share.
+    let locked = |point: &Point| point.call == "lock root/locks/state.lock";
+    let locked = before.iter().position(locked).unwrap();
+    assert!(
+        Some(locked) > names,
+        "the nodes are synced first: {before:#?}"
+    );
     let temporary = points[moved].call.split(' ').nth(1).unwrap();
     assert!(is_done(&format!("sync {temporary}")), "{before:#?}");
     assert_eq!(points[moved + 1].call, "sync root");
