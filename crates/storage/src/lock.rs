@@ -186,6 +186,18 @@ mod tests {
         locks.any(|lock| lock.contains("FLOCK") && lock.contains("WRITE"))
     }
 
+    fn end(mut sleeper: Child) {
+        drop(sleeper.stdin.take());
+        sleeper.wait().unwrap();
+    }
+
+    /// Takes the lock, and starts a process that inherits it.
+    fn handed_on(run: &RunDir) -> (ThreadLock, Child) {
+        let mut lock = ThreadLock::try_acquire(run).unwrap().unwrap();
+        lock.inherit_on_exec().unwrap();
+        (lock, sleeper())
+    }
+
     #[test]
     fn one_holds_the_lock_until_it_lets_go() {
         let (_temp, run) = run();
@@ -224,26 +236,20 @@ mod tests {
     fn a_release_frees_the_thread_also_from_those_who_inherited_it() {
         let _alone = alone();
         let (_temp, run) = run();
-        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
-        lock.inherit_on_exec().unwrap();
-        let mut agent = sleeper();
+        let (lock, agent) = handed_on(&run);
         lock.release().unwrap();
         assert!(is_free(&run));
-        drop(agent.stdin.take());
-        agent.wait().unwrap();
+        end(agent);
     }
 
     #[test]
     fn a_lock_that_was_handed_on_stays_with_those_who_inherited_it() {
         let _alone = alone();
         let (_temp, run) = run();
-        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
-        lock.inherit_on_exec().unwrap();
-        let mut agent = sleeper();
+        let (lock, agent) = handed_on(&run);
         drop(lock);
         assert!(!is_free(&run));
-        drop(agent.stdin.take());
-        agent.wait().unwrap();
+        end(agent);
         assert!(is_free(&run));
     }
 
@@ -251,9 +257,7 @@ mod tests {
     fn a_lock_that_is_taken_over_is_no_longer_that_of_those_who_inherited_it() {
         let _alone = alone();
         let (_temp, run) = run();
-        let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
-        lock.inherit_on_exec().unwrap();
-        let mut agent = sleeper();
+        let (lock, agent) = handed_on(&run);
         drop(lock);
         let Acquired::Orphaned(orphaned) = ThreadLock::acquire(&run).unwrap() else {
             panic!("the agent has the lock");
@@ -265,8 +269,7 @@ mod tests {
         assert!(!is_free(&run));
         drop(lock);
         assert!(is_free(&run));
-        drop(agent.stdin.take());
-        agent.wait().unwrap();
+        end(agent);
         assert!(is_free(&run));
     }
 
@@ -275,11 +278,10 @@ mod tests {
         let _alone = alone();
         let (_temp, run) = run();
         let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
-        let mut agent = sleeper();
+        let agent = sleeper();
         assert!(!has(&agent, &run.lock_file()));
         assert!(!has(&agent, &run.owner_file()));
-        drop(agent.stdin.take());
-        agent.wait().unwrap();
+        end(agent);
         drop(lock);
     }
 
@@ -290,11 +292,10 @@ mod tests {
         let mut lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
         lock.inherit_on_exec().unwrap();
         for _ in 0..2 {
-            let mut agent = sleeper();
+            let agent = sleeper();
             assert!(has(&agent, &run.lock_file()));
             assert!(!has(&agent, &run.owner_file()));
-            drop(agent.stdin.take());
-            agent.wait().unwrap();
+            end(agent);
             lock.renew().unwrap();
         }
         drop(lock);

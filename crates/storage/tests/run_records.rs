@@ -14,6 +14,14 @@ use uwf_storage::{Root, RunDir};
 use xxhash_rust::xxh64::xxh64;
 
 const HEAD: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
+const PENDING: Pending = Pending {
+    step: STEP,
+    head: HEAD,
+    replaces: None,
+    at_ms: 7,
+    answer_of: None,
+    agent: None,
+};
 const STEP: CasRef = CasRef::from_digits(b"0123456789012");
 
 fn world() -> (tempfile::TempDir, RunDir) {
@@ -53,14 +61,7 @@ fn a_thread_that_never_ran_has_no_records_and_no_directory() {
 #[test]
 fn records_are_read_back_until_they_are_cleared() {
     let (_temp, run) = world();
-    let pending = Pending {
-        step: STEP,
-        head: HEAD,
-        replaces: None,
-        at_ms: 7,
-        answer_of: None,
-        agent: None,
-    };
+    let pending = PENDING;
     run.write_pending(&pending).unwrap();
     assert_eq!(run.read_pending().unwrap(), Some(pending));
     run.clear_pending().unwrap();
@@ -129,14 +130,7 @@ fn a_pending_record_that_cannot_be_read_is_an_error() {
 #[test]
 fn the_checksum_of_a_pending_record_is_that_of_the_bytes_before_it() {
     let (_temp, run) = world();
-    let pending = Pending {
-        step: STEP,
-        head: HEAD,
-        replaces: None,
-        at_ms: 7,
-        answer_of: None,
-        agent: None,
-    };
+    let pending = PENDING;
     run.write_pending(&pending).unwrap();
     let path = run.path().join("pending.json");
     let written = fs::read_to_string(&path).unwrap();
@@ -192,7 +186,7 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
         replaces: Some(STEP),
         at_ms: 77,
         answer_of: Some(3),
-        agent: None,
+        ..PENDING
     };
     run.write_pending(&pending).unwrap();
     let path = run.path().join("pending.json");
