@@ -11,8 +11,6 @@ use uwf_protocol::agent::env;
 use uwf_protocol::run::{Holder, ProcessIdentity};
 use uwf_storage::RunDir;
 
-use crate::process::describe;
-
 /// The processes of one attempt.
 pub(crate) struct Members<'a> {
     mark: &'a str,
@@ -87,4 +85,9 @@ pub fn orphans(run: &RunDir) -> Vec<String> {
         .as_ref()
         .and_then(|holder| Members::of(holder, run));
     members.map_or_else(Vec::new, |members| describe(&members.members()))
+}
+
+/// Returns processes as people read them.
+pub(crate) fn describe(processes: &[Process]) -> Vec<String> {
+    processes.iter().map(Process::describe).collect()
 }

@@ -18,7 +18,7 @@ use uwf_protocol::workflow::Workflow;
 
 pub use self::door::{EVALUATOR_DOOR, evaluate_conditions};
 use self::evaluator::{Evaluator, Trouble};
-use crate::{Engine, EngineError};
+use crate::EngineError;
 use uwf_process::Signals;
 
 /// How long the question of one thread may take. The evaluator ends long before by limits of its own, unless the
@@ -34,7 +34,8 @@ const FIRST_SHARE: u32 = 10;
 
 /// What evaluates the conditions of one operation.
 pub(crate) struct Conditions<'e> {
-    signals: &'e Signals,
+    /// What may tell us to stop meanwhile; `None` where a signal ends this process at once.
+    signals: Option<&'e Signals>,
     evaluator: Option<Evaluator>,
     budget: Budget,
     /// The questions that were not answered once. They are not asked again for the next thread of a list.
@@ -58,17 +59,17 @@ enum Budget {
 
 impl<'e> Conditions<'e> {
     /// Returns what evaluates the conditions of one thread.
-    pub(crate) fn of_one_thread(engine: &'e Engine) -> Self {
-        Self::within(&engine.signals, Budget::Each(QUESTION_LIMIT))
+    pub(crate) fn of_one_thread(signals: Option<&'e Signals>) -> Self {
+        Self::within(signals, Budget::Each(QUESTION_LIMIT))
     }
 
     /// Returns what evaluates the conditions of many threads, within one limit for all of them.
-    pub(crate) fn of_a_list(engine: &'e Engine) -> Self {
+    pub(crate) fn of_a_list() -> Self {
         let budget = Budget::All {
             left: LIST_LIMIT,
             share: FIRST_SHARE,
         };
-        Self::within(&engine.signals, budget)
+        Self::within(None, budget)
     }
 
     /// Starts the second pass: each question may now take all the time that is left, also one that had no answer before.
@@ -79,7 +80,7 @@ impl<'e> Conditions<'e> {
         self.unanswered.clear();
     }
 
-    fn within(signals: &'e Signals, budget: Budget) -> Self {
+    fn within(signals: Option<&'e Signals>, budget: Budget) -> Self {
         Self {
             signals,
             evaluator: None,
@@ -255,8 +256,7 @@ mod tests {
             prompt: "task".to_owned(),
             cwd: None,
         };
-        let signals = Signals::default();
-        let mut conditions = Conditions::within(&signals, Budget::Each(QUESTION_LIMIT));
+        let mut conditions = Conditions::within(None, Budget::Each(QUESTION_LIMIT));
         let route = conditions.route(&workflow, &start, &[]).unwrap();
         assert_eq!(route, Ok(Route::End));
         conditions.evaluator.is_some()

@@ -18,9 +18,9 @@ use uwf_util::words::SplitError;
 pub use self::describe::agent_option;
 use self::describe::{describe_holder, describe_reason};
 pub(crate) use self::describe::{describe_reached, signal_name};
-use crate::failure::AgentFailure;
+use crate::read::report::StepReport;
+use crate::run::failure::AgentFailure;
 use crate::store_error::store_exit;
-use crate::view::report::StepReport;
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,9 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::State;
 
 use crate::limits::{self, Place};
+use crate::read::report::Standing;
 use crate::thread::Thread;
-use crate::view::report::Standing;
-use crate::{Engine, EngineError, tags};
+use crate::{EngineError, Site, tags};
 
 /// A thread that begins where another one was.
 #[derive(Debug, Clone)]
@@ -23,20 +23,20 @@ pub struct Forked {
 ///
 /// # Errors
 /// When the node is missing or is neither.
-pub fn fork(engine: &Engine, from: CasRef) -> Result<Forked, EngineError> {
-    let _hold = engine.store.hold()?;
-    engine.store.get(from)?;
-    let id = engine.new_thread_id()?;
-    let thread = Thread::load(&engine.store, id, from)?;
-    engine.enlist()?;
-    let run = engine.root.run(id);
-    let route = thread.route(engine)?;
+pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
+    let _hold = site.store.hold()?;
+    site.store.get(from)?;
+    let id = site.new_thread_id()?;
+    let thread = Thread::load(&site.store, id, from)?;
+    site.enlist()?;
+    let run = site.root.run(id);
+    let route = thread.route(None)?;
     let place = Place::of(&run, &thread);
-    let config = limits::of_config(engine);
-    let reached = limits::on_the_way(&engine.store, &place, &route, &config)?;
+    let config = limits::of_config(site);
+    let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
     let standing = Standing::of_active(&route).at_limits(&reached);
-    State::new(&engine.root).insert(id, from)?;
-    engine.log(&thread, tags::FORKED, &format!("from={from}"));
+    State::new(&site.root).insert(id, from)?;
+    site.log(&thread, tags::FORKED, &format!("from={from}"));
     Ok(Forked {
         thread: id,
         from,

@@ -11,7 +11,7 @@ use uwf_protocol::schemas;
 use uwf_storage::references::{self, AtWork};
 use uwf_storage::{Root, State, users};
 
-use crate::{Engine, EngineError, tags};
+use crate::{EngineError, Site, tags};
 
 /// What garbage is.
 #[derive(Debug, Clone)]
@@ -37,12 +37,12 @@ pub const USUAL_GRACE_MS: u64 = 14 * 24 * LEAST_GRACE_MS;
 /// # Errors
 /// With nothing removed: when it cannot be known who uses the store, when a file that says so cannot be read, or when
 /// a node that is in use is broken.
-pub fn gc(engine: &Engine, options: &GcOptions) -> Result<Collected, EngineError> {
-    let mut roots = roots_of(engine, options)?;
+pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
+    let mut roots = roots_of(site, options)?;
     let grace_ms = options.older_than_ms.max(LEAST_GRACE_MS);
     let behind_ms = match options.mode {
         Collect::Look => 0,
-        Collect::Remove => (engine.env.now_ms() - engine.store.clock_ms()?).max(0),
+        Collect::Remove => (site.env.now_ms() - site.store.clock_ms()?).max(0),
     };
     let mut young_from_ms = i64::MAX;
     let look = || -> Result<Roots, EngineError> {
@@ -51,21 +51,21 @@ pub fn gc(engine: &Engine, options: &GcOptions) -> Result<Collected, EngineError
             ..Roots::default()
         };
         // Asked again, since another root may have begun to use the store meanwhile.
-        roots = roots_of(engine, options)?;
+        roots = roots_of(site, options)?;
         for root in &roots {
-            add(root, engine.env.now_ms(), grace_ms, &mut found)?;
+            add(root, site.env.now_ms(), grace_ms, &mut found)?;
         }
         found.young_from_ms = found.young_from_ms.saturating_sub(behind_ms);
-        if let Some(start) = lost_start(engine, &roots, options, found.young_from_ms)? {
+        if let Some(start) = lost_start(site, &roots, options, found.young_from_ms)? {
             return Err(EngineError::NoThreads(start));
         }
         young_from_ms = young_from_ms.min(found.young_from_ms);
         if found.needed.is_empty() {
-            return Err(EngineError::NothingInUse(engine.root.path().to_owned()));
+            return Err(EngineError::NothingInUse(site.root.path().to_owned()));
         }
         Ok(found)
     };
-    let mut collected = engine.store.collect(&options.lost, options.mode, look)?;
+    let mut collected = site.store.collect(&options.lost, options.mode, look)?;
     for root in &roots {
         let left = references::left_behind(root, young_from_ms)?;
         if options.mode == Collect::Remove {
@@ -75,22 +75,22 @@ pub fn gc(engine: &Engine, options: &GcOptions) -> Result<Collected, EngineError
     }
     if options.mode == Collect::Remove {
         let message = format!("removed={}", collected.garbage.len());
-        engine.log_line(tags::COLLECTED, &message, None, None);
+        site.log_line(tags::COLLECTED, &message, None, None);
     }
     Ok(collected)
 }
 
 /// Returns the roots that use the store, if that can be known.
-fn roots_of(engine: &Engine, options: &GcOptions) -> Result<Vec<Root>, EngineError> {
-    let store = engine.store.dir();
+fn roots_of(site: &Site, options: &GcOptions) -> Result<Vec<Root>, EngineError> {
+    let store = site.store.dir();
     let listed = users::enlisted(store)?;
-    let is_known = users::is_own(store, &engine.root) || listed.contains(&engine.root);
+    let is_known = users::is_own(store, &site.root) || listed.contains(&site.root);
     if !is_known && options.used_by.is_empty() {
         return Err(EngineError::SharedStore(store.to_owned()));
     }
     let named = options.used_by.iter();
-    let named = named.map(|path| Root::at(engine.env.cwd().join(path).components().collect()));
-    let mut roots = vec![engine.root.clone()];
+    let named = named.map(|path| Root::at(site.env.cwd().join(path).components().collect()));
+    let mut roots = vec![site.root.clone()];
     for root in listed.into_iter().chain(named).chain(users::owners(store)) {
         if !root.has_state() {
             return Err(EngineError::NoRoot {
@@ -113,7 +113,7 @@ fn roots_of(engine: &Engine, options: &GcOptions) -> Result<Vec<Root>, EngineErr
 /// Returns the start of a thread that is older than all that is young, where no thread at all is on record: whatever
 /// made it has lost the files of the state.
 fn lost_start(
-    engine: &Engine,
+    site: &Site,
     roots: &[Root],
     options: &GcOptions,
     young_from_ms: i64,
@@ -124,8 +124,8 @@ fn lost_start(
             return Ok(None);
         }
     }
-    for start in engine.store.of_type(schemas::START_NODE)? {
-        let used_ms = engine.store.used_ms(start)?;
+    for start in site.store.of_type(schemas::START_NODE)? {
+        let used_ms = site.store.used_ms(start)?;
         if used_ms.is_some_and(|used| used < young_from_ms) && !options.lost.contains(&start) {
             return Ok(Some(start));
         }
@@ -187,11 +187,11 @@ pub struct VerifiedStore {
 ///
 /// # Errors
 /// When a file of the state or of the store cannot be read.
-pub fn verify(engine: &Engine) -> Result<VerifiedStore, EngineError> {
+pub fn verify(site: &Site) -> Result<VerifiedStore, EngineError> {
     // What is collected meanwhile would look as if it were missing.
-    let _hold = engine.store.hold_to_read().ok();
-    let nodes = engine.store.verify(&engine.store.all()?)?;
-    let broken = broken(engine)?;
+    let _hold = site.store.hold_to_read().ok();
+    let nodes = site.store.verify(&site.store.all()?)?;
+    let broken = broken(site)?;
     Ok(VerifiedStore { nodes, broken })
 }
 
@@ -199,11 +199,11 @@ pub fn verify(engine: &Engine) -> Result<VerifiedStore, EngineError> {
 ///
 /// # Errors
 /// See [`verify`].
-pub fn broken(engine: &Engine) -> Result<Vec<BrokenNode>, EngineError> {
-    let _hold = engine.store.hold_to_read().ok();
+pub fn broken(site: &Site) -> Result<Vec<BrokenNode>, EngineError> {
+    let _hold = site.store.hold_to_read().ok();
     let mut roots = Roots::default();
-    add_needed(&engine.root, &mut roots)?;
-    Ok(engine.store.broken(&roots.needed)?)
+    add_needed(&site.root, &mut roots)?;
+    Ok(site.store.broken(&roots.needed)?)
 }
 
 /// Returns from when on nodes are young: so long ago, counted from when the oldest step began that is at work. What

@@ -4,21 +4,14 @@
 use uwf_cas_fs::Store;
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
-use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::limits::{Limits, Reached, Rules, Setting, Spent, Used};
+use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_storage::{RunDir, config};
 
 use crate::chain::{self, Walk};
 use crate::thread::Thread;
-use crate::{Engine, EngineError, failure, tags};
-
-/// The leave to start an agent: no limit of the thread is reached. It brings along what was read to know that.
-pub(crate) struct Admitted {
-    pub(crate) config: Config,
-    pub(crate) summary: ChainSummary,
-}
+use crate::{EngineError, Site};
 
 /// Where a thread stands: what is spent there, and what its workflow allows.
 pub(crate) struct Place<'a> {
@@ -40,35 +33,6 @@ impl<'a> Place<'a> {
             replaces: thread.replaces,
         }
     }
-}
-
-/// Lets a role do the next step, unless a limit is reached.
-pub(crate) fn admit(
-    engine: &Engine,
-    run: &RunDir,
-    thread: &Thread,
-    role: &RoleName,
-) -> Result<Admitted, EngineError> {
-    let config = config::load(&engine.root)?.unwrap_or_default();
-    failure::record_lost_run(engine, run, thread)?;
-    let summary = chain::summary(&engine.store, run, thread.start_hash, thread.head)?;
-    let place = Place::of(run, thread);
-    let (reached, usage) = look(&engine.store, &place, role, &config.limits, &summary)?;
-    if let Some(usage) = usage {
-        run.write_chain_usage(&usage)?;
-    }
-    if reached.is_empty() {
-        return Ok(Admitted { config, summary });
-    }
-    engine.log(thread, tags::LIMIT_REACHED, &format!("role={role}"));
-    Err(EngineError::Limit {
-        thread: thread.id,
-        reached,
-        command: match thread.replaces {
-            Some(_) => "poke",
-            None => "resume",
-        },
-    })
 }
 
 /// Returns the limits that keep a thread from going on where the graph leads.
@@ -93,62 +57,13 @@ pub(crate) fn on_the_way(
 
 /// Returns the limits of the config, none if it cannot be read. Only starting an agent fails for that: a view shows what
 /// it was asked for.
-pub(crate) fn of_config(engine: &Engine) -> Limits {
-    let config = config::load(&engine.root).ok().flatten();
+pub(crate) fn of_config(site: &Site) -> Limits {
+    let config = config::load(&site.root).ok().flatten();
     config.unwrap_or_default().limits
 }
 
-/// Accepts attempts that do not tell what they used up: they count as they are.
-pub(crate) fn accept(
-    engine: &Engine,
-    run: &RunDir,
-    thread: &Thread,
-    attempts: &[u64],
-) -> Result<(), EngineError> {
-    if attempts.is_empty() {
-        return Ok(());
-    }
-    // The newest one may be on record only now.
-    failure::record_lost_run(engine, run, thread)?;
-    if let Some(number) = run.accept_unknown(attempts)? {
-        let thread = thread.id;
-        return Err(EngineError::NoAttempt { thread, number });
-    }
-    engine.log(thread, tags::ACCEPTED, &format!("attempts={attempts:?}"));
-    Ok(())
-}
-
-/// Remembers what is allowed beyond the thread's limits.
-pub(crate) fn raise(
-    engine: &Engine,
-    run: &RunDir,
-    thread: &Thread,
-    settings: &[Setting],
-) -> Result<(), EngineError> {
-    if settings.is_empty() {
-        return Ok(());
-    }
-    let config = config::load(&engine.root)?.unwrap_or_default().limits;
-    let before = run.raises();
-    let rules = Rules {
-        workflow: &thread.workflow.limits,
-        config: &config,
-        raises: &before,
-    };
-    let roles: Vec<RoleName> = thread.workflow.roles.keys().cloned().collect();
-    for setting in settings {
-        rules.check_raise(setting, &roles)?;
-    }
-    let mut raises = before.clone();
-    raises.extend(settings.iter().filter(|one| !before.contains(one)).cloned());
-    run.write_raises(&raises)?;
-    let told: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    engine.log(thread, tags::RAISED, &told.join(" "));
-    Ok(())
-}
-
 /// Returns the limits that are reached, and what the chain used up if that had to be summed anew.
-fn look(
+pub(crate) fn look(
     store: &Store,
     place: &Place<'_>,
     role: &RoleName,

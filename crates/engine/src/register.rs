@@ -15,7 +15,7 @@ use uwf_storage::project::ReadError;
 use uwf_storage::{State, StorageError, project};
 use uwf_util::suggest;
 
-use crate::{Engine, EngineError};
+use crate::{EngineError, Site};
 
 /// A workflow that is in the store.
 #[derive(Debug, Clone)]
@@ -41,12 +41,12 @@ pub struct Checked {
 ///
 /// # Errors
 /// When the file cannot be read, or with everything that is wrong with it.
-pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineError> {
-    let checked = check_file(engine, file)?;
-    engine.create()?;
-    let _hold = engine.store.hold()?;
-    let registered = store(engine, checked)?;
-    State::new(&engine.root).register(&registered.name, registered.hash)?;
+pub fn put_workflow(site: &Site, file: &Path) -> Result<Registered, EngineError> {
+    let checked = check_file(site, file)?;
+    site.create()?;
+    let _hold = site.store.hold()?;
+    let registered = store(site, checked)?;
+    State::new(&site.root).register(&registered.name, registered.hash)?;
     Ok(registered)
 }
 
@@ -54,8 +54,8 @@ pub fn put_workflow(engine: &Engine, file: &Path) -> Result<Registered, EngineEr
 ///
 /// # Errors
 /// When the file cannot be read, or with everything that is wrong with it.
-pub fn check_file(engine: &Engine, file: &Path) -> Result<Checked, EngineError> {
-    let path = engine.env.cwd().join(file);
+pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
+    let path = site.env.cwd().join(file);
     let check = |workflow: &Workflow<Value>| {
         let name = name_problem(&path, &workflow.name).into_iter();
         let schemas = schema_problems(workflow).into_iter();
@@ -95,10 +95,10 @@ fn file_beside(path: &Path, typed: &Path) -> Option<String> {
 }
 
 /// Writes the role schemas and the workflow node in one batch.
-pub(crate) fn store(engine: &Engine, checked: Checked) -> Result<Registered, EngineError> {
+pub(crate) fn store(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
     let Checked { workflow, warnings } = checked;
-    let now = engine.env.now_ms();
-    let mut batch = engine.store.batch();
+    let now = site.env.now_ms();
+    let mut batch = site.store.batch();
     let mut roles = indexmap::IndexMap::new();
     for (name, role) in &workflow.roles {
         let title = format!("{}.{name}", workflow.name);

@@ -8,7 +8,8 @@ use uwf_protocol::schemas;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::State;
 
-use crate::{Engine, EngineError, tags, workflow_ref};
+use crate::workflow_ref::HiddenWorkflow;
+use crate::{EngineError, Site, tags, workflow_ref};
 
 /// What the task is.
 #[derive(Debug, Clone)]
@@ -28,24 +29,22 @@ pub struct Started {
     pub thread: ThreadId,
     /// What is probably not meant in the workflow's file.
     pub warnings: Vec<Diagnostic>,
+    /// The other workflow that is registered by the name, if a project's file was chosen in its place.
+    pub hidden: Option<HiddenWorkflow>,
 }
 
 /// Finds the workflow, writes the start node and makes the thread active.
 ///
 /// # Errors
 /// When the workflow cannot be found or has errors, the prompt is blank, or the directory is missing.
-pub fn start(
-    engine: &Engine,
-    workflow: &str,
-    options: &StartOptions,
-) -> Result<Started, EngineError> {
+pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Started, EngineError> {
     if options.prompt.trim().is_empty() {
         return Err(EngineError::EmptyPrompt);
     }
-    let cwd = directory(engine, options.cwd.as_ref())?;
-    engine.create()?;
-    let _hold = engine.store.hold()?;
-    let found = workflow_ref::resolve(engine, workflow)?;
+    let cwd = directory(site, options.cwd.as_ref())?;
+    site.create()?;
+    let _hold = site.store.hold()?;
+    let found = workflow_ref::resolve(site, workflow)?;
     let workflow = found.hash;
     let node = StartNode {
         workflow,
@@ -53,12 +52,12 @@ pub fn start(
         cwd: Some(cwd),
     };
     let payload = serde_json::to_value(&node).expect("a start node is plain data");
-    let head = engine
+    let head = site
         .store
-        .put(schemas::START_NODE, &payload, engine.env.now_ms())?;
-    let thread = engine.new_thread_id()?;
-    State::new(&engine.root).insert(thread, head)?;
-    engine.log_line(
+        .put(schemas::START_NODE, &payload, site.env.now_ms())?;
+    let thread = site.new_thread_id()?;
+    State::new(&site.root).insert(thread, head)?;
+    site.log_line(
         tags::THREAD_CREATED,
         &format!("thread created head={head}"),
         Some(thread),
@@ -68,13 +67,14 @@ pub fn start(
         workflow,
         thread,
         warnings: found.warnings,
+        hidden: found.hidden,
     })
 }
 
-fn directory(engine: &Engine, given: Option<&PathBuf>) -> Result<String, EngineError> {
+fn directory(site: &Site, given: Option<&PathBuf>) -> Result<String, EngineError> {
     let path = match given {
-        Some(given) => engine.env.cwd().join(given),
-        None => engine.env.cwd().to_owned(),
+        Some(given) => site.env.cwd().join(given),
+        None => site.env.cwd().to_owned(),
     };
     match path.canonicalize() {
         Ok(path) if path.is_dir() => Ok(path.display().to_string()),

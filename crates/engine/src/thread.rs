@@ -2,6 +2,7 @@
 
 use uwf_cas_fs::Store;
 use uwf_moderator::{HistoryNeed, Route, RouteError, history_need};
+use uwf_process::Signals;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
@@ -11,7 +12,7 @@ use uwf_storage::{Located, State};
 
 use crate::chain::{self, Head};
 use crate::conditions::Conditions;
-use crate::{Engine, EngineError};
+use crate::{EngineError, Site};
 
 /// A thread at a head.
 pub(crate) struct Thread {
@@ -94,8 +95,11 @@ impl Thread {
     /// Returns where the graph leads from the head.
     ///
     /// The outer error says that a signal told us to stop before that was known.
-    pub(crate) fn route(&self, engine: &Engine) -> Result<Result<Route, RouteError>, EngineError> {
-        let mut conditions = Conditions::of_one_thread(engine);
+    pub(crate) fn route(
+        &self,
+        signals: Option<&Signals>,
+    ) -> Result<Result<Route, RouteError>, EngineError> {
+        let mut conditions = Conditions::of_one_thread(signals);
         conditions.route(&self.workflow, &self.start, &self.steps)
     }
 
@@ -123,15 +127,15 @@ impl Thread {
 }
 
 /// Finds the thread among the active ones, then in the history.
-pub(crate) fn find(engine: &Engine, id: ThreadId) -> Result<Located, EngineError> {
-    State::new(&engine.root)
+pub(crate) fn find(site: &Site, id: ThreadId) -> Result<Located, EngineError> {
+    State::new(&site.root)
         .find(id)?
         .ok_or(EngineError::UnknownThread(id))
 }
 
 /// Returns the head of an active thread; an ended or unknown thread is an error that says which.
-pub(crate) fn active_head(engine: &Engine, id: ThreadId) -> Result<CasRef, EngineError> {
-    match find(engine, id)? {
+pub(crate) fn active_head(site: &Site, id: ThreadId) -> Result<CasRef, EngineError> {
+    match find(site, id)? {
         Located::Active(head) => Ok(head),
         Located::Archived(record) => Err(EngineError::Ended {
             thread: id,

@@ -7,7 +7,7 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, project};
 use uwf_util::suggest;
 
-use crate::{Engine, EngineError, register, thread};
+use crate::{EngineError, Site, register, thread};
 
 /// Where a workflow was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,43 +26,58 @@ pub(crate) struct Found {
     pub(crate) origin: Origin,
     /// What is probably not meant in its file.
     pub(crate) warnings: Vec<Diagnostic>,
+    /// The other workflow that is registered by the name, if a project's file was chosen in its place.
+    pub(crate) hidden: Option<HiddenWorkflow>,
+}
+
+/// A registered workflow that a name did not choose: a file of the project's folder has the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HiddenWorkflow {
+    /// The name that was given.
+    pub name: String,
+    /// The file that was chosen.
+    pub file: PathBuf,
+    /// The registered workflow of that name.
+    pub registered: CasRef,
 }
 
 /// Finds a workflow; one that is found as a file is checked and stored, but not registered.
-pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError> {
+pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
     let text = text.trim();
     if let Ok(hash) = text.parse::<CasRef>() {
-        engine.store.get(hash)?;
-        thread::load_workflow(&engine.store, hash)?;
+        site.store.get(hash)?;
+        thread::load_workflow(&site.store, hash)?;
         return Ok(Found {
             hash,
             origin: Origin::Hash,
             warnings: Vec::new(),
+            hidden: None,
         });
     }
-    if let Some(file) = find_file(engine, text)? {
-        let checked = register::check_file(engine, &file)?;
-        let stored = register::store(engine, checked)?;
-        note_hidden(engine, text, &file, stored.hash)?;
+    if let Some(file) = find_file(site, text)? {
+        let checked = register::check_file(site, &file)?;
+        let stored = register::store(site, checked)?;
         return Ok(Found {
+            hidden: hidden(site, text, &file, stored.hash)?,
             hash: stored.hash,
             origin: Origin::File(file),
             warnings: stored.warnings,
         });
     }
-    let registered = State::new(&engine.root).workflows()?;
+    let registered = State::new(&site.root).workflows()?;
     match registered.get(text) {
         Some(hash) => {
-            thread::load_workflow(&engine.store, *hash)?;
+            thread::load_workflow(&site.store, *hash)?;
             Ok(Found {
                 hash: *hash,
                 origin: Origin::Registry,
                 warnings: Vec::new(),
+                hidden: None,
             })
         }
         None => Err(EngineError::UnknownWorkflow {
             name: text.to_owned(),
-            near: nearest(engine, text, registered.into_keys())?,
+            near: nearest(site, text, registered.into_keys())?,
         }),
     }
 }
@@ -70,16 +85,16 @@ pub(crate) fn resolve(engine: &Engine, text: &str) -> Result<Found, EngineError>
 /// Returns what a word that names no workflow was probably meant to be: a file beside us that lacks only its path, or
 /// a workflow of the project or the registry.
 fn nearest(
-    engine: &Engine,
+    site: &Site,
     word: &str,
     registered: impl Iterator<Item = String>,
 ) -> Result<Option<String>, EngineError> {
     let files = ["yaml", "yml"].map(|ending| format!("{word}.{ending}"));
-    let is_there = |file: &&String| engine.env.cwd().join(file.as_str()).is_file();
+    let is_there = |file: &&String| site.env.cwd().join(file.as_str()).is_file();
     if let Some(file) = files.iter().find(is_there) {
         return Ok(Some(format!("./{file}")));
     }
-    let local = project::list_local(engine.env.cwd())?;
+    let local = project::list_local(site.env.cwd())?;
     let known: Vec<String> = local
         .into_iter()
         .map(|found| found.name)
@@ -89,29 +104,28 @@ fn nearest(
 }
 
 /// Returns the file that the text names, directly or through a project's folder.
-fn find_file(engine: &Engine, text: &str) -> Result<Option<PathBuf>, EngineError> {
+fn find_file(site: &Site, text: &str) -> Result<Option<PathBuf>, EngineError> {
     if project::looks_like_path(text) {
         return Ok(Some(Path::new(text).to_owned()));
     }
-    Ok(project::discover(text, engine.env.cwd())?)
+    Ok(project::discover(text, site.env.cwd())?)
 }
 
-/// Says that a file of the project's folder was chosen by a name that is also registered, for another workflow.
-fn note_hidden(
-    engine: &Engine,
+/// Returns the registered workflow that a file of the project's folder hides, if it is another one.
+fn hidden(
+    site: &Site,
     name: &str,
     file: &Path,
     chosen: CasRef,
-) -> Result<(), EngineError> {
+) -> Result<Option<HiddenWorkflow>, EngineError> {
     if project::looks_like_path(name) {
-        return Ok(());
+        return Ok(None);
     }
-    let registered = State::new(&engine.root).workflows()?;
-    if let Some(other) = registered.get(name).filter(|other| **other != chosen) {
-        let file = file.display();
-        (engine.notice)(&format!(
-            "`{file}` is used; `{name}` is also registered, as another workflow: `{other}` names that one"
-        ));
-    }
-    Ok(())
+    let registered = State::new(&site.root).workflows()?.get(name).copied();
+    let other = registered.filter(|other| *other != chosen);
+    Ok(other.map(|registered| HiddenWorkflow {
+        name: name.to_owned(),
+        file: file.to_owned(),
+        registered,
+    }))
 }

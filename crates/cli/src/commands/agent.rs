@@ -7,7 +7,7 @@ use crate::commands::Context;
 use crate::failure::Failure;
 
 pub(crate) fn run(context: &Context, name: &str, args: &[String]) -> Result<Exit, Failure> {
-    match uwf_agents::run(name, args, &context.engine.env) {
+    match uwf_agents::run(name, args, &context.site().env) {
         Some(0) => Ok(Exit::Done),
         // The agent has said on stderr what was wrong; its code is for the engine that started it.
         Some(code) => {

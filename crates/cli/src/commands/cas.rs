@@ -17,7 +17,7 @@ use crate::text::{
 };
 
 pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
-    let store = &context.engine.store;
+    let store = &context.site().store;
     let format = context.format;
     match command {
         CasCommand::Get { hash, timestamp } => {
@@ -33,9 +33,9 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
         }
         CasCommand::PutText { text } => {
             let text = if text == "-" { read_stdin()? } else { text };
-            context.engine.create()?;
+            context.site().create()?;
             let _hold = store.hold()?;
-            let now = context.engine.env.now_ms();
+            let now = context.site().env.now_ms();
             let hash = store.put(schemas::TEXT, &Value::String(text), now)?;
             print(&HashView { hash }, format)?;
         }
@@ -80,10 +80,10 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
 fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Result<(), Failure> {
     let type_hash = context.hash(type_hash)?;
     let payload = read_json(data)?;
-    context.engine.create()?;
+    context.site().create()?;
     // Its schema, and what it refers to, may be in use by nothing else.
-    let _hold = context.engine.store.hold()?;
-    let (store, now) = (&context.engine.store, context.engine.env.now_ms());
+    let _hold = context.site().store.hold()?;
+    let (store, now) = (&context.site().store, context.site().env.now_ms());
     let hash = if no_validate {
         store.put(type_hash, &payload, now)?
     } else if type_hash == schemas::META {
@@ -106,19 +106,19 @@ fn hash(context: &Context, type_hash: &str, data: &str) -> Result<(), Failure> {
 }
 
 fn has(context: &Context, hash: &str) -> Result<Exit, Failure> {
-    let exists = context.engine.store.has(context.hash(hash)?)?;
+    let exists = context.site().store.has(context.hash(hash)?)?;
     print(&ExistsView { exists }, context.format)?;
     Ok(if exists { Exit::Done } else { Exit::Request })
 }
 
 fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
     let verified = match hashes {
-        [] => uwf_engine::verify(&context.engine)?,
+        [] => uwf_engine::verify(context.site())?,
         given => {
             let given = given.iter().map(|hash| hash.parse());
             VerifiedStore {
                 nodes: context
-                    .engine
+                    .site()
                     .store
                     .verify(&given.collect::<Result<Vec<CasRef>, _>>()?)?,
                 broken: Vec::new(),
@@ -142,7 +142,7 @@ fn gc(context: &Context, args: GcArgs) -> Result<(), Failure> {
         lost: lost.collect::<Result<_, _>>()?,
         used_by: args.used_by,
     };
-    let collected = uwf_engine::gc(&context.engine, &options)?;
+    let collected = uwf_engine::gc(context.site(), &options)?;
     print(
         &CollectedView::new(&collected, options.mode),
         context.format,
@@ -150,7 +150,7 @@ fn gc(context: &Context, args: GcArgs) -> Result<(), Failure> {
 }
 
 fn schema(context: &Context, command: SchemaCommand) -> Result<(), Failure> {
-    let store = &context.engine.store;
+    let store = &context.site().store;
     match command {
         SchemaCommand::List => {
             let mut items = Vec::new();

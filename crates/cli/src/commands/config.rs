@@ -19,7 +19,7 @@ use crate::output::print;
 use crate::text::{CheckView, ConfigView, EditedView, PathView, SetView, UnsetView, ValueView};
 
 pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Failure> {
-    let (root, format) = (&context.engine.root, context.format);
+    let (root, format) = (&context.site().root, context.format);
     match command {
         ConfigCommand::List => {
             print(&ConfigView(config::list_masked(root)?), format)?;
@@ -41,7 +41,7 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
             warn_of_dangling(context, &before, &key);
             print(&UnsetView { key }, format)?;
         }
-        ConfigCommand::Edit => print(&edit(root, &context.engine.env)?, format)?,
+        ConfigCommand::Edit => print(&edit(root, &context.site().env)?, format)?,
         ConfigCommand::Validate => return validate(context),
         ConfigCommand::Path => {
             let path = root.config_file();
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
 /// Returns the names in the config that refer to nothing. A config that cannot be checked has none: what keeps it
 /// from being changed is told by the change.
 fn dangling(context: &Context) -> Vec<Finding> {
-    let found = config::check(&context.engine.root, &context.engine.env);
+    let found = config::check(&context.site().root, &context.site().env);
     let mut errors = found.map_or_else(|_| Vec::new(), |found| found.errors);
     errors.retain(|one| one.dangling);
     errors
@@ -72,8 +72,8 @@ fn warn_of_dangling(context: &Context, before: &[Finding], key: &str) {
 }
 
 fn validate(context: &Context) -> Result<Exit, Failure> {
-    let root = &context.engine.root;
-    let findings = config::check(root, &context.engine.env)?;
+    let root = &context.site().root;
+    let findings = config::check(root, &context.site().env)?;
     let view = CheckView::new(root.config_file(), findings);
     print(&view, context.format)?;
     Ok(if view.valid {

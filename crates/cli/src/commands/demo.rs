@@ -55,11 +55,11 @@ struct Demo {
 
 impl Demo {
     fn create(context: &Context, dir: Option<&Path>) -> Result<Self, Failure> {
-        let engine = &context.engine;
+        let site = context.site();
         let dir = match dir {
-            Some(dir) => engine.env.cwd().join(dir),
+            Some(dir) => site.env.cwd().join(dir),
             None => {
-                let random = engine.env.random().map_err(|error| {
+                let random = site.env.random().map_err(|error| {
                     Failure::request("cannot get random bits from the kernel").cause(&error)
                 })?;
                 std::env::temp_dir().join(format!("uwf-demo-{:08x}", random as u32))
@@ -81,7 +81,7 @@ impl Demo {
         Ok(Self {
             root: dir.join("uwf"),
             dir,
-            program: engine.env.program(),
+            program: site.env.program(),
             format: context.format,
         })
     }

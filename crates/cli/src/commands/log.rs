@@ -11,7 +11,7 @@ use crate::output::{print, print_line};
 use crate::text::DeletedView;
 
 pub(crate) fn run(context: &Context, command: LogCommand) -> Result<Exit, Failure> {
-    let root = &context.engine.root;
+    let root = &context.site().root;
     match command {
         LogCommand::List => print(&log::list(root)?, context.format)?,
         LogCommand::Show {

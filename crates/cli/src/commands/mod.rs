@@ -17,7 +17,7 @@ use std::io::Read;
 
 use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
-use uwf_engine::{AgentOutput, Engine};
+use uwf_engine::{AgentOutput, Runner, Site};
 use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
@@ -29,8 +29,8 @@ use crate::output::Format;
 
 /// What every command gets.
 pub(crate) struct Context {
-    /// The engine with its root and store.
-    pub(crate) engine: Engine,
+    /// What does steps, with the root and the store.
+    pub(crate) runner: Runner,
     /// How data is printed.
     pub(crate) format: Format,
     /// The format that was asked for, if one was: documents are Markdown otherwise.
@@ -48,10 +48,8 @@ impl Context {
             AgentOutput::Kept
         };
         Ok(Self {
-            engine: Engine {
-                env,
-                root,
-                store,
+            runner: Runner {
+                site: Site { env, root, store },
                 built_in_agents: uwf_agents::BUILT_IN,
                 signals: Signals::default(),
                 agent_output,
@@ -64,6 +62,11 @@ impl Context {
 }
 
 impl Context {
+    /// Returns the root with its store.
+    pub(crate) fn site(&self) -> &Site {
+        &self.runner.site
+    }
+
     /// Reads a hash. A thread in its place is told from a typing error.
     pub(crate) fn hash(&self, text: &str) -> Result<CasRef, Failure> {
         let error: IdError = match text.parse() {
@@ -71,7 +74,7 @@ impl Context {
             Err(error) => error,
         };
         let head = match text.parse::<ThreadId>() {
-            Ok(thread) => State::new(&self.engine.root).find(thread)?,
+            Ok(thread) => State::new(&self.site().root).find(thread)?,
             Err(_) => None,
         };
         let head = match head {
@@ -96,7 +99,7 @@ impl Context {
         let Ok(hash) = text.parse::<CasRef>() else {
             return Err(error.into());
         };
-        let hint = match uwf_engine::thread_of(&self.engine, hash)? {
+        let hint = match uwf_engine::thread_of(self.site(), hash)? {
             Some(thread) => {
                 format!("it belongs to thread `{thread}`; `uwf cas get {hash}` shows it")
             }

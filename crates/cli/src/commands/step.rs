@@ -19,20 +19,20 @@ pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failu
 }
 
 pub(crate) fn list(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let steps = uwf_engine::steps(&context.engine, context.thread(thread)?)?;
+    let steps = uwf_engine::steps(context.site(), context.thread(thread)?)?;
     print(&steps, context.format)?;
     Ok(Exit::Done)
 }
 
 fn show(context: &Context, step: &str) -> Result<Exit, Failure> {
-    let details = uwf_engine::step_details(&context.engine, context.hash(step)?)?;
+    let details = uwf_engine::step_details(context.site(), context.hash(step)?)?;
     print(&DetailView(details), context.format)?;
     Ok(Exit::Done)
 }
 
 /// Prints what a step recorded as YAML whatever the format.
 pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
-    let details = uwf_engine::step_details(&context.engine, context.hash(step)?)?;
+    let details = uwf_engine::step_details(context.site(), context.hash(step)?)?;
     write(&yaml(&details)?)?;
     Ok(Exit::Done)
 }
@@ -40,18 +40,18 @@ pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Fai
 fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
     let step = context.hash(&args.step)?;
     if args.prompt {
-        let prompt = uwf_engine::read_step_prompt(&context.engine, step)?;
+        let prompt = uwf_engine::read_step_prompt(context.site(), step)?;
         print_document(&prompt, &prompt.document, context.asked)?;
     } else {
         let options = StepReadOptions { quota: args.quota };
-        let turns = uwf_engine::read_step(&context.engine, step, &options)?;
+        let turns = uwf_engine::read_step(context.site(), step, &options)?;
         print_document(&turns, &turns.document, context.asked)?;
     }
     Ok(Exit::Done)
 }
 
 pub(crate) fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
-    let forked = uwf_engine::fork(&context.engine, context.hash(&args.step)?)?;
+    let forked = uwf_engine::fork(context.site(), context.hash(&args.step)?)?;
     print(&ForkedView::from(forked), context.format)?;
     Ok(Exit::Done)
 }

@@ -1,8 +1,8 @@
 //! `uwf thread …`.
 
 use uwf_engine::{
-    Engine, EngineError, Intervention, ListFilter, NoSlot, ReadOptions, Session, StartOptions,
-    StepOptions, StepReport, ThreadItem, ThreadStatus,
+    EngineError, Intervention, ListFilter, NoSlot, ReadOptions, Runner, Session, Site,
+    StartOptions, StepOptions, StepReport, ThreadItem, ThreadStatus,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -11,7 +11,7 @@ use uwf_storage::State;
 use uwf_util::{suggest, time};
 
 use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadCommand};
-use crate::commands::workflow::warn_all;
+use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
 use crate::hints;
@@ -51,7 +51,8 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
         prompt: text_or_stdin(args.prompt)?,
         cwd: args.cwd,
     };
-    let started = uwf_engine::start(&context.engine, &args.workflow, &options)?;
+    let started = uwf_engine::start(context.site(), &args.workflow, &options)?;
+    note_hidden(started.hidden.as_ref());
     warn_all(&started.warnings);
     print(&StartedView::from(started), context.format)?;
     Ok(Exit::Done)
@@ -67,7 +68,7 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
         session: session(args.new_session),
     };
     for _ in 0..args.count {
-        let report = uwf_engine::step(&context.engine, thread, &options);
+        let report = uwf_engine::step(&context.runner, thread, &options);
         let report = or_tell(context, report, &options)?;
         options.session = Session::Known;
         let is_done = report.standing.done;
@@ -141,15 +142,15 @@ fn print_report(
 }
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let mut view = uwf_engine::show(&context.engine, context.thread(thread)?)?;
+    let mut view = uwf_engine::show(context.site(), context.thread(thread)?)?;
     view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into_owned());
     print(&view, context.format)?;
     Ok(Exit::Done)
 }
 
 fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
-    let filter = filter(&context.engine, args)?;
-    let listed = uwf_engine::list(&context.engine, &filter)?;
+    let filter = filter(context.site(), args)?;
+    let listed = uwf_engine::list(context.site(), &filter)?;
     for warning in &listed.warnings {
         warn(warning);
     }
@@ -158,11 +159,11 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     }
     let threads = ThreadsView {
         threads: listed.threads,
-        now_ms: context.engine.env.now_ms(),
+        now_ms: context.site().env.now_ms(),
     };
     print(&threads, context.format)?;
     // What can be read is shown first: a damaged line hides no thread but its own.
-    State::new(&context.engine.root).check()?;
+    State::new(&context.site().root).check()?;
     Ok(Exit::Done)
 }
 
@@ -191,8 +192,8 @@ pub(crate) fn costly(threads: &[ThreadItem]) -> Vec<String> {
     costly.into_iter().chain(not_evaluated).collect()
 }
 
-fn filter(engine: &Engine, args: &ListArgs) -> Result<ListFilter, Failure> {
-    let now = engine.env.now_ms();
+fn filter(site: &Site, args: &ListArgs) -> Result<ListFilter, Failure> {
+    let now = site.env.now_ms();
     let bound = |text: &Option<String>| -> Result<Option<i64>, Failure> {
         let Some(text) = text else { return Ok(None) };
         let at = time::parse_filter(text, now).map_err(|error| {
@@ -244,13 +245,13 @@ fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
         before,
         start: args.start,
     };
-    let story = uwf_engine::read_thread(&context.engine, context.thread(&args.thread)?, &options)?;
+    let story = uwf_engine::read_thread(context.site(), context.thread(&args.thread)?, &options)?;
     print_document(&story, &story.document, context.asked)?;
     Ok(Exit::Done)
 }
 
 fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let killed = uwf_engine::kill(&context.engine, context.thread(thread)?)?;
+    let killed = uwf_engine::kill(&context.runner, context.thread(thread)?)?;
     print(&KilledView::from(killed), context.format)?;
     Ok(Exit::Done)
 }
@@ -258,7 +259,7 @@ fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
 /// Does the step of a thread that a person had a word for.
 fn intervene(
     context: &Context,
-    operation: fn(&Engine, ThreadId, &Intervention) -> Result<StepReport, EngineError>,
+    operation: fn(&Runner, ThreadId, &Intervention) -> Result<StepReport, EngineError>,
     thread: &str,
     prompt: Option<String>,
     how: HowArgs,
@@ -273,7 +274,7 @@ fn intervene(
             session: session(how.new_session),
         },
     };
-    let report = operation(&context.engine, context.thread(thread)?, &intervention);
+    let report = operation(&context.runner, context.thread(thread)?, &intervention);
     note_raises(&report, &intervention.raises);
     let report = or_tell(context, report, &intervention.step)?;
     if report.adopted && intervention.prompt.is_some() {

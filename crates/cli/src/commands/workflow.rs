@@ -1,35 +1,35 @@
 //! `uwf workflow …`.
 
+use uwf_engine::HiddenWorkflow;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::workflow_yaml::Diagnostic;
 
 use crate::args::WorkflowCommand;
 use crate::commands::Context;
-use crate::failure::{Failure, warn};
+use crate::failure::{Failure, note, warn};
 use crate::output::print;
 use crate::text::{RegisteredView, ValidView};
 
 pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, Failure> {
-    let engine = &context.engine;
+    let site = context.site();
     match command {
         WorkflowCommand::Put { file } => {
-            let registered = uwf_engine::put_workflow(engine, &file)?;
+            let registered = uwf_engine::put_workflow(site, &file)?;
             warn_all(&registered.warnings);
             print(&RegisteredView::from(registered), context.format)?;
         }
         WorkflowCommand::Validate { file } => {
-            let checked = uwf_engine::check_file(engine, &file)?;
+            let checked = uwf_engine::check_file(site, &file)?;
             warn_all(&checked.warnings);
             print(&ValidView::from(&checked), context.format)?;
         }
         WorkflowCommand::Show { workflow } => {
-            print(
-                &uwf_engine::show_workflow(engine, &workflow)?,
-                context.format,
-            )?;
+            let view = uwf_engine::show_workflow(site, &workflow)?;
+            note_hidden(view.hidden.as_ref());
+            print(&view, context.format)?;
         }
         WorkflowCommand::List => {
-            print(&uwf_engine::list_workflows(engine)?, context.format)?;
+            print(&uwf_engine::list_workflows(site)?, context.format)?;
         }
     }
     Ok(Exit::Done)
@@ -39,5 +39,20 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
 pub(crate) fn warn_all(warnings: &[Diagnostic]) {
     for warning in warnings {
         warn(&warning.to_string());
+    }
+}
+
+/// Says that a file of the project was chosen by a name that is also registered, for another workflow.
+pub(crate) fn note_hidden(hidden: Option<&HiddenWorkflow>) {
+    if let Some(HiddenWorkflow {
+        name,
+        file,
+        registered,
+    }) = hidden
+    {
+        let file = file.display();
+        note(&format!(
+            "`{file}` is used; `{name}` is also registered, as another workflow: `{registered}` names that one"
+        ));
     }
 }

@@ -99,7 +99,7 @@ impl Evaluator {
         &mut self,
         question: &Question,
         deadline: Instant,
-        signals: &Signals,
+        signals: Option<&Signals>,
     ) -> Result<Verdict, (usize, Trouble)> {
         let mut line = serde_json::to_vec(question).expect("a question is plain data");
         line.push(b'\n');
@@ -113,7 +113,7 @@ impl Evaluator {
                     Err(error) => return Err((at, Trouble::Broken(format!("said: {error}")))),
                 }
             }
-            if let Some(stop) = signals.stop() {
+            if let Some(stop) = signals.and_then(Signals::stop) {
                 return Err((at, Trouble::Stopped(stop.signal)));
             }
             let left = deadline.saturating_duration_since(Instant::now());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use uwf_agents::{Drives, drives, leaves_open};
-use uwf_engine::Engine;
+use uwf_engine::Site;
 use uwf_protocol::config::{AgentConfig, Config};
 
 use super::version;
@@ -12,10 +12,10 @@ use crate::text::Check;
 
 const NAME: &str = "agent";
 
-pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
+pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
     let agents = config.agents.iter();
     let mut checks: Vec<Check> = agents
-        .filter_map(|(alias, agent)| Some(one(engine, alias, agent)?.of(alias)))
+        .filter_map(|(alias, agent)| Some(one(site, alias, agent)?.of(alias)))
         .collect();
     for (alias, agent) in &config.agents {
         checks.extend(unsaid(alias, agent).map(|check| check.of(alias)));
@@ -31,18 +31,18 @@ pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
 }
 
 /// Looks at one agent; one without a command is reported with the config.
-fn one(engine: &Engine, alias: &str, agent: &AgentConfig) -> Option<Check> {
+fn one(site: &Site, alias: &str, agent: &AgentConfig) -> Option<Check> {
     let command = agent.command.as_deref()?;
     let file = command.rsplit('/').next().unwrap_or(command);
     let adapter = file.strip_prefix("uwf-");
-    let adapter = adapter.filter(|name| engine.built_in_agents.contains(name));
-    let found = engine.env.find_program(command);
+    let adapter = adapter.filter(|name| uwf_agents::BUILT_IN.contains(name));
+    let found = site.env.find_program(command);
     // A link to this program under an adapter's name is that adapter.
-    let ours = engine.env.program().canonicalize().ok();
+    let ours = site.env.program().canonicalize().ok();
     let is_ours = |path: &PathBuf| ours.is_some() && path.canonicalize().ok() == ours;
     Some(match (adapter, found) {
         (Some(adapter), found) if found.as_ref().is_none_or(is_ours) => {
-            built_in(engine, adapter, agent)
+            built_in(site, adapter, agent)
         }
         (_, Some(program)) if !program.is_file() => missing(alias, command),
         (_, Some(program)) if !is_program(&program) => Check::error(
@@ -87,14 +87,14 @@ fn missing(alias: &str, command: &str) -> Check {
     )
 }
 
-fn built_in(engine: &Engine, adapter: &str, agent: &AgentConfig) -> Check {
+fn built_in(site: &Site, adapter: &str, agent: &AgentConfig) -> Check {
     let ours = format!("built in (uwf {})", env!("CARGO_PKG_VERSION"));
     let (tool, is_known) = match drives(adapter, &agent.args) {
         Drives::Tool(tool) => (tool, true),
         Drives::Program(program) => (program, false),
         Drives::Model | Drives::Nothing => return Check::ok(NAME, ours),
     };
-    let found = engine.env.find_program(&tool).filter(|path| path.is_file());
+    let found = site.env.find_program(&tool).filter(|path| path.is_file());
     let is_relative = tool.contains('/') && !tool.starts_with('/');
     let Some(path) = found else {
         if is_relative {

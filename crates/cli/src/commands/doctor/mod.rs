@@ -19,8 +19,8 @@ use crate::output::print;
 use crate::text::{Check, DoctorView};
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure> {
-    let engine = &context.engine;
-    let (env, root) = (&engine.env, &engine.root);
+    let site = context.site();
+    let (env, root) = (&site.env, &site.root);
     let mut checks = vec![machine::clock(root, env), machine::search_path(env)];
     checks.extend(machine::processes(env));
     if root.path().is_dir() {
@@ -31,8 +31,8 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
         if let Ok(Some(config)) = config::load(root) {
             checks.extend(used(context, args, &config));
         }
-        checks.extend(threads::look(engine));
-        checks.push(store::look(engine, args.all));
+        checks.extend(threads::look(site));
+        checks.push(store::look(site, args.all));
     } else {
         checks.push(machine::no_root(root));
     }
@@ -43,16 +43,16 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
 
 /// Looks at what the config names.
 fn used(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
-    let mut checks = agents::look(&context.engine, config);
+    let mut checks = agents::look(context.site(), config);
     if !args.offline {
-        checks.extend(providers::look(&context.engine, config));
+        checks.extend(providers::look(context.site(), config));
     }
     checks
 }
 
 fn config_checks(context: &Context) -> Vec<Check> {
     const NAME: &str = "config";
-    let (root, env) = (&context.engine.root, &context.engine.env);
+    let (root, env) = (&context.site().root, &context.site().env);
     let path = root.config_file();
     let findings = match config::check(root, env) {
         Ok(findings) => findings,

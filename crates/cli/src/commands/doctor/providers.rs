@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, ModelError, reach, with_code};
-use uwf_engine::Engine;
+use uwf_engine::Site;
 use uwf_protocol::config::Config;
 use uwf_storage::{Env, load_dotenv};
 use uwf_util::suggest;
@@ -15,9 +15,9 @@ const NAME: &str = "provider";
 /// How long a provider may take.
 const LIMIT: Duration = Duration::from_secs(10);
 
-pub(super) fn look(engine: &Engine, config: &Config) -> Vec<Check> {
-    let dotenv = load_dotenv(&engine.root).unwrap_or_default();
-    let env = engine.env.clone().with_defaults(dotenv);
+pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
+    let dotenv = load_dotenv(&site.root).unwrap_or_default();
+    let env = site.env.clone().with_defaults(dotenv);
     let names = config.providers.keys();
     let checks = names.flat_map(|name| {
         let found = one(name, config, &env).into_iter();

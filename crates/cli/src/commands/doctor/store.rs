@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 
 use uwf_cas_fs::Verdict;
-use uwf_engine::{Engine, EngineError};
+use uwf_engine::{EngineError, Site};
 use uwf_protocol::ids::CasRef;
 
 use crate::text::Check;
@@ -19,8 +19,8 @@ const READABLE: &str = "change its owner or mode, so that you can read it";
 /// How many bad nodes are named.
 const NAMED: usize = 3;
 
-pub(super) fn look(engine: &Engine, all: bool) -> Check {
-    let dir = engine.store.dir();
+pub(super) fn look(site: &Site, all: bool) -> Check {
+    let dir = site.store.dir();
     match dir.metadata() {
         Ok(found) if found.is_dir() => {}
         Ok(_) => {
@@ -35,24 +35,24 @@ pub(super) fn look(engine: &Engine, all: bool) -> Check {
             return Check::error(NAME, problem, READABLE);
         }
     }
-    look_into(engine, all).unwrap_or_else(|error| Check::error(NAME, error.to_string(), READABLE))
+    look_into(site, all).unwrap_or_else(|error| Check::error(NAME, error.to_string(), READABLE))
 }
 
-fn look_into(engine: &Engine, all: bool) -> Result<Check, EngineError> {
+fn look_into(site: &Site, all: bool) -> Result<Check, EngineError> {
     // What is collected meanwhile would look as if it were missing.
-    let _hold = engine.store.hold_to_read().ok();
-    let nodes = engine.store.all()?;
+    let _hold = site.store.hold_to_read().ok();
+    let nodes = site.store.all()?;
     let total = nodes.len();
     let chosen = if all {
         nodes
     } else {
-        sample(&nodes, engine.env.random().unwrap_or_default())
+        sample(&nodes, site.env.random().unwrap_or_default())
     };
-    let verified = engine.store.verify(&chosen)?;
+    let verified = site.store.verify(&chosen)?;
     let bad = verified.iter().filter(|node| node.verdict != Verdict::Ok);
     let bad: Vec<String> = bad.map(|node| node.hash.to_string()).collect();
     let looked = format!("{} of {total} nodes verified", chosen.len());
-    let broken = uwf_engine::broken(engine)?;
+    let broken = uwf_engine::broken(site)?;
     if let Some(first) = broken.first() {
         return Ok(Check::error(
             NAME,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use uwf_engine::{Engine, ListFilter, ThreadItem, ThreadStatus, list, orphans};
+use uwf_engine::{ListFilter, Site, ThreadItem, ThreadStatus, list, orphans};
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunDir, State, ThreadLock};
@@ -14,12 +14,12 @@ use crate::failure::Failure;
 use crate::hints;
 use crate::text::Check;
 
-pub(super) fn look(engine: &Engine) -> Vec<Check> {
+pub(super) fn look(site: &Site) -> Vec<Check> {
     let everything = ListFilter {
         all: true,
         ..ListFilter::default()
     };
-    let threads = match list(engine, &everything) {
+    let threads = match list(site, &everything) {
         Ok(threads) => threads,
         Err(error) => {
             let failure = Failure::from(error);
@@ -27,20 +27,20 @@ pub(super) fn look(engine: &Engine) -> Vec<Check> {
             return vec![Check::error("threads", failure.what, hint)];
         }
     };
-    let mut checks = vec![whole(engine), readable(&threads.threads)];
+    let mut checks = vec![whole(site), readable(&threads.threads)];
     checks.extend(conditions(&threads.threads));
-    let runs = run_dirs(engine);
+    let runs = run_dirs(site);
     let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
-    checks.extend(locks(engine, &runs));
+    checks.extend(locks(site, &runs));
     checks.extend(pending(&runs, &threads.threads));
-    checks.extend(leftovers(engine, &runs, &known));
+    checks.extend(leftovers(site, &runs, &known));
     checks
 }
 
 /// Says whether the files of the state tell of all that they once told.
-fn whole(engine: &Engine) -> Check {
+fn whole(site: &Site) -> Check {
     const NAME: &str = "state";
-    let state = State::new(&engine.root);
+    let state = State::new(&site.root);
     match state.check().and_then(|()| state.workflows()) {
         Ok(_) => Check::ok(NAME, "nothing is missing that was on record"),
         Err(error) => {
@@ -92,8 +92,8 @@ struct Run {
     dir: RunDir,
 }
 
-fn run_dirs(engine: &Engine) -> Vec<Run> {
-    let entries = std::fs::read_dir(engine.root.path().join("runs"));
+fn run_dirs(site: &Site) -> Vec<Run> {
+    let entries = std::fs::read_dir(site.root.path().join("runs"));
     let mut runs: Vec<Run> = entries
         .into_iter()
         .flatten()
@@ -112,7 +112,7 @@ fn run_dirs(engine: &Engine) -> Vec<Run> {
 }
 
 /// Names who holds threads. A holder that has ended while the thread is held left a process behind.
-fn locks(engine: &Engine, runs: &[Run]) -> Vec<Check> {
+fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
         let Some(holder) = run.dir.read_holder() else {
@@ -126,7 +126,7 @@ fn locks(engine: &Engine, runs: &[Run]) -> Vec<Check> {
         if orphans.is_empty() && !is_held() {
             continue;
         }
-        let since = u64::try_from(engine.env.now_ms() - holder.started_at_ms).unwrap_or(0);
+        let since = u64::try_from(site.env.now_ms() - holder.started_at_ms).unwrap_or(0);
         let since = time::format_duration(since / 1000 * 1000);
         let engine_lives = is_alive(&holder.engine);
         let agent = holder.agent.as_ref();
@@ -192,14 +192,14 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
 }
 
 /// Names what nothing will use again.
-fn leftovers(engine: &Engine, runs: &[Run], known: &BTreeSet<ThreadId>) -> Vec<Check> {
+fn leftovers(site: &Site, runs: &[Run], known: &BTreeSet<ThreadId>) -> Vec<Check> {
     let of_nobody = |run: &&Run| run.thread.is_none_or(|thread| !known.contains(&thread));
     let mut paths: Vec<&Path> = runs
         .iter()
         .filter(of_nobody)
         .map(|run| run.path.as_path())
         .collect();
-    let drafts = files_left(engine);
+    let drafts = files_left(site);
     paths.extend(drafts.iter().map(PathBuf::as_path));
     let [first, ..] = paths[..] else {
         return vec![Check::ok("leftovers", "none")];
@@ -216,8 +216,8 @@ fn leftovers(engine: &Engine, runs: &[Run], known: &BTreeSet<ThreadId>) -> Vec<C
 }
 
 /// Returns copies of the config that an editor left, and new contents that never got their name.
-fn files_left(engine: &Engine) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(engine.root.path())
+fn files_left(site: &Site) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(site.root.path())
         .into_iter()
         .flatten()
         .flatten();

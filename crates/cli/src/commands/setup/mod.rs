@@ -48,14 +48,14 @@ impl Setting<'_> {
 }
 
 pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> {
-    let engine = &context.engine;
+    let site = context.site();
     let setting = Setting {
-        env: &engine.env,
-        root: &engine.root,
+        env: &site.env,
+        root: &site.root,
         // A config that cannot be read is found here, before anything is asked or written.
-        config: config::load(&engine.root)?.unwrap_or_default(),
-        dotenv: load_dotenv(&engine.root)?,
-        built_in: engine.built_in_agents,
+        config: config::load(&site.root)?.unwrap_or_default(),
+        dotenv: load_dotenv(&site.root)?,
+        built_in: uwf_agents::BUILT_IN,
     };
     let has_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let only_agent = is_only_agent(args);

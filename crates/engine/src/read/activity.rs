@@ -1,0 +1,302 @@
+//! What goes on at the head of an active thread beside its chain: who works on it, and what failed there.
+
+use serde::Serialize;
+use uwf_moderator::{Route, RouteError};
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::nodes::Usage;
+use uwf_protocol::run::{Attempt, Holder, Phase, ProcessIdentity};
+use uwf_storage::{RunDir, StorageError, ThreadLock};
+use uwf_util::causes::with_causes;
+
+use crate::attempt;
+use crate::read::report::{Standing, ThreadStatus};
+
+/// A failed attempt at a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptView {
+    /// Its number within the thread.
+    pub number: u64,
+    /// Who was to do the step.
+    pub role: RoleName,
+    /// How far it got.
+    pub phase: Phase,
+    /// What kind of failure it was, if that is on record.
+    pub class: Option<FailureClass>,
+    /// What went wrong.
+    pub error: String,
+    /// What the user could do about it.
+    pub hint: Option<String>,
+    /// The code with which the agent's process exited, if it did.
+    pub exit_code: Option<i32>,
+    /// The end of what the agent wrote to stderr.
+    pub stderr_tail: String,
+    /// The agent's own session, which the next attempt continues.
+    pub session_id: Option<String>,
+    /// The label of the agent.
+    pub agent: String,
+    /// The agent's alias in the config, if it has one.
+    pub alias: Option<String>,
+    /// Where it worked.
+    pub directory: Option<String>,
+    /// What the attempt used up, if known.
+    pub usage: Option<Usage>,
+    /// Whether a person accepted that nobody knows all that it used up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unknown_accepted: bool,
+    /// The step that counts what it used up, since its answer became that one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counted_in: Option<CasRef>,
+    /// When it began, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// When it ended, in milliseconds since 1970.
+    pub ended_at_ms: i64,
+    /// The head that the step would have followed.
+    pub head: CasRef,
+    /// The step that was to be done again, if one was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
+    /// What a person said to the thread for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// The text node with the last answer, if there was one.
+    pub raw: Option<CasRef>,
+}
+
+impl From<Attempt> for AttemptView {
+    fn from(attempt: Attempt) -> Self {
+        Self {
+            number: attempt.number,
+            role: attempt.role,
+            phase: attempt.phase,
+            class: attempt.class,
+            error: attempt.error,
+            hint: attempt.hint,
+            exit_code: attempt.exit_code,
+            stderr_tail: attempt.stderr_tail,
+            session_id: attempt.session_id,
+            agent: attempt.agent,
+            alias: attempt.alias,
+            directory: attempt.directory,
+            usage: attempt.usage,
+            unknown_accepted: attempt.unknown_accepted,
+            counted_in: attempt.counted_in,
+            started_at_ms: attempt.started_at_ms,
+            ended_at_ms: attempt.ended_at_ms,
+            head: attempt.head,
+            replaces: attempt.replaces,
+            words: attempt.words,
+            raw: attempt.raw,
+        }
+    }
+}
+
+impl AttemptView {
+    /// Returns the head that the thread had.
+    #[must_use]
+    pub fn at(&self) -> CasRef {
+        self.replaces.unwrap_or(self.head)
+    }
+}
+
+/// Who does a step of a thread right now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunningView {
+    /// The role that is at work.
+    pub role: RoleName,
+    /// When the step began, in milliseconds since 1970.
+    pub started_at_ms: i64,
+    /// The agent's process, once it is started; it leads a process group of its own.
+    pub agent_pid: Option<u32>,
+    /// Whether it still waits for a slot to start its agent in.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub waiting: bool,
+}
+
+impl From<Holder> for RunningView {
+    fn from(holder: Holder) -> Self {
+        Self {
+            role: holder.role,
+            started_at_ms: holder.started_at_ms,
+            agent_pid: holder.agent.map(|agent| agent.pid),
+            waiting: holder.waiting,
+        }
+    }
+}
+
+/// What the records of an active thread's runs say about its head.
+pub(crate) struct Activity {
+    /// Who works on it.
+    pub(crate) running: Option<RunningView>,
+    /// What still runs of an attempt whose engine is gone, for people.
+    pub(crate) orphans: Vec<String>,
+    /// What failed there, newest last.
+    pub(crate) attempts: Vec<AttemptView>,
+    /// The finished step after the head that waits to be committed: its agent and its engine have ended.
+    pub(crate) finished_step: Option<CasRef>,
+}
+
+impl Activity {
+    /// Reads the records.
+    pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
+        // In this order a step that is being committed right now is not shown as waiting.
+        let pending = run.read_pending()?;
+        let pending = pending.filter(|pending| pending.expects() == head);
+        let holder = run.read_holder();
+        let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
+        // The next step ends what is left of it, or lets it go on.
+        let is_over = pending.is_some()
+            && holder.as_ref().is_some_and(|holder| {
+                is_gone(&holder.engine) && holder.agent.as_ref().is_some_and(is_gone)
+            });
+        let orphans = attempt::orphans(run);
+        let running = match holder {
+            Some(holder) if !is_over && (!orphans.is_empty() || is_held(run)?) => {
+                Some(RunningView::from(holder))
+            }
+            Some(_) | None => None,
+        };
+        let waits = pending.filter(|_| running.is_none());
+        Ok(Self {
+            running,
+            orphans,
+            attempts: attempts_at(run, head),
+            finished_step: waits.map(|pending| pending.step),
+        })
+    }
+
+    /// Returns what an active thread is whose graph leads here.
+    pub(crate) fn standing(&self, route: &Result<Route, RouteError>) -> Standing {
+        if let Some(running) = &self.running {
+            return Standing {
+                current_role: Some(running.role.clone()),
+                ..Standing::plain(ThreadStatus::Running)
+            };
+        }
+        let by_graph = Standing::of_active(route);
+        // One that was ended from outside did not fail.
+        let last = self.attempts.last();
+        let has_failed = last.is_some_and(|last| last.class != Some(FailureClass::Cancelled));
+        if by_graph.status == ThreadStatus::Idle && has_failed {
+            return Standing {
+                status: ThreadStatus::Failed,
+                ..by_graph
+            };
+        }
+        by_graph
+    }
+}
+
+/// Tells whether somebody has the lock of a thread.
+///
+/// Trying the lock takes it for a moment, and a step that begins in that moment would find its thread busy.
+/// So a thread that nobody is on record for is not tried, and looking at idle threads disturbs nobody.
+fn is_held(run: &RunDir) -> Result<bool, StorageError> {
+    Ok(ThreadLock::try_acquire(run)?.is_none())
+}
+
+/// Returns the failed attempts at a head, newest last: at the step after it, or at doing it again.
+pub(crate) fn attempts_at(run: &RunDir, head: CasRef) -> Vec<AttemptView> {
+    let attempts = run.attempts().into_iter();
+    attempts
+        .filter(|attempt| attempt.at() == head)
+        .map(AttemptView::from)
+        .collect()
+}
+
+/// Returns why the graph leads nowhere, with the causes.
+pub(crate) fn blocked_reason(route: &Result<Route, RouteError>) -> Option<String> {
+    let error = route.as_ref().err()?;
+    Some(with_causes(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_moderator::Assignment;
+    use uwf_protocol::workflow::NodeName;
+
+    use super::*;
+
+    fn to_writer() -> Result<Route, RouteError> {
+        Ok(Route::To(Assignment {
+            role: "writer".parse().unwrap(),
+            prompt: "write".to_owned(),
+            location: None,
+        }))
+    }
+
+    fn failed() -> AttemptView {
+        let attempt = Attempt::of("0123456789ABC".parse().unwrap(), "writer".parse().unwrap());
+        AttemptView::from(attempt)
+    }
+
+    fn quiet(attempts: Vec<AttemptView>) -> Activity {
+        Activity {
+            running: None,
+            orphans: Vec::new(),
+            attempts,
+            finished_step: None,
+        }
+    }
+
+    #[test]
+    fn an_idle_thread_whose_last_attempt_failed_is_failed_and_keeps_its_next_role() {
+        let idle = quiet(vec![]).standing(&to_writer());
+        assert_eq!(idle.status, ThreadStatus::Idle);
+        let failed = quiet(vec![failed()]).standing(&to_writer());
+        assert_eq!(failed.status, ThreadStatus::Failed);
+        let stopped = AttemptView {
+            class: Some(FailureClass::Cancelled),
+            ..self::failed()
+        };
+        let stopped = quiet(vec![self::failed(), stopped]).standing(&to_writer());
+        assert_eq!(stopped.status, ThreadStatus::Idle);
+        assert_eq!(failed.current_role, idle.current_role);
+    }
+
+    #[test]
+    fn who_works_decides_whatever_the_graph_says() {
+        let running = RunningView {
+            role: "asker".parse().unwrap(),
+            started_at_ms: 1,
+            agent_pid: None,
+            waiting: false,
+        };
+        let activity = Activity {
+            running: Some(running),
+            orphans: Vec::new(),
+            attempts: vec![failed()],
+            finished_step: None,
+        };
+        let asks = Ok(Route::Suspend {
+            role: "asker".parse().unwrap(),
+            message: "which?".to_owned(),
+        });
+        let standing = activity.standing(&asks);
+        assert_eq!(standing.status, ThreadStatus::Running);
+        assert_eq!(standing.current_role.unwrap().as_str(), "asker");
+        assert_eq!(standing.suspend_message, None);
+    }
+
+    #[test]
+    fn an_active_thread_that_leads_to_the_end_is_idle_with_nobody_next() {
+        let standing = quiet(vec![]).standing(&Ok(Route::End));
+        assert_eq!(standing.status, ThreadStatus::Idle);
+        assert_eq!((standing.current_role, standing.done), (None, false));
+    }
+
+    #[test]
+    fn a_thread_without_a_way_on_is_blocked_also_after_a_failure() {
+        let route = Err(RouteError::NoEdges {
+            node: NodeName::Start,
+        });
+        assert_eq!(
+            quiet(vec![failed()]).standing(&route).status,
+            ThreadStatus::Blocked
+        );
+        assert!(blocked_reason(&route).unwrap().contains("$START"));
+        assert_eq!(blocked_reason(&to_writer()), None);
+    }
+}

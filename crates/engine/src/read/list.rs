@@ -1,0 +1,458 @@
+//! All threads, one line each. Made for very many of them: what a filter leaves out is not read.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use serde::Serialize;
+use uwf_moderator::{HistoryNeed, history_need};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::{Limits, Reached};
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::workflow::Workflow;
+use uwf_storage::{HistoryRecord, Located, State};
+
+use crate::chain::{self, Head};
+use crate::conditions::{self, Conditions};
+use crate::limits::{self, Place};
+use crate::read::activity::{self, Activity};
+use crate::read::report::ThreadStatus;
+use crate::read::show::ended_status;
+use crate::thread;
+use crate::{EngineError, Site};
+
+/// Which threads are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// Also those that have ended; a status of such threads asks for them too.
+    pub all: bool,
+    /// Only those with one of these statuses.
+    pub statuses: Option<Vec<ThreadStatus>>,
+    /// Only those made after this time, in milliseconds since 1970.
+    pub after_ms: Option<i64>,
+    /// Only those made before this time, in milliseconds since 1970.
+    pub before_ms: Option<i64>,
+    /// How many of the newest are left out.
+    pub skip: usize,
+    /// How many are listed at most.
+    pub take: Option<usize>,
+}
+
+/// The threads that a filter lets through.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ThreadList {
+    /// The threads, newest first.
+    pub threads: Vec<ThreadItem>,
+    /// What could not be read and may hide a thread or its status, one line each.
+    pub warnings: Vec<String>,
+}
+
+/// One line of the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadItem {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow that it is pinned to; `None` if it cannot be read.
+    pub workflow: Option<CasRef>,
+    /// Its head.
+    pub head: CasRef,
+    /// What it is.
+    pub status: ThreadStatus,
+    /// Who is next, or at work.
+    pub current_role: Option<RoleName>,
+    /// The status as it is shown to people.
+    pub status_display: String,
+    /// The workflow's name; `None` if it cannot be read.
+    pub workflow_name: Option<String>,
+    /// Why the thread cannot be read, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// What still runs of an attempt whose engine is gone, for people: number and command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
+    /// The finished step that waits to be committed, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
+    /// The limit that keeps it from going on, if one is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Reached>,
+    /// Why it is blocked, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_reason: Option<String>,
+    /// Whether it is blocked because its conditions take too much time or memory.
+    #[serde(skip)]
+    pub costs_too_much: bool,
+    /// Whether it only counts as blocked, because nobody evaluated its conditions.
+    #[serde(skip)]
+    pub not_evaluated: bool,
+}
+
+impl ThreadItem {
+    fn new(thread: ThreadId, head: CasRef, status: ThreadStatus) -> Self {
+        Self {
+            thread,
+            workflow: None,
+            head,
+            status,
+            current_role: None,
+            status_display: match status {
+                ThreadStatus::Suspended => "suspended [suspended]".to_owned(),
+                other => other.as_str().to_owned(),
+            },
+            workflow_name: None,
+            error: None,
+            orphans: Vec::new(),
+            finished_step: None,
+            limit: None,
+            blocked_reason: None,
+            costs_too_much: false,
+            not_evaluated: false,
+        }
+    }
+}
+
+/// Lists threads. One that cannot be read is listed as corrupt, and hides no other.
+///
+/// # Errors
+/// When the files of the state cannot be read.
+pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError> {
+    let (candidates, mut warnings) = candidates(site, filter)?;
+    let mut reader = Reader::new(site);
+    let threads: Vec<ThreadItem> = match &filter.statuses {
+        None => {
+            let page = page(candidates.into_iter(), filter).into_iter();
+            let mut items: Vec<ThreadItem> = page.map(|candidate| reader.item(candidate)).collect();
+            reader.evaluate_rest(&mut items);
+            items
+        }
+        Some(statuses) => {
+            let mut items = reader.items_with(statuses, candidates, filter);
+            reader.evaluate_rest(&mut items);
+            items.retain(|item| statuses.contains(&item.status));
+            page(items.into_iter(), filter)
+        }
+    };
+    warnings.extend(threads.iter().filter_map(corruption));
+    Ok(ThreadList { threads, warnings })
+}
+
+fn corruption(item: &ThreadItem) -> Option<String> {
+    let reason = item.error.as_ref()?;
+    Some(format!("thread `{}` cannot be read: {reason}", item.thread))
+}
+
+/// A thread that was not read yet.
+struct Candidate {
+    id: ThreadId,
+    place: Located,
+}
+
+/// Returns the threads that can pass the filter, newest first, and what is wrong with the state.
+fn candidates(
+    site: &Site,
+    filter: &ListFilter,
+) -> Result<(Vec<Candidate>, Vec<String>), EngineError> {
+    let state = State::new(&site.root);
+    // The active ones come first: a thread that ends in between is found twice, and never missed.
+    let heads = state.heads()?;
+    let active: HashSet<ThreadId> = heads.iter().map(|(id, _)| *id).collect();
+    let mut found = Vec::new();
+    if wants(filter, |status| !status.is_ended()) {
+        let place = |(id, head)| Candidate {
+            id,
+            place: Located::Active(head),
+        };
+        found.extend(heads.into_iter().map(place));
+    }
+    let mut warnings = Vec::new();
+    if wants_ended(filter) {
+        let history = state.history()?;
+        let ended = last_records(history.records).into_iter();
+        let ended = ended.filter(|record| !active.contains(&record.thread));
+        found.extend(ended.map(|record| Candidate {
+            id: record.thread,
+            place: Located::Archived(record),
+        }));
+        warnings.extend(history.damaged.iter().map(ToString::to_string));
+    }
+    Ok((newest_first(found, filter, site.env.now_ms()), warnings))
+}
+
+fn wants(filter: &ListFilter, which: impl Fn(&ThreadStatus) -> bool) -> bool {
+    filter
+        .statuses
+        .as_ref()
+        .is_none_or(|statuses| statuses.iter().any(which))
+}
+
+fn wants_ended(filter: &ListFilter) -> bool {
+    match &filter.statuses {
+        Some(statuses) => statuses.iter().any(|status| status.is_ended()),
+        None => filter.all,
+    }
+}
+
+/// Returns the last record of each thread.
+fn last_records(records: Vec<HistoryRecord>) -> Vec<HistoryRecord> {
+    let mut seen = HashSet::new();
+    let newest_first = records.into_iter().rev();
+    newest_first
+        .filter(|record| seen.insert(record.thread))
+        .collect()
+}
+
+/// Returns those within the bounds of time, newest first; those made at the same time by their ids.
+fn newest_first(found: Vec<Candidate>, filter: &ListFilter, now_ms: i64) -> Vec<Candidate> {
+    let timed = found.into_iter().map(|one| (one.id.time_ms(now_ms), one));
+    let mut timed: Vec<_> = timed.filter(|(time, _)| is_within(*time, filter)).collect();
+    timed.sort_by_key(|(time, one)| (Reverse(*time), one.id));
+    timed.into_iter().map(|(_, one)| one).collect()
+}
+
+/// Tells whether a time is strictly between the bounds; no time at all is within no bound.
+fn is_within(time_ms: Option<i64>, filter: &ListFilter) -> bool {
+    let after = filter
+        .after_ms
+        .is_none_or(|bound| time_ms.is_some_and(|time| time > bound));
+    let before = filter
+        .before_ms
+        .is_none_or(|bound| time_ms.is_some_and(|time| time < bound));
+    after && before
+}
+
+fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
+    all.skip(filter.skip)
+        .take(filter.take.unwrap_or(usize::MAX))
+        .collect()
+}
+
+/// Reads threads, and each workflow once.
+struct Reader<'a> {
+    site: &'a Site,
+    workflows: HashMap<CasRef, Rc<Workflow>>,
+    limits: Limits,
+    conditions: Conditions<'a>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(site: &'a Site) -> Self {
+        Self {
+            site,
+            workflows: HashMap::new(),
+            limits: limits::of_config(site),
+            conditions: Conditions::of_a_list(),
+        }
+    }
+
+    fn item(&mut self, candidate: Candidate) -> ThreadItem {
+        match candidate.place {
+            Located::Archived(record) => ThreadItem {
+                workflow: Some(record.workflow),
+                workflow_name: self
+                    .workflow(record.workflow)
+                    .ok()
+                    .map(|found| found.name.clone()),
+                ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
+            },
+            Located::Active(head) => self.active(candidate.id, head),
+        }
+    }
+
+    /// Returns the threads with these statuses, until there are enough of them, and those before whose status is not
+    /// known yet.
+    fn items_with(
+        &mut self,
+        statuses: &[ThreadStatus],
+        candidates: Vec<Candidate>,
+        filter: &ListFilter,
+    ) -> Vec<ThreadItem> {
+        let enough = filter.take.map(|take| filter.skip.saturating_add(take));
+        let mut items = Vec::new();
+        let mut certain = 0;
+        for candidate in candidates {
+            if enough.is_some_and(|enough| certain >= enough) {
+                break;
+            }
+            let item = self.item(candidate);
+            if item.not_evaluated {
+                items.push(item);
+            } else if statuses.contains(&item.status) {
+                certain += 1;
+                items.push(item);
+            }
+        }
+        items
+    }
+
+    /// Evaluates the conditions that took too long at first, with all the time that is left.
+    fn evaluate_rest(&mut self, items: &mut [ThreadItem]) {
+        self.conditions.ask_again();
+        for item in items.iter_mut().filter(|item| item.not_evaluated) {
+            *item = self.active(item.thread, item.head);
+        }
+    }
+
+    fn active(&mut self, id: ThreadId, head: CasRef) -> ThreadItem {
+        let mut workflow = None;
+        self.standing(id, head, &mut workflow)
+            .unwrap_or_else(|error| ThreadItem {
+                workflow,
+                error: Some(error.to_string()),
+                ..ThreadItem::new(id, head, ThreadStatus::Corrupt)
+            })
+    }
+
+    /// Reads an active thread, and tells its workflow as soon as that is known.
+    fn standing(
+        &mut self,
+        id: ThreadId,
+        head: CasRef,
+        workflow_hash: &mut Option<CasRef>,
+    ) -> Result<ThreadItem, EngineError> {
+        let store = &self.site.store;
+        let (start_hash, start, last) = match chain::read_head(store, head)? {
+            Head::Start(start) => (head, start, None),
+            Head::Step(step) => (step.start, self.start(step.start)?, Some(step)),
+        };
+        *workflow_hash = Some(start.workflow);
+        let workflow = self.workflow(start.workflow)?;
+        let steps = match (
+            history_need(&workflow, last.as_ref().map(|step| &step.role)),
+            last,
+        ) {
+            (HistoryNeed::All, _) => chain::steps_with_outputs(store, head)?,
+            (HistoryNeed::LastStep, Some(step)) => vec![chain::with_output(store, head, step)?],
+            (HistoryNeed::LastStep, None) => Vec::new(),
+        };
+        let run = self.site.root.run(id);
+        let activity = Activity::at(&run, head)?;
+        let route = self.conditions.route(&workflow, &start, &steps)?;
+        let place = Place {
+            run: &run,
+            workflow: &workflow.limits,
+            start: start_hash,
+            head,
+            replaces: None,
+        };
+        let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
+        let standing = activity.standing(&route).at_limits(&reached);
+        let blocked = standing.status == ThreadStatus::Blocked;
+        let not_evaluated = blocked && conditions::not_evaluated(&route);
+        let mut item = ThreadItem::new(id, head, standing.status);
+        if activity.finished_step.is_some() {
+            item.status_display = format!("{} [finished step waits]", item.status.as_str());
+        } else if activity.running.is_some_and(|running| running.waiting) {
+            item.status_display = "running [waiting]".to_owned();
+        } else if !activity.orphans.is_empty() {
+            item.status_display = format!("{} [no engine]", item.status.as_str());
+        } else if standing.limit.is_some() {
+            item.status_display = "suspended [limit]".to_owned();
+        } else if not_evaluated {
+            item.status_display = "blocked [not evaluated]".to_owned();
+        }
+        Ok(ThreadItem {
+            workflow: Some(start.workflow),
+            current_role: standing.current_role,
+            workflow_name: Some(workflow.name.clone()),
+            orphans: activity.orphans,
+            finished_step: activity.finished_step,
+            limit: standing.limit,
+            blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
+            costs_too_much: blocked && conditions::cost_too_much(&route),
+            not_evaluated,
+            ..item
+        })
+    }
+
+    fn start(&self, hash: CasRef) -> Result<StartNode, EngineError> {
+        match chain::read_head(&self.site.store, hash)? {
+            Head::Start(start) => Ok(start),
+            Head::Step(_) => Err(EngineError::WrongType {
+                hash,
+                expected: "thread's start",
+                found: self.site.store.get(hash)?.type_hash,
+            }),
+        }
+    }
+
+    fn workflow(&mut self, hash: CasRef) -> Result<Rc<Workflow>, EngineError> {
+        if let Some(workflow) = self.workflows.get(&hash) {
+            return Ok(Rc::clone(workflow));
+        }
+        let workflow = Rc::new(thread::load_workflow(&self.site.store, hash)?);
+        self.workflows.insert(hash, Rc::clone(&workflow));
+        Ok(workflow)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_000_000;
+
+    fn candidate(time_ms: u64, random: u128) -> Candidate {
+        Candidate {
+            id: ThreadId::new(time_ms, random),
+            place: Located::Active("0123456789ABC".parse().unwrap()),
+        }
+    }
+
+    fn times(candidates: &[Candidate]) -> Vec<i64> {
+        candidates
+            .iter()
+            .map(|one| one.id.time_ms(NOW).unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn the_newest_come_first_and_ties_go_by_id() {
+        let found = vec![candidate(5, 2), candidate(9, 0), candidate(5, 1)];
+        let sorted = newest_first(found, &ListFilter::default(), NOW);
+        assert_eq!(times(&sorted), [9, 5, 5]);
+        assert!(sorted[1].id < sorted[2].id);
+    }
+
+    #[test]
+    fn the_bounds_of_time_are_exclusive() {
+        let filter = ListFilter {
+            after_ms: Some(5),
+            before_ms: Some(8),
+            ..ListFilter::default()
+        };
+        let found = [4, 5, 6, 7, 8].map(|time| candidate(time, 0)).into();
+        assert_eq!(times(&newest_first(found, &filter, NOW)), [7, 6]);
+        assert!(!is_within(None, &filter));
+        assert!(is_within(None, &ListFilter::default()));
+    }
+
+    #[test]
+    fn a_page_is_a_part_of_the_list() {
+        let filter = ListFilter {
+            skip: 1,
+            take: Some(2),
+            ..ListFilter::default()
+        };
+        assert_eq!(page(0..9, &filter), [1, 2]);
+        assert_eq!(page(0..3, &ListFilter::default()), [0, 1, 2]);
+    }
+
+    #[test]
+    fn ended_threads_are_wanted_with_all_or_when_their_status_is_named() {
+        let of = |all, statuses: Option<Vec<ThreadStatus>>| {
+            wants_ended(&ListFilter {
+                all,
+                statuses,
+                ..ListFilter::default()
+            })
+        };
+        assert!(!of(false, None));
+        assert!(of(true, None));
+        assert!(of(
+            false,
+            Some(vec![ThreadStatus::Idle, ThreadStatus::Cancelled])
+        ));
+        assert!(!of(true, Some(vec![ThreadStatus::Idle])));
+    }
+}

@@ -1,0 +1,21 @@
+//! What commands show: plain data made from the store and the state, never changing either.
+
+pub(crate) mod activity;
+mod document;
+mod expand;
+mod history;
+pub(crate) mod list;
+pub(crate) mod notes;
+pub(crate) mod report;
+pub(crate) mod show;
+pub(crate) mod step_data;
+pub(crate) mod step_detail;
+pub(crate) mod steps;
+pub(crate) mod story;
+mod thread_document;
+pub(crate) mod thread_story;
+pub(crate) mod turns;
+pub(crate) mod workflows;
+
+#[cfg(test)]
+mod tests;

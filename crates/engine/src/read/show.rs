@@ -1,0 +1,146 @@
+//! One thread as it stands now.
+
+use serde::Serialize;
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::RefusedCalls;
+use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
+
+use crate::attempt;
+use crate::chain::{self, Head, Walk};
+use crate::limits::{self, Place};
+use crate::read::activity::{self, Activity, AttemptView, RunningView};
+use crate::read::notes::Notes;
+use crate::read::report::{Standing, ThreadStatus};
+use crate::remedy::Remedy;
+use crate::thread::{self, Thread};
+use crate::{EngineError, Site};
+
+/// A thread as it stands.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadView {
+    /// The workflow that it is pinned to.
+    pub workflow: CasRef,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its head.
+    pub head: CasRef,
+    /// What it is.
+    #[serde(flatten)]
+    pub standing: Standing,
+    /// What a person has to do, if the thread waits for one. The caller fills it in: commands are
+    /// not known here.
+    pub hint: Option<String>,
+    /// Why it is blocked, if it is.
+    pub blocked_reason: Option<String>,
+    /// What helps then.
+    #[serde(skip)]
+    pub remedy: Option<Remedy>,
+    /// The failed attempts at the step after the head, or at doing the head again, newest last.
+    pub attempts: Vec<AttemptView>,
+    /// How many steps it has.
+    pub steps: u64,
+    /// Who works on it now.
+    pub running: Option<RunningView>,
+    /// What still runs of an attempt whose engine is gone, for people: number and command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
+    /// The calls of tools that the agent of the last step was not allowed to make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
+    /// The finished step that waits to be committed, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
+}
+
+/// Returns how a thread stands, active or ended.
+///
+/// # Errors
+/// When the thread is unknown or its nodes cannot be read.
+pub fn show(site: &Site, id: ThreadId) -> Result<ThreadView, EngineError> {
+    match thread::find(site, id)? {
+        Located::Active(head) => show_active(site, id, head),
+        Located::Archived(record) => show_ended(site, &record),
+    }
+}
+
+fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, EngineError> {
+    let thread = Thread::load(&site.store, id, head)?;
+    let run = site.root.run(id);
+    let activity = Activity::at(&run, head)?;
+    let route = thread.route(None)?;
+    let config = limits::of_config(site);
+    let place = Place::of(&run, &thread);
+    let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
+    let standing = activity.standing(&route).at_limits(&reached);
+    let blocked = standing.status == ThreadStatus::Blocked;
+    let remedy = route.as_ref().err().filter(|_| blocked).map(Remedy::of);
+    Ok(ThreadView {
+        workflow: thread.start.workflow,
+        thread: id,
+        head,
+        hint: None,
+        standing,
+        remedy,
+        blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
+        attempts: activity.attempts,
+        steps: count_steps(&site.store, &run, head)?,
+        running: activity.running,
+        orphans: activity.orphans,
+        refused_calls: refused_calls(&site.store, head)?,
+        finished_step: activity.finished_step,
+    })
+}
+
+fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineError> {
+    let run = site.root.run(record.thread);
+    Ok(ThreadView {
+        workflow: record.workflow,
+        thread: record.thread,
+        head: record.head,
+        standing: Standing::plain(ended_status(record.reason)),
+        hint: None,
+        blocked_reason: None,
+        remedy: None,
+        attempts: activity::attempts_at(&run, record.head),
+        steps: count_steps(&site.store, &run, record.head)?,
+        running: None,
+        orphans: attempt::orphans(&run),
+        refused_calls: refused_calls(&site.store, record.head)?,
+        finished_step: None,
+    })
+}
+
+/// Returns what the agent of a head was not allowed to do.
+fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, EngineError> {
+    Ok(match chain::read_head(store, head)? {
+        Head::Step(step) => Notes::read(store, step.detail)?.refused_calls,
+        Head::Start(_) => Vec::new(),
+    })
+}
+
+/// Returns what a thread is that ended like this.
+pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
+    match reason {
+        Reason::Completed => ThreadStatus::Completed,
+        Reason::Cancelled => ThreadStatus::Cancelled,
+    }
+}
+
+/// Counts the steps up to a head. Only those are walked that the run's own count does not know.
+fn count_steps(store: &Store, run: &RunDir, head: CasRef) -> Result<u64, EngineError> {
+    let counted = run.chain_summary();
+    let mut steps = 0;
+    chain::walk(store, head, |hash, _| match &counted {
+        Some(summary) if summary.head == hash => {
+            steps += summary.steps;
+            Walk::Stop
+        }
+        Some(_) | None => {
+            steps += 1;
+            Walk::On
+        }
+    })?;
+    Ok(steps)
+}

@@ -1,0 +1,101 @@
+//! A step as data: what its node says, the data of its answer, and its detail in full.
+
+use serde_json::{Map, Value, json};
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::StepNode;
+use uwf_storage::State;
+use uwf_util::time;
+
+use crate::chain::{self, Head, Walk};
+use crate::read::expand::expand;
+use crate::read::step_detail;
+use crate::{EngineError, Site};
+
+/// Returns what a step recorded: the step itself, then the keys of its detail with everything that the detail refers to
+/// in place. A key that both have is the detail's.
+///
+/// # Errors
+/// When the step or its detail is not in the store, or the node is not a step.
+pub fn step_details(site: &Site, step: CasRef) -> Result<Value, EngineError> {
+    let node = step_detail::read(&site.store, step)?;
+    let detail = expand(&site.store, site.store.get(node.detail)?)?;
+    let mut shown = own_keys(site, step, &node)?;
+    match detail {
+        Value::Object(keys) => shown.extend(keys),
+        other => drop(shown.insert("detail".to_owned(), other)),
+    }
+    Ok(Value::Object(shown))
+}
+
+fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Value>, EngineError> {
+    let output = site.store.find(node.output)?;
+    let time = |ms: Option<i64>| ms.map(time::format_iso);
+    let keys = json!({
+        "step": step,
+        "thread": thread_of(site, step)?,
+        "role": node.role,
+        "agent": node.agent,
+        "output": output.map(|node| node.payload),
+        "instruction": node.edge_prompt,
+        "cwd": node.cwd,
+        "start": node.start,
+        "prev": node.prev,
+        "detail": node.detail,
+        "assembledPrompt": node.assembled_prompt,
+        "startedAt": time(node.started_at_ms),
+        "startedAtMs": node.started_at_ms,
+        "completedAt": time(node.completed_at_ms),
+        "completedAtMs": node.completed_at_ms,
+        "durationMs": node.duration_ms(),
+    });
+    Ok(keys.as_object().cloned().unwrap_or_default())
+}
+
+/// Returns the thread that a step or a start belongs to: the oldest one that has it, which its forks came from, or the
+/// one in which the step was done again.
+///
+/// # Errors
+/// When the state cannot be read. A thread that cannot be read hides no other.
+pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineError> {
+    let start = match chain::read_head(&site.store, node) {
+        Ok(Head::Start(_)) => node,
+        Ok(Head::Step(step)) => step.start,
+        Err(_) => return Ok(None),
+    };
+    let state = State::new(&site.root);
+    let history = state.history()?;
+    let mut threads = state.heads()?;
+    threads.extend(
+        history
+            .records
+            .iter()
+            .map(|record| (record.thread, record.head)),
+    );
+    threads.sort_unstable_by_key(|(thread, _)| *thread);
+    let has_it = |(_, head): &&(ThreadId, CasRef)| has(&site.store, *head, start, node);
+    if let Some((thread, _)) = threads.iter().find(has_it) {
+        return Ok(Some(*thread));
+    }
+    let mut replaced = history.replaced.iter();
+    let redone = replaced.find(|step| step.replaced == node);
+    Ok(redone.map(|step| step.in_thread))
+}
+
+/// Tells whether a thread with this head has the node. Only threads with the same start are walked.
+fn has(store: &Store, head: CasRef, start: CasRef, node: CasRef) -> bool {
+    let from = match chain::read_head(store, head) {
+        Ok(Head::Start(_)) => return head == node,
+        Ok(Head::Step(step)) => step.start,
+        Err(_) => return false,
+    };
+    if from != start || node == start {
+        return from == start;
+    }
+    let mut found = false;
+    let walked = chain::walk(store, head, |hash, _| {
+        found |= hash == node;
+        if found { Walk::Stop } else { Walk::On }
+    });
+    found && walked.is_ok()
+}

@@ -1,0 +1,150 @@
+//! All steps of a thread with their data, oldest first, and the attempts that failed.
+
+use serde::Serialize;
+use serde_json::Value;
+use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_storage::{ReplacedStep, State};
+
+use crate::read::activity::{Activity, AttemptView};
+use crate::read::history::{History, TimedStep};
+use crate::read::notes::Notes;
+use crate::{EngineError, Site};
+
+/// A thread as the list of what happened in it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepsView {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow that it is pinned to.
+    pub workflow: CasRef,
+    /// Its start, then its steps.
+    pub steps: Vec<StepsEntry>,
+    /// The failed attempts that are on record, at the head and before, newest last.
+    pub attempts: Vec<AttemptView>,
+    /// The finished step that waits to be committed, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
+}
+
+/// One node of the chain.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum StepsEntry {
+    /// The first node.
+    Start(StartEntry),
+    /// Every other node.
+    Step(Box<StepEntry>),
+}
+
+/// The start of a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StartEntry {
+    /// The start node.
+    pub hash: CasRef,
+    /// The workflow.
+    pub workflow: CasRef,
+    /// What the user asked.
+    pub prompt: String,
+    /// When the thread began, in milliseconds since 1970.
+    pub timestamp: i64,
+}
+
+/// One step of a thread.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepEntry {
+    /// The step.
+    pub hash: CasRef,
+    /// Who did it.
+    pub role: RoleName,
+    /// The data of the answer.
+    pub output: Value,
+    /// The node that says what happened in detail.
+    pub detail: CasRef,
+    /// The label of the agent.
+    pub agent: String,
+    /// When the step was stored, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// How long it took, in milliseconds, if it is known.
+    pub duration_ms: Option<u64>,
+    /// How the data was got out of the answer; `None` with other programs' details.
+    pub extraction: Option<Extraction>,
+    /// The calls of tools that the agent was not allowed to make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
+    /// The instruction that the moderator rendered; older steps have none.
+    pub edge_prompt: Option<String>,
+    /// The steps whose place it took, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<CasRef>,
+}
+
+/// Returns everything that happened in a thread, active or ended.
+///
+/// # Errors
+/// When the thread is unknown or its chain cannot be read.
+pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
+    let history = History::read(site, id)?;
+    let mut entries = Vec::with_capacity(history.steps.len() + 1);
+    entries.push(StepsEntry::Start(StartEntry {
+        hash: history.start_hash,
+        workflow: history.start.workflow,
+        prompt: history.start.prompt,
+        timestamp: history.started_ms,
+    }));
+    let mut replaced = State::new(&site.root).replaced()?;
+    replaced.retain(|step| step.in_thread == id);
+    for step in history.steps {
+        let replaces = replaced_by(step.hash, &replaced);
+        let entry = entry(&site.store, step, replaces)?;
+        entries.push(StepsEntry::Step(Box::new(entry)));
+    }
+    let run = site.root.run(id);
+    let attempts = run.attempts();
+    Ok(StepsView {
+        thread: id,
+        workflow: history.start.workflow,
+        steps: entries,
+        attempts: attempts.into_iter().map(AttemptView::from).collect(),
+        finished_step: Activity::at(&run, history.head)?.finished_step,
+    })
+}
+
+/// Returns the steps that stood in the place of a step, oldest first.
+pub(crate) fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
+    let mut found = vec![step];
+    let mut next = 0;
+    while let Some(by) = found.get(next).copied() {
+        for older in replaced.iter().rev().filter(|one| one.by == by) {
+            if !found.contains(&older.replaced) {
+                found.push(older.replaced);
+            }
+        }
+        next += 1;
+    }
+    found.remove(0);
+    found.reverse();
+    found
+}
+
+fn entry(store: &Store, step: TimedStep, replaces: Vec<CasRef>) -> Result<StepEntry, StoreError> {
+    let output = store.need(step.node.output)?.payload;
+    let duration_ms = step.node.duration_ms();
+    let notes = Notes::read(store, step.node.detail)?;
+    Ok(StepEntry {
+        hash: step.hash,
+        role: step.node.role,
+        output,
+        detail: step.node.detail,
+        agent: step.node.agent,
+        timestamp: step.timestamp_ms,
+        duration_ms,
+        extraction: notes.extraction,
+        refused_calls: notes.refused_calls,
+        edge_prompt: step.node.edge_prompt,
+        replaces,
+    })
+}

@@ -1,0 +1,190 @@
+//! What happened in a step, told from its node and from what the thread knows about it: the instruction, what a person
+//! said, what failed before, and the answer.
+
+use serde::Serialize;
+use serde_json::Value;
+use uwf_cas_fs::StoreError;
+use uwf_moderator::{Route, reenter};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
+use uwf_protocol::workflow::Workflow;
+use uwf_storage::ReplacedStep;
+use uwf_util::time;
+
+use crate::Site;
+use crate::read::activity::AttemptView;
+use crate::read::history::{TimedStep, timed_step};
+use crate::read::notes::Notes;
+use crate::read::steps::replaced_by;
+use crate::read::turns;
+use crate::thread::Thread;
+use crate::words::Occasion;
+
+/// One step as a reader wants to know it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StepStory {
+    /// Its place in the thread, from 1.
+    pub number: usize,
+    /// The step.
+    pub hash: CasRef,
+    /// Who did it.
+    pub role: RoleName,
+    /// What the role is for, as the workflow says.
+    pub goal: Option<String>,
+    /// The label of the agent.
+    pub agent: String,
+    /// When it was stored, in milliseconds since 1970.
+    pub timestamp: i64,
+    /// The same, for people.
+    pub time: String,
+    /// How long it took, in milliseconds, if it is known.
+    pub duration_ms: Option<u64>,
+    /// What the graph told the role; older steps have none.
+    pub instruction: Option<String>,
+    /// What the role had asked a person before.
+    pub question: Option<String>,
+    /// What the person said.
+    pub person: Option<String>,
+    /// What the agent answered, if that was kept.
+    pub answer: Option<String>,
+    /// The data of the answer, if it is in the store.
+    pub output: Option<Value>,
+    /// How the data was got out of the answer; `None` with other programs' details.
+    pub extraction: Option<Extraction>,
+    /// The calls of tools that the agent was not allowed to make.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_calls: Vec<RefusedCalls>,
+    /// The steps whose place it took, oldest first.
+    pub replaces: Vec<CasRef>,
+    /// The attempts at this step that failed, and those to do it again, oldest first.
+    pub attempts: Vec<AttemptView>,
+    /// What could not be read of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
+}
+
+/// What the stories of a thread's steps are told from.
+pub(crate) struct Teller<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) thread: ThreadId,
+    pub(crate) workflow: &'a Workflow,
+    /// The node before the first step.
+    pub(crate) start: CasRef,
+    /// The head, whose own failed attempts are not part of any step's story.
+    pub(crate) head: CasRef,
+    /// The steps of the thread that were done again.
+    pub(crate) replaced: &'a [ReplacedStep],
+    /// The failed attempts of the thread.
+    pub(crate) attempts: &'a [AttemptView],
+}
+
+impl Teller<'_> {
+    /// Tells the story of a step. What cannot be read of it is said in it; a node that is lost is an error.
+    pub(crate) fn tell(&self, number: usize, step: &TimedStep) -> Result<StepStory, StoreError> {
+        let node = &step.node;
+        let replaces = replaced_by(step.hash, self.replaced);
+        let occasion = self.occasion(node, replaces.last().copied());
+        let words = occasion.as_ref().and_then(|(_, words)| words.clone());
+        let (occasion, graph) = match &occasion {
+            Some((occasion, _)) => (Some(occasion), Some(occasion.asked())),
+            None => (None, node.edge_prompt.as_deref()),
+        };
+        let mut story = StepStory {
+            number,
+            hash: step.hash,
+            role: node.role.clone(),
+            goal: self
+                .workflow
+                .roles
+                .get(&node.role)
+                .map(|role| role.goal.clone()),
+            agent: node.agent.clone(),
+            timestamp: step.timestamp_ms,
+            time: time::format_iso(step.timestamp_ms),
+            duration_ms: node.duration_ms(),
+            instruction: graph
+                .filter(|text| !text.trim().is_empty())
+                .map(str::to_owned),
+            question: occasion.and_then(Occasion::question).map(str::to_owned),
+            person: words,
+            answer: None,
+            output: None,
+            extraction: None,
+            refused_calls: Vec::new(),
+            attempts: self.attempts_at(step, &replaces),
+            replaces,
+            unreadable: None,
+        };
+        match self.add_answer(&mut story, node) {
+            Err(error @ StoreError::Lost { .. }) => return Err(error),
+            Err(error) => story.unreadable = Some(error.to_string()),
+            Ok(()) => {}
+        }
+        Ok(story)
+    }
+
+    /// Adds what the agent said, and the data of it.
+    fn add_answer(&self, story: &mut StepStory, node: &StepNode) -> Result<(), StoreError> {
+        let output = self.site.store.need(node.output);
+        if let Ok(node) = &output {
+            story.output = Some(node.payload.clone());
+        }
+        let detail = self.site.store.need(node.detail)?;
+        let notes = Notes::of(detail.type_hash, &detail.payload);
+        story.extraction = notes.extraction;
+        story.refused_calls = notes.refused_calls;
+        story.answer = turns::answer(&self.site.store, &detail.payload)?;
+        output.map(|_| ())
+    }
+
+    /// Returns the occasion on which a person may have spoken before the step, and the words.
+    fn occasion(
+        &self,
+        node: &StepNode,
+        redone: Option<CasRef>,
+    ) -> Option<(Occasion, Option<String>)> {
+        let told = node.edge_prompt.as_deref()?;
+        let found = |occasion: Occasion| {
+            let words = occasion.words_in(told)?.map(str::to_owned);
+            Some((occasion, words))
+        };
+        if let Some(step) = redone
+            && let Ok(Some(old)) = timed_step(&self.site.store, step)
+        {
+            let asked = old.node.edge_prompt.unwrap_or_default();
+            return found(Occasion::Redo { asked, step });
+        }
+        if !Occasion::may_be_in(told) {
+            return None;
+        }
+        let head = node.prev.unwrap_or(self.start);
+        let before = Thread::load(&self.site.store, self.thread, head).ok()?;
+        let addition = |instruction| found(Occasion::Addition { instruction });
+        match before.route(None).ok()?.ok()? {
+            Route::Suspend { message, .. } => {
+                let asked = before.last()?.node.edge_prompt.clone();
+                found(Occasion::Question {
+                    asked: asked.unwrap_or_default(),
+                    question: message,
+                })
+            }
+            Route::To(assignment) => addition(assignment.prompt),
+            Route::End => match reenter(&before.workflow).ok()? {
+                Route::To(assignment) => addition(assignment.prompt),
+                Route::Suspend { .. } | Route::End => None,
+            },
+        }
+    }
+
+    fn attempts_at(&self, step: &TimedStep, replaces: &[CasRef]) -> Vec<AttemptView> {
+        let prev = step.node.prev.unwrap_or(self.start);
+        let is_part = |attempt: &&AttemptView| match attempt.replaces {
+            None => attempt.head == prev,
+            Some(redone) => {
+                replaces.contains(&redone) || (redone == step.hash && redone != self.head)
+            }
+        };
+        self.attempts.iter().filter(is_part).cloned().collect()
+    }
+}

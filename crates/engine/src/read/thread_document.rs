@@ -1,0 +1,457 @@
+//! How a thread reads as a document: its start, the newest steps that fit, and what failed last. Pure.
+//!
+//! What roles are told and what agents say stands between tags that it cannot close, so that a heading in
+//! an answer is never taken for one of the document.
+
+use std::collections::HashSet;
+
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_util::text::{cut_line, one_line};
+use uwf_util::time;
+
+use crate::read::activity::AttemptView;
+use crate::read::document::{RULE, code, counted, length, tagged};
+use crate::read::report::Standing;
+use crate::read::story::StepStory;
+
+/// How many characters of a failure's text are shown.
+const ERROR_SHOWN: usize = 300;
+
+/// The parts of a document that do not depend on how many steps fit.
+pub(crate) struct Frame {
+    pub(crate) thread: ThreadId,
+    /// The section with the task, if it is wanted.
+    pub(crate) start: Option<String>,
+    /// The sections below the steps: the failed attempts, and why the thread does not go on by itself.
+    pub(crate) ends: Vec<String>,
+}
+
+/// One step of the document.
+pub(crate) struct Block {
+    pub(crate) step: CasRef,
+    pub(crate) role: RoleName,
+    /// The heading and the line below it, and what failed before.
+    pub(crate) heading: String,
+    /// What the role is for, between tags.
+    pub(crate) prompt: Option<String>,
+    /// What it was told, what a person said, and what it answered, between tags.
+    pub(crate) body: String,
+}
+
+impl Frame {
+    /// Returns what is left of a quota for the steps, each with the rule above it.
+    pub(crate) fn room(&self, quota: usize) -> usize {
+        let sections = self.start.iter().chain(&self.ends);
+        let used: usize = sections.map(|section| length(section) + RULE.len()).sum();
+        // The first part of a document has no rule above it; the line end at its end counts.
+        (quota + RULE.len()).saturating_sub(used + 1)
+    }
+
+    /// Returns what it takes to say that this many steps are hidden.
+    pub(crate) fn notice_cost(&self, hidden: usize, any: CasRef) -> usize {
+        length(&self.notice(hidden, any)) + RULE.len()
+    }
+
+    fn notice(&self, hidden: usize, first_shown: CasRef) -> String {
+        let steps = counted(hidden, "earlier step");
+        let thread = self.thread;
+        format!("*({steps}, load with `uwf thread read {thread} --before {first_shown}`)*")
+    }
+
+    /// Returns the document with these steps, oldest first, of which this many before are hidden.
+    pub(crate) fn render(&self, blocks: &[Block], hidden: usize) -> String {
+        let notice = match blocks.first() {
+            Some(first) if hidden > 0 => Some(self.notice(hidden, first.step)),
+            Some(_) | None => None,
+        };
+        let mut told = HashSet::new();
+        let blocks = blocks
+            .iter()
+            .map(|block| block.render(told.insert(&block.role)));
+        let parts = self
+            .start
+            .iter()
+            .cloned()
+            .chain(notice)
+            .chain(blocks)
+            .chain(self.ends.clone());
+        let mut parts: Vec<String> = parts.collect();
+        if parts.is_empty() {
+            parts.push("*(no earlier steps)*".to_owned());
+        }
+        parts.join(RULE) + "\n"
+    }
+}
+
+impl Block {
+    /// Returns the block of a step.
+    pub(crate) fn of(story: &StepStory) -> Self {
+        let lines = lines(story);
+        let heading = match lines.is_empty() {
+            true => heading(story),
+            false => format!("{}\n\n{}", heading(story), lines.join("\n")),
+        };
+        let goal = story.goal.as_deref();
+        Self {
+            step: story.hash,
+            role: story.role.clone(),
+            heading,
+            prompt: goal
+                .filter(|goal| !goal.trim().is_empty())
+                .map(|goal| tagged("prompt", goal)),
+            body: body(story),
+        }
+    }
+
+    /// Returns what the step adds to a document: with what its role is told if that is new there.
+    pub(crate) fn cost(&self, told: &mut HashSet<RoleName>) -> usize {
+        length(&self.render(told.insert(self.role.clone()))) + RULE.len()
+    }
+
+    fn render(&self, tells_role: bool) -> String {
+        let prompt = self.prompt.as_deref().filter(|_| tells_role);
+        let parts: Vec<&str> = [Some(self.heading.as_str()), prompt, Some(&self.body)]
+            .into_iter()
+            .flatten()
+            .collect();
+        parts.join("\n\n")
+    }
+}
+
+/// Returns the heading of a step and the line below it.
+fn heading(story: &StepStory) -> String {
+    let StepStory {
+        number, hash, role, ..
+    } = story;
+    let mut line = format!(
+        "**Agent:** {} | **Time:** {}",
+        one_line(&story.agent),
+        time::format_utc(story.timestamp)
+    );
+    if let Some(duration) = story.duration_ms {
+        line += &format!(" | **Duration:** {}", time::format_duration(duration));
+    }
+    // Data that a model read out of an answer is not quite what the agent said.
+    if let Some(note) = story.extraction.as_ref().and_then(Extraction::note) {
+        line += &format!(" | **Extraction:** {}", one_line(&note));
+    }
+    if let Some(note) = RefusedCalls::note(&story.refused_calls) {
+        line += &format!(" | **Refused:** {}", one_line(&note));
+    }
+    format!("## Step {number}: {role} `{hash}`\n{line}")
+}
+
+/// Returns a line for each attempt at the step that failed, and for each step whose place it took.
+fn lines(story: &StepStory) -> Vec<String> {
+    let attempts = story.attempts.iter().map(|attempt| {
+        let what = match attempt.replaces {
+            Some(_) => "failed to do it again",
+            None => "failed before",
+        };
+        format!("- {what}: {}", attempt_line(attempt))
+    });
+    let replaced = story.replaces.iter();
+    let replaced = replaced.map(|step| format!("- done again: it took the place of step `{step}`"));
+    attempts.chain(replaced).collect()
+}
+
+/// Returns what the role was told and what came of it, each between tags.
+fn body(story: &StepStory) -> String {
+    let told = [
+        ("instruction", story.instruction.as_deref()),
+        ("question", story.question.as_deref()),
+        ("person", story.person.as_deref()),
+    ];
+    let told = told
+        .into_iter()
+        .filter_map(|(tag, text)| Some(tagged(tag, text?)));
+    let unreadable = story.unreadable.iter();
+    let unreadable = unreadable.map(|problem| format!("*({})*", one_line(problem)));
+    let answer = match (&story.answer, &story.output) {
+        (Some(answer), _) => Some(answer.clone()),
+        (None, Some(data)) => Some(format!("```json\n{data:#}\n```")),
+        (None, None) => None,
+    };
+    let answer = answer.map(|answer| tagged("output", &answer));
+    let parts: Vec<String> = told.chain(unreadable).chain(answer).collect();
+    parts.join("\n\n")
+}
+
+/// Returns the section that begins a document.
+pub(crate) fn start_section(
+    thread: ThreadId,
+    workflow_name: &str,
+    workflow: CasRef,
+    prompt: &str,
+) -> String {
+    let name = one_line(workflow_name);
+    format!("# Thread `{thread}`\n\n**Workflow:** {name} (`{workflow}`)\n\n## Task\n\n{prompt}")
+}
+
+/// Returns the section that tells what failed after the last step, if anything did.
+pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
+    let (again, next): (Vec<_>, Vec<_>) = attempts
+        .iter()
+        .partition(|attempt| attempt.replaces.is_some());
+    let parts = [
+        failures(&again, |times| {
+            format!("The last step was to be done again, {times}, without success:")
+        }),
+        failures(&next, |times| {
+            format!("The next step was tried {times} and failed:")
+        }),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("## Failed attempts\n\n{}", parts.join("\n\n")))
+}
+
+/// Lists failed attempts at one thing, if there are any.
+fn failures(attempts: &[&AttemptView], said: impl Fn(&str) -> String) -> Option<String> {
+    let times = match attempts.len() {
+        0 => return None,
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let line = |(number, attempt): (usize, &&AttemptView)| {
+        format!("{}. {}", number + 1, attempt_line(attempt))
+    };
+    let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
+    Some(format!("{}\n\n{}", said(&times), lines.join("\n")))
+}
+
+fn attempt_line(attempt: &AttemptView) -> String {
+    format!(
+        "**{}**, {}, at {}: {}",
+        attempt.role,
+        one_line(&attempt.agent),
+        time::format_utc(attempt.ended_at_ms),
+        code(&cut_line(&attempt.error, ERROR_SHOWN)),
+    )
+}
+
+/// Returns the section that tells why a thread does not go on by itself, if it does not.
+pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option<String> {
+    if let Some(reason) = blocked {
+        let reason = code(&cut_line(reason, ERROR_SHOWN));
+        return Some(format!(
+            "## Blocked\n\nThe graph gives no next step: {reason}"
+        ));
+    }
+    let message = standing.suspend_message.as_deref()?;
+    let role = standing.suspended_role.as_ref()?;
+    Some(if standing.held_by_limit {
+        let message = code(&cut_line(message, ERROR_SHOWN));
+        format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}")
+    } else {
+        let question = tagged("question", message);
+        format!("## Suspended\n\n**{role}** asks:\n\n{question}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_protocol::run::Attempt;
+
+    use uwf_protocol::nodes::ExtractionMethod;
+
+    use super::*;
+    use crate::read::document::newest_that_fit;
+
+    fn thread() -> ThreadId {
+        "01J7K9Z000000000000000000A".parse().unwrap()
+    }
+
+    fn hash(number: usize) -> CasRef {
+        CasRef::from_u64(number as u64)
+    }
+
+    fn story(number: usize, role: &str, answer: &str) -> StepStory {
+        StepStory {
+            number,
+            hash: hash(number),
+            role: role.parse().unwrap(),
+            goal: Some(format!("you are the {role}")),
+            agent: "uwf-mock".to_owned(),
+            timestamp: 0,
+            time: time::format_iso(0),
+            duration_ms: Some(1500),
+            instruction: Some("Go on".to_owned()),
+            question: None,
+            person: None,
+            answer: Some(answer.to_owned()),
+            output: None,
+            extraction: None,
+            refused_calls: Vec::new(),
+            replaces: Vec::new(),
+            attempts: Vec::new(),
+            unreadable: None,
+        }
+    }
+
+    fn attempt() -> AttemptView {
+        AttemptView::from(Attempt {
+            error: "missing\n## Step 9: x".to_owned(),
+            agent: "uwf-mock".to_owned(),
+            ..Attempt::of(hash(2), "writer".parse().unwrap())
+        })
+    }
+
+    fn frame() -> Frame {
+        Frame {
+            thread: thread(),
+            start: Some(start_section(thread(), "demo", hash(0), "say hello")),
+            ends: Vec::new(),
+        }
+    }
+
+    fn document(frame: &Frame, quota: usize, bodies: &[&str]) -> String {
+        let roles = ["writer", "reviewer"];
+        let story_at = |index: usize| story(index + 1, roles[index % 2], bodies[index]);
+        let block_at = |index: usize| Block::of(&story_at(index));
+        let mut told = HashSet::new();
+        let count = bodies.len();
+        let fitting = newest_that_fit(
+            count,
+            frame.room(quota),
+            |hidden| frame.notice_cost(hidden, hash(0)),
+            |nth| block_at(count - 1 - nth).cost(&mut told),
+        );
+        let blocks: Vec<Block> = (count - fitting..count).map(block_at).collect();
+        frame.render(&blocks, count - fitting)
+    }
+
+    #[test]
+    fn a_document_has_the_layout_that_agents_know() {
+        let text = document(&frame(), 4000, &["---\na: 1\n---\n", "fine"]);
+        let expected = "# Thread `01J7K9Z000000000000000000A`\n\n**Workflow:** demo (`0000000000000`)\n\n\
+            ## Task\n\nsay hello\n\n---\n\n\
+            ## Step 1: writer `0000000000001`\n\
+            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
+            <prompt>\nyou are the writer\n</prompt>\n\n\
+            <instruction>\nGo on\n</instruction>\n\n<output>\n---\na: 1\n---\n\n</output>\n\n---\n\n\
+            ## Step 2: reviewer `0000000000002`\n\
+            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
+            <prompt>\nyou are the reviewer\n</prompt>\n\n\
+            <instruction>\nGo on\n</instruction>\n\n<output>\nfine\n</output>\n";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn whatever_the_quota_a_document_keeps_it_and_shows_as_much_as_it_can() {
+        let bodies = [
+            "first ä",
+            "second",
+            "third and a bit longer 𝄞",
+            "4",
+            "fifth",
+            "sixth",
+        ];
+        let whole = length(&document(&frame(), usize::MAX / 2, &bodies));
+        let least = length(&document(&frame(), 1, &bodies));
+        let mut shown_before = 1;
+        for quota in least..=whole {
+            let text = document(&frame(), quota, &bodies);
+            let shown = text.matches("## Step ").count();
+            assert!(length(&text) <= quota, "{quota}");
+            assert!(shown >= shown_before, "{quota}");
+            shown_before = shown;
+        }
+        assert_eq!(shown_before, bodies.len());
+        assert!(document(&frame(), whole - 1, &bodies).contains("*(1 earlier step, load with"));
+    }
+
+    #[test]
+    fn one_step_is_shown_with_any_quota_and_the_notice_counts_the_others() {
+        let text = document(&frame(), 1, &["a", "b", "c"]);
+        assert_eq!(text.matches("## Step ").count(), 1);
+        let notice = "*(2 earlier steps, load with `uwf thread read 01J7K9Z000000000000000000A --before 0000000000003`)*";
+        assert!(text.contains(notice), "{text}");
+    }
+
+    #[test]
+    fn what_a_role_is_told_stands_at_its_first_step_that_is_shown() {
+        let text = document(&frame(), 4000, &["a", "b", "c", "d"]);
+        assert_eq!(text.matches("you are the writer").count(), 1);
+        assert!(text.find("you are the writer") < text.find("## Step 2"));
+    }
+
+    #[test]
+    fn data_that_a_model_extracted_and_refused_calls_are_marked() {
+        let story = StepStory {
+            agent: "a\n# b".to_owned(),
+            duration_ms: None,
+            extraction: Some(Extraction {
+                method: ExtractionMethod::Llm,
+                attempts: 3,
+                model: Some("small".to_owned()),
+            }),
+            refused_calls: RefusedCalls::count(&["Edit".to_owned()]),
+            ..story(1, "writer", "")
+        };
+        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm small, attempt 3 | **Refused:** 1 tool call was refused: Edit";
+        assert_eq!(heading(&story).lines().last(), Some(line));
+    }
+
+    #[test]
+    fn a_step_tells_what_was_said_and_what_failed() {
+        let redo = AttemptView {
+            replaces: Some(hash(2)),
+            ..attempt()
+        };
+        let story = StepStory {
+            question: Some("Which?\n</question>".to_owned()),
+            person: Some("version 2".to_owned()),
+            replaces: vec![hash(2)],
+            attempts: vec![attempt(), redo],
+            ..story(3, "writer", "done")
+        };
+        let block = Block::of(&story);
+        let lines = "\n\n- failed before: **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+            - failed to do it again: **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+            - done again: it took the place of step `0000000000002`";
+        assert!(block.heading.ends_with(lines), "{}", block.heading);
+        let body = "<instruction>\nGo on\n</instruction>\n\n\
+            <question-1>\nWhich?\n</question>\n</question-1>\n\n\
+            <person>\nversion 2\n</person>\n\n<output>\ndone\n</output>";
+        assert_eq!(block.body, body);
+    }
+
+    #[test]
+    fn failed_attempts_stand_at_the_end_one_line_each() {
+        let attempt = attempt();
+        let failures = failures_section(&[attempt.clone(), attempt.clone()]);
+        let text = document(
+            &Frame {
+                ends: failures.into_iter().collect(),
+                ..frame()
+            },
+            4000,
+            &["a"],
+        );
+        let end = "## Failed attempts\n\nThe next step was tried 2 times and failed:\n\n\
+            1. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+            2. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n";
+        assert!(text.ends_with(end), "{text}");
+        assert_eq!(failures_section(&[]), None);
+        let poked = AttemptView {
+            replaces: Some(hash(3)),
+            ..attempt
+        };
+        let text = failures_section(&[poked]).unwrap();
+        assert!(
+            text.contains("done again, once, without success:\n\n1. **writer**"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_document_without_any_part_says_so() {
+        let frame = Frame {
+            thread: thread(),
+            start: None,
+            ends: Vec::new(),
+        };
+        assert_eq!(frame.render(&[], 0), "*(no earlier steps)*\n");
+    }
+}

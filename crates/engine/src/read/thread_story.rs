@@ -1,0 +1,194 @@
+//! A thread as a document for people and agents.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::workflow::Workflow;
+use uwf_storage::State;
+
+use crate::read::activity::AttemptView;
+use crate::read::document::newest_that_fit;
+use crate::read::history::{History, TimedStep};
+use crate::read::report::ThreadStatus;
+use crate::read::show::{ThreadView, show};
+use crate::read::story::{StepStory, Teller};
+use crate::read::thread_document::{Block, Frame, failures_section, start_section, stop_section};
+use crate::{EngineError, Site, thread};
+
+/// What part of a thread is read.
+#[derive(Debug, Clone)]
+pub struct ReadOptions {
+    /// How long the document may be, in characters. The newest step is shown whatever it takes.
+    pub quota: usize,
+    /// Only the steps before this one; without it, all.
+    pub before: Option<CasRef>,
+    /// Shows the task also with `before`.
+    pub start: bool,
+}
+
+/// A thread as it is read: as data, and as the document that people and agents read.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadStory {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow that it is pinned to.
+    pub workflow: CasRef,
+    /// The name in it.
+    pub workflow_name: String,
+    /// What the user asked.
+    pub task: String,
+    /// What it is; `None` if that cannot be told.
+    pub status: Option<ThreadStatus>,
+    /// How many earlier steps are left out.
+    pub hidden: usize,
+    /// The newest steps that fit, oldest first.
+    pub steps: Vec<StepStory>,
+    /// The attempts that failed after the last step.
+    pub attempts: Vec<AttemptView>,
+    /// Who asks, if the thread is suspended.
+    pub suspended_role: Option<RoleName>,
+    /// What is asked, if the thread is suspended.
+    pub suspend_message: Option<String>,
+    /// Why it is blocked, if it is.
+    pub blocked_reason: Option<String>,
+    /// The Markdown document; ends with one line end.
+    #[serde(skip)]
+    pub document: String,
+}
+
+/// Returns a thread, active or ended, with the newest steps that fit as Markdown, oldest first.
+///
+/// # Errors
+/// When the thread is unknown, `before` is not one of its steps, or its chain cannot be read. Trouble with
+/// what a single step answered is told in its place.
+pub fn read_thread(
+    site: &Site,
+    id: ThreadId,
+    options: &ReadOptions,
+) -> Result<ThreadStory, EngineError> {
+    let history = History::read(site, id)?;
+    let steps = match options.before {
+        Some(before) => {
+            steps_before(&history.steps, before).ok_or(EngineError::StepNotInThread {
+                step: before,
+                thread: id,
+            })?
+        }
+        None => &history.steps,
+    };
+    let workflow = thread::load_workflow(&site.store, history.start.workflow)?;
+    // What cannot be said here is said by the step.
+    let shown = show(site, id).ok();
+    let run = site.root.run(id);
+    let attempts: Vec<AttemptView> = run.attempts().into_iter().map(AttemptView::from).collect();
+    let last = attempts
+        .iter()
+        .filter(|attempt| attempt.at() == history.head);
+    let last: Vec<AttemptView> = last.cloned().collect();
+    let replaced = State::new(&site.root).replaced()?;
+    let teller = Teller {
+        site,
+        thread: id,
+        workflow: &workflow,
+        start: history.start_hash,
+        head: history.head,
+        replaced: &replaced,
+        attempts: &attempts,
+    };
+    let frame = frame(id, &history, &workflow, options, &last, shown.as_ref());
+    let (stories, document) = newest(&frame, &teller, steps, history.head, options.quota)?;
+    let standing = shown.as_ref().map(|view| &view.standing);
+    Ok(ThreadStory {
+        thread: id,
+        workflow: history.start.workflow,
+        workflow_name: workflow.name.clone(),
+        status: standing.map(|standing| standing.status),
+        hidden: steps.len() - stories.len(),
+        steps: stories,
+        attempts: last,
+        suspended_role: standing.and_then(|standing| standing.suspended_role.clone()),
+        suspend_message: standing.and_then(|standing| standing.suspend_message.clone()),
+        blocked_reason: shown.and_then(|view| view.blocked_reason),
+        document,
+        task: history.start.prompt,
+    })
+}
+
+/// Returns the newest steps that fit into the quota, oldest first, and the document with them.
+fn newest(
+    frame: &Frame,
+    teller: &Teller<'_>,
+    steps: &[TimedStep],
+    head: CasRef,
+    quota: usize,
+) -> Result<(Vec<StepStory>, String), EngineError> {
+    let mut told = HashSet::new();
+    let mut stories = Vec::new();
+    let mut blocks = Vec::new();
+    let mut lost = None;
+    let fitting = newest_that_fit(
+        steps.len(),
+        frame.room(quota),
+        |hidden| frame.notice_cost(hidden, head),
+        |nth| {
+            let index = steps.len() - 1 - nth;
+            match teller.tell(index + 1, &steps[index]) {
+                Ok(story) => {
+                    let block = Block::of(&story);
+                    let cost = block.cost(&mut told);
+                    stories.push(story);
+                    blocks.push(block);
+                    cost
+                }
+                Err(error) => {
+                    lost.get_or_insert(error);
+                    0
+                }
+            }
+        },
+    );
+    if let Some(error) = lost {
+        return Err(error.into());
+    }
+    stories.truncate(fitting);
+    stories.reverse();
+    blocks.truncate(fitting);
+    blocks.reverse();
+    let document = frame.render(&blocks, steps.len() - fitting);
+    Ok((stories, document))
+}
+
+fn steps_before(steps: &[TimedStep], before: CasRef) -> Option<&[TimedStep]> {
+    let end = steps.iter().position(|step| step.hash == before)?;
+    Some(&steps[..end])
+}
+
+fn frame(
+    id: ThreadId,
+    history: &History,
+    workflow: &Workflow,
+    options: &ReadOptions,
+    failed: &[AttemptView],
+    shown: Option<&ThreadView>,
+) -> Frame {
+    let begins = options.before.is_none() || options.start;
+    let start = || {
+        let prompt = &history.start.prompt;
+        start_section(id, &workflow.name, history.start.workflow, prompt)
+    };
+    let ends = match options.before {
+        Some(_) => Vec::new(),
+        None => {
+            let stop =
+                shown.and_then(|view| stop_section(&view.standing, view.blocked_reason.as_deref()));
+            failures_section(failed).into_iter().chain(stop).collect()
+        }
+    };
+    Frame {
+        thread: id,
+        start: begins.then(start),
+        ends,
+    }
+}

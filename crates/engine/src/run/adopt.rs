@@ -1,0 +1,254 @@
+//! What an earlier call left behind whose engine died: a finished step is committed, and what still runs of the attempt
+//! keeps the thread busy.
+
+use uwf_cas_fs::StoreError;
+use uwf_moderator::{Route, reenter};
+use uwf_process::{Process, Target, is_alive, left_running};
+use uwf_protocol::agent::parse_answer;
+use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::nodes::StepNode;
+use uwf_protocol::run::{Holder, Pending};
+use uwf_storage::{Orphaned, RunDir, ThreadLock, config};
+
+use crate::attempt::Members;
+use crate::attempt::describe;
+use crate::read::report::{StepReport, Taken};
+use crate::run::agent_command;
+use crate::run::answer::{self, Refusal};
+use crate::run::commit::{Nodes, commit, count_replaced, report};
+use crate::run::failure;
+use crate::run::owned::Owned;
+use crate::thread::Thread;
+use crate::{EngineError, Runner, chain, conditions, limits, tags};
+
+/// What became of looking for a finished step.
+pub(crate) enum Adoption {
+    /// There was one, and it is in the thread now.
+    Taken(Box<StepReport>),
+    /// There is none: the thread is as it was.
+    Nothing(Box<Thread>),
+}
+
+/// Commits the finished step that the run's record names, if it follows the head and the graph asks for its role there.
+/// A record of anything else is removed; one that cannot be read now is kept.
+pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
+    let earlier = run.read_holder();
+    let pending = match run.read_pending()? {
+        Some(pending) => Some(pending),
+        None => earlier
+            .as_ref()
+            .and_then(|holder| printed(runner, run, holder))
+            .filter(|pending| pending.step != thread.head),
+    };
+    let mut left = run.ended.clone();
+    if let Some(earlier) = &earlier {
+        let is_finished = pending.is_some();
+        left.extend(end_rest(runner, run, &thread, earlier, is_finished)?);
+    }
+    let Some(pending) = pending else {
+        return Ok(Adoption::Nothing(Box::new(thread)));
+    };
+    let again = done_again(runner, &thread, &pending)?;
+    let (place, role) = match (&again, pending.replaces) {
+        (Some((before, role)), _) => (before, Some(role.clone())),
+        (None, None) => (&thread, expected_role(runner, &thread)?),
+        (None, Some(_)) => (&thread, None),
+    };
+    let expected = role.filter(|_| pending.head == place.head);
+    let checked =
+        expected.map(|role| answer::check(&runner.site.store, place, &role, pending.step));
+    let step = match checked {
+        Some(Ok(step)) => step,
+        Some(Err(Refusal::Store(error))) if !is_gone(&error) => return Err(error.into()),
+        Some(Err(_)) | None => {
+            let message = format!("step={}", pending.step);
+            runner.site.log(&thread, tags::PENDING_REFUSED, &message);
+            if let Some(replaced) = pending.replaces.filter(|_| pending.step == thread.head) {
+                // The head has moved, and its engine came no further.
+                count_replaced(runner, run, replaced);
+            }
+            if pending.step == thread.head {
+                let _ = run.count_in_step(&pending);
+            }
+            run.clear_pending()?;
+            return Ok(Adoption::Nothing(Box::new(thread)));
+        }
+    };
+    let thread = again.map_or(thread, |(before, _)| before);
+    let summary = chain::summary(&runner.site.store, run, thread.start_hash, thread.head)?;
+    runner
+        .site
+        .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
+    let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
+    run.clear_holder()?;
+    let config = limits::of_config(&runner.site);
+    let kept = earlier.is_some_and(|earlier| earlier.keep_running);
+    let mut told = report(runner, run, committed, Taken::Adopted, &config);
+    told.report.kept_running = kept && !left.is_empty();
+    told.report.left_running = left;
+    Ok(Adoption::Taken(Box::new(told.result()?)))
+}
+
+/// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended or
+/// may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
+/// thread is busy.
+///
+/// If the thread has gone on from where the attempt began, the call that committed the step was killed, too. Then the
+/// attempt is over, and its record is blanked, or it would pass for a failed one: invariant 9 of the lock of a thread in
+/// docs/architecture.md.
+pub(crate) fn end_rest(
+    runner: &Runner,
+    run: &RunDir,
+    thread: &Thread,
+    earlier: &Holder,
+    is_finished: bool,
+) -> Result<Vec<String>, EngineError> {
+    let is_over = earlier.is_behind(thread.expected_head());
+    let left = match Members::of(earlier, run) {
+        None => Vec::new(),
+        Some(members) if !is_finished && !is_over => nothing_lives(thread.id, &members.members())?,
+        Some(mut members) if !earlier.keep_running => end_members(runner, thread.id, &mut members)?,
+        Some(mut members) if agent_is_gone(earlier, run) => {
+            describe(&left_running(&mut members, &runner.signals))
+        }
+        Some(members) => nothing_lives(thread.id, &members.members())?,
+    };
+    if is_over {
+        run.clear_holder()?;
+    }
+    Ok(left)
+}
+
+/// Ends the leftovers of an attempt that is over, or replaces the lock, and returns the lock with what was ended, for
+/// people. Returns `None` if the attempt may still be working.
+///
+/// These are invariants 4 and 5 of the lock of a thread in docs/architecture.md.
+pub(crate) fn end_leftovers(
+    runner: &Runner,
+    run: &RunDir,
+    thread: ThreadId,
+    orphaned: Orphaned,
+) -> Result<Option<(ThreadLock, Vec<String>)>, EngineError> {
+    // As long as the agent lives, it may be writing its records.
+    let Some(earlier) = run.read_holder().filter(|it| agent_is_gone(it, run)) else {
+        return Ok(None);
+    };
+    let pending = match run.read_pending()? {
+        Some(pending) => Some(pending),
+        None => printed(runner, run, &earlier),
+    };
+    let place = (earlier.head, earlier.replaces);
+    if pending.is_none_or(|pending| (Some(pending.head), pending.replaces) != place) {
+        return Ok(None);
+    }
+    if earlier.keep_running {
+        return Ok(Some((orphaned.take_over()?, Vec::new())));
+    }
+    let Some(members) = Members::of(&earlier, run) else {
+        return Ok(None);
+    };
+    let mut members = members.and_those_with_the_lock(run);
+    let ended = end_members(runner, thread, &mut members)?;
+    Ok(orphaned.retry()?.map(|lock| (lock, ended)))
+}
+
+/// Tells whether the agent of an attempt was started and has ended. An engine that died right after it had started the
+/// agent did not write down which process that is; the agent itself did, with the step that it finished.
+fn agent_is_gone(earlier: &Holder, run: &RunDir) -> bool {
+    let finished = || run.read_pending().ok().flatten()?.agent;
+    let agent = earlier.agent.clone().or_else(finished);
+    agent.is_some_and(|agent| !is_alive(&agent))
+}
+
+/// Ends what an attempt left running that is over, and returns it for people.
+fn end_members(
+    runner: &Runner,
+    thread: ThreadId,
+    members: &mut Members<'_>,
+) -> Result<Vec<String>, EngineError> {
+    let left = describe(&left_running(members, &runner.signals));
+    if left.is_empty() {
+        return Ok(left);
+    }
+    let config = config::load(&runner.site.root)?.unwrap_or_default();
+    let grace = agent_command::grace(&config)?;
+    let survivors = uwf_process::end_for_another(members, grace, &runner.signals);
+    nothing_lives(thread, &survivors)?;
+    Ok(left)
+}
+
+/// Fails if there are processes, and names them.
+fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>, EngineError> {
+    match processes.is_empty() {
+        true => Ok(Vec::new()),
+        false => Err(EngineError::Survivors {
+            thread,
+            processes: describe(processes),
+            failed: None,
+        }),
+    }
+}
+
+/// Returns the step that an agent printed whose engine died, if the agent speaks the contract by itself and leaves no
+/// pending record. It is checked like every other. An engine that had no agent yet names no head, and what is there was
+/// printed by an earlier one. What an attempt printed that is on record as failed was judged.
+fn printed(runner: &Runner, run: &RunDir, earlier: &Holder) -> Option<Pending> {
+    let said = run.stdout_end(failure::ANSWER_TAIL);
+    let step = parse_answer(&said).ok()?;
+    let node: StepNode = serde_json::from_value(runner.site.store.get(step).ok()?.payload).ok()?;
+    let head = node.prev.unwrap_or(node.start);
+    let counts = earlier.head == Some(head) && !failure::is_recorded(run, earlier);
+    counts.then_some(Pending {
+        step,
+        head,
+        replaces: earlier.replaces,
+        at_ms: runner.site.env.now_ms(),
+        answer_of: None,
+        agent: None,
+    })
+}
+
+/// Returns the place of a step that was done again, if it is the newest one that was: the thread before it, and
+/// who did it.
+fn done_again(
+    runner: &Runner,
+    thread: &Thread,
+    pending: &Pending,
+) -> Result<Option<(Thread, RoleName)>, EngineError> {
+    if pending.replaces != Some(thread.head) {
+        return Ok(None);
+    }
+    let thread = Thread::load(&runner.site.store, thread.id, thread.head)?;
+    let place = thread.without_last(&runner.site.store)?;
+    Ok(place.map(|(before, last)| (before, last.node.role)))
+}
+
+/// Returns who can have been at work at the thread's head: the role that is next, the one that was
+/// answered, or the one through which an ended thread was entered again. Where that cannot be known now, the step
+/// waits.
+fn expected_role(runner: &Runner, thread: &Thread) -> Result<Option<RoleName>, EngineError> {
+    Ok(match thread.route(Some(&runner.signals))? {
+        Ok(Route::To(assignment)) => Some(assignment.role),
+        Ok(Route::Suspend { role, .. }) => Some(role),
+        Ok(Route::End) => match reenter(&thread.workflow) {
+            Ok(Route::To(assignment)) => Some(assignment.role),
+            Ok(Route::Suspend { .. } | Route::End) | Err(_) => None,
+        },
+        route if conditions::cost_too_much(&route) => {
+            let blocked = |source| EngineError::Blocked {
+                thread: thread.id,
+                source,
+            };
+            return route.map(|_| None).map_err(blocked);
+        }
+        Err(_) => None,
+    })
+}
+
+/// Tells whether a node of the step is gone or damaged, so that waiting does not help.
+fn is_gone(error: &StoreError) -> bool {
+    matches!(
+        error,
+        StoreError::NotFound { .. } | StoreError::Damaged { .. }
+    )
+}

@@ -1,0 +1,167 @@
+//! Which program plays a role: the call's own choice, the config's override, the config's default.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use uwf_process::Limits;
+use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
+use uwf_protocol::ids::RoleName;
+use uwf_util::{suggest, time, words};
+
+use crate::run::agent_hints;
+use crate::run::process::Program;
+use crate::{EngineError, Runner};
+
+/// A program that can be started as an agent.
+pub(crate) struct AgentCommand {
+    /// What to call it in records: the program as it was given.
+    pub(crate) label: String,
+    /// The program.
+    pub(crate) program: Program,
+    /// The arguments before thread and role.
+    pub(crate) args: Vec<String>,
+    /// How thread and role are passed.
+    pub(crate) protocol: AgentProtocol,
+    /// How long it may take.
+    pub(crate) limits: Limits,
+    /// Its alias in the config, if it has one.
+    pub(crate) alias: Option<String>,
+    /// Whether what it leaves running when it succeeds may go on.
+    pub(crate) keep_running: bool,
+    /// How many of the alias may work at once, if that is limited.
+    pub(crate) max_running: Option<NonZeroU32>,
+}
+
+/// Finds the agent for a role. `choice` is an alias of the config or a command line, split as a shell splits it.
+pub(crate) fn resolve(
+    runner: &Runner,
+    config: &Config,
+    choice: Option<&str>,
+    workflow: &str,
+    role: &RoleName,
+) -> Result<AgentCommand, EngineError> {
+    if let Some(choice) = choice {
+        return match config.agents.get(choice) {
+            Some(agent) => from_config(runner, choice, agent),
+            None => from_words(runner, choice, config),
+        };
+    }
+    let alias = alias_for(config, workflow, role).ok_or_else(|| EngineError::NoAgent {
+        workflow: workflow.to_owned(),
+        role: role.clone(),
+    })?;
+    match config.agents.get(alias) {
+        Some(agent) => from_config(runner, alias, agent),
+        None => Err(EngineError::UnknownAgent {
+            alias: alias.to_owned(),
+            near: suggest::nearest(alias, config.agents.keys().map(String::as_str))
+                .map(ToOwned::to_owned),
+        }),
+    }
+}
+
+fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<&'a str> {
+    let of_role = config
+        .agent_overrides
+        .get(workflow)
+        .and_then(|roles| roles.get(role.as_str()));
+    of_role
+        .or(config.default_agent.as_ref())
+        .map(String::as_str)
+}
+
+fn from_words(runner: &Runner, text: &str, config: &Config) -> Result<AgentCommand, EngineError> {
+    let mut words = words::split(text)?.into_iter();
+    let command = words.next().ok_or(EngineError::EmptyAgent)?;
+    let found = located(
+        runner,
+        &command,
+        words.collect(),
+        AgentProtocol::Positional,
+        Limits::default(),
+    );
+    // Nobody was asked to do anything yet: a slip of the finger is no failed attempt.
+    if matches!(&found.program, Program::File(path) if !path.is_file()) {
+        return Err(EngineError::NoProgram {
+            near: agent_hints::meant(runner, &command, config.agents.keys().map(String::as_str)),
+            word: command,
+        });
+    }
+    Ok(found)
+}
+
+fn from_config(
+    runner: &Runner,
+    alias: &str,
+    agent: &AgentConfig,
+) -> Result<AgentCommand, EngineError> {
+    let command = agent
+        .command
+        .as_deref()
+        .ok_or_else(|| EngineError::Config {
+            key: format!("agents.{alias}.command"),
+            problem: "it is missing".to_owned(),
+        })?;
+    let limits = Limits {
+        wall: duration(format!("agents.{alias}.timeout"), agent.timeout.as_deref())?,
+        idle: duration(
+            format!("agents.{alias}.idleTimeout"),
+            agent.idle_timeout.as_deref(),
+        )?,
+    };
+    let protocol = agent.protocol.unwrap_or(AgentProtocol::Positional);
+    Ok(AgentCommand {
+        alias: Some(alias.to_owned()),
+        max_running: agent.max_running,
+        keep_running: agent.keep_running,
+        ..located(runner, command, agent.args.clone(), protocol, limits)
+    })
+}
+
+/// Returns how long processes have to end after they were asked to.
+pub(crate) fn grace(config: &Config) -> Result<Duration, EngineError> {
+    let grace = duration("grace".to_owned(), config.grace.as_deref())?;
+    Ok(grace.unwrap_or(uwf_process::GRACE))
+}
+
+fn duration(key: String, text: Option<&str>) -> Result<Option<Duration>, EngineError> {
+    let Some(text) = text else { return Ok(None) };
+    match time::parse_duration(text) {
+        Some(ms) => Ok(Some(Duration::from_millis(ms))),
+        None => Err(EngineError::Config {
+            key,
+            problem: format!("`{text}` is not a duration such as `90s`, `10m` or `2h`"),
+        }),
+    }
+}
+
+/// Looks for the command on PATH; a `uwf-<name>` that is only built in runs from the file of this program.
+fn located(
+    runner: &Runner,
+    command: &str,
+    args: Vec<String>,
+    protocol: AgentProtocol,
+    limits: Limits,
+) -> AgentCommand {
+    let built_in = command.strip_prefix("uwf-");
+    let built_in = built_in.filter(|name| runner.built_in_agents.contains(name));
+    let program = match (runner.site.env.find_program(command), built_in) {
+        (Some(found), _) => Program::File(found),
+        (None, Some(name)) => Program::BuiltIn {
+            name: name.to_owned(),
+            file: runner.site.env.program(),
+        },
+        (None, None) => Program::File(PathBuf::from(command)),
+    };
+    AgentCommand {
+        label: command.to_owned(),
+        program,
+        args,
+        protocol,
+        limits,
+        alias: None,
+        max_running: None,
+        keep_running: false,
+    }
+}

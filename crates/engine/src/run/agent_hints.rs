@@ -1,0 +1,185 @@
+//! What to type when an agent cannot be used as it is configured. Asked only after it went wrong.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+
+use uwf_protocol::agent::AnswerError;
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::run::Phase;
+use uwf_util::{suggest, words};
+
+use crate::Runner;
+use crate::run::agent_command::AgentCommand;
+use crate::run::failure::Problem;
+use crate::run::process::{Program, RunEnding};
+
+/// The exit code by which programs say that they were called with wrong options.
+const MISUSED: i32 = 2;
+
+/// Returns the alias or the built-in agent that a word was most likely meant to be.
+pub(crate) fn meant<'a>(
+    runner: &Runner,
+    word: &str,
+    aliases: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    if runner.built_in_agents.contains(&word) {
+        return Some(format!("uwf-{word}"));
+    }
+    let alias = suggest::nearest(word, aliases).map(ToOwned::to_owned);
+    alias.or_else(|| built_in(runner, word))
+}
+
+/// Returns the built-in agent whose name is near. The prefix is left out, since it would make all names alike.
+fn built_in(runner: &Runner, word: &str) -> Option<String> {
+    let name = word.strip_prefix("uwf-").unwrap_or(word);
+    let near = suggest::nearest(name, runner.built_in_agents.iter().copied())?;
+    Some(format!("uwf-{near}"))
+}
+
+/// Returns the commands that give an alias its program and arguments, as they are typed.
+fn configure(alias: &str, program: &str, args: &[String]) -> String {
+    let args = serde_json::Value::from(args).to_string();
+    let set = |key: &str, value: &str| {
+        let key = format!("agents.{alias}.{key}");
+        let value = words::quote(value);
+        format!("`uwf config set {} {value}`", words::quote(&key))
+    };
+    format!("{} and {}", set("command", program), set("args", &args))
+}
+
+impl AgentCommand {
+    /// Returns the problem of a program that could not be started.
+    pub(crate) fn not_started(&self, runner: &Runner, cwd: &Path, error: &io::Error) -> Problem {
+        let is_missing = matches!(
+            error.kind(),
+            ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::NotADirectory
+        );
+        Problem {
+            phase: Phase::Spawn,
+            class: match is_missing {
+                true => FailureClass::NotInstalled,
+                false => FailureClass::Crash,
+            },
+            text: format!(
+                "`{}` could not be started in `{}`: {error}",
+                self.program,
+                cwd.display()
+            ),
+            exit_code: None,
+            hint: Some(self.if_not_started(runner, error)),
+            signal: None,
+        }
+    }
+
+    /// Returns what to do if the program could not be started.
+    fn if_not_started(&self, runner: &Runner, error: &io::Error) -> String {
+        match (error.kind(), &self.program) {
+            (ErrorKind::InvalidInput, _) => {
+                "no variable and no argument can hold a zero byte: take it out of `.env` or `args`"
+                    .to_owned()
+            }
+            (ErrorKind::WouldBlock, _) | (_, Program::BuiltIn { .. }) => {
+                "the system has no room for another process: `ulimit -u` tells how many may run"
+                    .to_owned()
+            }
+            (_, Program::File(_)) => self.if_missing(runner),
+        }
+    }
+
+    fn if_missing(&self, runner: &Runner) -> String {
+        let Some(alias) = &self.alias else {
+            return "`--agent` takes an alias of the config, or a program with its arguments"
+                .to_owned();
+        };
+        let whole = words::split(&self.label).unwrap_or_default();
+        if let [program, args @ ..] = whole.as_slice()
+            && !args.is_empty()
+            && matches!(&self.program, Program::File(path) if !path.exists())
+        {
+            return format!(
+                "arguments belong in `args`: {}",
+                configure(alias, program, args)
+            );
+        }
+        match built_in(runner, &self.label).filter(|_| !Path::new(&self.label).is_absolute()) {
+            Some(near) => format!(
+                "did you mean `{near}`? `uwf config set agents.{alias}.command {near}` sets it"
+            ),
+            None => {
+                format!("install it, or change `agents.{alias}.command` with `uwf config set`")
+            }
+        }
+    }
+
+    /// Returns the problem of an answer that names no step.
+    pub(crate) fn unanswered(&self, error: &AnswerError) -> Problem {
+        let in_words =
+            matches!(error, AnswerError::Malformed(_)) && matches!(self.program, Program::File(_));
+        Problem {
+            class: match error {
+                AnswerError::Empty => FailureClass::NoAnswer,
+                AnswerError::Malformed(_) => FailureClass::BadAnswer,
+            },
+            exit_code: Some(0),
+            hint: in_words.then(|| self.if_prose()),
+            ..Problem::refused(error.to_string())
+        }
+    }
+
+    /// Returns the problem of a run that ended without a step.
+    pub(crate) fn ended(&self, ending: &RunEnding) -> Problem {
+        let (class, exit_code) = match ending {
+            RunEnding::Exited(status) => (
+                FailureClass::of_exit(status.code(), status.signal()),
+                status.code(),
+            ),
+            RunEnding::TimedOut(_) | RunEnding::Idle(_) => (FailureClass::Timeout, None),
+            RunEnding::Finished => (FailureClass::NoAnswer, None),
+            RunEnding::Interrupted(_) | RunEnding::NotStarted(_) => (FailureClass::Cancelled, None),
+        };
+        Problem {
+            phase: Phase::Agent,
+            class,
+            text: ending.to_string(),
+            exit_code,
+            hint: (exit_code == Some(MISUSED)).then(|| self.if_misused()),
+            signal: None,
+        }
+    }
+
+    /// Returns the problem of a step that was finished too late.
+    pub(crate) fn answered_late(&self, ending: &RunEnding, step: CasRef) -> Problem {
+        Problem {
+            text: format!("{ending}; its answer came only after that"),
+            hint: Some(format!("`uwf step read {step}` shows the late answer")),
+            ..self.ended(ending)
+        }
+    }
+
+    /// A program that answers in words needs an adapter that makes a step of them.
+    fn if_prose(&self) -> String {
+        const ADAPTER: &str = "uwf-command";
+        let mut args = vec!["--".to_owned(), self.label.clone()];
+        args.extend(self.args.iter().cloned());
+        let commands = match &self.alias {
+            None => {
+                let line = [ADAPTER].into_iter().chain(args.iter().map(String::as_str));
+                format!("`--agent {}`", words::quote(&words::join(line)))
+            }
+            Some(alias) => configure(alias, ADAPTER, &args),
+        };
+        format!("a program that answers in words is run by `{ADAPTER}`: {commands}")
+    }
+
+    fn if_misused(&self) -> String {
+        let place = match &self.alias {
+            Some(alias) => format!(
+                "correct `agents.{alias}.args`, which `uwf config get agents.{alias}` shows"
+            ),
+            None => "correct what stands after `--agent`".to_owned(),
+        };
+        format!("code 2 usually means wrong options of the agent itself: {place}")
+    }
+}

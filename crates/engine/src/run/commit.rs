@@ -1,0 +1,201 @@
+//! Taking a finished step into its thread: the nodes are on disk, then the head moves, then we tidy up.
+
+use uwf_moderator::{Route, RouteError};
+use uwf_protocol::chain::{ChainSummary, StepContext};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::limits::Limits;
+use uwf_storage::{Advance, HistoryRecord, Reason, ReplacedStep, RunDir, State};
+
+use crate::limits::{self, Place};
+use crate::read::notes::Notes;
+use crate::read::report::{StepReport, Taken};
+use crate::run::answer;
+use crate::thread::Thread;
+use crate::{EngineError, Runner, tags};
+
+/// A thread after a step was committed.
+pub(crate) struct Committed {
+    pub(crate) thread: Thread,
+    /// The step whose place was taken, if one was done again.
+    pub(crate) replaced: Option<CasRef>,
+    /// Where the graph leads; the outer error says why that is not known.
+    pub(crate) route: Result<Result<Route, RouteError>, EngineError>,
+}
+
+/// Who wrote the nodes of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nodes {
+    /// The agent of this call.
+    New,
+    /// The agent of an earlier call. It may have failed because the disk refused: then the kernel gives up what was
+    /// not written, and says so only once. Such nodes are written anew.
+    FromBefore,
+}
+
+/// Moves the head to the step if it still is where the step began, and archives the thread if the graph
+/// leads to `$END`.
+pub(crate) fn commit(
+    runner: &Runner,
+    run: &RunDir,
+    before: Thread,
+    summary: &ChainSummary,
+    step: StepContext,
+    nodes: Nodes,
+) -> Result<Committed, EngineError> {
+    let closure = answer::closure(&runner.site.store, &step)?;
+    // Before the lock of the state is taken: other threads need not wait for our nodes.
+    match nodes {
+        Nodes::New => runner.site.store.sync(&closure)?,
+        Nodes::FromBefore => runner.site.store.renew(&closure)?,
+    }
+    let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
+    let (hash, role) = (step.hash, step.node.role.clone());
+    let thread = before.followed_by(step, &runner.site.store)?;
+    // The head moves even if the route cannot be found: the step is finished.
+    let route = thread.route(Some(&runner.signals));
+    let state = State::new(&runner.site.root);
+    if let Some(replaced) = replaced {
+        // It is told before the head moves: nothing else will refer to the step then.
+        state.record_replaced(&ReplacedStep {
+            replaced,
+            by: hash,
+            in_thread: id,
+            replaced_at: runner.site.env.now_ms(),
+        })?;
+    }
+    let advance = match route {
+        Ok(Ok(Route::End)) => {
+            let record = completed(&thread, runner.site.env.now_ms());
+            state.advance_and_archive(from, &record)?
+        }
+        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) | Err(_) => {
+            state.advance(id, from, hash)?
+        }
+    };
+    let found = match advance {
+        Advance::Moved => {
+            if let Some(replaced) = replaced {
+                count_replaced(runner, run, replaced);
+            }
+            count_attempts(run, hash);
+            tidy(run, summary, hash, &role);
+            return Ok(Committed {
+                thread,
+                replaced,
+                route,
+            });
+        }
+        Advance::NotActive => "no longer active".to_owned(),
+        Advance::HeadIs(head) => format!("at `{head}`"),
+    };
+    Err(EngineError::HeadMoved {
+        thread: id,
+        role,
+        step: hash,
+        found,
+    })
+}
+
+/// What is told of a step, and what kept us from finding out what follows it.
+pub(crate) struct Told {
+    pub(crate) report: StepReport,
+    unrouted: Option<EngineError>,
+}
+
+impl Told {
+    /// Returns the report; within an error if it is not all that there is to tell.
+    pub(crate) fn result(self) -> Result<StepReport, EngineError> {
+        match self.unrouted {
+            None => Ok(self.report),
+            Some(source) => Err(EngineError::Unrouted {
+                report: Box::new(self.report),
+                source: Box::new(source),
+            }),
+        }
+    }
+}
+
+/// Logs what became of a thread and returns it for the caller.
+pub(crate) fn report(
+    runner: &Runner,
+    run: &RunDir,
+    committed: Committed,
+    taken: Taken,
+    config: &Limits,
+) -> Told {
+    let Committed {
+        thread,
+        replaced,
+        route,
+    } = committed;
+    let (route, unrouted) = match route {
+        Ok(route) => (Some(route), None),
+        Err(error) => (None, Some(error)),
+    };
+    runner
+        .site
+        .log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
+    if matches!(route, Some(Ok(Route::End))) {
+        runner
+            .site
+            .log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
+    }
+    // The step is committed. Whether the next one may run is decided when it is to run.
+    let place = Place::of(run, &thread);
+    let reached = match &route {
+        Some(route) => limits::on_the_way(&runner.site.store, &place, route, config),
+        None => Ok(Vec::new()),
+    };
+    let reached = reached.unwrap_or_default();
+    // A step is recorded whatever can be told about it.
+    let notes = match taken {
+        Taken::Ran | Taken::Adopted => thread
+            .last()
+            .map(|step| Notes::read(&runner.site.store, step.node.detail)),
+        Taken::Nothing => None,
+    };
+    let notes = notes.and_then(Result::ok).unwrap_or_default();
+    let report = StepReport {
+        replaced,
+        refused_calls: notes.refused_calls,
+        ..StepReport::new(&thread, route.as_ref(), taken, &reached)
+    };
+    Told { report, unrouted }
+}
+
+/// Returns the history record of a thread that reached `$END` at its head.
+pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
+    HistoryRecord {
+        thread: thread.id,
+        workflow: thread.start.workflow,
+        head: thread.head,
+        completed_at: now_ms,
+        reason: Reason::Completed,
+    }
+}
+
+/// Counts what a step used up that is no more in the chain: it was paid for. Like all of this, it is not worth
+/// failing for.
+pub(crate) fn count_replaced(runner: &Runner, run: &RunDir, replaced: CasRef) {
+    if let Ok(used) = limits::used_by(&runner.site.store, replaced) {
+        let _ = run.count_replaced(replaced, &used);
+    }
+}
+
+/// Notes that the step counts what an earlier attempt used up whose answer it has. An engine that dies before this is
+/// followed by one that finds the pending record: until then the answer counts twice, and never too little.
+fn count_attempts(run: &RunDir, step: CasRef) {
+    let pending = run.read_pending().ok().flatten();
+    if let Some(pending) = pending.filter(|pending| pending.step == step) {
+        let _ = run.count_in_step(&pending);
+    }
+}
+
+/// Removes what the step left in the run. The head has moved: whatever fails here is made good by the next
+/// call, which sees that the record names the head, so that nothing is worth failing for.
+fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &uwf_protocol::ids::RoleName) {
+    let mut summary = summary.clone();
+    summary.push(step, role);
+    let _ = run.write_chain_summary(&summary);
+    let _ = run.clear_pending();
+}

@@ -1,0 +1,141 @@
+//! What the engine tells an agent when it starts it: arguments, environment and directory.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use uwf_moderator::Assignment;
+use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env};
+use uwf_protocol::config::AgentProtocol;
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::run::ProcessIdentity;
+use uwf_protocol::schemas;
+use uwf_storage::load_dotenv;
+use uwf_util::size;
+
+use crate::thread::Thread;
+use crate::{EngineError, Site};
+
+/// How the agent is supervised.
+pub(crate) struct Supervision<'a> {
+    pub(crate) engine: &'a ProcessIdentity,
+    /// The mark by which everything that the agent starts can be found.
+    pub(crate) attempt: &'a str,
+    /// How long it has to end after it was asked to.
+    pub(crate) grace: Duration,
+    /// Whether what it leaves running when it succeeds may go on.
+    pub(crate) keep_running: bool,
+}
+
+impl Supervision<'_> {
+    fn variables(&self) -> Vec<(String, String)> {
+        // An agent that steps another thread hands its own variables down to us.
+        let keep_running = if self.keep_running { "1" } else { "" };
+        let variables = [
+            (env::ENGINE, engine_mark(self.engine)),
+            (env::ATTEMPT, self.attempt.to_owned()),
+            (env::GRACE_MS, self.grace.as_millis().to_string()),
+            (env::KEEP_RUNNING, keep_running.to_owned()),
+        ];
+        let owned = |(name, value): (&str, String)| (name.to_owned(), value);
+        variables.map(owned).to_vec()
+    }
+}
+
+/// Returns the arguments that name thread and role.
+pub(crate) fn call_arguments(
+    protocol: AgentProtocol,
+    thread: ThreadId,
+    assignment: &Assignment,
+) -> Result<Vec<String>, EngineError> {
+    let (thread, role) = (thread.to_string(), assignment.role.to_string());
+    match protocol {
+        AgentProtocol::Positional => Ok(vec![thread, role]),
+        AgentProtocol::Named => {
+            let prompt = argument(assignment)?;
+            Ok(["--thread", &thread, "--role", &role, "--prompt", prompt]
+                .map(str::to_owned)
+                .to_vec())
+        }
+    }
+}
+
+/// Returns the instruction, if the system can pass it as an argument.
+fn argument(assignment: &Assignment) -> Result<&str, EngineError> {
+    let prompt = assignment.prompt.as_str();
+    let problem = if prompt.len() >= MAX_ARGUMENT {
+        format!("{} is too long", size::format(prompt.len() as u64))
+    } else if prompt.contains('\0') {
+        "it has a zero byte".to_owned()
+    } else {
+        return Ok(prompt);
+    };
+    Err(EngineError::NoArgument {
+        role: assignment.role.clone(),
+        problem,
+    })
+}
+
+/// Returns the variables that an agent gets beside our own: the secrets of `.env` that are not set
+/// already, and the contract.
+pub(crate) fn environment(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    supervision: &Supervision<'_>,
+) -> Result<Vec<(String, String)>, EngineError> {
+    let mut variables = load_dotenv(&site.root)?;
+    variables.retain(|(name, _)| !site.env.is_set(name) && !env::CONTRACT.contains(&name.as_str()));
+    let prompt = serde_json::Value::String(assignment.prompt.clone());
+    let prompt_ref = site
+        .store
+        .put_volatile(schemas::TEXT, &prompt, site.env.now_ms())?;
+    // No variable can hold a zero byte.
+    let fits = assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT;
+    let inline = match fits && !assignment.prompt.contains('\0') {
+        true => assignment.prompt.clone(),
+        false => String::new(),
+    };
+    let contract = [
+        (env::THREAD_ID, thread.id.to_string()),
+        (env::ROLE, assignment.role.to_string()),
+        (env::HEAD, thread.head.to_string()),
+        (env::EDGE_PROMPT_REF, prompt_ref.to_string()),
+        (env::EDGE_PROMPT, inline),
+        (env::STORAGE_ROOT, site.root.path().display().to_string()),
+        (env::OCAS_DIR, site.store.dir().display().to_string()),
+    ];
+    variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
+    let replaces = match thread.replaces {
+        Some(step) => Some(step.to_string()),
+        // We may have been called by an agent that does another thread's step again.
+        None => site.env.is_set(env::REPLACES).then(String::new),
+    };
+    variables.extend(replaces.map(|step| (env::REPLACES.to_owned(), step)));
+    variables.extend(supervision.variables());
+    Ok(variables)
+}
+
+/// Returns where the agent runs: the edge's location, else the thread's directory, else ours.
+pub(crate) fn working_directory(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+) -> Result<PathBuf, EngineError> {
+    let given = assignment.location.as_ref().or(thread.start.cwd.as_ref());
+    let Some(given) = given.filter(|given| !given.is_empty()) else {
+        return Ok(site.env.cwd().to_owned());
+    };
+    let base = thread.start.cwd.as_ref().map_or(site.env.cwd(), Path::new);
+    let directory = base.join(given);
+    if !directory.is_dir() {
+        let path = directory.display().to_string();
+        return Err(match Some(given) == thread.start.cwd.as_ref() {
+            true => EngineError::NoDirectory(path),
+            false => EngineError::NoLocation {
+                role: assignment.role.clone(),
+                path,
+            },
+        });
+    }
+    Ok(directory)
+}

@@ -1,0 +1,44 @@
+//! The half that runs agents: one step of a thread, and what a person does in place of a plain step.
+
+mod admission;
+mod adopt;
+mod agent_command;
+mod agent_hints;
+mod answer;
+mod commit;
+mod contract;
+pub(crate) mod cycle;
+pub(crate) mod failure;
+pub(crate) mod kill;
+mod owned;
+pub(crate) mod poke;
+mod process;
+pub(crate) mod resume;
+pub(crate) mod slots;
+
+use uwf_process::Signals;
+
+use crate::Site;
+
+/// What does steps on a site: it starts agents and ends them.
+pub struct Runner {
+    /// The site.
+    pub site: Site,
+    /// The names of the built-in adapters, without `uwf-`.
+    pub built_in_agents: &'static [&'static str],
+    /// The signals of this process.
+    pub signals: Signals,
+    /// Whether the agent's stderr is shown while it runs.
+    pub agent_output: AgentOutput,
+    /// Tells the user on the spot what a call is waiting for.
+    pub notice: fn(&str),
+}
+
+/// What happens to the agent's stderr while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentOutput {
+    /// It is kept in a file of the run only.
+    Kept,
+    /// It is also copied to our stderr.
+    Shown,
+}

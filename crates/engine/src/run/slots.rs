@@ -1,0 +1,179 @@
+//! Waiting for a slot to start an agent in.
+//!
+//! The slot of the agent is taken before the one of the root: a thread that waits for the first keeps nobody else from
+//! working. All threads take them in the same order, so they cannot wait for each other in a circle.
+
+use std::time::{Duration, Instant};
+
+use uwf_process::{Event, process_identity};
+use uwf_protocol::config::Config;
+use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::run::Holder;
+use uwf_storage::{Pool, RunDir, Slot, Taken};
+use uwf_util::time;
+
+use crate::run::cycle::AgentRun;
+use crate::{EngineError, Runner, thread};
+
+/// How often a slot is looked for.
+const LOOK: Duration = Duration::from_millis(50);
+/// How often it is looked whether the thread still wants one.
+const CHECK: Duration = Duration::from_secs(1);
+/// How often it is said what is waited for.
+const REMIND: Duration = Duration::from_secs(60);
+
+/// What to do when no slot is free.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum NoSlot {
+    /// Wait for one.
+    #[default]
+    Wait,
+    /// Give up at once.
+    GiveUp,
+}
+
+/// Takes a slot of each pool that the agent counts in; none if nothing is limited.
+pub(crate) fn take(
+    runner: &Runner,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    config: &Config,
+    choice: NoSlot,
+) -> Result<Vec<Slot>, EngineError> {
+    let agent = agent_run.agent;
+    let of_agent = agent.alias.as_ref().zip(agent.max_running);
+    let of_agent = of_agent.map(|(alias, max)| {
+        let pool = Pool::of_agent(&runner.site.root, alias, max);
+        (pool, format!("of agent `{alias}`"))
+    });
+    let of_root = config.concurrency.max_running.map(|max| {
+        let pool = Pool::of_root(&runner.site.root, max);
+        (pool, "under this root".to_owned())
+    });
+    let mut slots = Vec::new();
+    for (pool, whose) in of_agent.into_iter().chain(of_root) {
+        let mut wait = Wait {
+            runner,
+            run,
+            thread: agent_run.thread.id,
+            role: &agent_run.assignment.role,
+            pool: &pool,
+            whose: &whose,
+            since: None,
+        };
+        let slot = wait.for_slot(choice);
+        if wait.since.is_some() && slot.is_err() {
+            run.clear_holder()?;
+        }
+        slots.push(slot?);
+    }
+    Ok(slots)
+}
+
+/// A wait for a slot of one pool.
+struct Wait<'a> {
+    runner: &'a Runner,
+    run: &'a RunDir,
+    thread: ThreadId,
+    role: &'a RoleName,
+    pool: &'a Pool,
+    whose: &'a str,
+    /// Since when, when it was last checked, and when it was last told; `None` before the first look is over.
+    since: Option<[Instant; 3]>,
+}
+
+impl Wait<'_> {
+    fn for_slot(&mut self, choice: NoSlot) -> Result<Slot, EngineError> {
+        let mut turn = None;
+        loop {
+            if turn.is_none() {
+                turn = self.pool.turn()?;
+            }
+            let holders = match &turn {
+                None => self.pool.holders(),
+                Some(turn) => match turn.take(self.thread)? {
+                    Taken::Slot(slot) => return Ok(slot),
+                    Taken::Full(holders) => holders,
+                },
+            };
+            if choice == NoSlot::GiveUp {
+                return Err(EngineError::NoSlot {
+                    thread: self.thread,
+                    full: self.full(&holders),
+                });
+            }
+            self.pause(&holders)?;
+        }
+    }
+
+    /// Waits a little, and says so when it is time.
+    fn pause(&mut self, holders: &[ThreadId]) -> Result<(), EngineError> {
+        let now = Instant::now();
+        let Some([begun, checked, told]) = &mut self.since else {
+            self.begin(holders)?;
+            self.since = Some([now; 3]);
+            return Ok(());
+        };
+        if now.duration_since(*checked) >= CHECK {
+            *checked = now;
+            thread::active_head(&self.runner.site, self.thread)?;
+        }
+        if now.duration_since(*told) >= REMIND {
+            *told = now;
+            let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+            let waited = time::format_duration(waited);
+            let full = self.full(holders);
+            (self.runner.notice)(&format!("still waiting after {waited}: {full}"));
+        }
+        match self.runner.signals.wait(LOOK) {
+            Event::Stop(stop) => {
+                // The signal may be that of `thread kill`.
+                thread::active_head(&self.runner.site, self.thread)?;
+                Err(EngineError::WaitInterrupted(stop.signal))
+            }
+            Event::Child | Event::Tick => Ok(()),
+        }
+    }
+
+    /// Puts on record that the thread waits, and says so.
+    fn begin(&self, holders: &[ThreadId]) -> Result<(), EngineError> {
+        self.runner
+            .signals
+            .watch()
+            .map_err(|source| EngineError::Io {
+                action: "watch for signals".to_owned(),
+                source,
+            })?;
+        if let Some(own) = process_identity(self.runner.site.env.process_id()) {
+            self.run.write_holder(&Holder {
+                engine: own,
+                agent: None,
+                label: String::new(),
+                attempt: None,
+                head: None,
+                replaces: None,
+                keep_running: false,
+                role: self.role.clone(),
+                started_at_ms: self.runner.site.env.now_ms(),
+                waiting: true,
+            })?;
+        }
+        let full = self.full(holders);
+        (self.runner.notice)(&format!("waiting for a free slot: {full}"));
+        Ok(())
+    }
+
+    fn full(&self, holders: &[ThreadId]) -> String {
+        let (max, whose) = (self.pool.max(), self.whose);
+        let agents = if max == 1 { "agent" } else { "agents" };
+        let at_work = match holders {
+            [] => String::new(),
+            [one] => format!(" (thread {one})"),
+            many => {
+                let many: Vec<String> = many.iter().map(ToString::to_string).collect();
+                format!(" (threads {})", many.join(", "))
+            }
+        };
+        format!("at most {max} {agents} {whose} may work at once{at_work}")
+    }
+}

@@ -1,0 +1,99 @@
+//! A storage root with its store, and what every operation does with it: make it, draw an id, write a log line.
+
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Env, ProcessLog, Root, Tag, config, load_dotenv, secret, users};
+
+use crate::thread::Thread;
+use crate::{EngineError, tags};
+
+/// A storage root with its store, as this machine sees them. It starts no agent, and threads of a process may share it.
+pub struct Site {
+    /// What the machine says: variables, directory, clock.
+    pub env: Env,
+    /// The storage root.
+    pub root: Root,
+    /// The content-addressed store.
+    pub store: Store,
+}
+
+impl Site {
+    /// Makes the storage root and the store if they are not there.
+    ///
+    /// # Errors
+    /// When they cannot be made.
+    pub fn create(&self) -> Result<(), EngineError> {
+        self.root.create()?;
+        self.store.create(self.env.now_ms())?;
+        self.enlist()
+    }
+
+    /// Puts the root on the list of those who use the store, if it is not its own: the garbage collector asks them.
+    pub(crate) fn enlist(&self) -> Result<(), EngineError> {
+        Ok(users::enlist(self.store.dir(), &self.root)?)
+    }
+
+    pub(crate) fn new_thread_id(&self) -> Result<ThreadId, EngineError> {
+        let now = u64::try_from(self.env.now_ms()).unwrap_or(0);
+        let random = self.env.random().map_err(|source| EngineError::Io {
+            action: "get random bits from the kernel".to_owned(),
+            source,
+        })?;
+        Ok(ThreadId::new(now, random))
+    }
+
+    /// Logs why an operation on a thread was not done. A failed attempt has a line of its own already.
+    pub(crate) fn log_refusal(&self, thread: ThreadId, error: &EngineError) {
+        if matches!(
+            error,
+            EngineError::Agent(_) | EngineError::Interrupted { .. }
+        ) {
+            return;
+        }
+        let message = format!("exit={} error={}", error.exit().code(), self.told(error));
+        self.log_line(tags::REFUSED, &message, Some(thread), None);
+    }
+
+    /// Returns what a log may tell of a problem: one line, without the secrets that are known. It may quote an agent.
+    pub(crate) fn told(&self, problem: &impl ToString) -> String {
+        let mut secrets: Vec<String> = load_dotenv(&self.root)
+            .into_iter()
+            .flatten()
+            .map(|(_, value)| value)
+            .collect();
+        let config = config::load(&self.root).ok().flatten().unwrap_or_default();
+        for provider in config.providers.into_values() {
+            let variable = provider.api_key_env.as_deref();
+            let of_env = variable.and_then(|name| self.env.var(name));
+            secrets.extend(of_env.map(str::to_owned));
+            secrets.extend(provider.api_key);
+        }
+        let text = secret::without(&problem.to_string(), &secrets);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    pub(crate) fn log(&self, thread: &Thread, tag: Tag, message: &str) {
+        self.log_line(tag, message, Some(thread.id), Some(thread.start.workflow));
+    }
+
+    pub(crate) fn log_line(
+        &self,
+        tag: Tag,
+        message: &str,
+        thread: Option<ThreadId>,
+        workflow: Option<CasRef>,
+    ) {
+        ProcessLog::new(&self.root, &self.env).write(tag, message, thread, workflow);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_a_process_may_share_a_site() {
+        fn is_shared<T: Send + Sync>() {}
+        is_shared::<Site>();
+    }
+}
