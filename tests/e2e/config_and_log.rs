@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use crate::model_server::{ModelServer, Scripted};
 use crate::world::{ONE_STEP, Run, World};
 
 const SECRET: &str = "sk-0123456789-secret";
@@ -227,6 +228,61 @@ fn the_log_has_no_prompts_and_no_secrets() {
     for entry in fs::read_dir(world.root().join("logs")).unwrap() {
         let text = fs::read_to_string(entry.unwrap().path()).unwrap();
         assert!(!text.contains(SECRET), "{text}");
+    }
+}
+
+/// Runs a step with diagnostics and returns what is said on stderr.
+fn diagnosed(world: &World, filter: &str) -> String {
+    let thread = world.start("one");
+    let mut command = world.command(&["-v", "thread", "step", &thread]);
+    let run = Run::from(command.env("UWF_LOG", filter).output().unwrap());
+    run.exits(0).stderr
+}
+
+#[test]
+fn diagnostics_are_shown_as_far_as_they_are_asked_for() {
+    let (world, _) = world_with_secrets();
+    let info = diagnosed(&world, "info");
+    assert!(info.contains("info: uwf_engine::"), "{info}");
+    assert!(info.contains(" tag=M3K8V9T1 event=routed "), "{info}");
+    assert!(!info.contains("debug: "), "{info}");
+    let debug = diagnosed(&world, "debug");
+    assert!(debug.contains("\ndebug: uwf_engine::process "), "{debug}");
+    // The agent is a process of its own.
+    assert!(debug.contains("\n| debug: uwf_agent_kit::"), "{debug}");
+    let part = diagnosed(&world, "off,uwf_agent_kit=debug");
+    assert!(!part.contains("uwf_engine"), "{part}");
+    assert!(part.contains("| debug: uwf_agent_kit::"), "{part}");
+    assert_eq!(diagnosed(&world, ""), "");
+}
+
+#[test]
+fn diagnostics_hold_no_key_not_even_of_the_client_that_sends_it() {
+    let server = ModelServer::start(vec![Scripted::says("---\nnote: n\n---\n")]);
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.model("m", &server.base_url());
+    world.configure("providers.local.apiKey", SECRET);
+    world.agent("uwf-llm", &["--model", "m"]);
+    let shown = diagnosed(&world, "trace,hyper_util=trace,reqwest=trace");
+    assert!(shown.contains("status=200 tries=1"), "{shown}");
+    assert!(!shown.contains(SECRET), "{shown}");
+    assert!(!shown.contains("hyper"), "{shown}");
+    let bearer = format!("Bearer {SECRET}");
+    assert_eq!(server.requests()[0].header("authorization"), Some(&*bearer));
+}
+
+#[test]
+fn diagnostics_that_are_asked_for_wrongly_are_an_error() {
+    let world = World::new();
+    for args in [&["thread", "list"][..], &["agent", "mock", "--help"]] {
+        let run = world
+            .command(args)
+            .env("UWF_LOG", "degub")
+            .output()
+            .unwrap();
+        let run = Run::from(run).exits(2).says("hint: levels are ");
+        run.says("error: `degub` is not a level in `UWF_LOG`");
     }
 }
 

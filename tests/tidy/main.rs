@@ -92,10 +92,14 @@ fn files_say_what_lives_in_them() {
 
 #[test]
 fn log_tags_are_used_once() {
+    // Those of the process log are constants, which the compiler checks; the others stand where they are used.
+    let tag = regex::Regex::new(r#"(?:Tag::new\(|\btag = )"(\w+)""#).unwrap();
     let mut seen = BTreeMap::new();
     for file in rust_files(&root().join("crates")) {
         let code = code(&read(&file));
-        for tag in code.split("Tag::new(\"").skip(1).map(|rest| &rest[..8]) {
+        for tag in tag.captures_iter(&code).map(|found| found[1].to_owned()) {
+            let is_tag = tag.len() == 8 && tag.bytes().all(uwf_util::base32::is_digit);
+            assert!(is_tag, "{tag} is not a tag: {}", file.display());
             let earlier = seen.insert(tag.to_owned(), file.clone());
             assert_eq!(
                 earlier,
@@ -109,6 +113,17 @@ fn log_tags_are_used_once() {
         !seen.is_empty(),
         "no tag was found: the test looks for the wrong words"
     );
+}
+
+#[test]
+fn every_event_has_a_tag() {
+    let event = regex::Regex::new(r"\b(error|warn|info|debug|trace|event)!\(\s*(.{0,5})").unwrap();
+    for file in rust_files(&root().join("crates")) {
+        for found in event.captures_iter(&code(&read(&file))) {
+            let path = file.display();
+            assert_eq!(&found[2], "tag =", "an event in {path}: `{}`", &found[0]);
+        }
+    }
 }
 
 #[test]

@@ -144,6 +144,12 @@ impl Service<'_> {
         let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;
         match result {
             Ok((extracted, extraction)) => {
+                tracing::debug!(
+                    tag = "Y3M6Q9Z4",
+                    method = ?extraction.method,
+                    attempts = extraction.attempts,
+                    "the answer fits"
+                );
                 let work = Work {
                     task: &task,
                     agent,

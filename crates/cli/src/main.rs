@@ -7,6 +7,7 @@ mod failure;
 mod hints;
 mod output;
 mod panic;
+mod subscriber;
 mod text;
 
 use std::ffi::{OsStr, OsString};
@@ -30,6 +31,9 @@ fn main() -> ExitCode {
     if let Some((agent, args)) = agent_call(name, &given) {
         let args: Result<Vec<String>, OsString> =
             args.iter().cloned().map(OsString::into_string).collect();
+        if let Err(failure) = subscriber::install_without_log(&env) {
+            return ExitCode::from(refuse(&failure));
+        }
         match args {
             Ok(args) => {
                 if let Some(code) = uwf_agents::run(agent, &args, &env) {
@@ -65,6 +69,11 @@ fn agent_call<'a>(name: &'a str, args: &'a [OsString]) -> Option<(&'a str, &'a [
 fn not_text(arg: &OsStr) -> u8 {
     let failure = Failure::usage(format!("the argument {arg:?} is not valid UTF-8"))
         .hint("rename the file, or pass it by a link whose name is UTF-8");
+    refuse(&failure)
+}
+
+/// Prints why nothing was done and returns the exit code.
+fn refuse(failure: &Failure) -> u8 {
     failure.print();
     failure.exit.code()
 }
@@ -76,13 +85,13 @@ fn run(cli: Cli, env: Env) -> u8 {
     }
     let result = Format::asked(cli.global.format, &env)
         .and_then(|asked| Context::new(&cli.global, asked, env))
-        .and_then(|context| commands::run(&context, cli.command));
+        .and_then(|context| {
+            subscriber::install(&context.engine.env, &context.engine.root)?;
+            commands::run(&context, cli.command)
+        });
     match result {
         Ok(exit) => exit.code(),
-        Err(failure) => {
-            failure.print();
-            failure.exit.code()
-        }
+        Err(failure) => refuse(&failure),
     }
 }
 

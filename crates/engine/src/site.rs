@@ -2,7 +2,7 @@
 
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Env, ProcessLog, Root, Tag, config, load_dotenv, secret, users};
+use uwf_storage::{Env, Root, Tag, config, load_dotenv, secret, users};
 
 use crate::thread::Thread;
 use crate::{EngineError, tags};
@@ -72,10 +72,12 @@ impl Site {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
+    /// Logs what was done with a thread.
     pub(crate) fn log(&self, thread: &Thread, tag: Tag, message: &str) {
         self.log_line(tag, message, Some(thread.id), Some(thread.start.workflow));
     }
 
+    /// Emits an event of the process log. Whoever runs the engine decides where it is written.
     pub(crate) fn log_line(
         &self,
         tag: Tag,
@@ -83,7 +85,13 @@ impl Site {
         thread: Option<ThreadId>,
         workflow: Option<CasRef>,
     ) {
-        ProcessLog::new(&self.root, &self.env).write(tag, message, thread, workflow);
+        tracing::info!(
+            tag = tag.as_str(),
+            event = tag.name(),
+            thread = thread.as_ref().map(ThreadId::as_str),
+            workflow = workflow.as_ref().map(CasRef::as_str),
+            "{message}"
+        );
     }
 }
 

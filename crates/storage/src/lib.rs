@@ -35,7 +35,7 @@ pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use history::{History, HistoryRecord, Reason, ReplacedStep};
 pub use lock::{Acquired, Orphaned, ThreadLock};
-pub use process_log::{ProcessLog, Tag};
+pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::RunDir;
 pub use slots::{Pool, Slot, Taken, Turn};

@@ -8,11 +8,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 use uwf_durable::FileError;
-use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_util::text::cut;
 use uwf_util::{base32, time};
 
-use crate::{Env, Root};
+use crate::Root;
 
 /// How many characters of a value are kept: enough to recognise a text, too few to leak a prompt.
 const VALUE_CHARS: usize = 200;
@@ -66,53 +65,66 @@ impl Tag {
     }
 }
 
-/// The log of one process, in the file of the UTC day on which it started.
-///
-/// Logging never fails and never makes a command fail: what cannot be written is lost. Values are cut after
-/// 200 characters; secrets must not be among them.
-#[derive(Debug)]
-pub struct ProcessLog<'a> {
-    env: &'a Env,
-    path: PathBuf,
+/// What one line of the log says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogEntry<'a> {
+    /// The digits of the tag.
+    pub tag: &'a str,
+    /// The name of the tag.
+    pub event: &'a str,
+    /// The details. They are cut after 200 characters; secrets must not be among them.
+    pub message: &'a str,
+    /// The thread that it is about.
+    pub thread: Option<&'a str>,
+    /// The workflow of the thread.
+    pub workflow: Option<&'a str>,
 }
 
-impl<'a> ProcessLog<'a> {
-    /// Returns the log of this process; nothing is written before the first entry.
+/// The log of one process, in the file of the UTC day on which it started.
+///
+/// Logging never fails and never makes a command fail: what cannot be written is lost.
+#[derive(Debug)]
+pub struct ProcessLog {
+    path: PathBuf,
+    pid: u32,
+    started_ms: i64,
+}
+
+impl ProcessLog {
+    /// Returns the log of a process that started at this time, in milliseconds since 1970; nothing is written before the
+    /// first entry.
     #[must_use]
-    pub fn new(root: &Root, env: &'a Env) -> Self {
-        let name = format!("{}.jsonl", time::date_utc(env.started_ms()));
+    pub fn new(root: &Root, pid: u32, started_ms: i64) -> Self {
+        let name = format!("{}.jsonl", time::date_utc(started_ms));
         Self {
-            env,
             path: root.logs_dir().join(name),
+            pid,
+            started_ms,
         }
     }
 
-    /// Writes an entry about a thread and its workflow, as far as they are known.
-    pub fn write(
-        &self,
-        tag: Tag,
-        message: &str,
-        thread: Option<ThreadId>,
-        workflow: Option<CasRef>,
-    ) {
-        let pid = self.env.process_id();
-        let mut entry = Map::new();
-        let mut add = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
-        add("ts", time::format_iso(self.env.now_ms()).into());
-        add("pid", pid.into());
-        add("tag", tag.as_str().into());
-        add("msg", cut(message, VALUE_CHARS).into());
-        if let Some(thread) = thread {
-            add("thread", thread.as_str().into());
+    /// Writes an entry with the time, in milliseconds since 1970.
+    pub fn write(&self, now_ms: i64, entry: &LogEntry<'_>) {
+        let Self {
+            pid, started_ms, ..
+        } = self;
+        let mut line = Map::new();
+        let mut add = |key: &str, value: Value| drop(line.insert(key.to_owned(), value));
+        add("ts", time::format_iso(now_ms).into());
+        add("pid", (*pid).into());
+        add("tag", entry.tag.into());
+        add("msg", cut(entry.message, VALUE_CHARS).into());
+        if let Some(thread) = entry.thread {
+            add("thread", thread.into());
         }
-        if let Some(workflow) = workflow {
-            add("workflow", workflow.as_str().into());
+        if let Some(workflow) = entry.workflow {
+            add("workflow", workflow.into());
         }
-        add("event", tag.name().into());
+        add("event", entry.event.into());
         // Numbers of processes are used again.
-        add("process", format!("{}-{pid}", self.env.started_ms()).into());
+        add("process", format!("{started_ms}-{pid}").into());
         // A lost line is acceptable, a broken step is not.
-        let _ = self.append(&Value::Object(entry));
+        let _ = self.append(&Value::Object(line));
     }
 
     /// Appends a line in one write, so that processes do not mix theirs.
@@ -136,30 +148,37 @@ mod tests {
 
     use super::*;
 
-    const TAG: Tag = Tag::new("W9F3RK2M", "tried");
     /// 2026-11-21T23:59:59.999Z
     const NOW: i64 = 1_795_305_599_999;
 
-    fn env() -> Env {
-        Env::from_parts(&[], "/", NOW, 0)
+    fn entry(message: &str) -> LogEntry<'_> {
+        LogEntry {
+            tag: "W9F3RK2M",
+            event: "tried",
+            message,
+            thread: None,
+            workflow: None,
+        }
     }
 
     #[test]
     fn an_entry_is_a_line_in_the_file_of_the_day() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("root"));
-        let env = env();
-        let log = ProcessLog::new(&root, &env);
-        log.write(TAG, "one", None, None);
-        let thread: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
-        log.write(TAG, "two\n", Some(thread), "CTS5P6RD8HMCS".parse().ok());
+        let log = ProcessLog::new(&root, 7, NOW);
+        log.write(NOW, &entry("one"));
+        let about = LogEntry {
+            thread: Some("01J7K9Z000000000000000000A"),
+            workflow: Some("CTS5P6RD8HMCS"),
+            ..entry("two\n")
+        };
+        log.write(NOW + 1, &about);
         let path = root.logs_dir().join("2026-11-21.jsonl");
-        let pid = std::process::id();
-        let start = format!(r#"{{"ts":"2026-11-21T23:59:59.999Z","pid":{pid},"tag":"W9F3RK2M","#);
-        let end = format!(r#""event":"tried","process":"{NOW}-{pid}"}}"#);
+        let end = format!(r#""event":"tried","process":"{NOW}-7"}}"#);
         let expected = format!(
-            "{start}\"msg\":\"one\",{end}\n\
-             {start}\"msg\":\"two\\n\",\"thread\":\"{thread}\",\"workflow\":\"CTS5P6RD8HMCS\",{end}\n"
+            "{{\"ts\":\"2026-11-21T23:59:59.999Z\",\"pid\":7,\"tag\":\"W9F3RK2M\",\"msg\":\"one\",{end}\n\
+             {{\"ts\":\"2026-11-22T00:00:00.000Z\",\"pid\":7,\"tag\":\"W9F3RK2M\",\"msg\":\"two\\n\",\
+             \"thread\":\"01J7K9Z000000000000000000A\",\"workflow\":\"CTS5P6RD8HMCS\",{end}\n"
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
         let mode = path.metadata().unwrap().permissions().mode();
@@ -171,8 +190,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().to_owned());
         fs::write(root.logs_dir(), "in the way").unwrap();
-        let env = env();
-        ProcessLog::new(&root, &env).write(TAG, "lost", None, None);
+        ProcessLog::new(&root, 7, NOW).write(NOW, &entry("lost"));
         assert_eq!(fs::read_to_string(root.logs_dir()).unwrap(), "in the way");
     }
 
@@ -180,8 +198,7 @@ mod tests {
     fn nothing_is_made_before_the_first_entry() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("root"));
-        let env = env();
-        drop(ProcessLog::new(&root, &env));
+        drop(ProcessLog::new(&root, 7, NOW));
         assert!(!root.path().exists());
     }
 

@@ -58,7 +58,9 @@ impl Talk<'_> {
                         let first = self.limits.first_wait;
                         // Without random bits everybody waits equally long, which is no reason to fail.
                         let jitter = self.env.random().unwrap_or_default();
-                        sleep(retry::wait(failed.asked, first, tries, jitter)).await;
+                        let wait = retry::wait(failed.asked, first, tries, jitter);
+                        tracing::debug!(tag = "E5H8R2Q7", ?wait, "tries again: {}", failed.error);
+                        sleep(wait).await;
                         tries += 1;
                     }
                     result => return result.map_err(|failed| failed.error),
@@ -83,10 +85,11 @@ impl Talk<'_> {
             .await
             .map_err(|_| self.timed_out(idle))?
             .map_err(|error| self.broken(&error, tries))?;
+        let status = response.status().as_u16();
+        tracing::debug!(tag = "V8C3P6D1", status, tries, "{}", self.endpoint.place());
         if response.status().is_success() {
             return Ok(response);
         }
-        let status = response.status().as_u16();
         let header = |name| response.headers().get(name)?.to_str().ok();
         let asked =
             header(RETRY_AFTER).and_then(|text| retry::retry_after(text, self.env.now_ms()));

@@ -151,7 +151,15 @@ fn spawn(launch: &Launch<'_>, streams: [Stdio; 3]) -> Result<Tree, AdapterError>
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
-    Tree::spawn(&mut command).map_err(|error| not_started(launch, &error))
+    let tree = Tree::spawn(&mut command).map_err(|error| not_started(launch, &error))?;
+    tracing::debug!(
+        tag = "S2N7F4J9",
+        pid = tree.leader(),
+        "started {} in {}",
+        launch.program,
+        launch.cwd.display()
+    );
+    Ok(tree)
 }
 
 fn not_started(launch: &Launch<'_>, error: &io::Error) -> AdapterError {

@@ -112,6 +112,13 @@ pub(crate) fn run<E: From<io::Error>>(
         .stdout(stdout.for_child()?)
         .stderr(stderr.for_child()?);
     let mut tree = Tree::spawn(&mut command)?;
+    tracing::debug!(
+        tag = "X6B3T9W2",
+        pid = tree.leader(),
+        "started {} in {}",
+        launch.program,
+        launch.cwd.display()
+    );
     if let Err(error) = started(tree.leader()) {
         let survivors = tree.end(Asked::NotYet, launch.grace, signals);
         if survivors.is_empty() {
