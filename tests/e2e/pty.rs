@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -119,19 +119,20 @@ impl Terminal {
 
     /// Waits for the end; stderr is what the terminal showed.
     pub(crate) fn end(mut self) -> Run {
-        let mut stdout = String::new();
+        let mut stdout = Vec::new();
         let mut pipe = self.child.stdout.take().unwrap();
-        pipe.read_to_string(&mut stdout).unwrap();
-        let code = self.child.wait().unwrap().code().unwrap_or(-1);
+        pipe.read_to_end(&mut stdout).unwrap();
+        let status = self.child.wait().unwrap();
         assert!(self.echoes(), "the terminal is left as it was");
         drop(self.side);
         self.reader.join().unwrap();
-        let screen = self.shown.lock().unwrap();
-        Run {
-            code,
+        let stderr = self.shown.lock().unwrap().clone();
+        let output = Output {
+            status,
             stdout,
-            stderr: String::from_utf8_lossy(&screen).into_owned(),
-        }
+            stderr,
+        };
+        output.into()
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+use assert_cmd::assert::{Assert, OutputAssertExt};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -60,6 +61,7 @@ graph:
 
 /// What a command did.
 pub(crate) struct Run {
+    assert: Assert,
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -75,12 +77,8 @@ impl Run {
 
     /// Asserts the exit code.
     #[track_caller]
-    pub(crate) fn exits(self, code: i32) -> Self {
-        assert_eq!(
-            self.code, code,
-            "stdout: {}\nstderr: {}",
-            self.stdout, self.stderr
-        );
+    pub(crate) fn exits(mut self, code: i32) -> Self {
+        self.assert = self.assert.code(code);
         self
     }
 
@@ -106,13 +104,22 @@ impl Run {
     }
 }
 
-impl From<Output> for Run {
-    fn from(output: Output) -> Self {
+impl From<Assert> for Run {
+    fn from(assert: Assert) -> Self {
+        let output = assert.get_output();
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            assert,
         }
+    }
+}
+
+/// Of a command whose start was the test's own.
+impl From<Output> for Run {
+    fn from(output: Output) -> Self {
+        output.assert().into()
     }
 }
 
@@ -185,7 +192,7 @@ impl World {
 
     /// Runs a command to its end.
     pub(crate) fn uwf(&self, args: &[&str]) -> Run {
-        self.command(args).output().unwrap().into()
+        self.command(args).assert().into()
     }
 
     /// Starts a command and leaves it running.
