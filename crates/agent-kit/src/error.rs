@@ -1,10 +1,10 @@
 //! What can go wrong in the kit itself, before and after the agent.
 
 use uwf_cas_fs::StoreError;
-use uwf_cas_fs::schema::SchemaError;
 use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
 use uwf_protocol::workflow_stored::StoredError;
+use uwf_schema::SchemaError;
 use uwf_storage::StorageError;
 
 /// Says why the kit could not do its part.

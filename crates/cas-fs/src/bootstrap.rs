@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::{self, META};
+use uwf_schema::{TYPE_NAMES, meta_schema};
 
 use crate::error::StoreError;
-use crate::schema::{TYPE_NAMES, meta_schema};
 use crate::store::Store;
 
 /// The schemas `{type: …}` in the order of [`TYPE_NAMES`].
@@ -57,7 +57,13 @@ fn all_present(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash_of;
+    use crate::{cbor, hash_of};
+
+    #[test]
+    fn the_schema_of_schemas_has_the_hash_of_the_reference() {
+        assert_eq!(cbor::encode(&meta_schema()).unwrap().len(), 1602);
+        assert_eq!(hash_of(None, &meta_schema()).unwrap(), META);
+    }
 
     #[test]
     fn the_listed_hashes_are_those_of_the_schemas() {

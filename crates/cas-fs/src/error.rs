@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use uwf_durable::{FileError, FileKind};
 use uwf_protocol::ids::CasRef;
+use uwf_schema::{SchemaError, Violation};
 
 use crate::cbor::{DecodeError, EncodeError};
-use crate::schema::{SchemaError, Violation};
 
 /// Says why the store could not do what it was asked to do; the sources of an error say more.
 #[derive(Debug, thiserror::Error)]

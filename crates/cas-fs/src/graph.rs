@@ -3,12 +3,13 @@
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{HashSet, VecDeque};
 
+use serde_json::Value;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
+use uwf_schema::references;
 
 use crate::error::StoreError;
 use crate::node::Node;
-use crate::schema;
 use crate::store::Store;
 
 /// Returns what the payload of a node refers to. A schema refers to nothing.
@@ -18,7 +19,7 @@ pub(crate) fn refs(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, StoreErro
         return Ok(Vec::new());
     }
     let schema = store.get(node.type_hash)?.payload;
-    Ok(schema::refs_in(&schema, &node.payload))
+    Ok(refs_in(&schema, &node.payload))
 }
 
 /// Returns what can be reached from a node, breadth-first.
@@ -42,10 +43,18 @@ pub(crate) fn walk(store: &Store, root: CasRef) -> Result<Vec<CasRef>, StoreErro
         let Some(schema) = schema else {
             continue;
         };
-        let refs = schema::refs_in(&schema.payload, &node.payload);
+        let refs = refs_in(&schema.payload, &node.payload);
         queue.extend(refs.into_iter().filter(|hash| seen.insert(*hash)));
     }
     Ok(found)
+}
+
+/// Returns the references in a payload, in order of appearance, each once.
+pub(crate) fn refs_in(schema: &Value, payload: &Value) -> Vec<CasRef> {
+    let found = references(schema, payload).into_iter();
+    let hashes = found.filter_map(|reference| reference.hash.parse().ok());
+    let mut seen = HashSet::new();
+    hashes.filter(|hash: &CasRef| seen.insert(*hash)).collect()
 }
 
 fn is_schema(hash: CasRef, node: &Node) -> bool {

@@ -10,8 +10,8 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
 
 use crate::error::{BrokenNode, StoreError};
+use crate::graph;
 use crate::node::Node;
-use crate::schema;
 use crate::store::Store;
 
 /// What is known to be in use.
@@ -129,7 +129,7 @@ impl<'a> Marker<'a> {
             return Ok(links);
         }
         if let Some(schema) = self.schema(node.type_hash)? {
-            links.refs = schema::refs_in(schema, &node.payload);
+            links.refs = graph::refs_in(schema, &node.payload);
         }
         let mut mentions = Vec::new();
         collect_hashes(&node.payload, &mut mentions);

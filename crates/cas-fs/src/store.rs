@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
+use uwf_schema::Validator;
 
 use crate::batch::{Batch, Durability};
 use crate::error::{BrokenNode, StoreError};
 use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
 use crate::node::Node;
-use crate::schema::{self, Validator};
 use crate::verify::Verified;
 use crate::{bootstrap, disk, gc, graph, hold, index, mark, node, verify};
 
@@ -143,7 +143,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::NotASchema`], and those of [`put`](Store::put).
     pub fn put_schema(&self, schema: &Value, now_ms: i64) -> Result<CasRef, StoreError> {
-        schema::check(schema)?;
+        uwf_schema::check(schema)?;
         self.put(META, schema, now_ms)
     }
 
@@ -168,7 +168,7 @@ impl Store {
     /// that is to be a schema; [`StoreError::UnusableSchema`] and those of [`get`](Store::get) for the schema.
     pub fn validate(&self, type_hash: CasRef, payload: &Value) -> Result<(), StoreError> {
         if type_hash == META {
-            return Ok(schema::check(payload)?);
+            return Ok(uwf_schema::check(payload)?);
         }
         let validator = self.validator(type_hash)?;
         validator

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
+use uwf_schema::Validator;
 use uwf_util::causes::with_causes;
 
 use crate::error::{StoreError, listed};
 use crate::node::Node;
-use crate::schema::{self, Validator};
 use crate::store::Store;
 
 /// A node and what came of checking it.
@@ -79,7 +79,7 @@ impl Verifier<'_> {
 
     fn check(&mut self, node: &Node) -> Result<(), String> {
         if node.type_hash == META {
-            return schema::check(&node.payload).map_err(|error| error.to_string());
+            return uwf_schema::check(&node.payload).map_err(|error| error.to_string());
         }
         let validator = self
             .validators

@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use uwf_cas_fs::schema;
 use uwf_moderator::validate;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
@@ -159,7 +158,7 @@ fn name_problem(path: &Path, name: &str) -> Option<Problem> {
 
 fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {
     let of_role = |(name, role): (&uwf_protocol::ids::RoleName, &Role<Value>)| {
-        let error = schema::check(&role.schema).err()?;
+        let error = uwf_schema::check(&role.schema).err()?;
         let mut path = vec![
             "roles".to_owned(),
             name.to_string(),

@@ -11,10 +11,10 @@ pub(crate) mod grounding;
 mod yaml;
 
 use serde_json::{Value, json};
-use uwf_cas_fs::schema::{SchemaError, Validator, Violation};
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD, is_suspension};
 use uwf_protocol::ids::{CasRef, Status};
 use uwf_protocol::schemas;
+use uwf_schema::{SchemaError, Validator, Violation};
 use uwf_util::front_matter::{self, NoFrontMatter};
 use uwf_yaml::{At, Problem};
 

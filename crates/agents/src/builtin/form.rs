@@ -7,10 +7,10 @@
 use serde_json::{Map, Value, json};
 use uwf_agent_kit::extract::{Rejected, RoleSchema};
 use uwf_agent_kit::shape::{self, Field};
-use uwf_cas_fs::schema::SchemaError;
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::ids::Status;
 use uwf_protocol::schemas;
+use uwf_schema::SchemaError;
 
 use crate::answer;
 

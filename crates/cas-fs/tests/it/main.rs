@@ -9,6 +9,5 @@ mod properties;
 mod race;
 mod schemas;
 mod store;
-mod suite;
 mod support;
 mod vectors;

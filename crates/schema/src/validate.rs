@@ -1,12 +1,11 @@
-//! Comparing payloads with a schema.
+//! Comparing values with a schema.
 
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
-use uwf_protocol::ids::CasRef;
 
-use super::check::{SchemaError, kind_of};
-use super::explain::explain;
-use super::{REF_FORMAT, Violation};
+use crate::check::{SchemaError, kind_of};
+use crate::explain::{Violation, explain};
+use crate::references::{REF_FORMAT, is_hash};
 
 /// How many steps back a pattern may take on one text. Harmless patterns need a few for each character; a
 /// hostile one ends after some tens of milliseconds.
@@ -39,7 +38,7 @@ impl Validator {
             .dfa_size_limit(PATTERN_BYTES);
         jsonschema::options()
             .with_draft(Draft::Draft7)
-            .with_format(REF_FORMAT, |text: &str| text.parse::<CasRef>().is_ok())
+            .with_format(REF_FORMAT, is_hash)
             .should_validate_formats(true)
             .should_ignore_unknown_formats(true)
             .with_pattern_options(patterns)

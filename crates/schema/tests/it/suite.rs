@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use uwf_cas_fs::schema::{self, Validator};
+use uwf_schema::{Validator, check};
 
 const SUITE: &str = include_str!("../../../../tests/fixtures/suites/json-schema-draft7.jsonl");
 
@@ -38,7 +38,7 @@ fn values_fit_the_schemas_that_are_accepted_as_in_the_suite() {
     for line in SUITE.lines() {
         let group: Value = serde_json::from_str(line).unwrap();
         let text = |value: &Value| value.as_str().unwrap().to_owned();
-        if schema::check(&group["schema"]).is_err() {
+        if check(&group["schema"]).is_err() {
             *refused.entry(text(&group["part"])).or_insert(0) += 1;
             continue;
         }

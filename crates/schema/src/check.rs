@@ -1,13 +1,13 @@
-//! The check that a schema passes before it is stored. It is stricter than the schema of schemas.
+//! The check that a schema passes before values are compared with it. It is stricter than the schema of schemas.
 
 use serde_json::Value;
 use uwf_util::suggest::nearest;
 
-use super::Validator;
-use super::keywords::{Form, KEYWORDS, TYPE_NAMES};
-use crate::cbor::{self, MAX_DEPTH};
+use crate::Validator;
+use crate::keywords::{Form, KEYWORDS, MAX_DEPTH, TYPE_NAMES};
+use crate::references::escaped;
 
-/// Says why a value is not a schema that the store accepts, and where in it.
+/// Says why a value is not a schema that is accepted here, and where in it.
 ///
 /// The places are JSON pointers, empty for the schema itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -80,14 +80,26 @@ impl SchemaError {
     }
 }
 
-/// Makes sure that the value is a schema that the store accepts, and that payloads can be compared with it.
+/// Makes sure that the value is a schema that is accepted here, and that values can be compared with it.
 ///
 /// # Errors
 /// The first [`SchemaError`] found.
 pub fn check(schema: &Value) -> Result<(), SchemaError> {
-    cbor::encode(schema).map_err(|_| SchemaError::TooDeep)?;
+    if !is_within(schema, MAX_DEPTH) {
+        return Err(SchemaError::TooDeep);
+    }
     check_schema(schema, "")?;
     Validator::new(schema).map(drop)
+}
+
+/// Tells whether arrays and objects enclose each other no more often than this.
+fn is_within(value: &Value, levels: usize) -> bool {
+    let fits = |inner: &Value| is_within(inner, levels - 1);
+    match value {
+        Value::Array(items) => levels > 0 && items.iter().all(fits),
+        Value::Object(members) => levels > 0 && members.values().all(fits),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
 }
 
 fn check_schema(schema: &Value, at: &str) -> Result<(), SchemaError> {
@@ -186,11 +198,11 @@ fn did_you_mean<const N: usize>(word: &str, known: [&'static str; N]) -> Option<
 
 /// Returns the JSON pointer of a member.
 fn child(at: &str, key: &str) -> String {
-    format!("{at}/{}", key.replace('~', "~0").replace('/', "~1"))
+    format!("{at}/{}", escaped(key))
 }
 
 /// Returns what kind of value it is, with its article.
-pub(super) fn kind_of(value: &Value) -> &'static str {
+pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -1,22 +1,42 @@
-//! What is wrong with a payload, in words that a person or a model can act on.
+//! What is wrong with a value, in words that a person or a model can act on.
 //!
 //! Messages say what must be, and never repeat a long value.
+
+use std::fmt;
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 use uwf_util::text::cut;
 
-use super::Violation;
-use super::check::kind_of;
+use crate::check::kind_of;
+use crate::references::REF_FORMAT;
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 80;
 /// How many choices a message lists.
 const LISTED: usize = 12;
 
+/// One place where a value does not fit its schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The JSON pointer of the place in the value; empty for the value itself.
+    pub path: String,
+    /// What is wrong there, as a sentence without a subject: "must be …", "lacks the key …".
+    pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.message);
+        }
+        write!(f, "`{}` {}", self.path, self.message)
+    }
+}
+
 /// Returns what one error of the validator means. With alternatives, that can be something deeper.
-pub(super) fn explain(error: &ValidationError<'_>) -> Vec<Violation> {
+pub(crate) fn explain(error: &ValidationError<'_>) -> Vec<Violation> {
     let path = error.instance_path().as_str();
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => alternatives(path, context),
@@ -110,7 +130,7 @@ fn message(error: &ValidationError<'_>) -> String {
         Kind::Required { property } => {
             format!("lacks the key `{}`", property.as_str().unwrap_or_default())
         }
-        Kind::Format { format } if format == super::REF_FORMAT => {
+        Kind::Format { format } if format == REF_FORMAT => {
             "must be the hash of a node, 13 upper-case characters of Crockford Base32".to_owned()
         }
         Kind::Format { format } => format!("must have the format `{format}`"),
@@ -199,7 +219,7 @@ fn violation(path: &str, message: String) -> Violation {
 mod tests {
     use serde_json::json;
 
-    use crate::schema::Validator;
+    use crate::Validator;
 
     fn check(schema: &serde_json::Value, value: &serde_json::Value, expected: &[&str]) {
         let validator = Validator::new(schema).unwrap();
