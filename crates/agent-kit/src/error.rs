@@ -6,6 +6,7 @@ use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
 use uwf_protocol::workflow_stored::StoredError;
 use uwf_schema::SchemaError;
 use uwf_storage::StorageError;
+use uwf_thread::{Expected, ThreadError};
 
 /// Says why the kit could not do its part.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,23 @@ pub enum KitError {
     /// The storage root refused.
     #[error(transparent)]
     Storage(#[from] StorageError),
+}
+
+impl From<ThreadError> for KitError {
+    fn from(error: ThreadError) -> Self {
+        match error {
+            ThreadError::WrongType { hash, expected, .. } => Self::Unexpected {
+                hash,
+                expected: match expected {
+                    Expected::Start => "the start of a thread",
+                    Expected::Step => "a step",
+                    Expected::Head => "the start of a thread or a step",
+                },
+            },
+            ThreadError::Workflow { hash, source, .. } => Self::Workflow { hash, source },
+            ThreadError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl KitError {

@@ -86,7 +86,7 @@ fn run(cli: Cli, env: Env) -> u8 {
     let result = Format::asked(cli.global.format, &env)
         .and_then(|asked| Context::new(&cli.global, asked, env))
         .and_then(|context| {
-            subscriber::install(&context.engine.env, &context.engine.root)?;
+            subscriber::install(&context.site().env, &context.site().root)?;
             commands::run(&context, cli.command)
         });
     match result {

@@ -13,6 +13,7 @@ use uwf_protocol::run::Holder;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
+use uwf_thread::ThreadError;
 use uwf_util::words::SplitError;
 
 pub use self::describe::agent_option;
@@ -293,6 +294,28 @@ pub enum EngineError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl From<ThreadError> for EngineError {
+    fn from(error: ThreadError) -> Self {
+        match error {
+            ThreadError::WrongType {
+                hash,
+                expected,
+                found,
+            } => Self::WrongType {
+                hash,
+                expected: expected.as_str(),
+                found,
+            },
+            ThreadError::Workflow { hash, found, .. } => Self::WrongType {
+                hash,
+                expected: "workflow",
+                found,
+            },
+            ThreadError::Store(error) => Self::Store(error),
+        }
+    }
 }
 
 impl From<ReadError> for EngineError {

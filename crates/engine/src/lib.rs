@@ -9,7 +9,6 @@
 //! never knows which agent is behind a command; it prints nothing.
 
 mod attempt;
-mod chain;
 mod conditions;
 mod error;
 mod fork;
@@ -41,7 +40,6 @@ pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, r
 pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
 pub use read::story::StepStory;
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
-pub use read::turns::{Answers, Call, Turn};
 pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };

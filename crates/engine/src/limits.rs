@@ -6,10 +6,9 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
-use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_storage::{RunDir, config};
+use uwf_thread::{summarize, used_by, used_up_to};
 
-use crate::chain::{self, Walk};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -17,7 +16,6 @@ use crate::{EngineError, Site};
 pub(crate) struct Place<'a> {
     pub(crate) run: &'a RunDir,
     pub(crate) workflow: &'a Limits,
-    pub(crate) start: CasRef,
     pub(crate) head: CasRef,
     /// The step after the head that is done again.
     pub(crate) replaces: Option<CasRef>,
@@ -28,7 +26,6 @@ impl<'a> Place<'a> {
         Self {
             run,
             workflow: &thread.workflow.limits,
-            start: thread.start_hash,
             head: thread.head,
             replaces: thread.replaces,
         }
@@ -51,7 +48,7 @@ pub(crate) fn on_the_way(
         return Ok(Vec::new());
     }
     let recorded = place.run.chain_summary();
-    let summary = chain::summarize(store, recorded.as_ref(), place.start, place.head)?;
+    let summary = summarize(store, recorded.as_ref(), place.head)?;
     Ok(look(store, place, role, config, &summary)?.0)
 }
 
@@ -92,7 +89,7 @@ pub(crate) fn look(
         let is_new = recorded
             .as_ref()
             .is_none_or(|usage| usage.head != place.head);
-        let usage = sum(store, recorded.as_ref(), place.head)?;
+        let usage = used_up_to(store, recorded.as_ref(), place.head)?;
         spent.used = usage.used.clone();
         spent.used.add_all(&place.run.used_by_attempts());
         if let Some(replaced) = place.replaces {
@@ -107,43 +104,4 @@ pub(crate) fn look(
         reached = with_attempts.collect();
     }
     Ok((reached, summed))
-}
-
-/// Sums what the steps up to a head used up. Only those are walked that the record does not know.
-fn sum(
-    store: &Store,
-    recorded: Option<&ChainUsage>,
-    head: CasRef,
-) -> Result<ChainUsage, EngineError> {
-    let mut missing = Vec::new();
-    let mut used = Used::default();
-    chain::walk(store, head, |hash, step| match recorded {
-        Some(usage) if usage.head == hash => {
-            used = usage.used.clone();
-            Walk::Stop
-        }
-        Some(_) | None => {
-            missing.push(step.clone());
-            Walk::On
-        }
-    })?;
-    for step in missing.iter().rev() {
-        add_step(store, step, &mut used)?;
-    }
-    Ok(ChainUsage { head, used })
-}
-
-/// Returns what one step used up.
-pub(crate) fn used_by(store: &Store, step: CasRef) -> Result<Used, EngineError> {
-    let mut used = Used::default();
-    add_step(store, &chain::read_step(store, step)?, &mut used)?;
-    Ok(used)
-}
-
-/// Adds a step.
-fn add_step(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), EngineError> {
-    let detail = store.need(step.detail)?;
-    let usage = Usage::of_detail(&detail.payload);
-    used.add(Some(&usage), step.duration_ms());
-    Ok(())
 }

@@ -3,14 +3,13 @@
 use uwf_cas_fs::Store;
 use uwf_moderator::{HistoryNeed, Route, RouteError, history_need};
 use uwf_process::Signals;
-use uwf_protocol::chain::StepContext;
+use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::Workflow;
-use uwf_protocol::workflow_stored;
-use uwf_storage::{Located, State};
+use uwf_storage::{Located, RunDir, State};
+use uwf_thread::{Head, read_start, read_workflow, steps_with_outputs, summarize, with_output};
 
-use crate::chain::{self, Head};
 use crate::conditions::Conditions;
 use crate::{EngineError, Site};
 
@@ -30,31 +29,25 @@ pub(crate) struct Thread {
 impl Thread {
     /// Reads the thread at a head.
     pub(crate) fn load(store: &Store, id: ThreadId, head: CasRef) -> Result<Self, EngineError> {
-        let (start_hash, start, last) = match chain::read_head(store, head)? {
-            Head::Start(start) => (head, start, None),
+        let (start, last) = match Head::read(store, head)? {
+            Head::Start(start) => (start, None),
             Head::Step(step) => {
-                let Head::Start(start) = chain::read_head(store, step.start)? else {
-                    return Err(not_a(store, step.start, "thread's start")?);
-                };
-                (
-                    step.start,
-                    start,
-                    Some(chain::with_output(store, head, step)?),
-                )
+                let start = read_start(store, step.node.start)?;
+                (start, Some(with_output(store, step)?))
             }
         };
-        let workflow = load_workflow(store, start.workflow)?;
+        let workflow = read_workflow(store, start.node.workflow)?;
         let need = history_need(&workflow, last.as_ref().map(|step| &step.node.role));
         let steps = match need {
-            HistoryNeed::All => chain::steps_with_outputs(store, head)?,
+            HistoryNeed::All => steps_with_outputs(store, head)?,
             HistoryNeed::LastStep => last.into_iter().collect(),
         };
         Ok(Self {
             id,
             head,
             replaces: None,
-            start_hash,
-            start,
+            start_hash: start.hash,
+            start: start.node,
             workflow,
             steps,
         })
@@ -92,6 +85,19 @@ impl Thread {
         self.last().map(|step| step.hash)
     }
 
+    /// Returns the summary of the chain, and sees to it that it is on record for the agent.
+    ///
+    /// Only a chain that grew behind the record's back, such as a fork's, is walked; and only as far as the
+    /// record does not reach.
+    pub(crate) fn summary(&self, store: &Store, run: &RunDir) -> Result<ChainSummary, EngineError> {
+        let recorded = run.chain_summary();
+        let summary = summarize(store, recorded.as_ref(), self.head)?;
+        if recorded.is_none_or(|recorded| recorded.head != self.head) {
+            run.write_chain_summary(&summary)?;
+        }
+        Ok(summary)
+    }
+
     /// Returns where the graph leads from the head.
     ///
     /// The outer error says that a signal told us to stop before that was known.
@@ -117,7 +123,7 @@ impl Thread {
         match need {
             HistoryNeed::LastStep => self.steps.clear(),
             HistoryNeed::All if complete => {}
-            HistoryNeed::All => self.steps = chain::steps_with_outputs(store, self.head)?,
+            HistoryNeed::All => self.steps = steps_with_outputs(store, self.head)?,
         }
         self.head = step.hash;
         self.replaces = None;
@@ -142,24 +148,4 @@ pub(crate) fn active_head(site: &Site, id: ThreadId) -> Result<CasRef, EngineErr
             reason: record.reason,
         }),
     }
-}
-
-/// Reads a stored workflow of either form.
-pub(crate) fn load_workflow(store: &Store, hash: CasRef) -> Result<Workflow, EngineError> {
-    let node = store.need(hash)?;
-    workflow_stored::from_payload(node.type_hash, &node.payload).map_err(|_| {
-        EngineError::WrongType {
-            hash,
-            expected: "workflow",
-            found: node.type_hash,
-        }
-    })
-}
-
-fn not_a(store: &Store, hash: CasRef, expected: &'static str) -> Result<EngineError, EngineError> {
-    Ok(EngineError::WrongType {
-        hash,
-        expected,
-        found: store.get(hash)?.type_hash,
-    })
 }

@@ -1,18 +1,11 @@
 //! The chain of a thread with the times at which its nodes were stored.
 
-use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_storage::Located;
+use uwf_thread::{Stored, read_start, steps};
 
-use crate::{EngineError, Site, chain, thread};
-
-/// A step and when it was stored.
-pub(crate) struct TimedStep {
-    pub(crate) hash: CasRef,
-    pub(crate) node: StepNode,
-    pub(crate) timestamp_ms: i64,
-}
+use crate::{EngineError, Site, thread};
 
 /// The whole chain of a thread, active or ended.
 pub(crate) struct History {
@@ -22,7 +15,7 @@ pub(crate) struct History {
     /// When the thread began, in milliseconds since 1970.
     pub(crate) started_ms: i64,
     /// Oldest first.
-    pub(crate) steps: Vec<TimedStep>,
+    pub(crate) steps: Vec<Stored<StepNode>>,
 }
 
 impl History {
@@ -32,23 +25,18 @@ impl History {
             Located::Active(head) => head,
             Located::Archived(record) => record.head,
         };
-        let steps = steps(&site.store, head)?;
+        let newest_first = steps(&site.store, head).collect::<Result<Vec<_>, _>>();
+        let mut steps = newest_first?;
+        steps.reverse();
         let start_hash = steps.first().map_or(head, |first| first.node.start);
-        let node = site.store.need(start_hash)?;
+        let start = read_start(&site.store, start_hash)?;
         let id_ms = id.time_ms(site.env.now_ms());
         let first_ms = steps.first().map(|first| first.timestamp_ms);
-        let started_ms = started_ms(id_ms, node.timestamp_ms, first_ms);
-        let Ok(start) = serde_json::from_value(node.payload) else {
-            return Err(EngineError::WrongType {
-                hash: start_hash,
-                expected: "thread's start",
-                found: node.type_hash,
-            });
-        };
+        let started_ms = started_ms(id_ms, start.timestamp_ms, first_ms);
         Ok(Self {
             head,
             start_hash,
-            start,
+            start: start.node,
             started_ms,
             steps,
         })
@@ -64,44 +52,6 @@ fn started_ms(id_ms: Option<i64>, node_ms: i64, first_step_ms: Option<i64>) -> i
         Some(id_ms) if first_step_ms.is_none_or(|first| id_ms <= first) => id_ms,
         Some(_) | None => node_ms,
     }
-}
-
-/// Returns all steps up to a head, oldest first.
-fn steps(store: &Store, head: CasRef) -> Result<Vec<TimedStep>, EngineError> {
-    let mut steps = Vec::new();
-    let mut next = Some(head);
-    while let Some(hash) = next {
-        let Some(step) = timed_step(store, hash)? else {
-            if hash == head {
-                break;
-            }
-            return Err(not_a_step(store, hash)?);
-        };
-        next = step.node.prev;
-        steps.push(step);
-    }
-    steps.reverse();
-    Ok(steps)
-}
-
-/// Reads a step; nothing if the node is something else.
-pub(crate) fn timed_step(store: &Store, hash: CasRef) -> Result<Option<TimedStep>, StoreError> {
-    let node = store.need(hash)?;
-    let timestamp_ms = node.timestamp_ms;
-    Ok(chain::as_step(&node).map(|node| TimedStep {
-        hash,
-        node,
-        timestamp_ms,
-    }))
-}
-
-/// Returns the error that says what a node is instead of a step.
-pub(crate) fn not_a_step(store: &Store, hash: CasRef) -> Result<EngineError, StoreError> {
-    Ok(EngineError::WrongType {
-        hash,
-        expected: "step",
-        found: store.get(hash)?.type_hash,
-    })
 }
 
 #[cfg(test)]

@@ -8,17 +8,15 @@ use serde::Serialize;
 use uwf_moderator::{HistoryNeed, history_need};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Reached};
-use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::Workflow;
 use uwf_storage::{HistoryRecord, Located, State};
+use uwf_thread::{Head, read_start, read_workflow, steps_with_outputs, with_output};
 
-use crate::chain::{self, Head};
 use crate::conditions::{self, Conditions};
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity};
 use crate::read::report::ThreadStatus;
 use crate::read::show::ended_status;
-use crate::thread;
 use crate::{EngineError, Site};
 
 /// Which threads are listed.
@@ -311,18 +309,18 @@ impl<'a> Reader<'a> {
         workflow_hash: &mut Option<CasRef>,
     ) -> Result<ThreadItem, EngineError> {
         let store = &self.site.store;
-        let (start_hash, start, last) = match chain::read_head(store, head)? {
-            Head::Start(start) => (head, start, None),
-            Head::Step(step) => (step.start, self.start(step.start)?, Some(step)),
+        let (start, last) = match Head::read(store, head)? {
+            Head::Start(start) => (start.node, None),
+            Head::Step(step) => (read_start(store, step.node.start)?.node, Some(step)),
         };
         *workflow_hash = Some(start.workflow);
         let workflow = self.workflow(start.workflow)?;
         let steps = match (
-            history_need(&workflow, last.as_ref().map(|step| &step.role)),
+            history_need(&workflow, last.as_ref().map(|step| &step.node.role)),
             last,
         ) {
-            (HistoryNeed::All, _) => chain::steps_with_outputs(store, head)?,
-            (HistoryNeed::LastStep, Some(step)) => vec![chain::with_output(store, head, step)?],
+            (HistoryNeed::All, _) => steps_with_outputs(store, head)?,
+            (HistoryNeed::LastStep, Some(step)) => vec![with_output(store, step)?],
             (HistoryNeed::LastStep, None) => Vec::new(),
         };
         let run = self.site.root.run(id);
@@ -331,7 +329,6 @@ impl<'a> Reader<'a> {
         let place = Place {
             run: &run,
             workflow: &workflow.limits,
-            start: start_hash,
             head,
             replaces: None,
         };
@@ -365,22 +362,11 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn start(&self, hash: CasRef) -> Result<StartNode, EngineError> {
-        match chain::read_head(&self.site.store, hash)? {
-            Head::Start(start) => Ok(start),
-            Head::Step(_) => Err(EngineError::WrongType {
-                hash,
-                expected: "thread's start",
-                found: self.site.store.get(hash)?.type_hash,
-            }),
-        }
-    }
-
     fn workflow(&mut self, hash: CasRef) -> Result<Rc<Workflow>, EngineError> {
         if let Some(workflow) = self.workflows.get(&hash) {
             return Ok(Rc::clone(workflow));
         }
-        let workflow = Rc::new(thread::load_workflow(&self.site.store, hash)?);
+        let workflow = Rc::new(read_workflow(&self.site.store, hash)?);
         self.workflows.insert(hash, Rc::clone(&workflow));
         Ok(workflow)
     }

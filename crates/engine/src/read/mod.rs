@@ -14,7 +14,6 @@ pub(crate) mod steps;
 pub(crate) mod story;
 mod thread_document;
 pub(crate) mod thread_story;
-pub(crate) mod turns;
 pub(crate) mod workflows;
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
+use uwf_thread::{Head, summarize};
 
 use crate::attempt;
-use crate::chain::{self, Head, Walk};
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity, AttemptView, RunningView};
 use crate::read::notes::Notes;
@@ -114,8 +114,8 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
 
 /// Returns what the agent of a head was not allowed to do.
 fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, EngineError> {
-    Ok(match chain::read_head(store, head)? {
-        Head::Step(step) => Notes::read(store, step.detail)?.refused_calls,
+    Ok(match Head::read(store, head)? {
+        Head::Step(step) => Notes::read(store, step.node.detail)?.refused_calls,
         Head::Start(_) => Vec::new(),
     })
 }
@@ -130,17 +130,6 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
 
 /// Counts the steps up to a head. Only those are walked that the run's own count does not know.
 fn count_steps(store: &Store, run: &RunDir, head: CasRef) -> Result<u64, EngineError> {
-    let counted = run.chain_summary();
-    let mut steps = 0;
-    chain::walk(store, head, |hash, _| match &counted {
-        Some(summary) if summary.head == hash => {
-            steps += summary.steps;
-            Walk::Stop
-        }
-        Some(_) | None => {
-            steps += 1;
-            Walk::On
-        }
-    })?;
-    Ok(steps)
+    let recorded = run.chain_summary();
+    Ok(summarize(store, recorded.as_ref(), head)?.steps)
 }

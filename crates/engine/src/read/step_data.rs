@@ -5,9 +5,9 @@ use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_storage::State;
+use uwf_thread::{Head, steps};
 use uwf_util::time;
 
-use crate::chain::{self, Head, Walk};
 use crate::read::expand::expand;
 use crate::read::step_detail;
 use crate::{EngineError, Site};
@@ -58,11 +58,10 @@ fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Va
 /// # Errors
 /// When the state cannot be read. A thread that cannot be read hides no other.
 pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineError> {
-    let start = match chain::read_head(&site.store, node) {
-        Ok(Head::Start(_)) => node,
-        Ok(Head::Step(step)) => step.start,
-        Err(_) => return Ok(None),
+    let Ok(found) = Head::read(&site.store, node) else {
+        return Ok(None);
     };
+    let start = found.start();
     let state = State::new(&site.root);
     let history = state.history()?;
     let mut threads = state.heads()?;
@@ -84,18 +83,13 @@ pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineEr
 
 /// Tells whether a thread with this head has the node. Only threads with the same start are walked.
 fn has(store: &Store, head: CasRef, start: CasRef, node: CasRef) -> bool {
-    let from = match chain::read_head(store, head) {
-        Ok(Head::Start(_)) => return head == node,
-        Ok(Head::Step(step)) => step.start,
-        Err(_) => return false,
-    };
-    if from != start || node == start {
-        return from == start;
+    let from = Head::read(store, head).map(|head| head.start());
+    match from {
+        Ok(from) if from == start && node != start => {
+            let mut steps = steps(store, head).map_while(Result::ok);
+            steps.any(|step| step.hash == node)
+        }
+        Ok(from) => from == start,
+        Err(_) => false,
     }
-    let mut found = false;
-    let walked = chain::walk(store, head, |hash, _| {
-        found |= hash == node;
-        if found { Walk::Stop } else { Walk::On }
-    });
-    found && walked.is_ok()
 }

@@ -6,12 +6,11 @@ use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
+use uwf_thread::{Answers, Call, Turn, read_turns};
 use uwf_util::text::one_line;
 
 use crate::read::document::{code, counted, length, newest_that_fit, tagged};
-use crate::read::history::{not_a_step, timed_step};
 use crate::read::notes::Notes;
-use crate::read::turns::{self, Answers, Call, Turn};
 use crate::{EngineError, Site};
 
 /// What stands between the parts of a document.
@@ -77,12 +76,12 @@ pub fn read_step(
     let found = site.store.need(node.detail)?;
     let notes = Notes::of(found.type_hash, &found.payload);
     let detail = found.payload;
-    let mut turns = turns::read_all(&site.store, &detail)?;
+    let mut turns = read_turns(&site.store, &detail)?;
     turns.retain(|turn| !turn.is_empty());
-    let answer = turns::answer(&site.store, &detail)?;
+    let answer = uwf_thread::answer(&site.store, &detail)?;
     let mut blocks: Vec<String> = turns.iter().map(turn_section).collect();
     if blocks.is_empty() {
-        let raw = turns::raw(&site.store, &detail)?;
+        let raw = uwf_thread::raw(&site.store, &detail)?;
         blocks.extend(raw.map(|raw| format!("## Answer{GAP}{}", content(&raw))));
     }
     let refused = RefusedCalls::note(&notes.refused_calls);
@@ -111,7 +110,7 @@ pub fn read_step_prompt(site: &Site, step: CasRef) -> Result<StepPrompt, EngineE
     let node = read(&site.store, step)?;
     let header = header(step, &node);
     let kept = match node.assembled_prompt {
-        Some(hash) => turns::text(&site.store, hash)?,
+        Some(hash) => uwf_thread::text(&site.store, hash)?,
         None => None,
     };
     let shown = match (&kept, node.assembled_prompt) {
@@ -132,10 +131,7 @@ pub fn read_step_prompt(site: &Site, step: CasRef) -> Result<StepPrompt, EngineE
 
 pub(super) fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
     store.get(hash)?;
-    match timed_step(store, hash)? {
-        Some(step) => Ok(step.node),
-        None => Err(not_a_step(store, hash)?),
-    }
+    Ok(uwf_thread::read_step(store, hash)?.node)
 }
 
 fn header(step: CasRef, node: &StepNode) -> String {

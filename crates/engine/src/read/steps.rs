@@ -4,11 +4,12 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_storage::{ReplacedStep, State};
+use uwf_thread::{Stored, output};
 
 use crate::read::activity::{Activity, AttemptView};
-use crate::read::history::{History, TimedStep};
+use crate::read::history::History;
 use crate::read::notes::Notes;
 use crate::{EngineError, Site};
 
@@ -130,8 +131,12 @@ pub(crate) fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef
     found
 }
 
-fn entry(store: &Store, step: TimedStep, replaces: Vec<CasRef>) -> Result<StepEntry, StoreError> {
-    let output = store.need(step.node.output)?.payload;
+fn entry(
+    store: &Store,
+    step: Stored<StepNode>,
+    replaces: Vec<CasRef>,
+) -> Result<StepEntry, StoreError> {
+    let output = output(store, &step.node)?;
     let duration_ms = step.node.duration_ms();
     let notes = Notes::read(store, step.node.detail)?;
     Ok(StepEntry {

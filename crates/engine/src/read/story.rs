@@ -9,14 +9,13 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_protocol::workflow::Workflow;
 use uwf_storage::ReplacedStep;
+use uwf_thread::{Stored, read_step};
 use uwf_util::time;
 
 use crate::Site;
 use crate::read::activity::AttemptView;
-use crate::read::history::{TimedStep, timed_step};
 use crate::read::notes::Notes;
 use crate::read::steps::replaced_by;
-use crate::read::turns;
 use crate::thread::Thread;
 use crate::words::Occasion;
 
@@ -81,7 +80,11 @@ pub(crate) struct Teller<'a> {
 
 impl Teller<'_> {
     /// Tells the story of a step. What cannot be read of it is said in it; a node that is lost is an error.
-    pub(crate) fn tell(&self, number: usize, step: &TimedStep) -> Result<StepStory, StoreError> {
+    pub(crate) fn tell(
+        &self,
+        number: usize,
+        step: &Stored<StepNode>,
+    ) -> Result<StepStory, StoreError> {
         let node = &step.node;
         let replaces = replaced_by(step.hash, self.replaced);
         let occasion = self.occasion(node, replaces.last().copied());
@@ -134,7 +137,7 @@ impl Teller<'_> {
         let notes = Notes::of(detail.type_hash, &detail.payload);
         story.extraction = notes.extraction;
         story.refused_calls = notes.refused_calls;
-        story.answer = turns::answer(&self.site.store, &detail.payload)?;
+        story.answer = uwf_thread::answer(&self.site.store, &detail.payload)?;
         output.map(|_| ())
     }
 
@@ -150,7 +153,7 @@ impl Teller<'_> {
             Some((occasion, words))
         };
         if let Some(step) = redone
-            && let Ok(Some(old)) = timed_step(&self.site.store, step)
+            && let Ok(old) = read_step(&self.site.store, step)
         {
             let asked = old.node.edge_prompt.unwrap_or_default();
             return found(Occasion::Redo { asked, step });
@@ -177,7 +180,7 @@ impl Teller<'_> {
         }
     }
 
-    fn attempts_at(&self, step: &TimedStep, replaces: &[CasRef]) -> Vec<AttemptView> {
+    fn attempts_at(&self, step: &Stored<StepNode>, replaces: &[CasRef]) -> Vec<AttemptView> {
         let prev = step.node.prev.unwrap_or(self.start);
         let is_part = |attempt: &&AttemptView| match attempt.replaces {
             None => attempt.head == prev,

@@ -4,17 +4,19 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::StepNode;
 use uwf_protocol::workflow::Workflow;
 use uwf_storage::State;
+use uwf_thread::{Stored, read_workflow};
 
 use crate::read::activity::AttemptView;
 use crate::read::document::newest_that_fit;
-use crate::read::history::{History, TimedStep};
+use crate::read::history::History;
 use crate::read::report::ThreadStatus;
 use crate::read::show::{ThreadView, show};
 use crate::read::story::{StepStory, Teller};
 use crate::read::thread_document::{Block, Frame, failures_section, start_section, stop_section};
-use crate::{EngineError, Site, thread};
+use crate::{EngineError, Site};
 
 /// What part of a thread is read.
 #[derive(Debug, Clone)]
@@ -78,7 +80,7 @@ pub fn read_thread(
         }
         None => &history.steps,
     };
-    let workflow = thread::load_workflow(&site.store, history.start.workflow)?;
+    let workflow = read_workflow(&site.store, history.start.workflow)?;
     // What cannot be said here is said by the step.
     let shown = show(site, id).ok();
     let run = site.root.run(id);
@@ -120,7 +122,7 @@ pub fn read_thread(
 fn newest(
     frame: &Frame,
     teller: &Teller<'_>,
-    steps: &[TimedStep],
+    steps: &[Stored<StepNode>],
     head: CasRef,
     quota: usize,
 ) -> Result<(Vec<StepStory>, String), EngineError> {
@@ -160,7 +162,7 @@ fn newest(
     Ok((stories, document))
 }
 
-fn steps_before(steps: &[TimedStep], before: CasRef) -> Option<&[TimedStep]> {
+fn steps_before(steps: &[Stored<StepNode>], before: CasRef) -> Option<&[Stored<StepNode>]> {
     let end = steps.iter().position(|step| step.hash == before)?;
     Some(&steps[..end])
 }

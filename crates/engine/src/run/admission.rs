@@ -9,7 +9,7 @@ use uwf_storage::{RunDir, config};
 use crate::limits::{Place, look};
 use crate::run::failure;
 use crate::thread::Thread;
-use crate::{EngineError, Site, chain, tags};
+use crate::{EngineError, Site, tags};
 
 /// The leave to start an agent: no limit of the thread is reached. It brings along what was read to know that.
 pub(crate) struct Admitted {
@@ -26,7 +26,7 @@ pub(crate) fn admit(
 ) -> Result<Admitted, EngineError> {
     let config = config::load(&site.root)?.unwrap_or_default();
     failure::record_lost_run(site, run, thread)?;
-    let summary = chain::summary(&site.store, run, thread.start_hash, thread.head)?;
+    let summary = thread.summary(&site.store, run)?;
     let place = Place::of(run, thread);
     let (reached, usage) = look(&site.store, &place, role, &config.limits, &summary)?;
     if let Some(usage) = usage {

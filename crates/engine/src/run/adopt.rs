@@ -6,9 +6,9 @@ use uwf_moderator::{Route, reenter};
 use uwf_process::{Process, Target, is_alive, left_running};
 use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::{RoleName, ThreadId};
-use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::{Holder, Pending};
 use uwf_storage::{Orphaned, RunDir, ThreadLock, config};
+use uwf_thread::read_step;
 
 use crate::attempt::Members;
 use crate::attempt::describe;
@@ -19,7 +19,7 @@ use crate::run::commit::{Nodes, commit, count_replaced, report};
 use crate::run::failure;
 use crate::run::owned::Owned;
 use crate::thread::Thread;
-use crate::{EngineError, Runner, chain, conditions, limits, tags};
+use crate::{EngineError, Runner, conditions, limits, tags};
 
 /// What became of looking for a finished step.
 pub(crate) enum Adoption {
@@ -75,7 +75,7 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
         }
     };
     let thread = again.map_or(thread, |(before, _)| before);
-    let summary = chain::summary(&runner.site.store, run, thread.start_hash, thread.head)?;
+    let summary = thread.summary(&runner.site.store, run)?;
     runner
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
@@ -195,7 +195,7 @@ fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>,
 fn printed(runner: &Runner, run: &RunDir, earlier: &Holder) -> Option<Pending> {
     let said = run.stdout_end(failure::ANSWER_TAIL);
     let step = parse_answer(&said).ok()?;
-    let node: StepNode = serde_json::from_value(runner.site.store.get(step).ok()?.payload).ok()?;
+    let node = read_step(&runner.site.store, step).ok()?.node;
     let head = node.prev.unwrap_or(node.start);
     let counts = earlier.head == Some(head) && !failure::is_recorded(run, earlier);
     counts.then_some(Pending {

@@ -7,9 +7,9 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{Detail, StepNode};
 use uwf_protocol::schemas;
+use uwf_thread::{Head, Stored};
 
 use crate::EngineError;
-use crate::chain::as_step;
 use crate::thread::Thread;
 
 /// Why a step is not what the agent was asked for.
@@ -46,7 +46,7 @@ fn read_step(store: &Store, hash: CasRef) -> Result<StepNode, Refusal> {
     let Some(node) = store.find(hash)? else {
         return unfit(format!("`{hash}` is not in the store"));
     };
-    let Some(step) = as_step(&node) else {
+    let Some(Head::Step(Stored { node: step, .. })) = Head::of(hash, &node) else {
         let found = node.type_hash;
         return unfit(format!("`{hash}` is not a step (its type is `{found}`)"));
     };

@@ -5,6 +5,7 @@ use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Limits;
 use uwf_storage::{Advance, HistoryRecord, Reason, ReplacedStep, RunDir, State};
+use uwf_thread::used_by;
 
 use crate::limits::{self, Place};
 use crate::read::notes::Notes;
@@ -177,7 +178,7 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
 /// Counts what a step used up that is no more in the chain: it was paid for. Like all of this, it is not worth
 /// failing for.
 pub(crate) fn count_replaced(runner: &Runner, run: &RunDir, replaced: CasRef) {
-    if let Ok(used) = limits::used_by(&runner.site.store, replaced) {
+    if let Ok(used) = used_by(&runner.site.store, replaced) {
         let _ = run.count_replaced(replaced, &used);
     }
 }

@@ -1,4 +1,5 @@
-//! The turns of an agent's session, as the agent kit or another program recorded them.
+//! What the detail of a step tells of the agent's session: the turns, and the text of the answer, as the agent kit or
+//! another program recorded them.
 
 use std::collections::HashMap;
 
@@ -51,7 +52,8 @@ pub struct Call {
 impl Turn {
     /// Understands a turn that stands at this place of its session: programs differ in what they leave out,
     /// and some call the arguments of a tool its `input`.
-    pub(crate) fn understand(turn: &Value, place: usize) -> Self {
+    #[must_use]
+    pub fn understand(turn: &Value, place: usize) -> Self {
         let calls = turn.get("toolCalls").and_then(Value::as_array);
         Self {
             index: turn
@@ -66,7 +68,8 @@ impl Turn {
     }
 
     /// Tells whether the turn has nothing to show.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.content.trim().is_empty() && self.calls.is_empty()
     }
 }
@@ -101,8 +104,11 @@ fn text_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Reads the turns that a detail names, oldest first; those that are not in the store are left out.
-pub(crate) fn read_all(store: &Store, detail: &Value) -> Result<Vec<Turn>, StoreError> {
+/// Reads the turns that a detail names, oldest first. What is neither a turn nor the hash of one is left out.
+///
+/// # Errors
+/// When a turn cannot be read.
+pub fn read_turns(store: &Store, detail: &Value) -> Result<Vec<Turn>, StoreError> {
     let mut turns = Vec::new();
     for (place, entry) in entries(detail).iter().enumerate() {
         if let Some(turn) = read(store, entry, place)? {
@@ -124,8 +130,11 @@ fn name_answers(turns: &mut [Turn]) {
 }
 
 /// Returns the agent's answer: the one that was kept beside the turns. Details of other programs keep none; there
-/// it is what the agent said last.
-pub(crate) fn answer(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
+/// it is the last turn of the assistant that is not blank.
+///
+/// # Errors
+/// When the answer or a turn cannot be read.
+pub fn answer(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
     if let Some(raw) = raw(store, detail)? {
         return Ok(Some(raw));
     }
@@ -139,8 +148,11 @@ pub(crate) fn answer(store: &Store, detail: &Value) -> Result<Option<String>, St
     Ok(None)
 }
 
-/// Returns the answer that the detail keeps beside the turns.
-pub(crate) fn raw(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
+/// Returns the answer that the detail keeps beside the turns, unless it is blank.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn raw(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> {
     let Some(hash) = detail.get("raw").and_then(hash_of) else {
         return Ok(None);
     };
@@ -149,7 +161,10 @@ pub(crate) fn raw(store: &Store, detail: &Value) -> Result<Option<String>, Store
 }
 
 /// Reads a text node; nothing if it holds something else.
-pub(crate) fn text(store: &Store, hash: CasRef) -> Result<Option<String>, StoreError> {
+///
+/// # Errors
+/// When the node cannot be read.
+pub fn text(store: &Store, hash: CasRef) -> Result<Option<String>, StoreError> {
     let node = store.need(hash)?;
     Ok(node.payload.as_str().map(str::to_owned))
 }

@@ -1,0 +1,64 @@
+//! What can go wrong when a thread is read.
+
+use std::fmt;
+
+use uwf_cas_fs::StoreError;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::workflow_stored::StoredError;
+
+/// Why something of a thread cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ThreadError {
+    /// A node is there but is not what its place in the thread asks for.
+    #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
+    WrongType {
+        /// The node.
+        hash: CasRef,
+        /// What was expected.
+        expected: Expected,
+        /// The hash of its schema.
+        found: CasRef,
+    },
+    /// A node is not a workflow that this version can read.
+    #[error("node `{hash}` is not a workflow (its type is `{found}`)")]
+    Workflow {
+        /// The node.
+        hash: CasRef,
+        /// The hash of its schema.
+        found: CasRef,
+        /// Why not.
+        source: StoredError,
+    },
+    /// The store failed, or lacks a node.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What a node of a thread should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// A thread's start.
+    Start,
+    /// A step.
+    Step,
+    /// A thread's start or a step.
+    Head,
+}
+
+impl Expected {
+    /// Returns the words for it, without an article.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "thread's start",
+            Self::Step => "step",
+            Self::Head => "thread's start or step",
+        }
+    }
+}
+
+impl fmt::Display for Expected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

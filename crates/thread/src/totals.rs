@@ -1,0 +1,85 @@
+//! What a chain amounts to: how many steps it has, who did them, and what they used up. What was found out about an
+//! earlier head saves reading the steps up to it.
+
+use uwf_cas_fs::Store;
+use uwf_protocol::chain::{ChainSummary, ChainUsage};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::limits::Used;
+use uwf_protocol::nodes::{StepNode, Usage};
+
+use crate::{ThreadError, read_step, steps};
+
+/// Returns the summary of the chain up to a head, given that of another head. Only the steps between the two are read; all
+/// are if the other head is not on the chain.
+///
+/// # Errors
+/// When a node of the chain cannot be read.
+pub fn summarize(
+    store: &Store,
+    recorded: Option<&ChainSummary>,
+    head: CasRef,
+) -> Result<ChainSummary, ThreadError> {
+    if let Some(summary) = recorded.filter(|summary| summary.head == head) {
+        return Ok(summary.clone());
+    }
+    let mut missing = Vec::new();
+    let mut summary = ChainSummary::of_start(head);
+    for step in steps(store, head) {
+        let step = step?;
+        if let Some(recorded) = recorded.filter(|recorded| recorded.head == step.hash) {
+            summary = recorded.clone();
+            break;
+        }
+        missing.push((step.hash, step.node.role));
+    }
+    for (hash, role) in missing.iter().rev() {
+        summary.push(*hash, role);
+    }
+    Ok(summary)
+}
+
+/// Returns what the steps up to a head used up, given the same of another head. Only the steps between the two are read;
+/// all are if the other head is not on the chain.
+///
+/// # Errors
+/// When a node of the chain, or a detail, cannot be read.
+pub fn used_up_to(
+    store: &Store,
+    recorded: Option<&ChainUsage>,
+    head: CasRef,
+) -> Result<ChainUsage, ThreadError> {
+    if let Some(usage) = recorded.filter(|usage| usage.head == head) {
+        return Ok(usage.clone());
+    }
+    let mut missing = Vec::new();
+    let mut used = Used::default();
+    for step in steps(store, head) {
+        let step = step?;
+        if let Some(usage) = recorded.filter(|usage| usage.head == step.hash) {
+            used = usage.used.clone();
+            break;
+        }
+        missing.push(step.node);
+    }
+    for step in missing.iter().rev() {
+        add(store, step, &mut used)?;
+    }
+    Ok(ChainUsage { head, used })
+}
+
+/// Returns what one step used up.
+///
+/// # Errors
+/// When the node is not a step, or its detail cannot be read.
+pub fn used_by(store: &Store, step: CasRef) -> Result<Used, ThreadError> {
+    let mut used = Used::default();
+    add(store, &read_step(store, step)?.node, &mut used)?;
+    Ok(used)
+}
+
+fn add(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), ThreadError> {
+    let detail = store.need(step.detail)?;
+    let usage = Usage::of_detail(&detail.payload);
+    used.add(Some(&usage), step.duration_ms());
+    Ok(())
+}
