@@ -7,6 +7,7 @@
 
 mod common;
 mod condition;
+mod mustache_crate;
 mod route;
 mod suite_jsonata;
 mod suite_mustache;
