@@ -2,6 +2,11 @@
 //!
 //! An adapter reads its own arguments and puts prompts to its agent; the rest of a call is the kit's.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "`uwf` needs Linux: the tools of the built-in agent are kept in their folder by `openat2`"
+);
+
 mod acp;
 mod allowance;
 mod answer;

@@ -4,6 +4,11 @@
 //! What it opens is a regular file: a FIFO, a socket, a device or a directory in its place is an error that says so,
 //! and nothing ever waits for one. No noun of the domain is known here.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "`uwf` needs Linux: this crate sets room aside with `fallocate` and writes dirty pages with `fadvise`"
+);
+
 mod append;
 mod calls;
 mod dir;

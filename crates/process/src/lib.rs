@@ -10,6 +10,11 @@
 //!
 //! This crate knows no noun of the domain. It has one tree at a time in a process.
 
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "`uwf` needs Linux: this crate is a child subreaper, finds processes in `/proc` and signals them by pidfd"
+);
+
 mod end;
 mod identity;
 mod output;
