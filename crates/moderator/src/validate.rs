@@ -2,12 +2,11 @@
 //!
 //! Problems of the graph itself are in `graph`, statuses and their edges in `statuses`, the names that
 //! templates use in `variables`, the names that
-//! conditions use in `conditions`; `shape` knows what a JSON Schema promises about a value.
+//! conditions use in `conditions`. What a JSON Schema promises about a value, `uwf_schema` knows.
 
 mod conditions;
 mod graph;
 mod required;
-mod shape;
 mod statuses;
 mod variables;
 

@@ -11,6 +11,7 @@ mod check;
 mod explain;
 mod keywords;
 mod references;
+mod shape;
 mod validate;
 mod walk;
 
@@ -18,5 +19,6 @@ pub use check::{SchemaError, check};
 pub use explain::Violation;
 pub use keywords::{MAX_DEPTH, TYPE_NAMES, meta_schema};
 pub use references::{REF_FORMAT, Reference, is_hash, references};
+pub use shape::{Presence, Shape, Texts};
 pub use validate::Validator;
-pub use walk::{Members, Schema, items, parts};
+pub use walk::{Members, Schema, item, items, parts};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use uwf_util::base32;
 
-use crate::walk::{Members, Schema, items, parts_and_tests};
+use crate::walk::{Members, Schema, item, parts_and_tests};
 
 /// The format of a string that is the hash of a node.
 pub const REF_FORMAT: &str = "ocas_ref";
@@ -59,10 +59,10 @@ impl<'v> Collector<'v> {
                 }
             }
             Value::Array(list) => {
-                for (index, item) in list.iter().enumerate() {
-                    let mut schemas = items(&parts, index);
+                for (index, value) in list.iter().enumerate() {
+                    let mut schemas = item(&parts, index);
                     schemas.extend(parts.iter().filter_map(|part| part.schema("contains")));
-                    self.descend(&index.to_string(), &schemas, item);
+                    self.descend(&index.to_string(), &schemas, value);
                 }
             }
             Value::Object(object) => {

@@ -120,9 +120,15 @@ impl<'s> Schema<'s> {
 
     /// Returns the schemas right in this one that hold for the same value, all or some of them.
     pub fn branches(self) -> impl Iterator<Item = Self> {
-        let combined = COMBINATORS.into_iter();
+        self.branches_except("")
+    }
+
+    /// Returns the [`branches`](Self::branches) that are not under this keyword.
+    pub(crate) fn branches_except(self, keyword: &str) -> impl Iterator<Item = Self> {
+        let is_other = move |other: &&str| *other != keyword;
+        let combined = COMBINATORS.into_iter().filter(is_other);
         let combined = combined.flat_map(move |keyword| self.schemas(keyword));
-        let conditional = CONDITIONALS.into_iter();
+        let conditional = CONDITIONALS.into_iter().filter(is_other);
         combined.chain(conditional.filter_map(move |keyword| self.schema(keyword)))
     }
 
@@ -200,13 +206,20 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// Returns the schemas of an item of a list, by what each of the [`parts`] says.
+/// Returns the schemas of all items of a list, by what each of the [`parts`] says.
 #[must_use]
-pub fn items<'s>(parts: &[Schema<'s>], index: usize) -> Vec<Schema<'s>> {
-    let by_place = |part: &Schema<'s>| part.schemas("prefixItems").nth(index);
-    let places = parts.iter().filter_map(by_place);
+pub fn items<'s>(parts: &[Schema<'s>]) -> Vec<Schema<'s>> {
     let all = parts.iter().filter_map(|part| part.schema("items"));
-    places.chain(all).collect()
+    all.collect()
+}
+
+/// Returns the schemas of one item of a list, by what each of the [`parts`] says: that of its place, and that of all.
+#[must_use]
+pub fn item<'s>(parts: &[Schema<'s>], index: usize) -> Vec<Schema<'s>> {
+    let by_place = |part: &Schema<'s>| part.schemas("prefixItems").nth(index);
+    let mut found: Vec<Schema<'s>> = parts.iter().filter_map(by_place).collect();
+    found.extend(items(parts));
+    found
 }
 
 /// Finds the schemas of the members of objects. It keeps the patterns that it has compiled.
@@ -336,7 +349,7 @@ mod tests {
     fn an_item_has_the_schema_of_its_place_and_that_of_all() {
         let schema = json!({ "prefixItems": [titled("first")], "items": titled("all") });
         let document = parts(&[Schema::new(&schema)]);
-        assert_eq!(titles(&items(&document, 0)), ["first", "all"]);
-        assert_eq!(titles(&items(&document, 1)), ["all"]);
+        assert_eq!(titles(&item(&document, 0)), ["first", "all"]);
+        assert_eq!(titles(&item(&document, 1)), ["all"]);
     }
 }

@@ -4,9 +4,9 @@ use serde_json::Value;
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::workflow::{Edges, Problem, Workflow};
+use uwf_schema::{Presence, Shape};
 use uwf_util::suggest;
 
-use super::shape::{Presence, Shape};
 use super::{quoted, with_suggestion};
 use crate::condition::{self, Mention};
 

@@ -2,21 +2,19 @@
 
 use serde_json::Value;
 use uwf_protocol::workflow::{Problem, Workflow};
+use uwf_schema::Schema;
 
 use super::with_suggestion;
 
 /// How deep schemas are followed.
 const MAX_DEPTH: usize = 16;
 
-/// The keywords whose schemas hold for the same value, each a list.
-const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
-
 /// Returns a warning for each required member without a property.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut warnings = Vec::new();
     for (name, role) in &workflow.roles {
         let mut found = Vec::new();
-        look(&role.schema, &[], MAX_DEPTH, &mut found);
+        look(Schema::new(&role.schema), &[], MAX_DEPTH, &mut found);
         let path = ["roles", name.as_str(), "frontmatter"];
         warnings.extend(found.into_iter().map(|one| Problem::warning(&path, one)));
     }
@@ -24,30 +22,18 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
 }
 
 /// Looks at a schema; `around` has the properties of the schemas that hold for the same value.
-fn look(schema: &Value, around: &[&str], depth: usize, found: &mut Vec<String>) {
+fn look(schema: Schema<'_>, around: &[&str], depth: usize, found: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else {
         return;
     };
-    let properties = schema.get("properties").and_then(Value::as_object);
     let mut known = around.to_vec();
-    known.extend(
-        properties
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.as_str()),
-    );
-    let combined = COMBINATORS.map(|key| schema.get(key).and_then(Value::as_array));
-    let options: Vec<&Value> = combined.into_iter().flatten().flatten().collect();
-    // What the options describe may be required for all of them.
-    let described = options
-        .iter()
-        .filter_map(|option| option.get("properties")?.as_object());
-    let described: Vec<&str> = described
-        .flat_map(|map| map.keys().map(String::as_str))
-        .collect();
-    if properties.is_some() && schema.get("patternProperties").is_none() {
-        let required = schema.get("required").and_then(Value::as_array);
-        for name in required.into_iter().flatten().filter_map(Value::as_str) {
+    known.extend(schema.properties().map(|(name, _)| name));
+    let branches: Vec<Schema<'_>> = schema.branches().collect();
+    // What the branches describe may be required for all of them.
+    let described = branches.iter().flat_map(|branch| branch.properties());
+    let described: Vec<&str> = described.map(|(name, _)| name).collect();
+    if schema.get("properties").is_some() && schema.get("patternProperties").is_none() {
+        for name in schema.required() {
             if !known.contains(&name) && !described.contains(&name) {
                 let message =
                     format!("`required` names `{name}`, which is not among the `properties`");
@@ -55,13 +41,13 @@ fn look(schema: &Value, around: &[&str], depth: usize, found: &mut Vec<String>) 
             }
         }
     }
-    for option in options {
-        look(option, &known, depth, found);
+    for branch in branches {
+        look(branch, &known, depth, found);
     }
-    for (_, member) in properties.into_iter().flatten() {
+    for (_, member) in schema.properties() {
         look(member, &[], depth, found);
     }
-    if let Some(items) = schema.get("items") {
+    if let Some(items) = schema.schema("items") {
         look(items, &[], depth, found);
     }
 }

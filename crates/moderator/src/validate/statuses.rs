@@ -7,8 +7,8 @@ use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::workflow::{Edges, NodeName, Problem, Target, Workflow};
+use uwf_schema::{Presence, Shape, Texts};
 
-use super::shape::{Presence, Shape, Texts};
 use super::{quoted, with_suggestion};
 
 /// Returns the problems of all roles whose edges are picked by status.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Severity, Workflow};
+use uwf_schema::{Presence, Shape};
 
-use super::shape::{Presence, Shape};
 use super::statuses::{keys_of, routing_field};
 use super::{Edge, edges_of, with_suggestion};
 use crate::condition::{self, Mention};

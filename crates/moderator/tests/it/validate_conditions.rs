@@ -258,4 +258,12 @@ fn what_is_required_and_not_described_is_warned_of() {
     });
     check(described, &[&format!("`c`, {missing}")]);
     check(json!({ "type": "object", "required": ["x"] }), &[]);
+    let conditional = json!({
+        "type": "object",
+        "properties": { "a": {} },
+        "required": ["a", "b"],
+        "if": { "required": ["b"] },
+        "then": { "properties": { "b": {} }, "required": ["c"] },
+    });
+    check(conditional, &[&format!("`c`, {missing}")]);
 }

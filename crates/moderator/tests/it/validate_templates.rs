@@ -82,6 +82,23 @@ fn variables_that_may_be_missing_are_guarded() {
 }
 
 #[test]
+fn a_variant_answers_what_it_and_the_whole_schema_allow() {
+    let schema = json!({
+        "properties": { "$status": { "enum": ["done", "failed", "skipped"] } },
+        "required": ["$status"],
+        "oneOf": [variant("done", "summary"), variant("failed", "reason")],
+    });
+    check(
+        schema,
+        json!({ "done": edge("{{summary}}"), "failed": edge("{{summary}}"), "skipped": edge("x") }),
+        &[
+            "graph.a.skipped: `a` never answers `skipped`: its schema does not allow it",
+            "graph.a.failed.prompt: `{{summary}}` at 1:3 of the template is not in the answer of `a`",
+        ],
+    );
+}
+
+#[test]
 fn dotted_names_and_sections_walk_through_the_schema() {
     let schema = object(
         json!({

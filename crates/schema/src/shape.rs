@@ -1,11 +1,14 @@
-//! What a JSON Schema promises about a value: which members it has, and which texts they may be.
+//! What a JSON Schema promises about a value: which members every valid value has, and which texts they may be.
 //!
 //! This is no validator. It reads the keywords that say something about members (`properties`, `required`,
-//! `items`, `const`, `enum`, `type` and the combinators) and says "unknown" for everything else.
+//! `items`, `const`, `enum`, `type` and the combinators) and says "unknown" for everything else. Which of `then` and
+//! `else` holds depends on the value, so both are unknown.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+
+use crate::walk::Schema;
 
 /// How many forms are told apart; a schema with more is taken as unknown.
 const MAX_FORMS: usize = 64;
@@ -13,23 +16,26 @@ const MAX_FORMS: usize = 64;
 /// How deep combinators are followed.
 const MAX_DEPTH: usize = 16;
 
+/// How many schemas under combinators are looked at; a schema with more is taken as unknown.
+const MAX_BRANCHES: usize = 4096;
+
 /// The forms that a value may have: the variants of its schema. A value without any has no members.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Shape<'s> {
+pub struct Shape<'s> {
     forms: Vec<Form<'s>>,
 }
 
 /// One form of a value: all of the schemas hold for it. Without schemas nothing is known.
 #[derive(Debug, Clone, Default)]
 struct Form<'s> {
-    schemas: Vec<&'s Value>,
+    schemas: Vec<Schema<'s>>,
     /// The one type that is meant, where the schemas allow several.
     narrowed_to: Option<&'s str>,
 }
 
 /// Whether a value has a member. The order is that of a chain of members: the least of them counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Presence {
+pub enum Presence {
     /// The schema has no place for it.
     Never,
     /// It may be left out, or only some forms have it.
@@ -42,28 +48,31 @@ pub(super) enum Presence {
 
 /// The texts that a member may be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Texts<'s> {
+pub struct Texts<'s> {
     /// The values that the schema lists.
-    pub(super) listed: BTreeSet<&'s str>,
+    pub listed: BTreeSet<&'s str>,
     /// Any other text is possible, too.
-    pub(super) open: bool,
+    pub open: bool,
     /// The member may be missing, or something else than a text.
-    pub(super) absent: bool,
+    pub absent: bool,
 }
 
 impl<'s> Shape<'s> {
     /// Returns what a schema says.
-    pub(super) fn of(schema: &'s Value) -> Self {
-        Self::of_all(vec![schema])
+    #[must_use]
+    pub fn of(document: &'s Value) -> Self {
+        Self::of_all(vec![Schema::new(document)])
     }
 
     /// Returns the shape of a value that has no members.
-    pub(super) fn nothing() -> Self {
+    #[must_use]
+    pub fn nothing() -> Self {
         Self::default()
     }
 
     /// Returns the shape of a value that nothing is known about.
-    pub(super) fn unknown() -> Self {
+    #[must_use]
+    pub fn unknown() -> Self {
         Self::of_form(Form::default())
     }
 
@@ -72,10 +81,12 @@ impl<'s> Shape<'s> {
     }
 
     /// Returns the shape of a value that all of the schemas hold for.
-    fn of_all(schemas: Vec<&'s Value>) -> Self {
+    fn of_all(schemas: Vec<Schema<'s>>) -> Self {
         let mut all = vec![Form::default()];
+        let mut left = MAX_BRANCHES;
         for schema in schemas {
-            let forms = forms_of(schema, MAX_DEPTH).and_then(|forms| combine(&all, &forms));
+            let forms =
+                forms_of(schema, MAX_DEPTH, &mut left).and_then(|forms| combine(&all, &forms));
             match forms {
                 Some(forms) => all = forms,
                 None => return Self::unknown(),
@@ -91,7 +102,8 @@ impl<'s> Shape<'s> {
     }
 
     /// Returns whether the value has a member: a key of an object, or a position in a list.
-    pub(super) fn presence(&self, word: &str) -> Presence {
+    #[must_use]
+    pub fn presence(&self, word: &str) -> Presence {
         let each: Vec<Presence> = self.forms.iter().map(|form| form.presence(word)).collect();
         if each.iter().all(|presence| *presence == Presence::Never) {
             return Presence::Never;
@@ -101,12 +113,14 @@ impl<'s> Shape<'s> {
     }
 
     /// Returns the shape of a member.
-    pub(super) fn member(&self, word: &str) -> Self {
+    #[must_use]
+    pub fn member(&self, word: &str) -> Self {
         Self::union(self.forms.iter().map(|form| form.member(word)))
     }
 
     /// Returns the shape of a value that is known to be there and not `null`.
-    pub(super) fn present(&self) -> Self {
+    #[must_use]
+    pub fn present(&self) -> Self {
         let kinds = self.forms.iter().flat_map(Form::kinds);
         let present = kinds.filter(|form| form.narrowed_to != Some("null"));
         Self {
@@ -116,7 +130,8 @@ impl<'s> Shape<'s> {
 
     /// Returns the shape of what a section over the value looks at: the items of a list, or the value
     /// itself; `None` if it is a plain truth value, which has nothing to look at.
-    pub(super) fn inside(&self) -> Option<Self> {
+    #[must_use]
+    pub fn inside(&self) -> Option<Self> {
         let looked_at =
             self.present()
                 .forms
@@ -132,7 +147,8 @@ impl<'s> Shape<'s> {
     }
 
     /// Returns the texts that a member may be.
-    pub(super) fn texts(&self, word: &str) -> Texts<'s> {
+    #[must_use]
+    pub fn texts(&self, word: &str) -> Texts<'s> {
         let mut texts = Texts::default();
         for form in &self.forms {
             form.add_texts(word, &mut texts);
@@ -141,7 +157,8 @@ impl<'s> Shape<'s> {
     }
 
     /// Returns the shape that is left when a member is known to be this text.
-    pub(super) fn with_text(&self, word: &str, text: &str) -> Self {
+    #[must_use]
+    pub fn with_text(&self, word: &str, text: &str) -> Self {
         let may_be_text = |form: &&Form<'s>| {
             let mut texts = Texts::default();
             form.add_texts(word, &mut texts);
@@ -153,7 +170,8 @@ impl<'s> Shape<'s> {
     }
 
     /// Tells whether a form leaves it open which of several texts a member is.
-    pub(super) fn has_form_with_texts(&self, word: &str) -> bool {
+    #[must_use]
+    pub fn has_form_with_texts(&self, word: &str) -> bool {
         self.forms.iter().any(|form| {
             let mut texts = Texts::default();
             form.add_texts(word, &mut texts);
@@ -161,23 +179,32 @@ impl<'s> Shape<'s> {
         })
     }
 
+    /// Tells whether every form requires a member.
+    #[must_use]
+    pub fn requires(&self, word: &str) -> bool {
+        self.forms.iter().all(|form| form.requires(word))
+    }
+
     /// Returns how many forms there are.
-    pub(super) fn forms(&self) -> usize {
+    #[must_use]
+    pub fn forms(&self) -> usize {
         self.forms.len()
     }
 
     /// Returns how many forms have no place for a member.
-    pub(super) fn forms_without(&self, word: &str) -> usize {
+    #[must_use]
+    pub fn forms_without(&self, word: &str) -> usize {
         let without = |form: &&Form<'_>| form.presence(word) == Presence::Never;
         self.forms.iter().filter(without).count()
     }
 
     /// Returns the members that the schema lists.
-    pub(super) fn names(&self) -> BTreeSet<&'s str> {
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<&'s str> {
         let schemas = self.forms.iter().flat_map(|form| &form.schemas);
-        let objects = schemas.filter_map(|schema| schema.get("properties")?.as_object());
-        objects
-            .flat_map(|object| object.keys().map(String::as_str))
+        schemas
+            .flat_map(|schema| schema.properties())
+            .map(|(name, _)| name)
             .collect()
     }
 }
@@ -190,16 +217,12 @@ impl<'s> Form<'s> {
         if !self.may_be("object") {
             return Presence::Never;
         }
-        let requires = |schema: &&Value| {
-            let names = schema.get("required").and_then(Value::as_array);
-            names.is_some_and(|names| names.iter().any(|name| name == word))
-        };
-        if self.schemas.iter().any(requires) {
+        if self.requires(word) {
             match self.types().as_deref() {
                 None | Some(["object"]) => Presence::Always,
                 Some(_) => Presence::Sometimes,
             }
-        } else if self.schemas.iter().any(|s| property(s, word).is_some()) {
+        } else if self.schemas.iter().any(|s| s.property(word).is_some()) {
             // A schema without any `required` has not been written with the question in mind.
             if self.schemas.iter().any(|s| s.get("required").is_some()) {
                 Presence::Sometimes
@@ -220,14 +243,14 @@ impl<'s> Form<'s> {
         if word.parse::<usize>().is_ok() && self.may_be("array") {
             return self.items();
         }
-        let schemas = self.schemas.iter().filter_map(|s| property(s, word));
+        let schemas = self.schemas.iter().filter_map(|s| s.property(word));
         Shape::of_all(schemas.collect())
     }
 
     /// Returns the shape of the items of a list.
     fn items(&self) -> Shape<'s> {
-        let items = self.schemas.iter().filter_map(|schema| schema.get("items"));
-        Shape::of_all(items.filter(|items| items.is_object()).collect())
+        let items = self.schemas.iter().filter_map(|s| s.schema("items"));
+        Shape::of_all(items.collect())
     }
 
     /// Tells whether objects of this form may have members that the schemas do not list.
@@ -252,11 +275,7 @@ impl<'s> Form<'s> {
         if let Some(name) = self.narrowed_to {
             return Some(vec![name]);
         }
-        let named = self.schemas.iter().filter_map(|s| match s.get("type")? {
-            Value::String(name) => Some(vec![name.as_str()]),
-            Value::Array(names) => Some(names.iter().filter_map(Value::as_str).collect()),
-            _ => None,
-        });
+        let named = self.schemas.iter().filter_map(|s| s.types());
         let common = named.reduce(|mut all: Vec<&str>, names| {
             all.retain(|name| names.contains(name));
             all
@@ -283,15 +302,25 @@ impl<'s> Form<'s> {
         narrowed.collect()
     }
 
+    /// Returns the values that the schemas allow together, or `None` if none of them lists any.
+    fn values(&self) -> Option<Vec<&'s Value>> {
+        let listed = self.schemas.iter().filter_map(|s| s.values());
+        listed.reduce(|mut all, values| {
+            all.retain(|value| values.contains(value));
+            all
+        })
+    }
+
+    fn requires(&self, word: &str) -> bool {
+        self.schemas.iter().any(|schema| schema.requires(word))
+    }
+
     fn add_texts(&self, word: &str, texts: &mut Texts<'s>) {
         if self.presence(word) != Presence::Always {
             texts.absent = true;
         }
         for value in self.member(word).forms {
-            let listed = value.schemas.iter().find_map(|s| match s.get("const") {
-                Some(value) => Some(vec![value]),
-                None => Some(s.get("enum")?.as_array()?.iter().collect()),
-            });
+            let listed = value.values();
             for value in listed.iter().flatten() {
                 match value.as_str() {
                     Some(text) => drop(texts.listed.insert(text)),
@@ -308,20 +337,26 @@ impl<'s> Form<'s> {
 }
 
 /// Returns the forms that a schema allows, or `None` if they are too many.
-fn forms_of(schema: &Value, depth: usize) -> Option<Vec<Form<'_>>> {
+fn forms_of<'s>(schema: Schema<'s>, depth: usize, left: &mut usize) -> Option<Vec<Form<'s>>> {
     let depth = depth.checked_sub(1)?;
-    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    *left = left.checked_sub(1)?;
+    if let Some(target) = schema.referenced() {
+        return forms_of(target, depth, left);
+    }
     let mut all = vec![Form {
         schemas: vec![schema],
         narrowed_to: None,
     }];
-    for part in list("allOf").into_iter().flatten() {
-        all = combine(&all, &forms_of(part, depth)?)?;
+    for part in schema.schemas("allOf") {
+        all = combine(&all, &forms_of(part, depth, left)?)?;
     }
-    for options in ["oneOf", "anyOf"].into_iter().filter_map(list) {
+    for keyword in ["oneOf", "anyOf"] {
+        if schema.get(keyword).is_none() {
+            continue;
+        }
         let mut either = Vec::new();
-        for option in options {
-            either.extend(forms_of(option, depth)?);
+        for option in schema.schemas(keyword) {
+            either.extend(forms_of(option, depth, left)?);
         }
         all = combine(&all, &either)?;
     }
@@ -343,6 +378,68 @@ fn combine<'s>(left: &[Form<'s>], right: &[Form<'s>]) -> Option<Vec<Form<'s>>> {
     Some(joined.collect())
 }
 
-fn property<'s>(schema: &'s Value, word: &str) -> Option<&'s Value> {
-    schema.get("properties")?.get(word)
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_all_schemas_of_a_form_list_is_what_is_left() {
+        let schema = json!({
+            "properties": { "s": { "enum": ["a", "b", "c"] } },
+            "required": ["s"],
+            "oneOf": [
+                { "properties": { "s": { "const": "a" } } },
+                { "properties": { "s": { "enum": ["b", "d"] }, "why": {} }, "required": ["why"] },
+            ],
+        });
+        let shape = Shape::of(&schema);
+        let expected = Texts {
+            listed: BTreeSet::from(["a", "b"]),
+            ..Texts::default()
+        };
+        assert_eq!(shape.texts("s"), expected);
+        assert_eq!(shape.with_text("s", "b").presence("why"), Presence::Always);
+        assert_eq!(shape.with_text("s", "c").forms(), 0);
+        assert!(!shape.has_form_with_texts("s"));
+    }
+
+    #[test]
+    fn a_member_is_always_there_where_every_form_requires_it() {
+        let check = |schema: Value, expected: bool| {
+            assert_eq!(Shape::of(&schema).requires("a"), expected, "{schema}");
+        };
+        let requires = || json!({ "required": ["a"] });
+        check(requires(), true);
+        check(json!({ "allOf": [{}, requires()] }), true);
+        check(json!({ "oneOf": [requires(), requires()] }), true);
+        check(json!({ "oneOf": [requires(), {}] }), false);
+        check(json!({ "then": requires() }), false);
+    }
+
+    #[test]
+    fn what_a_condition_decides_is_unknown() {
+        let schema = json!({
+            "properties": { "s": { "enum": ["a", "b"] } },
+            "required": ["s"],
+            "if": { "properties": { "s": { "const": "a" } } },
+            "then": { "properties": { "why": {} }, "required": ["why"] },
+        });
+        let shape = Shape::of(&schema);
+        assert_eq!(shape.presence("why"), Presence::Unknown);
+        assert_eq!(shape.presence("s"), Presence::Always);
+    }
+
+    #[test]
+    fn a_reference_within_the_document_is_followed_and_a_circle_is_unknown() {
+        let schema = json!({
+            "definitions": { "b": { "properties": { "b": { "const": "x" } }, "required": ["b"] } },
+            "properties": { "a": { "$ref": "#/definitions/b" }, "c": { "allOf": [{ "$ref": "#/properties/c" }] } },
+        });
+        let shape = Shape::of(&schema);
+        assert_eq!(shape.member("a").presence("b"), Presence::Always);
+        assert_eq!(shape.member("a").presence("c"), Presence::Never);
+        assert_eq!(shape.member("c").presence("b"), Presence::Unknown);
+    }
 }
