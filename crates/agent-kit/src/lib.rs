@@ -16,7 +16,6 @@ pub mod llm;
 pub mod persist;
 pub mod prompt;
 pub mod serve;
-pub mod shape;
 pub mod tool_loop;
 
 mod error;

@@ -9,6 +9,7 @@
 
 mod check;
 mod explain;
+mod fields;
 mod keywords;
 mod references;
 mod shape;
@@ -17,6 +18,7 @@ mod walk;
 
 pub use check::{SchemaError, check};
 pub use explain::Violation;
+pub use fields::{Field, Variant, fields, values, variants};
 pub use keywords::{MAX_DEPTH, TYPE_NAMES, meta_schema};
 pub use references::{REF_FORMAT, Reference, is_hash, references};
 pub use shape::{Presence, Shape, Texts};

@@ -4,9 +4,10 @@
 //! fits the schema is for the validator to say.
 
 use serde_json::{Map, Number, Value};
+use uwf_protocol::answer::STATUS_FIELD;
+use uwf_schema::{Field, Members, Schema, fields, item, parts};
 
 use super::yaml::{Yaml, is_exact};
-use crate::shape::{Field, each_part, fields, items};
 
 /// The data of an answer, and the names of the fields that no part of the schema knows.
 pub(super) struct Candidate {
@@ -17,19 +18,16 @@ pub(super) struct Candidate {
 /// Picks the fields that the schema knows and coerces them. A schema that names no fields, or says itself
 /// what others may be, takes all.
 pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
-    let known = fields(schema);
-    let takes_all = takes_all(&known, schema);
+    let known = Known::by(schema);
+    let mut coercion = Coercion::default();
     let mut output = Map::new();
     let mut unknown = Vec::new();
     for (name, node) in block {
-        match known.iter().find(|field| field.name == name) {
-            Some(field) => {
-                output.insert(name, coerce(node, &field.schemas));
-            }
-            None if takes_all => {
-                output.insert(name, node.into_value());
-            }
-            None => unknown.push(name),
+        if known.takes(&name) {
+            let value = coercion.member(node, &known.parts, &name);
+            output.insert(name, value);
+        } else {
+            unknown.push(name);
         }
     }
     Candidate {
@@ -40,47 +38,70 @@ pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
 
 /// Drops the fields that the schema does not know, unless it takes all.
 pub(super) fn drop_unknown(output: &mut Value, schema: &Value) {
-    let known = fields(schema);
-    if let Value::Object(map) = output
-        && !takes_all(&known, schema)
-    {
-        map.retain(|name, _| known.iter().any(|field| field.name == name));
+    let known = Known::by(schema);
+    if let Value::Object(map) = output {
+        map.retain(|name, _| known.takes(name));
     }
 }
 
-fn takes_all(known: &[Field<'_>], schema: &Value) -> bool {
-    known.is_empty() || says_what_others_may_be(schema)
+/// Which fields a schema knows.
+struct Known<'s> {
+    parts: Vec<Schema<'s>>,
+    fields: Vec<Field<'s>>,
+    takes_all: bool,
 }
 
-fn says_what_others_may_be(schema: &Value) -> bool {
-    let mut found = false;
-    each_part(schema, &mut |part| {
-        let others = part.get("additionalProperties");
-        found |= others.is_some_and(|others| *others != Value::Bool(false));
-        found |= part.get("patternProperties").is_some();
-    });
-    found
+impl<'s> Known<'s> {
+    fn by(schema: &'s Value) -> Self {
+        let parts = parts(&[Schema::new(schema)]);
+        let fields = fields(&[Schema::new(schema)], STATUS_FIELD);
+        Self {
+            takes_all: fields.is_empty() || parts.iter().any(says_what_others_may_be),
+            parts,
+            fields,
+        }
+    }
+
+    fn takes(&self, name: &str) -> bool {
+        self.takes_all || self.fields.iter().any(|field| field.name == name)
+    }
 }
 
-fn coerce(node: Yaml, schemas: &[&Value]) -> Value {
-    match node {
-        Yaml::Scalar { value, text } => scalar(value, text, Wanted::by(schemas)),
-        Yaml::List(list) => {
-            let items = items(schemas);
-            list.into_iter().map(|node| coerce(node, &items)).collect()
+fn says_what_others_may_be(part: &Schema<'_>) -> bool {
+    let others = part.get("additionalProperties");
+    others.is_some_and(|others| *others != Value::Bool(false))
+        || part.get("patternProperties").is_some()
+}
+
+/// Turns values into what their schemas want.
+#[derive(Default)]
+struct Coercion {
+    members: Members,
+}
+
+impl Coercion {
+    fn value(&mut self, node: Yaml, schemas: &[Schema<'_>]) -> Value {
+        let parts = parts(schemas);
+        match node {
+            Yaml::Scalar { value, text } => scalar(value, text, Wanted::by(&parts)),
+            Yaml::List(list) => {
+                let list = list.into_iter().enumerate();
+                list.map(|(index, node)| self.value(node, &item(&parts, index)))
+                    .collect()
+            }
+            Yaml::Map(nested) => {
+                let nested = nested.into_iter().map(|(name, node)| {
+                    let value = self.member(node, &parts, &name);
+                    (name, value)
+                });
+                Value::Object(nested.collect())
+            }
         }
-        Yaml::Map(nested) => {
-            let nested = nested.into_iter().map(|(name, node)| {
-                let known = schemas.iter().flat_map(|schema| fields(schema));
-                let field = known.filter(|field| field.name == name);
-                let value = coerce(
-                    node,
-                    &field.flat_map(|field| field.schemas).collect::<Vec<_>>(),
-                );
-                (name, value)
-            });
-            Value::Object(nested.collect())
-        }
+    }
+
+    fn member(&mut self, node: Yaml, parts: &[Schema<'_>], name: &str) -> Value {
+        let schemas = self.members.of(parts, name);
+        self.value(node, &schemas)
     }
 }
 
@@ -93,35 +114,25 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn by(schemas: &[&Value]) -> Self {
+    fn by(parts: &[Schema<'_>]) -> Self {
         let mut wanted = Self::default();
-        for schema in schemas {
-            each_part(schema, &mut |part| wanted.add(part));
+        for part in parts {
+            match part.types() {
+                Some(names) => names.into_iter().for_each(|name| wanted.add_type(name)),
+                None => {
+                    let values = part.values().into_iter().flatten();
+                    values.for_each(|value| wanted.add_kind_of(value));
+                }
+            }
         }
         wanted
     }
 
-    fn add(&mut self, schema: &Value) {
-        match schema.get("type") {
-            Some(Value::Array(names)) => names.iter().for_each(|name| self.add_type(name)),
-            Some(name) => self.add_type(name),
-            None => {
-                let list = schema
-                    .get("enum")
-                    .and_then(Value::as_array)
-                    .into_iter()
-                    .flatten();
-                list.chain(schema.get("const"))
-                    .for_each(|value| self.add_kind_of(value));
-            }
-        }
-    }
-
-    fn add_type(&mut self, name: &Value) {
-        match name.as_str() {
-            Some("string") => self.string = true,
-            Some("number" | "integer") => self.number = true,
-            Some("boolean") => self.bool = true,
+    fn add_type(&mut self, name: &str) {
+        match name {
+            "string" => self.string = true,
+            "number" | "integer" => self.number = true,
+            "boolean" => self.bool = true,
             _ => {}
         }
     }
@@ -305,5 +316,19 @@ mod tests {
         );
         let open = json!({ "properties": { "a": {} }, "additionalProperties": true });
         check("a: 1\nb: 2\n", open, json!({ "a": 1, "b": 2 }));
+    }
+
+    #[test]
+    fn other_fields_become_what_the_schema_wants_of_them() {
+        let open = json!({
+            "properties": { "a": {} },
+            "patternProperties": { "^n": { "type": "integer" } },
+            "additionalProperties": { "type": "string" },
+        });
+        check(
+            "a: 1\nn1: '2'\ncommit: 0123456789012\n",
+            open,
+            json!({ "a": 1, "n1": 2, "commit": "0123456789012" }),
+        );
     }
 }

@@ -8,9 +8,9 @@ use std::ops::Range;
 use regex::Regex;
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
+use uwf_schema::{Members, Schema, fields, item, parts, values};
 
 use super::denial::{Said, said};
-use crate::shape::{each_part, fields, items};
 
 /// Parts of the names of formats whose values name a thing: URIs and IRIs of all kinds, references, paths.
 const NAMING: [&str; 7] = ["ref", "uri", "iri", "url", "path", "file", "directory"];
@@ -20,10 +20,14 @@ const PLAIN_STATUS: &str = "status";
 
 /// Returns what does not stand in the answer, one line each, in words for the model; empty if all is well.
 pub(crate) fn ungrounded(output: &Value, schema: &Value, answer: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    check(output, &[schema], "", answer, &mut found);
-    found.extend(check_status(output, schema, answer));
-    found
+    let mut names = Names {
+        answer,
+        members: Members::default(),
+        found: Vec::new(),
+    };
+    names.check(output, &[Schema::new(schema)], "");
+    names.found.extend(check_status(output, schema, answer));
+    names.found
 }
 
 /// Returns the status of an output and the field that holds it.
@@ -32,59 +36,45 @@ pub(crate) fn status(output: &Value) -> Option<(&'static str, &str)> {
     of(STATUS_FIELD).or_else(|| of(PLAIN_STATUS))
 }
 
-/// Checks a value by all that is said about it: one form of an answer that names a thing is enough.
-fn check(value: &Value, schemas: &[&Value], place: &str, answer: &str, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => {
-            if names_a_thing(schemas) && !occurs(text, answer) {
-                found.push(format!(
-                    "`{}` must be copied from the answer letter by letter, and `{text}` does not occur in it",
-                    place.trim_start_matches('.')
-                ));
+/// Finds the names of things that do not stand in the answer.
+struct Names<'a> {
+    answer: &'a str,
+    members: Members,
+    found: Vec<String>,
+}
+
+impl Names<'_> {
+    /// Checks a value by all that is said about it: one form of an answer that names a thing is enough.
+    fn check(&mut self, value: &Value, schemas: &[Schema<'_>], place: &str) {
+        let parts = parts(schemas);
+        match value {
+            Value::String(text) => {
+                if parts.iter().any(names_a_thing) && !occurs(text, self.answer) {
+                    self.found.push(format!(
+                        "`{}` must be copied from the answer letter by letter, and `{text}` does not occur in it",
+                        place.trim_start_matches('.')
+                    ));
+                }
             }
-        }
-        Value::Array(list) => {
-            let items = items(schemas);
-            for (at, value) in list.iter().enumerate() {
-                check(value, &items, &format!("{place}[{at}]"), answer, found);
+            Value::Array(list) => {
+                for (at, value) in list.iter().enumerate() {
+                    self.check(value, &item(&parts, at), &format!("{place}[{at}]"));
+                }
             }
-        }
-        Value::Object(map) => {
-            for (name, value) in map {
-                let nested = property_schemas(schemas, name);
-                check(value, &nested, &format!("{place}.{name}"), answer, found);
+            Value::Object(map) => {
+                for (name, value) in map {
+                    let schemas = self.members.of(&parts, name);
+                    self.check(value, &schemas, &format!("{place}.{name}"));
+                }
             }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Returns all that is said about a field, and about fields that are not named.
-fn property_schemas<'a>(schemas: &[&'a Value], name: &str) -> Vec<&'a Value> {
-    let named = schemas.iter().flat_map(|schema| fields(schema));
-    let mut found: Vec<&Value> = named
-        .filter(|field| field.name == name)
-        .flat_map(|field| field.schemas)
-        .collect();
-    for schema in schemas {
-        each_part(schema, &mut |part| {
-            found.extend(part.get("additionalProperties"));
-            let patterns = part.get("patternProperties").and_then(Value::as_object);
-            found.extend(patterns.into_iter().flatten().map(|(_, schema)| schema));
-        });
-    }
-    found
-}
-
-fn names_a_thing(schemas: &[&Value]) -> bool {
-    let mut names = false;
-    for schema in schemas {
-        each_part(schema, &mut |part| {
-            let format = part.get("format").and_then(Value::as_str);
-            names |= format.is_some_and(|format| NAMING.iter().any(|part| format.contains(part)));
-        });
-    }
-    names
+fn names_a_thing(part: &Schema<'_>) -> bool {
+    let format = part.text("format");
+    format.is_some_and(|format| NAMING.iter().any(|part| format.contains(part)))
 }
 
 /// Checks the field that routes. Its word must be the one that the answer states, or, if it states none, the
@@ -146,20 +136,11 @@ fn unstated(chosen: &str, stated: &[(&str, Said)]) -> Option<String> {
 
 /// Returns the words that a schema allows for a field, in all its variants.
 pub(crate) fn words_of<'a>(schema: &'a Value, field: &str) -> Vec<&'a str> {
-    let mut words = Vec::new();
-    let known = fields(schema).into_iter().filter(|it| it.name == field);
-    for schema in known.flat_map(|field| field.schemas) {
-        each_part(schema, &mut |part| {
-            let list = part.get("enum").and_then(Value::as_array);
-            let values = list.into_iter().flatten().chain(part.get("const"));
-            for word in values.filter_map(Value::as_str) {
-                if !words.contains(&word) {
-                    words.push(word);
-                }
-            }
-        });
-    }
-    words
+    let fields = fields(&[Schema::new(schema)], STATUS_FIELD);
+    let known = fields.into_iter().find(|it| it.name == field);
+    let schemas = known.map(|field| field.schemas).unwrap_or_default();
+    let values = values(&parts(&schemas)).into_iter();
+    values.filter_map(Value::as_str).collect()
 }
 
 /// Returns the words that stand in lines such as `$status: done`, `"status": "done"` or `**Status:** done`, with what
@@ -370,5 +351,18 @@ mod tests {
         check_ungrounded(open(), json!({ "$status": "done" }), "ok", "`$status`");
         let single = json!({ "properties": { "$status": { "const": "done" } } });
         check_grounded(single, json!({ "$status": "done" }), "ok");
+    }
+
+    #[test]
+    fn what_is_said_of_other_fields_is_not_said_of_those_that_are_named() {
+        let schema = json!({
+            "properties": { "note": {} },
+            "patternProperties": { "^at_": { "format": "path" } },
+            "additionalProperties": { "format": "uri" },
+        });
+        let output = |name: &str| json!({ name: "made up" });
+        check_grounded(schema.clone(), output("note"), "no");
+        check_ungrounded(schema.clone(), output("at_file"), "no", "`at_file`");
+        check_ungrounded(schema, output("more"), "no", "`more`");
     }
 }

@@ -3,6 +3,7 @@
 //! Endpoints that enforce a schema take a part of JSON Schema only, and refuse the whole request otherwise.
 
 use serde_json::Value;
+use uwf_schema::Schema;
 
 /// What may stand in a schema that is enforced.
 const KEYWORDS: [&str; 11] = [
@@ -22,39 +23,33 @@ const KEYWORDS: [&str; 11] = [
 /// Tells whether a schema can be enforced: an object whose fields are all required, with no others allowed, and
 /// so on in depth.
 pub(super) fn can_be_strict(schema: &Value) -> bool {
+    let schema = Schema::new(schema);
     schema.get("anyOf").is_none() && is_object(schema) && is_strict(schema)
 }
 
-fn is_strict(schema: &Value) -> bool {
-    let Some(keywords) = schema.as_object() else {
+fn is_strict(schema: Schema<'_>) -> bool {
+    let Some(keywords) = schema.value().as_object() else {
         return false;
     };
     let known = keywords.keys().all(|key| KEYWORDS.contains(&key.as_str()));
-    let choices = schema.get("anyOf").and_then(Value::as_array);
     known
         && (!is_object(schema) || is_closed(schema))
-        && schema.get("items").is_none_or(is_strict)
-        && choices.into_iter().flatten().all(is_strict)
+        && schema.schema("items").is_none_or(is_strict)
+        && schema.schemas("anyOf").all(is_strict)
 }
 
-fn is_object(schema: &Value) -> bool {
-    match schema.get("type") {
-        Some(Value::String(name)) => name == "object",
-        Some(Value::Array(names)) => names.iter().any(|name| name == "object"),
-        _ => schema.get("properties").is_some(),
+fn is_object(schema: Schema<'_>) -> bool {
+    match schema.types() {
+        Some(names) => names.contains(&"object"),
+        None => schema.get("properties").is_some(),
     }
 }
 
-fn is_closed(schema: &Value) -> bool {
-    let required = schema.get("required").and_then(Value::as_array);
-    let is_required = |name: &String| required.is_some_and(|list| list.iter().any(|it| it == name));
-    let properties = schema.get("properties").and_then(Value::as_object);
+fn is_closed(schema: Schema<'_>) -> bool {
+    let is_sound = |(name, member)| schema.requires(name) && is_strict(member);
     schema.get("additionalProperties") == Some(&Value::Bool(false))
-        && properties.is_some_and(|properties| {
-            properties
-                .iter()
-                .all(|(name, property)| is_required(name) && is_strict(property))
-        })
+        && schema.get("properties").is_some()
+        && schema.properties().all(is_sound)
 }
 
 #[cfg(test)]

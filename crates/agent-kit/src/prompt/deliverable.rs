@@ -6,8 +6,8 @@
 use std::fmt::Write as _;
 
 use serde_json::Value;
-
-use crate::shape::{Field, each_part, fields, items, variants};
+use uwf_protocol::answer::STATUS_FIELD;
+use uwf_schema::{Field, REF_FORMAT, Schema, fields, items, parts, values, variants};
 
 /// How deep nested objects are shown; deeper ones are only named.
 const DEPTH: usize = 4;
@@ -23,7 +23,8 @@ pub fn deliverable(schema: &Value) -> String {
          Your answer must begin with a YAML block between two lines that are exactly `---`, \
          followed by your report in Markdown.\n",
     );
-    match variants(schema) {
+    let schema = Schema::new(schema);
+    match variants(schema, STATUS_FIELD) {
         Some((discriminant, variants)) => {
             text.push_str("Choose the one of these forms that tells how it went.\n");
             for variant in &variants {
@@ -33,7 +34,7 @@ pub fn deliverable(schema: &Value) -> String {
         }
         None => {
             text.push('\n');
-            push_form(&mut text, &fields(schema));
+            push_form(&mut text, &fields(&[schema], STATUS_FIELD));
         }
     }
     text.push_str(CLOSING);
@@ -42,13 +43,14 @@ pub fn deliverable(schema: &Value) -> String {
 
 /// Returns the stand-ins that the examples of a schema show in place of values.
 pub(crate) fn stand_ins(schema: &Value) -> Vec<String> {
-    let forms = match variants(schema) {
+    let schema = Schema::new(schema);
+    let forms = match variants(schema, STATUS_FIELD) {
         Some((_, variants)) => variants.into_iter().map(|variant| variant.fields).collect(),
-        None => vec![fields(schema)],
+        None => vec![fields(&[schema], STATUS_FIELD)],
     };
     let mut found = Vec::new();
     for field in forms.iter().flatten() {
-        Shape::of(&field.schemas).collect_stand_ins(&mut found, 0);
+        Example::of_field(field).collect_stand_ins(&mut found, 0);
     }
     found
 }
@@ -79,11 +81,11 @@ fn push_form(text: &mut String, fields: &[Field<'_>]) {
 /// Adds the lines of one field to the example.
 fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
     let indent = "  ".repeat(depth);
-    let shape = Shape::of(&field.schemas);
+    let example = Example::of_field(field);
     let comment = if field.required { "  # required" } else { "" };
-    let _ = match &shape {
-        Shape::List(of) => {
-            let item = Shape::of(of);
+    let _ = match &example {
+        Example::List(of) => {
+            let item = Example::of(of);
             match item.nested(depth) {
                 Some(nested) => {
                     let _ = writeln!(text, "{indent}{}:{comment}\n{indent}  -", field.name);
@@ -100,7 +102,7 @@ fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
                 ),
             }
         }
-        _ => match shape.nested(depth) {
+        _ => match example.nested(depth) {
             Some(nested) => {
                 let _ = writeln!(text, "{indent}{}:{comment}", field.name);
                 nested
@@ -112,7 +114,7 @@ fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
                 text,
                 "{indent}{}: {}{comment}",
                 field.name,
-                shape.placeholder()
+                example.placeholder()
             ),
         },
     };
@@ -125,14 +127,12 @@ fn push_entry(text: &mut String, field: &Field<'_>) {
         text.push_str(" (required)");
     }
     let mut notes: Vec<String> = Vec::new();
-    for schema in &field.schemas {
-        each_part(schema, &mut |part| {
-            for note in limits(part).into_iter().chain(description(part)) {
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
+    for part in parts(&field.schemas) {
+        for note in limits(part).into_iter().chain(description(part)) {
+            if !notes.contains(&note) {
+                notes.push(note);
             }
-        });
+        }
     }
     if !notes.is_empty() {
         let _ = write!(text, ": {}", notes.join("; "));
@@ -140,18 +140,12 @@ fn push_entry(text: &mut String, field: &Field<'_>) {
     text.push('\n');
 }
 
-fn description(schema: &Value) -> Option<String> {
-    Some(
-        schema
-            .get("description")?
-            .as_str()?
-            .trim()
-            .replace('\n', " "),
-    )
+fn description(schema: Schema<'_>) -> Option<String> {
+    Some(schema.text("description")?.trim().replace('\n', " "))
 }
 
 /// Returns what a schema says about length, range and form, in words.
-fn limits(schema: &Value) -> Vec<String> {
+fn limits(schema: Schema<'_>) -> Vec<String> {
     const LIMITS: [(&str, &str); 7] = [
         ("minimum", "at least"),
         ("maximum", "at most"),
@@ -162,7 +156,7 @@ fn limits(schema: &Value) -> Vec<String> {
         ("pattern", "matches"),
     ];
     let limit = |(key, words): &(&str, &str)| {
-        let value = schema.get(*key)?;
+        let value = schema.get(key)?;
         Some(match value.as_str() {
             Some(text) => format!("{words} `{text}`"),
             None => format!("{words} {value}"),
@@ -172,7 +166,7 @@ fn limits(schema: &Value) -> Vec<String> {
 }
 
 /// What an example shows for a field.
-enum Shape<'a> {
+enum Example<'a> {
     /// The one value that is allowed.
     Fixed(&'a Value),
     /// One of several values.
@@ -180,33 +174,32 @@ enum Shape<'a> {
     Bool,
     /// A stand-in such as `<string>`.
     Named(&'static str),
-    List(Vec<&'a Value>),
+    List(Vec<Schema<'a>>),
     Object(Vec<Field<'a>>),
 }
 
-impl<'a> Shape<'a> {
+impl<'a> Example<'a> {
+    fn of_field(field: &Field<'a>) -> Self {
+        match field.fixed {
+            Some(value) => Self::Fixed(value),
+            None => Self::of(&field.schemas),
+        }
+    }
+
     /// Looks for the most telling part of the schemas; `null` beside something else tells nothing.
-    fn of(schemas: &[&'a Value]) -> Self {
-        let mut parts: Vec<&'a Value> = Vec::new();
-        for schema in schemas {
-            each_part(schema, &mut |part| parts.push(part));
-        }
-        let mut values = Vec::new();
-        for value in parts.iter().flat_map(|part| allowed(part)) {
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
+    fn of(schemas: &[Schema<'a>]) -> Self {
+        let parts = parts(schemas);
+        let values = values(&parts);
         match values[..] {
             [] => {}
             [value] => return Self::Fixed(value),
             _ => return Self::Choice(values),
         }
-        let found = parts.iter().find_map(|part| kind(part));
+        let found = parts.iter().find_map(|part| kind(*part));
         match found.unwrap_or("value") {
             "boolean" => Self::Bool,
-            "array" => Self::List(items(schemas)),
-            "object" => Self::Object(schemas.iter().flat_map(|schema| fields(schema)).collect()),
+            "array" => Self::List(items(&parts)),
+            "object" => Self::Object(fields(schemas, STATUS_FIELD)),
             "number" | "integer" => Self::Named("<number>"),
             "hash" => Self::Named("<hash>"),
             "string" => Self::Named("<string>"),
@@ -235,10 +228,10 @@ impl<'a> Shape<'a> {
             found.push(self.placeholder());
         }
         match self {
-            Self::List(of) if depth < DEPTH => Shape::of(of).collect_stand_ins(found, depth + 1),
+            Self::List(of) if depth < DEPTH => Self::of(of).collect_stand_ins(found, depth + 1),
             Self::Object(fields) if depth < DEPTH => {
-                let shapes = fields.iter().map(|field| Shape::of(&field.schemas));
-                shapes.for_each(|shape| shape.collect_stand_ins(found, depth + 1));
+                let examples = fields.iter().map(Self::of_field);
+                examples.for_each(|example| example.collect_stand_ins(found, depth + 1));
             }
             _ => {}
         }
@@ -253,38 +246,18 @@ impl<'a> Shape<'a> {
     }
 }
 
-/// Returns the values that a schema lists, by `const` or `enum`.
-fn allowed(schema: &Value) -> Vec<&Value> {
-    match schema.get("const") {
-        Some(value) => vec![value],
-        None => schema
-            .get("enum")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .collect(),
-    }
-}
-
 /// Returns the kind that a schema names, if it names one besides `null`.
-fn kind(schema: &Value) -> Option<&str> {
-    if schema
-        .get("format")
-        .is_some_and(|format| format == "ocas_ref")
-    {
+fn kind(schema: Schema<'_>) -> Option<&str> {
+    if schema.text("format") == Some(REF_FORMAT) {
         return Some("hash");
     }
-    let named = match schema.get("type") {
-        Some(Value::Array(names)) => {
-            let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-            let mut others = names.into_iter().filter(|name| *name != "null");
-            let first = others.next();
-            first.filter(|_| others.next().is_none()).or(Some("value"))
-        }
-        Some(name) => name.as_str().filter(|name| *name != "null"),
-        None => None,
-    };
-    named.or_else(|| schema.get("properties").map(|_| "object"))
+    let names = schema.types().unwrap_or_default();
+    let mut others = names.iter().copied().filter(|name| *name != "null");
+    match (others.next(), others.next()) {
+        (Some(one), None) => Some(one),
+        (Some(_), Some(_)) => Some("value"),
+        (None, _) => schema.get("properties").map(|_| "object"),
+    }
 }
 
 /// Returns a value as YAML on one line, quoted only where it must be.
@@ -390,6 +363,23 @@ any: <value>
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_variant_shows_its_own_value_and_what_the_schema_says_of_all() {
+        let text = deliverable(&json!({
+            "properties": { "$status": { "enum": ["done", "failed"], "description": "How it went." } },
+            "allOf": [{ "properties": { "note": { "type": "string" } }, "required": ["note"] }],
+            "oneOf": [
+                { "properties": { "$status": { "const": "done" } }, "required": ["$status"] },
+                { "properties": { "$status": { "const": "failed" } }, "required": ["$status"] },
+            ],
+        }));
+        for status in ["done", "failed"] {
+            let shown = format!("---\n$status: {status}  # required\nnote: <string>  # required\n---\n");
+            assert!(text.contains(&shown), "{text}");
+        }
+        assert!(text.contains("`$status` (required): How it went."), "{text}");
     }
 
     #[test]

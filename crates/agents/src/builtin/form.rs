@@ -6,11 +6,10 @@
 
 use serde_json::{Map, Value, json};
 use uwf_agent_kit::extract::{Rejected, RoleSchema};
-use uwf_agent_kit::shape::{self, Field};
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::ids::Status;
 use uwf_protocol::schemas;
-use uwf_schema::SchemaError;
+use uwf_schema::{Field, Schema, SchemaError, Shape, fields};
 
 use crate::answer;
 
@@ -30,7 +29,7 @@ pub(super) struct Form {
 impl Form {
     /// Makes the form of a role by its schema.
     pub(super) fn new(schema: &Value) -> Result<Self, SchemaError> {
-        let fields = shape::fields(schema);
+        let fields = fields(&[Schema::new(schema)], STATUS_FIELD);
         let mut names: Vec<(String, String)> = Vec::new();
         for field in &fields {
             let name = unused(parameter(field.name), &names);
@@ -168,6 +167,7 @@ fn parameters(
     names: &[(String, String)],
     body: &str,
 ) -> Value {
+    let shape = Shape::of(schema);
     let mut properties = Map::new();
     let mut required = Vec::new();
     for (parameter, name) in names {
@@ -185,7 +185,7 @@ fn parameters(
             }),
         };
         properties.insert(parameter.clone(), described);
-        if field.is_some() && is_required_everywhere(schema, name) {
+        if field.is_some() && shape.requires(name) {
             required.push(Value::from(parameter.clone()));
         }
     }
@@ -199,27 +199,27 @@ fn parameters(
 }
 
 /// Returns one schema for what several parts of a schema say about a field.
-fn one_of(schemas: &[&Value]) -> Value {
-    let mut different: Vec<&Value> = Vec::new();
+fn one_of(schemas: &[Schema<'_>]) -> Value {
+    let mut different: Vec<Schema<'_>> = Vec::new();
     for schema in schemas {
         if !different.contains(schema) {
-            different.push(schema);
+            different.push(*schema);
         }
     }
-    let values: Option<Vec<&Value>> = different
-        .iter()
-        .map(|one| shape::fixed_value(one))
-        .collect();
+    let values: Option<Vec<&Value>> = different.iter().map(|one| one.fixed_value()).collect();
     match (&different[..], values) {
-        ([schema], _) => (*schema).clone(),
+        ([schema], _) => schema.value().clone(),
         (_, Some(values)) => json!({ "enum": values }),
-        (_, None) => json!({ "anyOf": different }),
+        (_, None) => {
+            let different: Vec<&Value> = different.iter().map(|one| one.value()).collect();
+            json!({ "anyOf": different })
+        }
     }
 }
 
 /// Lets a status that may have certain values only say that the thread must wait, too.
 fn with_suspension(mut schema: Value) -> Value {
-    if let Some(value) = shape::fixed_value(&schema).cloned() {
+    if let Some(value) = Schema::new(&schema).fixed_value().cloned() {
         schema = json!({ "enum": [value] });
     }
     if let Some(values) = schema.get_mut("enum").and_then(Value::as_array_mut) {
@@ -229,20 +229,6 @@ fn with_suspension(mut schema: Value) -> Value {
         }
     }
     schema
-}
-
-/// Tells whether a field is required whatever variant is chosen.
-fn is_required_everywhere(schema: &Value, name: &str) -> bool {
-    let own = schema.get("required").and_then(Value::as_array);
-    let list = |keyword: &str| schema.get(keyword).and_then(Value::as_array);
-    let all = |parts: &Vec<Value>| parts.iter().all(|part| is_required_everywhere(part, name));
-    own.is_some_and(|names| names.iter().any(|required| required == name))
-        || ["oneOf", "anyOf"]
-            .into_iter()
-            .filter_map(list)
-            .any(|parts| !parts.is_empty() && all(parts))
-        || list("allOf")
-            .is_some_and(|parts| parts.iter().any(|part| is_required_everywhere(part, name)))
 }
 
 #[cfg(test)]
