@@ -6,6 +6,7 @@ use std::rc::Rc;
 use serde_json::Value;
 use uwf_cas_fs::{Node, Store, StoreError};
 use uwf_protocol::ids::CasRef;
+use uwf_schema::references;
 
 /// How deep references are followed. Deeper ones stay hashes.
 const MAX_DEPTH: usize = 32;
@@ -34,7 +35,7 @@ impl Expansion<'_> {
     fn node(&mut self, node: Node, depth: usize) -> Result<Value, StoreError> {
         let mut payload = node.payload;
         if let Some(schema) = self.schema(node.type_hash)? {
-            self.value(&[&schema], &mut payload, depth)?;
+            self.replace(&schema, &mut payload, depth)?;
         }
         Ok(payload)
     }
@@ -48,34 +49,21 @@ impl Expansion<'_> {
         Ok(found)
     }
 
-    /// Expands a value to which all of these schemas apply.
-    fn value(
+    /// Replaces the references in a payload.
+    fn replace(
         &mut self,
-        schemas: &[&Value],
-        value: &mut Value,
+        schema: &Value,
+        payload: &mut Value,
         depth: usize,
     ) -> Result<(), StoreError> {
-        let mut all = Vec::new();
-        for schema in schemas {
-            flatten(schema, &mut all);
-        }
-        match value {
-            Value::String(text) if all.iter().any(|schema| is_reference(schema)) => {
-                if let Some(expanded) = self.reference(text, depth)? {
-                    *value = expanded;
-                }
+        let found = references(schema, payload).into_iter();
+        let found = found.map(|one| (one.place, one.hash.to_owned()));
+        for (place, hash) in found.collect::<Vec<_>>() {
+            if let Some(expanded) = self.reference(&hash, depth)?
+                && let Some(value) = payload.pointer_mut(&place)
+            {
+                *value = expanded;
             }
-            Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    self.value(&of_item(&all, index), item, depth)?;
-                }
-            }
-            Value::Object(fields) => {
-                for (key, field) in fields.iter_mut() {
-                    self.value(&of_field(&all, key), field, depth)?;
-                }
-            }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
         Ok(())
     }
@@ -91,46 +79,6 @@ impl Expansion<'_> {
         let node = self.store.need(hash)?;
         Ok(Some(self.node(node, depth + 1)?))
     }
-}
-
-fn is_reference(schema: &Value) -> bool {
-    schema.get("format").and_then(Value::as_str) == Some("ocas_ref")
-}
-
-/// Adds the schema and those that it combines.
-fn flatten<'s>(schema: &'s Value, all: &mut Vec<&'s Value>) {
-    all.push(schema);
-    let lists = ["anyOf", "oneOf", "allOf"]
-        .iter()
-        .filter_map(|key| schema.get(key)?.as_array());
-    let branches = ["if", "then", "else"]
-        .iter()
-        .filter_map(|key| schema.get(key));
-    for inner in lists.flatten().chain(branches) {
-        flatten(inner, all);
-    }
-}
-
-fn of_field<'s>(schemas: &[&'s Value], key: &str) -> Vec<&'s Value> {
-    let of_one = |schema: &&'s Value| {
-        let named = schema
-            .get("properties")
-            .and_then(|properties| properties.get(key));
-        named.or_else(|| schema.get("additionalProperties"))
-    };
-    schemas.iter().filter_map(of_one).collect()
-}
-
-fn of_item<'s>(schemas: &[&'s Value], index: usize) -> Vec<&'s Value> {
-    let of_one = |schema: &&'s Value| {
-        let by_place = schema.get("prefixItems").and_then(|items| items.get(index));
-        let items = || match schema.get("items") {
-            Some(Value::Array(by_place)) => by_place.get(index),
-            items => items,
-        };
-        by_place.or_else(items)
-    };
-    schemas.iter().filter_map(of_one).collect()
 }
 
 #[cfg(test)]
@@ -171,14 +119,16 @@ mod tests {
             "list": { "type": "array", "items": reference() },
             "map": { "type": "object", "additionalProperties": reference() },
             "plain": { "type": "string" },
+            "named": { "type": "object", "patternProperties": { "^a/": reference() }, "additionalProperties": {} },
+            "some": { "type": "array", "contains": reference() },
         }});
         let payload = json!({
             "direct": hello, "maybe": hello, "list": [hello, hello], "map": { "x": hello },
-            "plain": hello, "unknown": hello,
+            "plain": hello, "unknown": hello, "named": { "a/b": hello, "c": hello }, "some": [hello],
         });
         let expected = json!({
             "direct": "hello", "maybe": "hello", "list": ["hello", "hello"], "map": { "x": "hello" },
-            "plain": hello, "unknown": hello,
+            "plain": hello, "unknown": hello, "named": { "a/b": "hello", "c": hello }, "some": ["hello"],
         });
         assert_eq!(expanded(&store, &schema, &payload), expected);
     }
