@@ -125,24 +125,24 @@ impl Task {
     pub fn announce_program(&self, call: &[String], asked: &str) {
         let run = RunDir::at(self.run_dir.clone());
         // What an earlier program printed must not pass for the output of this one.
-        let _ = run.clear_program_files();
+        let _ = run.scratch.clear_program_files();
         let launched = Launched {
             message: (asked != self.prompt).then(|| asked.to_owned()),
-            attempt: Some(run.next_attempt()),
-            used_before: run.usage(),
+            attempt: Some(run.ledger.next_attempt()),
+            used_before: run.scratch.usage(),
             ..self.launched(call)
         };
         // A record that cannot be written costs a second run after a crash, not this one.
-        let _ = run.write_launched(&launched);
+        let _ = run.scratch.write_launched(&launched);
     }
 
     /// Says that the program has ended well: all that it printed is there.
     pub fn program_ended(&self) {
         let run = RunDir::at(self.run_dir.clone());
-        let Some(launched) = run.launched() else {
+        let Some(launched) = run.scratch.launched() else {
             return;
         };
-        let _ = run.write_launched(&Launched {
+        let _ = run.scratch.write_launched(&Launched {
             ended: true,
             ..launched
         });
@@ -150,13 +150,13 @@ impl Task {
 
     /// Says that the output of the program is of no use. That of a good one is kept until its step is written.
     pub fn forget_program(&self) {
-        let _ = RunDir::at(self.run_dir.clone()).clear_launched();
+        let _ = RunDir::at(self.run_dir.clone()).scratch.clear_launched();
     }
 
     /// Tells whether a program worked on this task whose output was not used.
     #[must_use]
     pub fn unread_program(&self, call: &[String]) -> Option<Unread> {
-        let launched = RunDir::at(self.run_dir.clone()).launched()?;
+        let launched = RunDir::at(self.run_dir.clone()).scratch.launched()?;
         let end = match launched.ended {
             true => Unread::Ended,
             false => Unread::EndUnseen,

@@ -78,7 +78,7 @@ pub fn read(
             workflow: workflow.name.clone(),
             known: workflow.roles.keys().cloned().collect(),
         })?;
-    let summary = summarize(store, run.chain_summary().as_ref(), head)?;
+    let summary = summarize(store, run.ledger.chain_summary().as_ref(), head)?;
     let visits = summary.visits_of(&call.role);
     let knows_past = visits > 0 && past == Past::SinceLastStep;
     let history = history(store, &summary, &call.role, knows_past)?;

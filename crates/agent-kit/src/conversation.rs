@@ -3,7 +3,7 @@
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
 use uwf_protocol::run::Phase;
-use uwf_storage::RunDir;
+use uwf_storage::Scratch;
 
 use crate::adapter::{Adapter, AdapterError, Reply, Task};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
@@ -35,7 +35,7 @@ pub enum Opening {
 #[derive(Debug, Default)]
 pub struct Conversation {
     /// Where it is noted what was used up before the agent is asked again: it may be ended before it answers.
-    run: Option<RunDir>,
+    scratch: Option<Scratch>,
     exchanges: Vec<Exchange>,
     /// Whether the session that goes on has given an answer before.
     answered_before: bool,
@@ -110,9 +110,9 @@ impl Unfinished {
 impl Conversation {
     /// Returns one of a run, in which nothing was said yet.
     #[must_use]
-    pub fn of(run: &RunDir) -> Self {
+    pub fn of(scratch: &Scratch) -> Self {
         Self {
-            run: Some(run.clone()),
+            scratch: Some(scratch.clone()),
             ..Self::default()
         }
     }
@@ -124,7 +124,7 @@ impl Conversation {
         task: &Task,
         schema: &RoleSchema,
     ) -> Option<(Extracted, Extraction)> {
-        let launched = self.run.as_ref().and_then(RunDir::launched);
+        let launched = self.scratch.as_ref().and_then(Scratch::launched);
         let (message, used, attempt) = launched.map_or((None, None, None), |launched| {
             (launched.message, launched.used_before, launched.attempt)
         });
@@ -158,8 +158,8 @@ impl Conversation {
             let Some(session) = self.session_id.clone().filter(|_| may_ask) else {
                 return self.read(rejected, read);
             };
-            if let (Some(run), Some(usage)) = (&self.run, &self.usage) {
-                let _ = run.write_usage(usage);
+            if let (Some(scratch), Some(usage)) = (&self.scratch, &self.usage) {
+                let _ = scratch.write_usage(usage);
             }
             let message = prompt::correction(&rejected.to_string(), schema.schema());
             let reply = adapter.resume(task, &session, &message);

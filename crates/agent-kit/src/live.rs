@@ -69,8 +69,8 @@ impl Live {
         let run = &self.run;
         let before = self
             .used_before
-            .get_or_insert_with(|| run.usage().unwrap_or_default());
-        let _ = run.write_usage(&before.plus(so_far));
+            .get_or_insert_with(|| run.scratch.usage().unwrap_or_default());
+        let _ = run.scratch.write_usage(&before.plus(so_far));
     }
 
     /// Opens the file. The turns of earlier calls of the step, such as those before a correction, are counted on.
@@ -78,7 +78,7 @@ impl Live {
         if self.file.is_some() {
             return;
         }
-        self.file = self.run.open_live().ok();
+        self.file = self.run.scratch.open_live().ok();
         let lines = self
             .file
             .iter()
@@ -98,8 +98,8 @@ impl Live {
                 session_id,
                 ..
             } = &self.task;
-            let _ = self.run.remember_session(role, agent, session_id);
-            let _ = self.run.write_begun(&self.task);
+            let _ = self.run.sessions.remember(role, agent, session_id);
+            let _ = self.run.sessions.write_begun(&self.task);
         }
         self.open();
         if let Some(file) = &mut self.file {
@@ -145,6 +145,6 @@ mod tests {
             live.usage(&tokens(7));
         }
         let run = RunDir::at(dir.path().to_owned());
-        assert_eq!(run.usage(), Some(tokens(14)));
+        assert_eq!(run.scratch.usage(), Some(tokens(14)));
     }
 }

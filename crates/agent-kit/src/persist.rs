@@ -105,11 +105,11 @@ pub fn write(
     match committer {
         Committer::Engine => {
             batch.commit_volatile()?;
-            run.write_pending_volatile(&pending)?;
+            run.outbox.write_pending_volatile(&pending)?;
         }
         Committer::Nobody => {
             batch.commit()?;
-            run.write_pending(&pending)?;
+            run.outbox.write_pending(&pending)?;
         }
     }
     Ok(Finished {

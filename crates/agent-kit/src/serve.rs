@@ -12,7 +12,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
-use uwf_storage::{Env, Root, RunDir, ThreadLock};
+use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, ThreadLock};
 use uwf_util::causes::{causes, with_causes};
 use uwf_util::printable::labelled;
 
@@ -90,9 +90,9 @@ pub fn perform(
     };
     let result = service.play(adapter);
     if let Err(Failure::Kit(error)) = &result
-        && service.run.path().is_dir()
+        && service.run.exists()
     {
-        leave_word(&service.run, error);
+        leave_word(&service.run.scratch, error);
     }
     result
 }
@@ -109,11 +109,11 @@ struct Service<'a> {
 impl Service<'_> {
     /// Takes the lock of the thread for an agent that was started by hand.
     fn lock(&self) -> Result<ThreadLock, KitError> {
-        if !self.run.path().is_dir() {
+        if !self.run.exists() {
             // Only threads that exist get a folder, and only for roles that do.
             self.context(Past::SinceLastStep)?;
         }
-        let Some(mut lock) = ThreadLock::acquire_if_free(&self.run)? else {
+        let Some(mut lock) = self.run.lease.acquire_if_free()? else {
             return Err(KitError::Busy {
                 thread: self.call.thread,
             });
@@ -126,13 +126,13 @@ impl Service<'_> {
     fn play(&self, adapter: &mut dyn Adapter) -> Result<Finished, Failure> {
         let run = &self.run;
         let whose = adapter.sessions_of();
-        let past = match run.has_lost_session(&self.call.role, &whose) {
+        let past = match run.sessions.is_lost(&self.call.role, &whose) {
             true => Past::Whole,
             false => Past::SinceLastStep,
         };
         let context = self.context(past)?;
         run.create().map_err(KitError::from)?;
-        run.clear_live().map_err(KitError::from)?;
+        run.scratch.clear_live().map_err(KitError::from)?;
         let agent = adapter.label();
         let mut task = self.task(&context, whose)?;
         let opening = match adapter.can_resume() {
@@ -140,7 +140,7 @@ impl Service<'_> {
             false => Opening::Prompt,
         };
         let started_at_ms = self.env.now_ms();
-        let mut conversation = Conversation::of(run);
+        let mut conversation = Conversation::of(&run.scratch);
         let result = self.converse(adapter, &mut conversation, &mut task, &opening, &context)?;
         match result {
             Ok((extracted, extraction)) => {
@@ -162,7 +162,7 @@ impl Service<'_> {
                 self.finish(&context, &work)
             }
             Err(source) => {
-                let _ = run.clear_launched();
+                let _ = run.scratch.clear_launched();
                 let now_ms = self.env.now_ms();
                 let raw = keep_failure(&self.store, run, &task, &conversation, &source, now_ms);
                 Err(Failure::Unfinished {
@@ -206,7 +206,12 @@ impl Service<'_> {
             *task = self.task_anew(task, error)?;
             result = conversation.hold(adapter, task, schema, &Opening::Prompt, &mut read);
         }
-        remember(&self.run, task, conversation, result.as_ref().err());
+        remember(
+            &self.run.sessions,
+            task,
+            conversation,
+            result.as_ref().err(),
+        );
         Ok(result)
     }
 
@@ -230,7 +235,8 @@ impl Service<'_> {
         // If the lost session stayed on record, an attempt after a crash would be asked something else than this one.
         let _ = self
             .run
-            .forget_sessions(&self.call.role, Some(&before.agent));
+            .sessions
+            .forget(&self.call.role, Some(&before.agent));
         let context = self.context(Past::Whole)?;
         let task = self.task(&context, before.agent.clone())?;
         Ok(Task {
@@ -251,7 +257,7 @@ impl Service<'_> {
             write()
         })?;
         // Until here the answer of a program was kept for another attempt.
-        let _ = self.run.clear_launched();
+        let _ = self.run.scratch.clear_launched();
         Ok(finished)
     }
 
@@ -277,7 +283,8 @@ impl Service<'_> {
             instruction: &edge_prompt,
         });
         let session = run
-            .session(&call.role, &agent)
+            .sessions
+            .of_agent(&call.role, &agent)
             .filter(|_| context.visit > 1 || context.replaces.is_some());
         Ok(Task {
             thread: call.thread,
@@ -299,16 +306,21 @@ impl Service<'_> {
 }
 
 /// Remembers the session of a conversation that is over, or forgets it if nothing more can be said in it.
-fn remember(run: &RunDir, task: &Task, conversation: &Conversation, error: Option<&Unfinished>) {
+fn remember(
+    sessions: &Sessions,
+    task: &Task,
+    conversation: &Conversation,
+    error: Option<&Unfinished>,
+) {
     let class = error.map(|error| conversation.class_of(error));
     if class == Some(FailureClass::ContextTooLong) {
         // Whatever is said in that session, it stays too long.
-        let _ = run.forget_sessions(&task.role, Some(&task.agent));
+        let _ = sessions.forget(&task.role, Some(&task.agent));
     } else if let Some(session) = &conversation.session_id
         && task.session.as_ref() != Some(session)
     {
         // Not remembering costs the next visit its memory; failing here would cost this step.
-        let _ = run.remember_session(&task.role, &task.agent, session);
+        let _ = sessions.remember(&task.role, &task.agent, session);
     }
 }
 
@@ -337,10 +349,10 @@ fn keep_failure(
     if let Some(session) = &conversation.session_id
         && class != FailureClass::ContextTooLong
     {
-        let _ = run.write_begun(&task.begun_in(session.clone()));
+        let _ = run.sessions.write_begun(&task.begun_in(session.clone()));
     }
     let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
-    let _ = run.write_failure(&KitFailure {
+    let _ = run.scratch.write_failure(&KitFailure {
         phase: source.phase(),
         class: Some(class),
         error: source.to_string(),
@@ -359,8 +371,8 @@ fn keep_failure(
 }
 
 /// Leaves word of what went wrong before the agent was asked anything.
-fn leave_word(run: &RunDir, error: &KitError) {
-    let _ = run.write_failure(&KitFailure {
+fn leave_word(scratch: &Scratch, error: &KitError) {
+    let _ = scratch.write_failure(&KitFailure {
         phase: Phase::Agent,
         class: Some(FailureClass::Crash),
         error: with_causes(error),

@@ -18,7 +18,7 @@ const ENDED: &str = "you were interrupted before you answered";
 /// it was ended. A session that is given up is no more the task's.
 pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     let failures = failures_in_session(run, task);
-    let begun = run.begun().filter(|begun| {
+    let begun = run.sessions.begun().filter(|begun| {
         let place = (begun.head, begun.replaces) == (task.head, task.replaces);
         place && begun.role == task.role && begun.agent == task.agent
     });
@@ -59,13 +59,13 @@ fn is_given_up(attempts: &[Attempt]) -> bool {
 /// Tells whether an attempt was ended, together with its engine, before anybody could put it on record.
 fn was_ended(run: &RunDir, begun: &Begun) -> bool {
     let is_known = |attempt: &Attempt| attempt.session_id.as_ref() == Some(&begun.session_id);
-    !run.attempts().iter().any(is_known)
+    !run.ledger.attempts().iter().any(is_known)
 }
 
 /// Returns the last attempts at this very step, as far as they failed in the session that is remembered.
 fn failures_in_session(run: &RunDir, task: &Task) -> Vec<Attempt> {
-    let remembered = run.session(&task.role, &task.agent);
-    let mut attempts = run.attempts();
+    let remembered = run.sessions.of_agent(&task.role, &task.agent);
+    let mut attempts = run.ledger.attempts();
     let is_other = |attempt: &Attempt| {
         let place = (attempt.head, attempt.replaces) == (task.head, task.replaces);
         let here = place && attempt.role == task.role;

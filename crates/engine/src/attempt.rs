@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
 use uwf_protocol::run::{Holder, ProcessIdentity};
-use uwf_storage::RunDir;
+use uwf_storage::{Lease, RunDir, Scratch};
 
 /// The processes of one attempt.
 pub(crate) struct Members<'a> {
@@ -23,9 +23,13 @@ pub(crate) struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Returns the processes of the attempt that a record names; `None` if it names no attempt.
-    pub(crate) fn of(holder: &'a Holder, run: &RunDir) -> Option<Self> {
-        let [answer, events] = run.program_files();
-        let outputs = [answer, events, run.stdout_file(), run.stderr_file()];
+    pub(crate) fn of(holder: &'a Holder, scratch: &Scratch) -> Option<Self> {
+        let outputs = [
+            scratch.answer_file(),
+            scratch.events_file(),
+            scratch.stdout_file(),
+            scratch.stderr_file(),
+        ];
         Some(Self {
             // The kernel names open files without links.
             outputs: outputs
@@ -40,9 +44,9 @@ impl<'a> Members<'a> {
 
     /// Returns the same with the processes that inherited the lock. The caller knows that no engine works on the thread:
     /// it would be one of them.
-    pub(crate) fn and_those_with_the_lock(self, run: &RunDir) -> Self {
+    pub(crate) fn and_those_with_the_lock(self, lease: &Lease) -> Self {
         Self {
-            lock: run.lock_file().canonicalize().into_iter().collect(),
+            lock: lease.lock_file().canonicalize().into_iter().collect(),
             ..self
         }
     }
@@ -79,11 +83,11 @@ impl Target for Members<'_> {
 /// Returns what still runs of the attempt on record whose engine is gone, for people.
 #[must_use]
 pub fn orphans(run: &RunDir) -> Vec<String> {
-    let holder = run.read_holder();
+    let holder = run.lease.read_holder();
     let abandoned = holder.filter(|holder| !is_alive(&holder.engine));
     let members = abandoned
         .as_ref()
-        .and_then(|holder| Members::of(holder, run));
+        .and_then(|holder| Members::of(holder, &run.scratch));
     members.map_or_else(Vec::new, |members| describe(&members.members()))
 }
 

@@ -31,7 +31,7 @@ pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
     site.enlist()?;
     let run = site.root.run(id);
     let route = thread.route(None)?;
-    let place = Place::of(&run, &thread);
+    let place = Place::of(&run.ledger, &thread);
     let config = limits::of_config(site);
     let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
     let standing = Standing::of_active(&route).at_limits(&reached);

@@ -6,7 +6,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
-use uwf_storage::{RunDir, config};
+use uwf_storage::{Ledger, config};
 use uwf_thread::{summarize, used_by, used_up_to};
 
 use crate::thread::Thread;
@@ -14,7 +14,7 @@ use crate::{EngineError, Site};
 
 /// Where a thread stands: what is spent there, and what its workflow allows.
 pub(crate) struct Place<'a> {
-    pub(crate) run: &'a RunDir,
+    pub(crate) ledger: &'a Ledger,
     pub(crate) workflow: &'a Limits,
     pub(crate) head: CasRef,
     /// The step after the head that is done again.
@@ -22,9 +22,9 @@ pub(crate) struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    pub(crate) fn of(run: &'a RunDir, thread: &'a Thread) -> Self {
+    pub(crate) fn of(ledger: &'a Ledger, thread: &'a Thread) -> Self {
         Self {
-            run,
+            ledger,
             workflow: &thread.workflow.limits,
             head: thread.head,
             replaces: thread.replaces,
@@ -47,7 +47,7 @@ pub(crate) fn on_the_way(
     if place.workflow.is_empty() && config.is_empty() {
         return Ok(Vec::new());
     }
-    let recorded = place.run.chain_summary();
+    let recorded = place.ledger.chain_summary();
     let summary = summarize(store, recorded.as_ref(), place.head)?;
     Ok(look(store, place, role, config, &summary)?.0)
 }
@@ -75,7 +75,7 @@ pub(crate) fn look(
     if rules.are_empty() {
         return Ok((Vec::new(), None));
     }
-    let raises = place.run.raises();
+    let raises = place.ledger.raises();
     rules.raises = &raises;
     let mut spent = Spent {
         steps: summary.steps,
@@ -85,13 +85,13 @@ pub(crate) fn look(
     };
     let mut summed = None;
     if rules.need_usage() {
-        let recorded = place.run.chain_usage();
+        let recorded = place.ledger.chain_usage();
         let is_new = recorded
             .as_ref()
             .is_none_or(|usage| usage.head != place.head);
         let usage = used_up_to(store, recorded.as_ref(), place.head)?;
         spent.used = usage.used.clone();
-        spent.used.add_all(&place.run.used_by_attempts());
+        spent.used.add_all(&place.ledger.used_by_attempts());
         if let Some(replaced) = place.replaces {
             spent.used.add_all(&used_by(store, replaced)?);
         }
@@ -99,7 +99,7 @@ pub(crate) fn look(
     }
     let mut reached = rules.reached(&spent);
     if reached.iter().any(|one| one.unknown.is_some()) {
-        let attempts = place.run.attempts();
+        let attempts = place.ledger.attempts();
         let with_attempts = reached.into_iter().map(|one| one.with_attempts(&attempts));
         reached = with_attempts.collect();
     }

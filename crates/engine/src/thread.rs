@@ -7,7 +7,7 @@ use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::Workflow;
-use uwf_storage::{Located, RunDir, State};
+use uwf_storage::{Ledger, Located, State};
 use uwf_thread::{Head, read_start, read_workflow, steps_with_outputs, summarize, with_output};
 
 use crate::conditions::Conditions;
@@ -89,11 +89,15 @@ impl Thread {
     ///
     /// Only a chain that grew behind the record's back, such as a fork's, is walked; and only as far as the
     /// record does not reach.
-    pub(crate) fn summary(&self, store: &Store, run: &RunDir) -> Result<ChainSummary, EngineError> {
-        let recorded = run.chain_summary();
+    pub(crate) fn summary(
+        &self,
+        store: &Store,
+        ledger: &Ledger,
+    ) -> Result<ChainSummary, EngineError> {
+        let recorded = ledger.chain_summary();
         let summary = summarize(store, recorded.as_ref(), self.head)?;
         if recorded.is_none_or(|recorded| recorded.head != self.head) {
-            run.write_chain_summary(&summary)?;
+            ledger.write_chain_summary(&summary)?;
         }
         Ok(summary)
     }

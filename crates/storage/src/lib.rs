@@ -15,7 +15,6 @@ mod env;
 mod error;
 mod heads;
 mod history;
-mod lock;
 pub mod log;
 mod process_log;
 pub mod project;
@@ -34,9 +33,10 @@ pub use dotenv::load_dotenv;
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use history::{History, HistoryRecord, Reason, ReplacedStep};
-pub use lock::{Acquired, Orphaned, ThreadLock};
 pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use root::Root;
-pub use run_dir::RunDir;
+pub use run_dir::{
+    Acquired, Lease, Ledger, Orphaned, Outbox, RunDir, Scratch, Sessions, ThreadLock,
+};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{Advance, Archived, Located, Reactivated, State};

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 
 use uwf_protocol::ids::CasRef;
 
-use crate::{Root, RunDir, StorageError, ThreadLock};
+use crate::{Root, RunDir, StorageError};
 
 /// How the names of files end that are records, and not what an agent printed.
 const RECORDS: [&str; 2] = ["json", "jsonl"];
@@ -30,11 +30,10 @@ impl AtWork {
     pub fn look(root: &Root) -> Result<Self, StorageError> {
         let mut found = Self::default();
         for run in runs(root)? {
-            // Trying a lock would make its file.
-            if !run.lock_file().is_file() || ThreadLock::try_acquire(&run)?.is_some() {
+            if !run.lease.is_held()? {
                 continue;
             }
-            match run.read_holder() {
+            match run.lease.read_holder() {
                 Some(holder) => {
                     let began = holder.started_at_ms;
                     let since = found.since_ms.map_or(began, |since| since.min(began));
@@ -104,13 +103,13 @@ fn files_left_in(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StorageErro
 }
 
 fn runs(root: &Root) -> Result<Vec<RunDir>, StorageError> {
-    let mut runs = entries(&root.runs_dir())?;
-    runs.retain(|path| path.is_dir());
-    Ok(runs.into_iter().map(RunDir::at).collect())
+    let mut runs = root.runs()?;
+    runs.retain(RunDir::exists);
+    Ok(runs)
 }
 
 /// Returns what is in a directory; nothing if there is none.
-fn entries(dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
+pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
     let io = StorageError::io("list", dir);
     match fs::read_dir(dir) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),

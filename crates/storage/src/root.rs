@@ -159,9 +159,18 @@ impl Root {
         RunDir::at(self.runs_dir().join(thread.as_str()))
     }
 
+    /// Returns what lies beside the runs of threads, them included, sorted: also what is called after no thread.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn runs(&self) -> Result<Vec<RunDir>, StorageError> {
+        let mut runs = crate::references::entries(&self.runs_dir())?;
+        runs.sort();
+        Ok(runs.into_iter().map(RunDir::at).collect())
+    }
+
     /// Returns the directory of the runs of all threads.
-    #[must_use]
-    pub fn runs_dir(&self) -> PathBuf {
+    pub(crate) fn runs_dir(&self) -> PathBuf {
         self.path.join("runs")
     }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
-use crate::{Root, StorageError, ThreadLock};
+use crate::{Root, StorageError};
 
 /// Slots that belong together.
 #[derive(Debug)]
@@ -96,10 +96,8 @@ impl Pool {
         let Some(thread) = self.holder(at).filter(|thread| *thread != asks) else {
             return Ok(self.holder(at) == Some(asks));
         };
-        let run = self.root.run(thread);
-        // Trying a lock would make its file.
-        let was_locked = run.lock_file().is_file();
-        Ok(was_locked && ThreadLock::try_acquire(&run)?.is_some() && run.read_holder().is_none())
+        let lease = self.root.run(thread).lease;
+        Ok(lease.was_taken() && !lease.is_held()? && lease.read_holder().is_none())
     }
 
     fn slot_file(&self, at: u32) -> PathBuf {

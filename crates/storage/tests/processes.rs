@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Advance, Root, State, ThreadLock};
+use uwf_storage::{Advance, Root, State};
 
 const ROOT: &str = "UWF_STORAGE_TEST_ROOT";
 const NUMBER: &str = "UWF_STORAGE_TEST_NUMBER";
@@ -129,7 +129,7 @@ fn as_an_engine() {
     let Some((root, number)) = order() else {
         return;
     };
-    let lock = ThreadLock::try_acquire(&root.run(thread(number)));
+    let lock = root.run(thread(number)).lease.try_acquire();
     let mut lock = lock.unwrap().unwrap();
     lock.inherit_on_exec().unwrap();
     // The agent ends when the test closes the stdin that all three share.
@@ -142,7 +142,7 @@ fn as_an_engine() {
 fn the_agent_of_an_engine_that_was_killed_keeps_the_thread_busy() {
     let (_temp, root) = new_root();
     let run = root.run(thread(3));
-    let is_free = || ThreadLock::try_acquire(&run).unwrap().is_some();
+    let is_free = || run.lease.try_acquire().unwrap().is_some();
     let mut engine = start("as_an_engine", &root, 3);
     while !root.path().join("agent-runs").exists() {
         sleep(Duration::from_millis(2));
@@ -167,7 +167,7 @@ fn as_a_locker() {
     let Some((root, number)) = order() else {
         return;
     };
-    let lock = ThreadLock::try_acquire(&root.run(thread(number))).unwrap();
+    let lock = root.run(thread(number)).lease.try_acquire().unwrap();
     let won = lock.is_some();
     std::fs::write(
         root.path().join(format!("{}-{won}", std::process::id())),

@@ -48,13 +48,13 @@ fn attempt(number: i64) -> Attempt {
 #[test]
 fn a_thread_that_never_ran_has_no_records_and_no_directory() {
     let (_temp, run) = world();
-    assert_eq!(run.read_pending().unwrap(), None);
-    assert_eq!(run.read_holder(), None);
-    assert_eq!(run.read_failure(), None);
-    assert_eq!(run.chain_summary(), None);
-    assert_eq!(run.attempts(), []);
-    assert_eq!(run.session(&role("writer"), "mock"), None);
-    run.clear_pending().unwrap();
+    assert_eq!(run.outbox.read_pending().unwrap(), None);
+    assert_eq!(run.lease.read_holder(), None);
+    assert_eq!(run.scratch.read_failure(), None);
+    assert_eq!(run.ledger.chain_summary(), None);
+    assert_eq!(run.ledger.attempts(), []);
+    assert_eq!(run.sessions.of_agent(&role("writer"), "mock"), None);
+    run.outbox.clear_pending().unwrap();
     assert!(!run.path().exists());
 }
 
@@ -62,10 +62,10 @@ fn a_thread_that_never_ran_has_no_records_and_no_directory() {
 fn records_are_read_back_until_they_are_cleared() {
     let (_temp, run) = world();
     let pending = PENDING;
-    run.write_pending(&pending).unwrap();
-    assert_eq!(run.read_pending().unwrap(), Some(pending));
-    run.clear_pending().unwrap();
-    assert_eq!(run.read_pending().unwrap(), None);
+    run.outbox.write_pending(&pending).unwrap();
+    assert_eq!(run.outbox.read_pending().unwrap(), Some(pending));
+    run.outbox.clear_pending().unwrap();
+    assert_eq!(run.outbox.read_pending().unwrap(), None);
 
     let holder = Holder {
         engine: process_identity(std::process::id()).unwrap(),
@@ -79,10 +79,10 @@ fn records_are_read_back_until_they_are_cleared() {
         started_at_ms: 7,
         waiting: false,
     };
-    run.write_holder(&holder).unwrap();
-    assert_eq!(run.read_holder(), Some(holder));
-    run.clear_holder().unwrap();
-    assert_eq!(run.read_holder(), None);
+    run.lease.write_holder(&holder).unwrap();
+    assert_eq!(run.lease.read_holder(), Some(holder));
+    run.lease.clear_holder().unwrap();
+    assert_eq!(run.lease.read_holder(), None);
 
     let failure = KitFailure {
         phase: Phase::Extract,
@@ -95,15 +95,15 @@ fn records_are_read_back_until_they_are_cleared() {
         raw: Some(STEP),
         turns: vec![STEP],
     };
-    run.write_failure(&failure).unwrap();
-    assert_eq!(run.read_failure(), Some(failure));
-    run.clear_failure().unwrap();
-    assert_eq!(run.read_failure(), None);
+    run.scratch.write_failure(&failure).unwrap();
+    assert_eq!(run.scratch.read_failure(), Some(failure));
+    run.scratch.clear_failure().unwrap();
+    assert_eq!(run.scratch.read_failure(), None);
 
     let mut summary = ChainSummary::of_start(HEAD);
     summary.push(STEP, &role("writer"));
-    run.write_chain_summary(&summary).unwrap();
-    assert_eq!(run.chain_summary(), Some(summary));
+    run.ledger.write_chain_summary(&summary).unwrap();
+    assert_eq!(run.ledger.chain_summary(), Some(summary));
 }
 
 #[test]
@@ -113,25 +113,30 @@ fn records_that_cannot_be_understood_count_as_absent_and_can_be_replaced() {
     for name in ["holder.json", "failure.json", "sessions.json", "chain.json"] {
         fs::write(run.path().join(name), "{\"step\":\"CTS").unwrap();
     }
-    assert_eq!(run.read_holder(), None);
-    assert_eq!(run.read_failure(), None);
-    assert_eq!(run.chain_summary(), None);
-    run.remember_session(&role("writer"), "mock", "s1").unwrap();
-    assert_eq!(run.session(&role("writer"), "mock").as_deref(), Some("s1"));
+    assert_eq!(run.lease.read_holder(), None);
+    assert_eq!(run.scratch.read_failure(), None);
+    assert_eq!(run.ledger.chain_summary(), None);
+    run.sessions
+        .remember(&role("writer"), "mock", "s1")
+        .unwrap();
+    assert_eq!(
+        run.sessions.of_agent(&role("writer"), "mock").as_deref(),
+        Some("s1")
+    );
 }
 
 #[test]
 fn a_pending_record_that_cannot_be_read_is_an_error() {
     let (_temp, run) = world();
     fs::create_dir_all(run.path().join("pending.json")).unwrap();
-    assert!(run.read_pending().is_err());
+    assert!(run.outbox.read_pending().is_err());
 }
 
 #[test]
 fn the_checksum_of_a_pending_record_is_that_of_the_bytes_before_it() {
     let (_temp, run) = world();
     let pending = PENDING;
-    run.write_pending(&pending).unwrap();
+    run.outbox.write_pending(&pending).unwrap();
     let path = run.path().join("pending.json");
     let written = fs::read_to_string(&path).unwrap();
     let summed = |record: &str| {
@@ -147,7 +152,7 @@ fn the_checksum_of_a_pending_record_is_that_of_the_bytes_before_it() {
     for good in [summed(&more), summed(&more) + "  \n", more.clone() + "}"] {
         fs::write(&path, &good).unwrap();
         assert_eq!(
-            run.read_pending().unwrap().as_ref(),
+            run.outbox.read_pending().unwrap().as_ref(),
             Some(&pending),
             "{good}"
         );
@@ -158,7 +163,7 @@ fn the_checksum_of_a_pending_record_is_that_of_the_bytes_before_it() {
         &record[1..]
     );
     fs::write(&path, elsewhere).unwrap();
-    assert!(run.read_pending().is_err());
+    assert!(run.outbox.read_pending().is_err());
 }
 
 #[test]
@@ -174,7 +179,7 @@ fn the_pending_record_that_the_manual_shows_has_the_right_checksum() {
     fs::write(run.path().join("pending.json"), shown).unwrap();
     let (record, _) = shown.split_once(",\"sum\":").unwrap();
     let sum = format!("{:016x}", xxh64(record.as_bytes(), 0));
-    assert!(run.read_pending().is_ok(), "{sum}");
+    assert!(run.outbox.read_pending().is_ok(), "{sum}");
 }
 
 #[test]
@@ -188,7 +193,7 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
         answer_of: Some(3),
         ..PENDING
     };
-    run.write_pending(&pending).unwrap();
+    run.outbox.write_pending(&pending).unwrap();
     let path = run.path().join("pending.json");
     let written = fs::read(&path).unwrap();
     let name = written.len() - r#"sum":"0123456789abcdef"}"#.len();
@@ -200,7 +205,7 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
                 continue;
             }
             fs::write(&path, &bytes).unwrap();
-            let read = run.read_pending();
+            let read = run.outbox.read_pending();
             // In the name of the checksum, it is the record that it was.
             let is_harmless = (name..name + 3).contains(&at)
                 && read
@@ -219,12 +224,17 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
 fn the_newest_fifty_attempts_are_kept() {
     let (_temp, run) = world();
     for number in 0..53 {
-        run.append_attempt(&attempt(number)).unwrap();
+        run.ledger.append_attempt(&attempt(number)).unwrap();
     }
-    let kept: Vec<i64> = run.attempts().iter().map(|one| one.started_at_ms).collect();
+    let kept: Vec<i64> = run
+        .ledger
+        .attempts()
+        .iter()
+        .map(|one| one.started_at_ms)
+        .collect();
     assert_eq!(kept, (3..53).collect::<Vec<_>>());
-    assert_eq!(run.used_by_attempts().runs, 53);
-    let numbers: Vec<u64> = run.attempts().iter().map(|one| one.number).collect();
+    assert_eq!(run.ledger.used_by_attempts().runs, 53);
+    let numbers: Vec<u64> = run.ledger.attempts().iter().map(|one| one.number).collect();
     assert_eq!(numbers, (4..54).collect::<Vec<_>>());
 }
 
@@ -232,28 +242,28 @@ fn the_newest_fifty_attempts_are_kept() {
 fn what_is_accepted_as_unknown_is_no_more_unknown_and_nothing_else_changes() {
     let (_temp, run) = world();
     for number in 1..=3 {
-        run.append_attempt(&attempt(number)).unwrap();
+        run.ledger.append_attempt(&attempt(number)).unwrap();
     }
-    assert_eq!(run.used_by_attempts().cost_unknown, 3);
-    assert_eq!(run.accept_unknown(&[2, 9]).unwrap(), Some(9));
-    assert_eq!(run.used_by_attempts().cost_unknown, 3);
-    assert_eq!(run.accept_unknown(&[1, 2]).unwrap(), None);
-    let used = run.used_by_attempts();
+    assert_eq!(run.ledger.used_by_attempts().cost_unknown, 3);
+    assert_eq!(run.ledger.accept_unknown(&[2, 9]).unwrap(), Some(9));
+    assert_eq!(run.ledger.used_by_attempts().cost_unknown, 3);
+    assert_eq!(run.ledger.accept_unknown(&[1, 2]).unwrap(), None);
+    let used = run.ledger.used_by_attempts();
     assert_eq!((used.runs, used.cost_unknown), (3, 1));
-    assert!(run.attempts()[1].unknown_accepted);
-    assert_eq!(run.attempts()[2], attempt(3));
+    assert!(run.ledger.attempts()[1].unknown_accepted);
+    assert_eq!(run.ledger.attempts()[2], attempt(3));
 }
 
 #[test]
 fn attempts_of_older_versions_are_numbered_by_their_place() {
     let (_temp, run) = world();
-    run.append_attempt(&attempt(1)).unwrap();
+    run.ledger.append_attempt(&attempt(1)).unwrap();
     let path = run.path().join("attempts.jsonl");
     let line = fs::read_to_string(&path).unwrap();
     let old = line.replace("\"number\":1,", "");
     fs::write(&path, old.repeat(2)).unwrap();
-    assert_eq!(run.append_attempt(&attempt(3)).unwrap(), 3);
-    let numbers: Vec<u64> = run.attempts().iter().map(|one| one.number).collect();
+    assert_eq!(run.ledger.append_attempt(&attempt(3)).unwrap(), 3);
+    let numbers: Vec<u64> = run.ledger.attempts().iter().map(|one| one.number).collect();
     assert_eq!(numbers, [1, 2, 3]);
 }
 
@@ -261,16 +271,16 @@ fn attempts_of_older_versions_are_numbered_by_their_place() {
 fn a_forgotten_session_is_that_of_one_agent_or_of_all_in_a_role() {
     let (_temp, run) = world();
     for (name, agent) in [("writer", "a"), ("writer", "b"), ("editor", "a")] {
-        run.remember_session(&role(name), agent, "s1").unwrap();
+        run.sessions.remember(&role(name), agent, "s1").unwrap();
     }
-    let known = |name: &str, agent: &str| run.session(&role(name), agent).is_some();
-    run.forget_sessions(&role("writer"), Some("a")).unwrap();
+    let known = |name: &str, agent: &str| run.sessions.of_agent(&role(name), agent).is_some();
+    run.sessions.forget(&role("writer"), Some("a")).unwrap();
     assert!(!known("writer", "a") && known("writer", "b") && known("editor", "a"));
-    run.forget_sessions(&role("writer"), None).unwrap();
+    run.sessions.forget(&role("writer"), None).unwrap();
     assert!(!known("writer", "b") && known("editor", "a"));
-    assert!(run.has_lost_session(&role("writer"), "b"));
-    assert!(!run.has_lost_session(&role("writer"), "c"));
-    assert!(!run.has_lost_session(&role("editor"), "a"));
+    assert!(run.sessions.is_lost(&role("writer"), "b"));
+    assert!(!run.sessions.is_lost(&role("writer"), "c"));
+    assert!(!run.sessions.is_lost(&role("editor"), "a"));
 }
 
 #[test]
@@ -278,26 +288,26 @@ fn a_replaced_step_is_counted_once_whoever_dies() {
     let (_temp, run) = world();
     let mut used = Used::default();
     used.add(None, Some(7));
-    run.count_replaced(STEP, &used).unwrap();
-    run.append_attempt(&attempt(1)).unwrap();
+    run.ledger.count_replaced(STEP, &used).unwrap();
+    run.ledger.append_attempt(&attempt(1)).unwrap();
     // The engine died before it could tell that all is done.
-    run.count_replaced(STEP, &used).unwrap();
-    assert_eq!(run.used_by_attempts().runs, 2);
-    run.count_replaced(HEAD, &used).unwrap();
-    assert_eq!(run.used_by_attempts().runs, 3);
+    run.ledger.count_replaced(STEP, &used).unwrap();
+    assert_eq!(run.ledger.used_by_attempts().runs, 2);
+    run.ledger.count_replaced(HEAD, &used).unwrap();
+    assert_eq!(run.ledger.used_by_attempts().runs, 3);
 }
 
 #[test]
 fn a_torn_attempt_hides_no_other() {
     let (_temp, run) = world();
-    run.append_attempt(&attempt(1)).unwrap();
+    run.ledger.append_attempt(&attempt(1)).unwrap();
     let path = run.path().join("attempts.jsonl");
     let content = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{{\"to\n{content}{}", &content[..40])).unwrap();
-    assert_eq!(run.attempts(), [attempt(1)]);
-    run.append_attempt(&attempt(2)).unwrap();
-    assert_eq!(run.attempts(), [attempt(1), attempt(2)]);
-    let used = run.used_by_attempts();
+    assert_eq!(run.ledger.attempts(), [attempt(1)]);
+    run.ledger.append_attempt(&attempt(2)).unwrap();
+    assert_eq!(run.ledger.attempts(), [attempt(1), attempt(2)]);
+    let used = run.ledger.used_by_attempts();
     assert_eq!(used.runs, 4, "what cannot be read may have cost something");
 }
 
@@ -305,38 +315,50 @@ fn a_torn_attempt_hides_no_other() {
 fn each_agent_has_its_own_session_in_each_role() {
     let (_temp, run) = world();
     let (writer, reviewer) = (role("writer"), role("reviewer"));
-    run.remember_session(&writer, "mock", "s1").unwrap();
-    run.remember_session(&writer, "other", "s2").unwrap();
-    run.remember_session(&reviewer, "mock", "s3").unwrap();
-    run.remember_session(&writer, "mock", "s4").unwrap();
-    assert_eq!(run.session(&writer, "mock").as_deref(), Some("s4"));
-    assert_eq!(run.session(&writer, "other").as_deref(), Some("s2"));
-    assert_eq!(run.session(&reviewer, "mock").as_deref(), Some("s3"));
-    assert_eq!(run.session(&reviewer, "other"), None);
+    run.sessions.remember(&writer, "mock", "s1").unwrap();
+    run.sessions.remember(&writer, "other", "s2").unwrap();
+    run.sessions.remember(&reviewer, "mock", "s3").unwrap();
+    run.sessions.remember(&writer, "mock", "s4").unwrap();
+    assert_eq!(
+        run.sessions.of_agent(&writer, "mock").as_deref(),
+        Some("s4")
+    );
+    assert_eq!(
+        run.sessions.of_agent(&writer, "other").as_deref(),
+        Some("s2")
+    );
+    assert_eq!(
+        run.sessions.of_agent(&reviewer, "mock").as_deref(),
+        Some("s3")
+    );
+    assert_eq!(run.sessions.of_agent(&reviewer, "other"), None);
 }
 
 #[test]
 fn raises_and_sums_are_kept_and_what_cannot_be_read_allows_nothing() {
     let (_temp, run) = world();
-    assert_eq!((run.raises(), run.chain_usage()), (vec![], None));
+    assert_eq!(
+        (run.ledger.raises(), run.ledger.chain_usage()),
+        (vec![], None)
+    );
     let raises = [
         "maxSteps=9".parse().unwrap(),
         "unknownUsage=ignore".parse().unwrap(),
     ];
-    run.write_raises(&raises).unwrap();
-    assert_eq!(run.raises(), raises);
+    run.ledger.write_raises(&raises).unwrap();
+    assert_eq!(run.ledger.raises(), raises);
     fs::write(
         run.path().join("raises.json"),
         r#"["maxSteps=9", "maxSteps"]"#,
     )
     .unwrap();
-    assert_eq!(run.raises(), []);
+    assert_eq!(run.ledger.raises(), []);
     let mut used = Used::default();
     used.add(None, Some(7));
     let usage = ChainUsage {
         head: CasRef::from_u64(1),
         used,
     };
-    run.write_chain_usage(&usage).unwrap();
-    assert_eq!(run.chain_usage(), Some(usage));
+    run.ledger.write_chain_usage(&usage).unwrap();
+    assert_eq!(run.ledger.chain_usage(), Some(usage));
 }

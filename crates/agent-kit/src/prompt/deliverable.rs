@@ -376,10 +376,14 @@ any: <value>
             ],
         }));
         for status in ["done", "failed"] {
-            let shown = format!("---\n$status: {status}  # required\nnote: <string>  # required\n---\n");
+            let shown =
+                format!("---\n$status: {status}  # required\nnote: <string>  # required\n---\n");
             assert!(text.contains(&shown), "{text}");
         }
-        assert!(text.contains("`$status` (required): How it went."), "{text}");
+        assert!(
+            text.contains("`$status` (required): How it went."),
+            "{text}"
+        );
     }
 
     #[test]

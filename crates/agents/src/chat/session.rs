@@ -2,7 +2,7 @@
 
 use uwf_agent_kit::llm::{Message, ToolRequest};
 use uwf_agent_kit::{AdapterError, Task};
-use uwf_storage::{Env, RunDir, StorageError};
+use uwf_storage::{Env, RunDir, Sessions, StorageError};
 use uwf_util::ulid;
 
 /// What a tool call is answered with whose result never came.
@@ -10,7 +10,7 @@ const NOT_RUN: &str = "error: this call was not carried out, or its result was l
 
 /// A conversation.
 pub(crate) struct Session {
-    run: RunDir,
+    sessions: Sessions,
     /// Its name, a ULID.
     pub(crate) id: String,
     /// All that was said.
@@ -24,7 +24,7 @@ impl Session {
     pub(crate) fn begin(task: &Task, env: &Env, system: Option<String>) -> Self {
         let time_ms = u64::try_from(env.now_ms()).unwrap_or_default();
         Self {
-            run: RunDir::at(task.run_dir.clone()),
+            sessions: RunDir::at(task.run_dir.clone()).sessions,
             // Without random bits the time alone tells the conversations of a thread apart: it does one at a time.
             id: ulid::encode(time_ms, env.random().unwrap_or_default()),
             messages: system.map(Message::System).into_iter().collect(),
@@ -35,10 +35,10 @@ impl Session {
     /// Returns one that was kept, ready for another message; `None` if it is not there any more. What a crash
     /// cut off is left out.
     pub(crate) fn load(task: &Task, id: &str) -> Option<Self> {
-        let run = RunDir::at(task.run_dir.clone());
+        let sessions = RunDir::at(task.run_dir.clone()).sessions;
         let is_ulid =
             id.len() == ulid::DIGITS && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        let text = is_ulid.then(|| run.messages(id)).flatten()?;
+        let text = is_ulid.then(|| sessions.messages(id)).flatten()?;
         let lines = text.lines();
         let messages: Vec<Message> = lines
             .filter_map(|line| serde_json::from_str(line).ok())
@@ -47,7 +47,7 @@ impl Session {
             .iter()
             .any(|message| matches!(message, Message::User(_)));
         has_task.then(|| Self {
-            run,
+            sessions,
             id: id.to_owned(),
             kept: messages.len(),
             messages,
@@ -78,7 +78,7 @@ impl Session {
             .map(|message| serde_json::to_string(message).expect("a message is plain data"))
             .collect();
         if !lines.is_empty() {
-            self.run.append_messages(&self.id, &lines.join("\n"))?;
+            self.sessions.append_messages(&self.id, &lines.join("\n"))?;
             self.kept = self.messages.len();
         }
         Ok(())

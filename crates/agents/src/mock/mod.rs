@@ -95,7 +95,7 @@ impl Mock {
 
     /// How many attempts at this very step have failed.
     fn failures(&self, task: &Task) -> usize {
-        let attempts = RunDir::at(task.run_dir.clone()).attempts();
+        let attempts = RunDir::at(task.run_dir.clone()).ledger.attempts();
         let here = attempts
             .iter()
             .filter(|attempt| Some(attempt.head) == self.head && attempt.role == task.role);

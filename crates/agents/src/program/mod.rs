@@ -63,14 +63,12 @@ pub(crate) struct Output {
 
 /// Returns the file that keeps the stdout of a program which answers as a whole.
 pub(crate) fn answer_file(run_dir: &Path) -> PathBuf {
-    let [answer, _] = RunDir::at(run_dir.to_owned()).program_files();
-    answer
+    RunDir::at(run_dir.to_owned()).scratch.answer_file()
 }
 
 /// Returns the file that keeps the stdout of a program which tells events line by line.
 fn events_file(run_dir: &Path) -> PathBuf {
-    let [_, events] = RunDir::at(run_dir.to_owned()).program_files();
-    events
+    RunDir::at(run_dir.to_owned()).scratch.events_file()
 }
 
 /// How much space the file of events may take before its beginning is dropped, in bytes.

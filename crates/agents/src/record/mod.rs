@@ -177,15 +177,12 @@ impl Asked {
 
     /// Returns the step that the agent finished: its record says so, or the last line of what it printed.
     fn step(&self) -> Result<CasRef, String> {
-        let pending = self.run.read_pending().ok().flatten();
+        let pending = self.run.outbox.read_pending().ok().flatten();
         if let Some(pending) = pending.filter(|pending| pending.head == self.context.head) {
             return Ok(pending.step);
         }
-        let printed = uwf_durable::read(&self.run.stdout_file())
-            .ok()
-            .flatten()
-            .unwrap_or_default();
-        parse_answer(&String::from_utf8_lossy(&printed)).map_err(|error| error.to_string())
+        let printed = self.run.scratch.stdout_end(u64::MAX);
+        parse_answer(&printed).map_err(|error| error.to_string())
     }
 
     fn node<T: serde::de::DeserializeOwned>(&self, hash: CasRef) -> Result<T, String> {

@@ -114,7 +114,7 @@ fn what_is_said_before_tools_is_a_turn_and_no_part_of_the_answer() {
     );
     assert_eq!(step.detail.turns.len(), 3);
     assert_eq!(step.detail.usage.unwrap().input_tokens, None);
-    let live = fs::read_to_string(world.run_dir().path().join("live.jsonl")).unwrap();
+    let live = fs::read_to_string(world.run_dir().scratch.live_file()).unwrap();
     let live: Vec<Value> = live
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

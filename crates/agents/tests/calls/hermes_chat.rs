@@ -129,7 +129,7 @@ fn the_export_of_the_session_is_the_answer() {
     );
     assert_eq!((usage.cached_tokens, usage.cost_usd), (None, None));
     assert!(usage.duration_ms.is_some());
-    let live = fs::read_to_string(world.run_dir().path().join("live.jsonl")).unwrap();
+    let live = fs::read_to_string(world.run_dir().scratch.live_file()).unwrap();
     assert_eq!(live.lines().count(), 3);
     assert_eq!(
         world.read("exported-0"),

@@ -5,7 +5,6 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::nodes::{ExtractionMethod, TurnRole};
 use uwf_protocol::run::Phase;
 use uwf_protocol::schemas;
-use uwf_storage::ThreadLock;
 
 use crate::world::{NOW, World, says};
 
@@ -113,14 +112,22 @@ fn counts_come_from_the_summary_as_far_as_it_goes() {
     let first = world.step("mock", &["script.yaml"], "writer");
     let mut summary = ChainSummary::of_start(world.start);
     summary.push(first.hash, &"writer".parse().unwrap());
-    world.run_dir().write_chain_summary(&summary).unwrap();
+    world
+        .run_dir()
+        .ledger
+        .write_chain_summary(&summary)
+        .unwrap();
     let second = world.step("mock", &["script.yaml"], "writer");
     assert!(second.prompt.contains("step 2, visit 2"));
     let third = world.step("mock", &["script.yaml"], "reviewer");
     assert!(third.prompt.contains("step 3, visit 1"), "{}", third.prompt);
     summary.push(second.hash, &"writer".parse().unwrap());
     summary.push(third.hash, &"reviewer".parse().unwrap());
-    world.run_dir().write_chain_summary(&summary).unwrap();
+    world
+        .run_dir()
+        .ledger
+        .write_chain_summary(&summary)
+        .unwrap();
     // A later visit needs no node before the role's last step.
     std::fs::remove_file(world.path("root/cas").join(format!("{}.bin", first.hash))).unwrap();
     let fourth = world.step("mock", &["script.yaml"], "reviewer");
@@ -189,7 +196,10 @@ fn a_failed_attempt_is_continued_with_a_correction() {
 fn a_scripted_exit_is_the_exit_code() {
     let world = scripted("roles: { writer: [{ exit: 9, stderr: out of money }] }");
     assert_eq!(world.call("mock", &["script.yaml"], "writer"), 9);
-    assert_eq!(world.run_dir().read_failure().unwrap().phase, Phase::Agent);
+    assert_eq!(
+        world.run_dir().scratch.read_failure().unwrap().phase,
+        Phase::Agent
+    );
 }
 
 #[test]
@@ -217,7 +227,7 @@ fn what_cannot_be_played_fails_without_a_step() {
     let world = scripted(PLAIN);
     assert_eq!(world.call("mock", &["script.yaml"], "nobody"), 1);
     assert_eq!(
-        world.run_dir().read_failure(),
+        world.run_dir().scratch.read_failure(),
         None,
         "what does not exist leaves no folder"
     );
@@ -225,21 +235,28 @@ fn what_cannot_be_played_fails_without_a_step() {
     let failure = world.fail("mock", &["script.yaml"], "nobody");
     says(&failure, "no role `nobody`");
     assert_eq!(world.call("mock", &["missing.yaml"], "writer"), 1);
-    assert_eq!(world.run_dir().read_failure().unwrap().phase, Phase::Spawn);
+    assert_eq!(
+        world.run_dir().scratch.read_failure().unwrap().phase,
+        Phase::Spawn
+    );
     assert_eq!(world.call("mock", &[], "writer"), 2);
     assert_eq!(world.call("mock", &["script.yaml"], "$START"), 2);
-    assert_eq!(world.run_dir().read_pending().unwrap(), None);
+    assert_eq!(world.run_dir().outbox.read_pending().unwrap(), None);
 }
 
 #[test]
 fn an_agent_that_no_engine_asked_for_keeps_off_a_busy_thread() {
     let world = scripted(PLAIN);
     let run = world.run_dir();
-    let lock = ThreadLock::try_acquire(&run).unwrap().unwrap();
+    let lock = run.lease.try_acquire().unwrap().unwrap();
     assert_eq!(world.call("mock", &["script.yaml"], "writer"), 5);
-    assert_eq!(run.read_pending().unwrap(), None);
-    assert_eq!(run.read_failure(), None, "what runs there is not its own");
+    assert_eq!(run.outbox.read_pending().unwrap(), None);
+    assert_eq!(
+        run.scratch.read_failure(),
+        None,
+        "what runs there is not its own"
+    );
     lock.release().unwrap();
     assert_eq!(world.call("mock", &["script.yaml"], "writer"), 0);
-    assert!(ThreadLock::try_acquire(&run).unwrap().is_some());
+    assert!(run.lease.try_acquire().unwrap().is_some());
 }

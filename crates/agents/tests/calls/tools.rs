@@ -26,7 +26,7 @@ fn a_tool_gets_the_prompt_on_stdin_and_its_result_is_the_answer() {
             let tokens = (usage.input_tokens, usage.output_tokens, usage.cached_tokens);
             assert_eq!(tokens, (Some(120), Some(40), Some(20)));
         }
-        let live = fake.world.run_dir().live_file();
+        let live = fake.world.run_dir().scratch.live_file();
         let live = fs::read_to_string(live).unwrap();
         assert!(live.lines().count() >= fake.kind.turns, "{live}");
     }
@@ -62,7 +62,7 @@ fn a_correction_goes_to_the_session_and_usage_is_summed() {
         assert_eq!(fake.args(1), fake.kind.resume);
         assert!(fake.asked(1).starts_with("Your answer was not accepted"));
         assert_eq!(step.detail.extraction.attempts, 2);
-        let live = fs::read_to_string(fake.world.run_dir().live_file()).unwrap();
+        let live = fs::read_to_string(fake.world.run_dir().scratch.live_file()).unwrap();
         let turns = live.lines().filter(|line| line.contains("\"index\""));
         for (index, line) in turns.enumerate() {
             assert!(line.contains(&format!("\"index\":{index},")), "{live}");

@@ -149,9 +149,9 @@ impl World {
     /// Calls an agent that must succeed, and moves the head to its step.
     pub(crate) fn step(&mut self, agent: &str, own: &[&str], role: &str) -> Step {
         assert_eq!(self.call(agent, own, role), 0);
-        let pending = self.run_dir().read_pending().unwrap().unwrap();
+        let pending = self.run_dir().outbox.read_pending().unwrap().unwrap();
         assert_eq!(pending.head, self.head);
-        self.run_dir().clear_pending().unwrap();
+        self.run_dir().outbox.clear_pending().unwrap();
         self.head = pending.step;
         self.read_step(pending.step)
     }
@@ -160,24 +160,25 @@ impl World {
     pub(crate) fn fail(&self, agent: &str, own: &[&str], role: &str) -> KitFailure {
         let run = self.run_dir();
         assert_ne!(self.call(agent, own, role), 0);
-        assert_eq!(run.read_pending().unwrap(), None);
-        let failure = run.read_failure().unwrap();
-        run.append_attempt(&Attempt {
-            agent: agent.to_owned(),
-            phase: failure.phase,
-            class: failure.class,
-            error: failure.error.clone(),
-            feedback: failure.feedback.clone(),
-            session_id: failure.session_id.clone(),
-            usage: failure.usage.clone(),
-            raw: failure.raw,
-            turns: failure.turns.clone(),
-            started_at_ms: NOW,
-            ended_at_ms: NOW,
-            ..Attempt::of(self.head, role.parse::<RoleName>().unwrap())
-        })
-        .unwrap();
-        run.clear_failure().unwrap();
+        assert_eq!(run.outbox.read_pending().unwrap(), None);
+        let failure = run.scratch.read_failure().unwrap();
+        run.ledger
+            .append_attempt(&Attempt {
+                agent: agent.to_owned(),
+                phase: failure.phase,
+                class: failure.class,
+                error: failure.error.clone(),
+                feedback: failure.feedback.clone(),
+                session_id: failure.session_id.clone(),
+                usage: failure.usage.clone(),
+                raw: failure.raw,
+                turns: failure.turns.clone(),
+                started_at_ms: NOW,
+                ended_at_ms: NOW,
+                ..Attempt::of(self.head, role.parse::<RoleName>().unwrap())
+            })
+            .unwrap();
+        run.scratch.clear_failure().unwrap();
         failure
     }
 

@@ -6,7 +6,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{Attempt, Holder, Phase, ProcessIdentity};
-use uwf_storage::{RunDir, StorageError, ThreadLock};
+use uwf_storage::{Ledger, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 
 use crate::attempt;
@@ -142,9 +142,9 @@ impl Activity {
     /// Reads the records.
     pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
         // In this order a step that is being committed right now is not shown as waiting.
-        let pending = run.read_pending()?;
+        let pending = run.outbox.read_pending()?;
         let pending = pending.filter(|pending| pending.expects() == head);
-        let holder = run.read_holder();
+        let holder = run.lease.read_holder();
         let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
         // The next step ends what is left of it, or lets it go on.
         let is_over = pending.is_some()
@@ -153,7 +153,7 @@ impl Activity {
             });
         let orphans = attempt::orphans(run);
         let running = match holder {
-            Some(holder) if !is_over && (!orphans.is_empty() || is_held(run)?) => {
+            Some(holder) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
                 Some(RunningView::from(holder))
             }
             Some(_) | None => None,
@@ -162,7 +162,7 @@ impl Activity {
         Ok(Self {
             running,
             orphans,
-            attempts: attempts_at(run, head),
+            attempts: attempts_at(&run.ledger, head),
             finished_step: waits.map(|pending| pending.step),
         })
     }
@@ -193,13 +193,9 @@ impl Activity {
 ///
 /// Trying the lock takes it for a moment, and a step that begins in that moment would find its thread busy.
 /// So a thread that nobody is on record for is not tried, and looking at idle threads disturbs nobody.
-fn is_held(run: &RunDir) -> Result<bool, StorageError> {
-    Ok(ThreadLock::try_acquire(run)?.is_none())
-}
-
 /// Returns the failed attempts at a head, newest last: at the step after it, or at doing it again.
-pub(crate) fn attempts_at(run: &RunDir, head: CasRef) -> Vec<AttemptView> {
-    let attempts = run.attempts().into_iter();
+pub(crate) fn attempts_at(ledger: &Ledger, head: CasRef) -> Vec<AttemptView> {
+    let attempts = ledger.attempts().into_iter();
     attempts
         .filter(|attempt| attempt.at() == head)
         .map(AttemptView::from)

@@ -327,7 +327,7 @@ impl<'a> Reader<'a> {
         let activity = Activity::at(&run, head)?;
         let route = self.conditions.route(&workflow, &start, &steps)?;
         let place = Place {
-            run: &run,
+            ledger: &run.ledger,
             workflow: &workflow.limits,
             head,
             replaces: None,

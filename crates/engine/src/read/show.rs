@@ -4,7 +4,7 @@ use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::RefusedCalls;
-use uwf_storage::{HistoryRecord, Located, Reason, RunDir};
+use uwf_storage::{HistoryRecord, Ledger, Located, Reason};
 use uwf_thread::{Head, summarize};
 
 use crate::attempt;
@@ -71,7 +71,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let activity = Activity::at(&run, head)?;
     let route = thread.route(None)?;
     let config = limits::of_config(site);
-    let place = Place::of(&run, &thread);
+    let place = Place::of(&run.ledger, &thread);
     let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
     let standing = activity.standing(&route).at_limits(&reached);
     let blocked = standing.status == ThreadStatus::Blocked;
@@ -85,7 +85,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         remedy,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
-        steps: count_steps(&site.store, &run, head)?,
+        steps: count_steps(&site.store, &run.ledger, head)?,
         running: activity.running,
         orphans: activity.orphans,
         refused_calls: refused_calls(&site.store, head)?,
@@ -103,8 +103,8 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         hint: None,
         blocked_reason: None,
         remedy: None,
-        attempts: activity::attempts_at(&run, record.head),
-        steps: count_steps(&site.store, &run, record.head)?,
+        attempts: activity::attempts_at(&run.ledger, record.head),
+        steps: count_steps(&site.store, &run.ledger, record.head)?,
         running: None,
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
@@ -129,7 +129,7 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
 }
 
 /// Counts the steps up to a head. Only those are walked that the run's own count does not know.
-fn count_steps(store: &Store, run: &RunDir, head: CasRef) -> Result<u64, EngineError> {
-    let recorded = run.chain_summary();
+fn count_steps(store: &Store, ledger: &Ledger, head: CasRef) -> Result<u64, EngineError> {
+    let recorded = ledger.chain_summary();
     Ok(summarize(store, recorded.as_ref(), head)?.steps)
 }

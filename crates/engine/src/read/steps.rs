@@ -104,7 +104,7 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
         entries.push(StepsEntry::Step(Box::new(entry)));
     }
     let run = site.root.run(id);
-    let attempts = run.attempts();
+    let attempts = run.ledger.attempts();
     Ok(StepsView {
         thread: id,
         workflow: history.start.workflow,

@@ -84,7 +84,12 @@ pub fn read_thread(
     // What cannot be said here is said by the step.
     let shown = show(site, id).ok();
     let run = site.root.run(id);
-    let attempts: Vec<AttemptView> = run.attempts().into_iter().map(AttemptView::from).collect();
+    let attempts: Vec<AttemptView> = run
+        .ledger
+        .attempts()
+        .into_iter()
+        .map(AttemptView::from)
+        .collect();
     let last = attempts
         .iter()
         .filter(|attempt| attempt.at() == history.head);

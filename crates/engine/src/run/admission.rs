@@ -26,11 +26,11 @@ pub(crate) fn admit(
 ) -> Result<Admitted, EngineError> {
     let config = config::load(&site.root)?.unwrap_or_default();
     failure::record_lost_run(site, run, thread)?;
-    let summary = thread.summary(&site.store, run)?;
-    let place = Place::of(run, thread);
+    let summary = thread.summary(&site.store, &run.ledger)?;
+    let place = Place::of(&run.ledger, thread);
     let (reached, usage) = look(&site.store, &place, role, &config.limits, &summary)?;
     if let Some(usage) = usage {
-        run.write_chain_usage(&usage)?;
+        run.ledger.write_chain_usage(&usage)?;
     }
     if reached.is_empty() {
         return Ok(Admitted { config, summary });
@@ -58,7 +58,7 @@ pub(crate) fn accept(
     }
     // The newest one may be on record only now.
     failure::record_lost_run(site, run, thread)?;
-    if let Some(number) = run.accept_unknown(attempts)? {
+    if let Some(number) = run.ledger.accept_unknown(attempts)? {
         let thread = thread.id;
         return Err(EngineError::NoAttempt { thread, number });
     }
@@ -77,7 +77,7 @@ pub(crate) fn raise(
         return Ok(());
     }
     let config = config::load(&site.root)?.unwrap_or_default().limits;
-    let before = run.raises();
+    let before = run.ledger.raises();
     let rules = Rules {
         workflow: &thread.workflow.limits,
         config: &config,
@@ -89,7 +89,7 @@ pub(crate) fn raise(
     }
     let mut raises = before.clone();
     raises.extend(settings.iter().filter(|one| !before.contains(one)).cloned());
-    run.write_raises(&raises)?;
+    run.ledger.write_raises(&raises)?;
     let told: Vec<String> = settings.iter().map(ToString::to_string).collect();
     site.log(thread, tags::RAISED, &told.join(" "));
     Ok(())

@@ -7,7 +7,7 @@ use uwf_process::{Process, Target, is_alive, left_running};
 use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::{Holder, Pending};
-use uwf_storage::{Orphaned, RunDir, ThreadLock, config};
+use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock, config};
 use uwf_thread::read_step;
 
 use crate::attempt::Members;
@@ -32,8 +32,8 @@ pub(crate) enum Adoption {
 /// Commits the finished step that the run's record names, if it follows the head and the graph asks for its role there.
 /// A record of anything else is removed; one that cannot be read now is kept.
 pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
-    let earlier = run.read_holder();
-    let pending = match run.read_pending()? {
+    let earlier = run.lease.read_holder();
+    let pending = match run.outbox.read_pending()? {
         Some(pending) => Some(pending),
         None => earlier
             .as_ref()
@@ -65,22 +65,22 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
             runner.site.log(&thread, tags::PENDING_REFUSED, &message);
             if let Some(replaced) = pending.replaces.filter(|_| pending.step == thread.head) {
                 // The head has moved, and its engine came no further.
-                count_replaced(runner, run, replaced);
+                count_replaced(runner, &run.ledger, replaced);
             }
             if pending.step == thread.head {
-                let _ = run.count_in_step(&pending);
+                let _ = run.ledger.count_in_step(&pending);
             }
-            run.clear_pending()?;
+            run.outbox.clear_pending()?;
             return Ok(Adoption::Nothing(Box::new(thread)));
         }
     };
     let thread = again.map_or(thread, |(before, _)| before);
-    let summary = thread.summary(&runner.site.store, run)?;
+    let summary = thread.summary(&runner.site.store, &run.ledger)?;
     runner
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
-    run.clear_holder()?;
+    run.lease.clear_holder()?;
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
     let mut told = report(runner, run, committed, Taken::Adopted, &config);
@@ -104,17 +104,17 @@ pub(crate) fn end_rest(
     is_finished: bool,
 ) -> Result<Vec<String>, EngineError> {
     let is_over = earlier.is_behind(thread.expected_head());
-    let left = match Members::of(earlier, run) {
+    let left = match Members::of(earlier, &run.scratch) {
         None => Vec::new(),
         Some(members) if !is_finished && !is_over => nothing_lives(thread.id, &members.members())?,
         Some(mut members) if !earlier.keep_running => end_members(runner, thread.id, &mut members)?,
-        Some(mut members) if agent_is_gone(earlier, run) => {
+        Some(mut members) if agent_is_gone(earlier, &run.outbox) => {
             describe(&left_running(&mut members, &runner.signals))
         }
         Some(members) => nothing_lives(thread.id, &members.members())?,
     };
     if is_over {
-        run.clear_holder()?;
+        run.lease.clear_holder()?;
     }
     Ok(left)
 }
@@ -130,10 +130,14 @@ pub(crate) fn end_leftovers(
     orphaned: Orphaned,
 ) -> Result<Option<(ThreadLock, Vec<String>)>, EngineError> {
     // As long as the agent lives, it may be writing its records.
-    let Some(earlier) = run.read_holder().filter(|it| agent_is_gone(it, run)) else {
+    let Some(earlier) = run
+        .lease
+        .read_holder()
+        .filter(|it| agent_is_gone(it, &run.outbox))
+    else {
         return Ok(None);
     };
-    let pending = match run.read_pending()? {
+    let pending = match run.outbox.read_pending()? {
         Some(pending) => Some(pending),
         None => printed(runner, run, &earlier),
     };
@@ -144,18 +148,18 @@ pub(crate) fn end_leftovers(
     if earlier.keep_running {
         return Ok(Some((orphaned.take_over()?, Vec::new())));
     }
-    let Some(members) = Members::of(&earlier, run) else {
+    let Some(members) = Members::of(&earlier, &run.scratch) else {
         return Ok(None);
     };
-    let mut members = members.and_those_with_the_lock(run);
+    let mut members = members.and_those_with_the_lock(&run.lease);
     let ended = end_members(runner, thread, &mut members)?;
     Ok(orphaned.retry()?.map(|lock| (lock, ended)))
 }
 
 /// Tells whether the agent of an attempt was started and has ended. An engine that died right after it had started the
 /// agent did not write down which process that is; the agent itself did, with the step that it finished.
-fn agent_is_gone(earlier: &Holder, run: &RunDir) -> bool {
-    let finished = || run.read_pending().ok().flatten()?.agent;
+fn agent_is_gone(earlier: &Holder, outbox: &Outbox) -> bool {
+    let finished = || outbox.read_pending().ok().flatten()?.agent;
     let agent = earlier.agent.clone().or_else(finished);
     agent.is_some_and(|agent| !is_alive(&agent))
 }
@@ -193,11 +197,11 @@ fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>,
 /// pending record. It is checked like every other. An engine that had no agent yet names no head, and what is there was
 /// printed by an earlier one. What an attempt printed that is on record as failed was judged.
 fn printed(runner: &Runner, run: &RunDir, earlier: &Holder) -> Option<Pending> {
-    let said = run.stdout_end(failure::ANSWER_TAIL);
+    let said = run.scratch.stdout_end(failure::ANSWER_TAIL);
     let step = parse_answer(&said).ok()?;
     let node = read_step(&runner.site.store, step).ok()?.node;
     let head = node.prev.unwrap_or(node.start);
-    let counts = earlier.head == Some(head) && !failure::is_recorded(run, earlier);
+    let counts = earlier.head == Some(head) && !failure::is_recorded(&run.ledger, earlier);
     counts.then_some(Pending {
         step,
         head,

@@ -4,7 +4,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Limits;
-use uwf_storage::{Advance, HistoryRecord, Reason, ReplacedStep, RunDir, State};
+use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
 use uwf_thread::used_by;
 
 use crate::limits::{self, Place};
@@ -76,7 +76,7 @@ pub(crate) fn commit(
     let found = match advance {
         Advance::Moved => {
             if let Some(replaced) = replaced {
-                count_replaced(runner, run, replaced);
+                count_replaced(runner, &run.ledger, replaced);
             }
             count_attempts(run, hash);
             tidy(run, summary, hash, &role);
@@ -142,7 +142,7 @@ pub(crate) fn report(
             .log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
     }
     // The step is committed. Whether the next one may run is decided when it is to run.
-    let place = Place::of(run, &thread);
+    let place = Place::of(&run.ledger, &thread);
     let reached = match &route {
         Some(route) => limits::on_the_way(&runner.site.store, &place, route, config),
         None => Ok(Vec::new()),
@@ -177,18 +177,18 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
 
 /// Counts what a step used up that is no more in the chain: it was paid for. Like all of this, it is not worth
 /// failing for.
-pub(crate) fn count_replaced(runner: &Runner, run: &RunDir, replaced: CasRef) {
+pub(crate) fn count_replaced(runner: &Runner, ledger: &Ledger, replaced: CasRef) {
     if let Ok(used) = used_by(&runner.site.store, replaced) {
-        let _ = run.count_replaced(replaced, &used);
+        let _ = ledger.count_replaced(replaced, &used);
     }
 }
 
 /// Notes that the step counts what an earlier attempt used up whose answer it has. An engine that dies before this is
 /// followed by one that finds the pending record: until then the answer counts twice, and never too little.
 fn count_attempts(run: &RunDir, step: CasRef) {
-    let pending = run.read_pending().ok().flatten();
+    let pending = run.outbox.read_pending().ok().flatten();
     if let Some(pending) = pending.filter(|pending| pending.step == step) {
-        let _ = run.count_in_step(&pending);
+        let _ = run.ledger.count_in_step(&pending);
     }
 }
 
@@ -197,6 +197,6 @@ fn count_attempts(run: &RunDir, step: CasRef) {
 fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &uwf_protocol::ids::RoleName) {
     let mut summary = summary.clone();
     summary.push(step, role);
-    let _ = run.write_chain_summary(&summary);
-    let _ = run.clear_pending();
+    let _ = run.ledger.write_chain_summary(&summary);
+    let _ = run.outbox.clear_pending();
 }

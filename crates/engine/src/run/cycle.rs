@@ -10,7 +10,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_protocol::run::{Holder, Pending};
-use uwf_storage::{Archived, RunDir, State};
+use uwf_storage::{Archived, Outbox, RunDir, Scratch, State};
 
 use crate::read::report::{StepReport, Taken};
 use crate::run::admission::{self, Admitted};
@@ -235,11 +235,11 @@ fn clear_traces(
     session: Session,
 ) -> Result<(), EngineError> {
     runner.site.root.set_room_aside()?;
-    run.clear_failure()?;
-    run.clear_usage()?;
-    run.clear_output()?;
+    run.scratch.clear_failure()?;
+    run.scratch.clear_usage()?;
+    run.scratch.clear_output()?;
     if session == Session::New {
-        run.forget_sessions(role, None)?;
+        run.sessions.forget(role, None)?;
     }
     Ok(())
 }
@@ -277,13 +277,13 @@ fn perform(
         run.renew_lock()?;
     }
     if survivors.is_empty() {
-        run.clear_holder()?;
+        run.lease.clear_holder()?;
     }
     if !launched
         .as_ref()
-        .is_ok_and(|ended| has_whole_output(run, ended))
+        .is_ok_and(|ended| has_whole_output(&run.scratch, ended))
     {
-        run.clear_launched()?;
+        run.scratch.clear_launched()?;
     }
     let outcome = match launched {
         Ok(Run {
@@ -330,7 +330,7 @@ fn judge(
         })),
         Err(Refusal::Store(error)) => Err(error.into()),
         Err(Refusal::Unfit(why)) => {
-            run.clear_pending()?;
+            run.outbox.clear_pending()?;
             Ok(Err(Problem::refused(why)))
         }
     }
@@ -338,10 +338,10 @@ fn judge(
 
 /// Tells whether what a program of the agent printed is complete, as far as is known. It is not if the program was ended
 /// with its agent.
-fn has_whole_output(run: &RunDir, ended: &Run) -> bool {
+fn has_whole_output(scratch: &Scratch, ended: &Run) -> bool {
     let ended_itself =
         matches!(&ended.ending, RunEnding::Exited(status) if status.code().is_some());
-    ended_itself || ended.spared || run.launched().is_some_and(|launched| launched.ended)
+    ended_itself || ended.spared || scratch.launched().is_some_and(|launched| launched.ended)
 }
 
 /// Returns the step that the run produced: what the pending record names, or else what the agent printed. A step that
@@ -352,15 +352,15 @@ fn finished_step(
     agent: &AgentCommand,
     ending: &RunEnding,
 ) -> Result<Result<CasRef, Problem>, EngineError> {
-    let pending = pending_of(run, thread)?;
+    let pending = pending_of(&run.outbox, thread)?;
     Ok(match (pending, ending) {
         (Some(pending), RunEnding::TimedOut(_) | RunEnding::Idle(_)) => {
-            run.clear_pending()?;
+            run.outbox.clear_pending()?;
             Err(agent.answered_late(ending, pending.step))
         }
         (Some(pending), _) => Ok(pending.step),
         (None, RunEnding::Exited(status)) if status.success() => {
-            let printed = run.stdout_end(failure::ANSWER_TAIL);
+            let printed = run.scratch.stdout_end(failure::ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
         (None, ending) => Err(agent.ended(ending)),
@@ -395,9 +395,9 @@ fn launch(
         args: &args,
         env: &variables,
         cwd,
-        stdout: run.stdout_file(),
-        stderr: run.stderr_file(),
-        watched: run.program_files(),
+        stdout: run.scratch.stdout_file(),
+        stderr: run.scratch.stderr_file(),
+        watched: [run.scratch.answer_file(), run.scratch.events_file()],
         limits: agent.limits,
         grace,
         keep_running: agent.keep_running,
@@ -417,15 +417,15 @@ fn launch(
         started_at_ms,
         waiting: false,
     };
-    run.write_holder(&holder).map_err(EngineError::from)?;
+    run.lease.write_holder(&holder).map_err(EngineError::from)?;
     let started = |pid| {
         let agent = process_identity(pid);
         let holder = Holder { agent, ..holder };
-        run.write_holder(&holder).map_err(EngineError::from)?;
+        run.lease.write_holder(&holder).map_err(EngineError::from)?;
         Ok(check_wanted(runner, thread)?)
     };
     process::run(&launch, &runner.signals, started, || {
-        matches!(pending_of(run, thread), Ok(Some(_)))
+        matches!(pending_of(&run.outbox, thread), Ok(Some(_)))
     })
 }
 
@@ -455,10 +455,10 @@ fn check_wanted(runner: &Runner, thread: &Thread) -> Result<(), EngineError> {
 }
 
 /// Returns the record of the step that was finished at the thread's place, if there is one.
-fn pending_of(run: &RunDir, thread: &Thread) -> Result<Option<Pending>, EngineError> {
+fn pending_of(outbox: &Outbox, thread: &Thread) -> Result<Option<Pending>, EngineError> {
     let is_here =
         |pending: &Pending| (pending.head, pending.replaces) == (thread.head, thread.replaces);
-    Ok(run.read_pending()?.filter(is_here))
+    Ok(outbox.read_pending()?.filter(is_here))
 }
 
 /// Why an agent could not be started and watched.

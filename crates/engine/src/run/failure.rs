@@ -7,7 +7,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, Holder, Phase};
-use uwf_storage::{RunDir, StorageError};
+use uwf_storage::{Ledger, RunDir, StorageError};
 use uwf_util::words;
 
 use crate::error::{agent_option, signal_name};
@@ -169,12 +169,12 @@ impl Problem {
 /// Returns the session that an attempt had started when it was killed. The record may be that of an earlier attempt; a
 /// session of another agent does not count.
 fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
-    let begun = run.begun()?;
+    let begun = run.sessions.begun()?;
     let place = (begun.head, begun.replaces) == (attempted.head, attempted.replaces);
     let here = place && begun.role == attempted.role;
     let session = here.then_some(begun.session_id)?;
     // The agents' own names for whose sessions they are mean nothing to the engine; its labels do.
-    let attempts = run.attempts();
+    let attempts = run.ledger.attempts();
     let in_session = |attempt: &&Attempt| attempt.session_id.as_ref() == Some(&session);
     let known = attempts.iter().rev().find(in_session);
     let is_of_another = known.is_some_and(|attempt| attempt.agent != attempted.agent);
@@ -184,7 +184,7 @@ fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
 /// Fails if the agent did not begin, and nodes that the thread needs are gone or damaged: then it is the store that
 /// failed.
 pub(crate) fn check_nodes(site: &Site, run: &RunDir, thread: &Thread) -> Result<(), EngineError> {
-    let unbegun = run.read_failure().is_some_and(|told| {
+    let unbegun = run.scratch.read_failure().is_some_and(|told| {
         told.session_id.is_none() && told.usage.is_none() && told.raw.is_none()
     });
     if !unbegun {
@@ -207,13 +207,13 @@ pub(crate) fn record(
     problem: Problem,
 ) -> EngineError {
     let signal = problem.signal;
-    let told = run.read_failure();
-    let stderr_tail = run.stderr_end(STDERR_TAIL);
+    let told = run.scratch.read_failure();
+    let stderr_tail = run.scratch.stderr_end(STDERR_TAIL);
     let is_untold = told.is_none();
     let said = is_untold && signal.is_none();
     let attempt = attempt(site, run, thread.id, attempted, problem, stderr_tail);
     log(site, thread, &attempt, signal);
-    let recorded = run.append_attempt(&attempt);
+    let recorded = run.ledger.append_attempt(&attempt);
     let error = recorded.as_ref().err();
     let is_disk_full = error.is_some_and(StorageError::is_of_full_disk);
     let number = recorded.ok();
@@ -289,7 +289,7 @@ fn attempt(
     problem: Problem,
     stderr_tail: String,
 ) -> Attempt {
-    let told = run.read_failure();
+    let told = run.scratch.read_failure();
     let (phase, class, error, hint) = match &told {
         // The kit only knows that it was interrupted; the engine knows why.
         Some(told) if problem.signal.is_none() && problem.class != FailureClass::Timeout => (
@@ -319,7 +319,7 @@ fn attempt(
         feedback: told.as_ref().and_then(|told| told.feedback.clone()),
         stderr_tail,
         session_id,
-        usage: usage.or_else(|| run.usage()),
+        usage: usage.or_else(|| run.scratch.usage()),
         raw: told.as_ref().and_then(|told| told.raw),
         turns: told.map(|told| told.turns).unwrap_or_default(),
         words: attempted.verb.words().map(str::to_owned),
@@ -369,7 +369,7 @@ fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &Ru
         Some(alias) => format!("`agents.{alias}.args`"),
         None => "the options of the agent".to_owned(),
     };
-    let stderr = run.stderr_file();
+    let stderr = run.scratch.stderr_file();
     let stderr = stderr.display();
     match class {
         FailureClass::NotInstalled => {
@@ -406,8 +406,8 @@ fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &Ru
 }
 
 /// Tells whether an attempt is on record as failed: its engine came so far, and only could not end all of it.
-pub(crate) fn is_recorded(run: &RunDir, holder: &Holder) -> bool {
-    let attempts = run.attempts();
+pub(crate) fn is_recorded(ledger: &Ledger, holder: &Holder) -> bool {
+    let attempts = ledger.attempts();
     attempts
         .iter()
         .any(|attempt| holder.is_recorded_as(attempt))
@@ -420,35 +420,39 @@ pub(crate) fn record_lost_run(
     run: &RunDir,
     thread: &Thread,
 ) -> Result<(), StorageError> {
-    let Some(holder) = run.read_holder().filter(|holder| holder.agent.is_some()) else {
+    let Some(holder) = run
+        .lease
+        .read_holder()
+        .filter(|holder| holder.agent.is_some())
+    else {
         return Ok(());
     };
-    if run.read_pending()?.is_some() {
+    if run.outbox.read_pending()?.is_some() {
         return Ok(());
     }
-    if is_recorded(run, &holder) {
-        return run.clear_holder();
+    if is_recorded(&run.ledger, &holder) {
+        return run.lease.clear_holder();
     }
     // The run may have been at another place than the one that is asked about now, such as a redone step.
     let here = match holder.head {
         Some(head) => (head, holder.replaces),
         None => (thread.head, thread.replaces),
     };
-    let started = run.begun();
+    let started = run.sessions.begun();
     let started = started
         .filter(|started| started.role == holder.role && (started.head, started.replaces) == here);
-    let ended = run.last_output_ms().unwrap_or_default();
-    run.append_attempt(&Attempt {
+    let ended = run.scratch.last_output_ms().unwrap_or_default();
+    run.ledger.append_attempt(&Attempt {
         replaces: here.1,
         agent: holder.label,
         class: Some(FailureClass::Crash),
         error: "the agent was ended together with its engine".to_owned(),
         session_id: started.map(|started| started.session_id),
-        usage: run.usage(),
+        usage: run.scratch.usage(),
         end_unseen: true,
         started_at_ms: holder.started_at_ms,
         ended_at_ms: ended.clamp(holder.started_at_ms, site.env.now_ms()),
         ..Attempt::of(here.0, holder.role)
     })?;
-    run.clear_holder()
+    run.lease.clear_holder()
 }

@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
-use uwf_storage::{Acquired, Archived, HistoryRecord, Reason, RunDir, State, ThreadLock, config};
+use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Reason, RunDir, State, config};
 
 use crate::attempt::Members;
 use crate::run::agent_command;
@@ -44,7 +44,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
             Err(EngineError::Ended {
                 reason: Reason::Cancelled,
                 ..
-            }) if is_held(&runner.site.root.run(id))? => break,
+            }) if runner.site.root.run(id).lease.is_held()? => break,
             head => head?,
         };
         let record = cancelled(runner, id, head);
@@ -66,7 +66,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         thread: id,
         agent_ended,
         // The thread is ended whatever the record says.
-        finished_step: run.read_pending().ok().flatten().map(|it| it.step),
+        finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
     })
 }
 
@@ -88,7 +88,7 @@ fn cancelled(runner: &Runner, id: ThreadId, head: CasRef) -> HistoryRecord {
 /// A live engine is asked to end: it ends everything that its agent started. Where it is dead or does not answer, the
 /// processes of its attempt are found and ended from here.
 fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
-    let Some(holder) = run.read_holder() else {
+    let Some(holder) = run.lease.read_holder() else {
         return Ok(false);
     };
     // Whatever is wrong with the config, the agent is ended.
@@ -96,24 +96,24 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
     let grace = config.and_then(|config| agent_command::grace(&config).ok());
     let grace = grace.unwrap_or(uwf_process::GRACE);
     let mut ended = false;
-    if is_held(run)? && is_alive(&holder.engine) {
+    if run.lease.is_held()? && is_alive(&holder.engine) {
         ended = holder.agent.is_some();
         ask(&holder.engine);
-        if is_over(run, &holder.engine, grace + BEYOND_GRACE)? {
+        if is_over(&run.lease, &holder.engine, grace + BEYOND_GRACE)? {
             return Ok(ended);
         }
     }
-    let Some(mut members) = Members::of(&holder, run) else {
-        return Ok(ended && !is_held(run)?);
+    let Some(mut members) = Members::of(&holder, &run.scratch) else {
+        return Ok(ended && !run.lease.is_held()?);
     };
     // As long as we are the owner, no other engine has the lock.
-    let owner = ThreadLock::acquire(run)?;
+    let owner = run.lease.acquire()?;
     if matches!(owner, Acquired::Orphaned(_)) {
-        members = members.and_those_with_the_lock(run);
+        members = members.and_those_with_the_lock(&run.lease);
     }
     if members.is_empty() {
         drop(owner);
-        return Ok(ended && !is_held(run)?);
+        return Ok(ended && !run.lease.is_held()?);
     }
     let left = uwf_process::end_for_another(&mut members, grace, &runner.signals);
     Ok(left.is_empty())
@@ -130,24 +130,13 @@ fn ask(process: &ProcessIdentity) {
 }
 
 /// Waits until the engine has ended, but not longer than this, and tells whether nobody holds the thread then.
-fn is_over(run: &RunDir, engine: &ProcessIdentity, most: Duration) -> Result<bool, EngineError> {
+fn is_over(lease: &Lease, engine: &ProcessIdentity, most: Duration) -> Result<bool, EngineError> {
     let deadline = Instant::now() + most;
     while Instant::now() < deadline {
         if !is_alive(engine) {
-            return Ok(!is_held(run)?);
+            return Ok(!lease.is_held()?);
         }
         std::thread::sleep(TICK);
     }
     Ok(false)
-}
-
-/// Tells whether somebody holds the thread: its engine, or a process of its agent.
-fn is_held(run: &RunDir) -> Result<bool, EngineError> {
-    match ThreadLock::try_acquire(run)? {
-        Some(lock) => {
-            lock.release()?;
-            Ok(false)
-        }
-        None => Ok(true),
-    }
 }

@@ -35,20 +35,20 @@ impl Owned {
 
     fn acquire(runner: &Runner, id: ThreadId) -> Result<Self, EngineError> {
         let run = runner.site.root.run(id);
-        if !run.path().is_dir() {
+        if !run.exists() {
             // Only threads that exist get a folder.
             thread::find(&runner.site, id)?;
             run.create()?;
         }
         let busy = || {
-            let holder = run.read_holder();
+            let holder = run.lease.read_holder();
             EngineError::Busy {
                 thread: id,
                 orphaned: holder.as_ref().is_some_and(|it| !is_alive(&it.engine)),
                 holder: holder.map(Box::new),
             }
         };
-        let (mut lock, ended) = match ThreadLock::acquire(&run)? {
+        let (mut lock, ended) = match run.lease.acquire()? {
             Acquired::Lock(lock) => (lock, Vec::new()),
             Acquired::Orphaned(orphaned) => {
                 end_leftovers(runner, &run, id, orphaned)?.ok_or_else(busy)?
@@ -65,7 +65,7 @@ impl Owned {
 
     /// Gives the lock up. What was done is done, whether that fails or not.
     fn give_up(self, runner: &Runner, id: ThreadId) {
-        if self.run.read_holder().is_some() {
+        if self.run.lease.read_holder().is_some() {
             // Something of an attempt may live: only its end may free the thread.
             return;
         }

@@ -120,14 +120,14 @@ fn take_up(
     };
     let thread = Thread::load(&runner.site.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
-    if let Some(earlier) = run.read_holder() {
+    if let Some(earlier) = run.lease.read_holder() {
         end_rest(runner, run, &thread, &earlier, false)?;
     }
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
     admission::raise(&runner.site, run, &thread, &options.raises)?;
     let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
     // What a run that was ended with its thread left behind is no answer to this call.
-    run.clear_pending()?;
+    run.outbox.clear_pending()?;
     let state = State::new(&runner.site.root);
     match state.reactivate(record.thread, record.head)? {
         Reactivated::Done => {}

@@ -63,7 +63,7 @@ pub(crate) fn take(
         };
         let slot = wait.for_slot(choice);
         if wait.since.is_some() && slot.is_err() {
-            run.clear_holder()?;
+            run.lease.clear_holder()?;
         }
         slots.push(slot?);
     }
@@ -145,7 +145,7 @@ impl Wait<'_> {
                 source,
             })?;
         if let Some(own) = process_identity(self.runner.site.env.process_id()) {
-            self.run.write_holder(&Holder {
+            self.run.lease.write_holder(&Holder {
                 engine: own,
                 agent: None,
                 label: String::new(),

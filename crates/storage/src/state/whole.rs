@@ -81,7 +81,7 @@ impl State<'_> {
             .collect();
         let with_run = known
             .into_iter()
-            .filter(|thread| is_lost(thread) && self.root.run(*thread).path().is_dir());
+            .filter(|thread| is_lost(thread) && self.root.run(*thread).exists());
         if let Some(vanished) = vanished(self.root, &history, with_run, &sealed) {
             return Err(StorageError::Vanished(Box::new(vanished)));
         }
@@ -186,7 +186,7 @@ fn vanished(
     with_run: impl Iterator<Item = ThreadId>,
     sealed: &IndexMap<ThreadId, CasRef>,
 ) -> Option<Vanished> {
-    let last_head = |run: &RunDir| run.chain_summary().map(|summary| summary.head);
+    let last_head = |run: &RunDir| run.ledger.chain_summary().map(|summary| summary.head);
     let with_run = with_run.map(|thread| {
         let sealed = sealed.get(&thread).copied();
         (thread, sealed.or_else(|| last_head(&root.run(thread))))

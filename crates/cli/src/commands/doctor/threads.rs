@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use uwf_engine::{ListFilter, Site, ThreadItem, ThreadStatus, list, orphans};
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{RunDir, State, ThreadLock};
+use uwf_storage::{RunDir, State};
 use uwf_util::time;
 
 use crate::commands::thread::costly;
@@ -93,36 +93,28 @@ struct Run {
 }
 
 fn run_dirs(site: &Site) -> Vec<Run> {
-    let entries = std::fs::read_dir(site.root.path().join("runs"));
-    let mut runs: Vec<Run> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| Run {
-            thread: entry
-                .file_name()
-                .to_str()
-                .and_then(|name| name.parse().ok()),
-            dir: RunDir::at(entry.path()),
-            path: entry.path(),
-        })
-        .collect();
-    runs.sort_by(|one, other| one.path.cmp(&other.path));
-    runs
+    let runs = site.root.runs().unwrap_or_default();
+    let run = |dir: RunDir| {
+        let path = dir.path().to_owned();
+        let name = path.file_name().and_then(|name| name.to_str());
+        Run {
+            thread: name.and_then(|name| name.parse().ok()),
+            path,
+            dir,
+        }
+    };
+    runs.into_iter().map(run).collect()
 }
 
 /// Names who holds threads. A holder that has ended while the thread is held left a process behind.
 fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
-        let Some(holder) = run.dir.read_holder() else {
+        let Some(holder) = run.dir.lease.read_holder() else {
             continue;
         };
         let orphans = orphans(&run.dir);
-        // Without its file there is no lock, and trying it would make one.
-        let is_held = || {
-            run.dir.lock_file().is_file() && matches!(ThreadLock::try_acquire(&run.dir), Ok(None))
-        };
+        let is_held = || matches!(run.dir.lease.is_held(), Ok(true));
         if orphans.is_empty() && !is_held() {
             continue;
         }
@@ -160,7 +152,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     for run in runs {
         let thread = name_of(run);
         let item = threads.iter().find(|item| Some(item.thread) == run.thread);
-        match (run.dir.read_pending(), item) {
+        match (run.dir.outbox.read_pending(), item) {
             (Ok(None), _) => {}
             // Of a thread that is at work, or has moved on, the record goes by itself.
             (Ok(Some(pending)), Some(item))

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{Reason, ThreadLock};
+use uwf_storage::Reason;
 
 use super::{NOW, World};
 use crate::read::report::ThreadStatus;
@@ -60,7 +60,12 @@ fn the_active_threads_are_listed_newest_first_whatever_they_wait_for() {
     world.step(blocked, "nobody", &json!({}), "");
     let running = world.start(10, "e");
     world.hold(running, "writer");
-    let _lock = ThreadLock::try_acquire(&world.site.root.run(running))
+    let _lock = world
+        .site
+        .root
+        .run(running)
+        .lease
+        .try_acquire()
         .unwrap()
         .unwrap();
     let ended = world.start(5, "f");

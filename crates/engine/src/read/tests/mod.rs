@@ -132,7 +132,12 @@ impl World {
             ended_at_ms: NOW + 1,
             ..Attempt::of(self.head(thread), role("writer"))
         };
-        self.site.root.run(thread).append_attempt(&attempt).unwrap();
+        self.site
+            .root
+            .run(thread)
+            .ledger
+            .append_attempt(&attempt)
+            .unwrap();
     }
 
     /// Writes down that this process works on the thread.
@@ -156,7 +161,7 @@ impl World {
         };
         let run = self.site.root.run(thread);
         run.create().unwrap();
-        run.write_holder(&holder).unwrap();
+        run.lease.write_holder(&holder).unwrap();
     }
 
     fn end(&self, thread: ThreadId, reason: Reason) {

@@ -1,7 +1,7 @@
 //! How one thread stands.
 
 use serde_json::json;
-use uwf_storage::{Reason, ThreadLock};
+use uwf_storage::Reason;
 
 use super::World;
 use crate::read::report::ThreadStatus;
@@ -87,7 +87,12 @@ fn a_thread_is_running_while_it_is_held_and_not_when_its_record_is_stale() {
         show(&world.site, thread).unwrap().standing.status,
         ThreadStatus::Idle
     );
-    let _lock = ThreadLock::try_acquire(&world.site.root.run(thread))
+    let _lock = world
+        .site
+        .root
+        .run(thread)
+        .lease
+        .try_acquire()
         .unwrap()
         .unwrap();
     let view = show(&world.site, thread).unwrap();

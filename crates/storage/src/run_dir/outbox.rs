@@ -1,4 +1,4 @@
-//! The record of a finished step. It names what was paid for, so it carries a checksum: a record in which one
+//! The finished step that waits to be committed. Its record names what was paid for, so it carries a checksum: a record in which one
 //! character was changed would otherwise name a step that nobody finished, and the role would run again.
 
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use uwf_durable::Durability;
 use uwf_protocol::run::Pending;
 use xxhash_rust::xxh64::xxh64;
 
-use super::{RunDir, json};
+use super::records::{Records, json};
 use crate::StorageError;
 
 const PENDING: &str = "pending.json";
@@ -24,14 +24,24 @@ struct Summed {
     sum: Option<String>,
 }
 
-impl RunDir {
+/// The finished step that waits to be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outbox {
+    records: Records,
+}
+
+impl Outbox {
+    pub(super) fn of(records: Records) -> Self {
+        Self { records }
+    }
+
     /// Returns the finished step that waits for its commit.
     ///
     /// # Errors
     /// [`StorageError::TornRecord`] for a file that is neither blank nor a record with its checksum, and
     /// [`StorageError::Io`] for one that cannot be read: what was paid for may be in it.
     pub fn read_pending(&self) -> Result<Option<Pending>, StorageError> {
-        let path = self.path.join(PENDING);
+        let path = self.records.file(PENDING);
         let Some(content) = uwf_durable::read(&path)? else {
             return Ok(None);
         };
@@ -55,29 +65,27 @@ impl RunDir {
     /// Says that a step is finished; durable on return.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_pending(&self, pending: &Pending) -> Result<(), StorageError> {
-        self.write_text(PENDING, &summed(pending), Durability::Durable)
+        self.records
+            .replace_text(PENDING, &summed(pending), Durability::Durable)
     }
 
     /// Says that a step is finished, to an engine that is there to commit it: the record survives every
     /// process, but not yet a power cut.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_pending_volatile(&self, pending: &Pending) -> Result<(), StorageError> {
-        Ok(uwf_durable::overwrite(
-            &self.path.join(PENDING),
-            summed(pending).as_bytes(),
-        )?)
+        self.records.overwrite_text(PENDING, &summed(pending))
     }
 
     /// Removes the record of a finished step.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn clear_pending(&self) -> Result<(), StorageError> {
-        Ok(uwf_durable::blank(&self.path.join(PENDING))?)
+        self.records.blank(PENDING)
     }
 }
 

@@ -1,22 +1,35 @@
-//! The failed attempts of a thread: the newest, one JSON object a line, and what the older ones used up.
+//! What a thread used up and what it may use up: its failed attempts, the sums of its chain, and what a person allowed
+//! beyond the limits.
+//!
+//! Of the failed attempts, the newest are kept, one JSON object a line, and of the older ones what they used up.
 
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
+use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::limits::Used;
+use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::run::{Attempt, Pending};
 
-use super::{RunDir, json};
+use super::records::{Records, json};
 use crate::StorageError;
 
 const ATTEMPTS: &str = "attempts.jsonl";
+const CHAIN: &str = "chain.json";
+const USED: &str = "used.json";
+const RAISES: &str = "raises.json";
 
 /// How many failed attempts are kept.
 const ATTEMPTS_KEPT: usize = 50;
 
+/// What a thread used up, and what it may use up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ledger {
+    records: Records,
+}
+
 /// The failed attempts of a thread.
 #[derive(Default)]
-struct Records {
+struct Attempts {
     /// Those that are kept, oldest first.
     kept: Vec<Attempt>,
     /// What the others used up.
@@ -33,13 +46,17 @@ struct Dropped {
     replaced: Option<CasRef>,
 }
 
-impl Records {
+impl Attempts {
     fn next_number(&self) -> u64 {
         self.kept.last().map_or(0, |last| last.number) + 1
     }
 }
 
-impl RunDir {
+impl Ledger {
+    pub(super) fn of(records: Records) -> Self {
+        Self { records }
+    }
+
     /// Returns the failed attempts that are kept, oldest first.
     #[must_use]
     pub fn attempts(&self) -> Vec<Attempt> {
@@ -49,7 +66,7 @@ impl RunDir {
     /// Adds a failed attempt, durably, drops the oldest of too many, and returns the number that it is given.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn append_attempt(&self, attempt: &Attempt) -> Result<u64, StorageError> {
         let mut records = self.attempt_records();
         let number = records.next_number();
@@ -69,7 +86,7 @@ impl RunDir {
     /// first number that no attempt has; nothing is changed then.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn accept_unknown(&self, numbers: &[u64]) -> Result<Option<u64>, StorageError> {
         let mut records = self.attempt_records();
         for number in numbers {
@@ -93,7 +110,7 @@ impl RunDir {
     /// attempts of the same agent at the step count with it: they died while they read the same answer.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn count_in_step(&self, pending: &Pending) -> Result<(), StorageError> {
         let mut records = self.attempt_records();
         let is_here = |one: &Attempt| (one.head, one.replaces) == (pending.head, pending.replaces);
@@ -117,7 +134,7 @@ impl RunDir {
     /// already.
     ///
     /// # Errors
-    /// See [`create`](Self::create).
+    /// See [`RunDir::create`](crate::RunDir::create).
     pub fn count_replaced(&self, step: CasRef, used: &Used) -> Result<(), StorageError> {
         let mut records = self.attempt_records();
         if records.replaced.replace(step) == Some(step) {
@@ -127,7 +144,58 @@ impl RunDir {
         self.write_attempts(&records)
     }
 
-    fn write_attempts(&self, records: &Records) -> Result<(), StorageError> {
+    /// Returns what all runs without a step used up, those included that are not kept any more.
+    #[must_use]
+    pub fn used_by_attempts(&self) -> Used {
+        let Attempts { kept, dropped, .. } = self.attempt_records();
+        let mut used = dropped;
+        kept.iter().for_each(|attempt| used.add_attempt(attempt));
+        used
+    }
+
+    /// Returns what the chain amounts to, if somebody counted; the caller compares the head.
+    #[must_use]
+    pub fn chain_summary(&self) -> Option<ChainSummary> {
+        self.records.read(CHAIN)
+    }
+
+    /// Keeps what the chain amounts to.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
+        self.records.overwrite(CHAIN, summary)
+    }
+
+    /// Returns what the steps up to a head used up, if somebody summed; the caller compares the head.
+    #[must_use]
+    pub fn chain_usage(&self) -> Option<ChainUsage> {
+        self.records.read(USED)
+    }
+
+    /// Keeps what the steps up to a head used up.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_chain_usage(&self, usage: &ChainUsage) -> Result<(), StorageError> {
+        self.records.overwrite(USED, usage)
+    }
+
+    /// Returns what a person allowed beyond the limits. What cannot be understood allows nothing.
+    #[must_use]
+    pub fn raises(&self) -> Vec<Setting> {
+        self.records.read(RAISES).unwrap_or_default()
+    }
+
+    /// Remembers what a person allows beyond the limits; durable on return.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_raises(&self, raises: &[Setting]) -> Result<(), StorageError> {
+        self.records.replace(RAISES, &raises, Durability::Durable)
+    }
+
+    fn write_attempts(&self, records: &Attempts) -> Result<(), StorageError> {
         let mut lines = String::new();
         if records.dropped.runs > 0 {
             let line = Dropped {
@@ -137,22 +205,16 @@ impl RunDir {
             lines += &(json(&line) + "\n");
         }
         lines.extend(records.kept.iter().map(|one| json(one) + "\n"));
-        self.write_text(ATTEMPTS, &lines, Durability::Durable)
+        self.records
+            .replace_text(ATTEMPTS, &lines, Durability::Durable)
     }
 
-    /// Returns what all runs without a step used up, those included that are not kept any more.
-    #[must_use]
-    pub fn used_by_attempts(&self) -> Used {
-        let Records { kept, dropped, .. } = self.attempt_records();
-        let mut used = dropped;
-        kept.iter().for_each(|attempt| used.add_attempt(attempt));
-        used
-    }
-
-    fn attempt_records(&self) -> Records {
-        let content = uwf_durable::read(&self.path.join(ATTEMPTS)).ok().flatten();
+    fn attempt_records(&self) -> Attempts {
+        let content = uwf_durable::read(&self.records.file(ATTEMPTS))
+            .ok()
+            .flatten();
         let content = content.unwrap_or_default();
-        let mut records = Records::default();
+        let mut records = Attempts::default();
         let lines = content.split(|byte| *byte == b'\n');
         for line in lines.filter(|line| !line.trim_ascii().is_empty()) {
             if let Ok(attempt) = serde_json::from_slice::<Attempt>(line) {

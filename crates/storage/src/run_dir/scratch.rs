@@ -1,0 +1,191 @@
+//! What a running attempt leaves beside its step: what the agent and its program print, what the agent's kit tells the
+//! engine, and what people can follow. The next attempt writes over it.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use uwf_durable::Durability;
+use uwf_protocol::nodes::Usage;
+use uwf_protocol::run::{KitFailure, Launched};
+
+use super::records::Records;
+use crate::StorageError;
+
+const FAILURE: &str = "failure.json";
+const LIVE: &str = "live.jsonl";
+const LAUNCHED: &str = "launched.json";
+const USAGE: &str = "usage.json";
+
+/// The files of the attempt that runs, or ran last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scratch {
+    records: Records,
+}
+
+impl Scratch {
+    pub(super) fn of(records: Records) -> Self {
+        Self { records }
+    }
+
+    /// Returns the file that gets the agent's stdout. Its path leaves this crate since the agent itself writes there.
+    #[must_use]
+    pub fn stdout_file(&self) -> PathBuf {
+        self.records.file("stdout")
+    }
+
+    /// Returns the file that gets the agent's stderr. Its path leaves this crate since the agent itself writes there.
+    #[must_use]
+    pub fn stderr_file(&self) -> PathBuf {
+        self.records.file("stderr")
+    }
+
+    /// Removes what an earlier agent printed and wrote to stderr: it is no answer of the next one.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_output(&self) -> Result<(), StorageError> {
+        uwf_durable::remove(&self.stdout_file())?;
+        Ok(uwf_durable::remove(&self.stderr_file())?)
+    }
+
+    /// Returns the end of what the agent has printed, at most so many bytes; empty if it cannot be read.
+    #[must_use]
+    pub fn stdout_end(&self, limit: u64) -> String {
+        end_of(&self.stdout_file(), limit)
+    }
+
+    /// Returns the end of what the agent has written to stderr, at most so many bytes; empty if it cannot be read.
+    #[must_use]
+    pub fn stderr_end(&self, limit: u64) -> String {
+        end_of(&self.stderr_file(), limit)
+    }
+
+    /// Returns when the agent was last heard of: the newest change of the files that get what it says.
+    #[must_use]
+    pub fn last_output_ms(&self) -> Option<i64> {
+        let files = [self.stdout_file(), self.stderr_file(), self.live_file()];
+        let changed = |file: PathBuf| file.metadata().ok()?.modified().ok();
+        let newest = files.into_iter().filter_map(changed).max()?;
+        let since = newest.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        i64::try_from(since.as_millis()).ok()
+    }
+
+    /// Returns the file that gets the stdout of a program that answers as a whole. Its path leaves this crate since the
+    /// program itself writes there.
+    #[must_use]
+    pub fn answer_file(&self) -> PathBuf {
+        self.records.file("answer")
+    }
+
+    /// Returns the file that gets the stdout of a program that tells events line by line. Its path leaves this crate
+    /// since the program itself writes there.
+    #[must_use]
+    pub fn events_file(&self) -> PathBuf {
+        self.records.file("events")
+    }
+
+    /// Removes what an earlier program printed.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_program_files(&self) -> Result<(), StorageError> {
+        uwf_durable::remove(&self.answer_file())?;
+        Ok(uwf_durable::remove(&self.events_file())?)
+    }
+
+    /// Returns the file to which the turns of a running step are added, one JSON object a line. Its path leaves this
+    /// crate for those who follow it.
+    #[must_use]
+    pub fn live_file(&self) -> PathBuf {
+        self.records.file(LIVE)
+    }
+
+    /// Opens the [live file](Self::live_file) for what is added.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn open_live(&self) -> Result<File, StorageError> {
+        Ok(uwf_durable::open_append(&self.live_file())?)
+    }
+
+    /// Removes the turns of the step before.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_live(&self) -> Result<(), StorageError> {
+        self.records.remove(LIVE)
+    }
+
+    /// Returns why the agent's own kit gave up.
+    #[must_use]
+    pub fn read_failure(&self) -> Option<KitFailure> {
+        self.records.read(FAILURE)
+    }
+
+    /// Says why the agent's own kit gives up.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_failure(&self, failure: &KitFailure) -> Result<(), StorageError> {
+        self.records.replace(FAILURE, failure, Durability::Volatile)
+    }
+
+    /// Removes the reason for which the kit gave up.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_failure(&self) -> Result<(), StorageError> {
+        self.records.remove(FAILURE)
+    }
+
+    /// Returns what the agent is known to have used up so far in this attempt.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.records.read(USAGE)
+    }
+
+    /// Says what the agent has used up so far.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_usage(&self, usage: &Usage) -> Result<(), StorageError> {
+        self.records.overwrite(USAGE, usage)
+    }
+
+    /// Removes what an earlier attempt used up.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_usage(&self) -> Result<(), StorageError> {
+        self.records.blank(USAGE)
+    }
+
+    /// Returns the program that an adapter started and whose output was not read, if there is one.
+    #[must_use]
+    pub fn launched(&self) -> Option<Launched> {
+        self.records.read(LAUNCHED)
+    }
+
+    /// Says that an adapter is about to start a program, or that the program has ended.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_launched(&self, launched: &Launched) -> Result<(), StorageError> {
+        self.records.overwrite(LAUNCHED, launched)
+    }
+
+    /// Says that the output of the program was read, or that it was ended.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn clear_launched(&self) -> Result<(), StorageError> {
+        self.records.remove(LAUNCHED)
+    }
+}
+
+fn end_of(file: &Path, limit: u64) -> String {
+    let end = uwf_durable::read_end(file, limit);
+    String::from_utf8(end.ok().flatten().unwrap_or_default())
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}

@@ -1,0 +1,119 @@
+//! The sessions of agents in a thread: which one an agent had in a role, the one in which a step was begun last, and
+//! what was said in those that an adapter keeps itself. They mean something on this machine only.
+
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+use uwf_durable::Durability;
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::run::Begun;
+
+use super::records::Records;
+use crate::StorageError;
+
+const SESSIONS: &str = "sessions.json";
+const BEGUN: &str = "begun.json";
+
+/// Role → agent → session.
+type ByRole = IndexMap<RoleName, IndexMap<String, String>>;
+
+/// The sessions of agents in a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sessions {
+    records: Records,
+}
+
+impl Sessions {
+    pub(super) fn of(records: Records) -> Self {
+        Self { records }
+    }
+
+    /// Returns the session that an agent had in a role, under the name by which it was remembered.
+    #[must_use]
+    pub fn of_agent(&self, role: &RoleName, agent: &str) -> Option<String> {
+        let sessions: ByRole = self.records.read(SESSIONS)?;
+        let session = sessions.get(role)?.get(agent)?;
+        (!session.is_empty()).then(|| session.clone())
+    }
+
+    /// Tells whether the session that an agent had in a role was forgotten, and it has no other one.
+    #[must_use]
+    pub fn is_lost(&self, role: &RoleName, agent: &str) -> bool {
+        let sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
+        let session = sessions.get(role).and_then(|agents| agents.get(agent));
+        session.is_some_and(String::is_empty)
+    }
+
+    /// Remembers the session of an agent in a role, in place of an older one.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn remember(
+        &self,
+        role: &RoleName,
+        agent: &str,
+        session: &str,
+    ) -> Result<(), StorageError> {
+        let mut sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
+        let agents = sessions.entry(role.clone()).or_default();
+        if agents.get(agent).is_some_and(|known| known == session) {
+            return Ok(());
+        }
+        agents.insert(agent.to_owned(), session.to_owned());
+        self.records
+            .replace(SESSIONS, &sessions, Durability::Volatile)
+    }
+
+    /// Forgets the session of an agent in a role, or those of all agents in it: the next one is new.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn forget(&self, role: &RoleName, agent: Option<&str>) -> Result<(), StorageError> {
+        let mut sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
+        let of_role = sessions.get_mut(role).into_iter().flatten();
+        let forgotten = of_role.filter(|(name, _)| agent.is_none_or(|agent| agent == *name));
+        // The name stays: that there was a session decides what the next one is told.
+        let forgotten = forgotten.map(|(_, session)| session.clear()).count();
+        if forgotten > 0 {
+            self.records
+                .replace(SESSIONS, &sessions, Durability::Volatile)?;
+        }
+        self.records.remove(BEGUN)
+    }
+
+    /// Returns the session in which a step was begun last; the caller compares head and role.
+    #[must_use]
+    pub fn begun(&self) -> Option<Begun> {
+        self.records.read(BEGUN)
+    }
+
+    /// Puts the session of a step on record, as soon as it has begun.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_begun(&self, begun: &Begun) -> Result<(), StorageError> {
+        self.records.create()?;
+        self.records.overwrite(BEGUN, begun)
+    }
+
+    /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there
+    /// is no such session.
+    #[must_use]
+    pub fn messages(&self, session: &str) -> Option<String> {
+        let content = uwf_durable::read(&self.messages_file(session)).ok()??;
+        Some(String::from_utf8_lossy(&content).into_owned())
+    }
+
+    /// Adds lines to what was said in a session, durably; a line that a crash cut off is ended first.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn append_messages(&self, session: &str, lines: &str) -> Result<(), StorageError> {
+        let file = self.messages_file(session);
+        Ok(uwf_durable::append_line(&file, lines)?)
+    }
+
+    fn messages_file(&self, session: &str) -> PathBuf {
+        self.records.file(&format!("messages-{session}.jsonl"))
+    }
+}
