@@ -58,6 +58,7 @@ mod recipes;
 mod recordings;
 mod reference;
 mod refusals;
+mod refused_steps;
 mod release_notes;
 mod resolution;
 mod resumes;

@@ -36,6 +36,22 @@ impl Pending {
     }
 }
 
+/// A finished step that was not committed, because its thread had left the place where the step began. The step stays
+/// in the store, and one can go on from it with a fork.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedStep {
+    /// The finished step.
+    pub step: CasRef,
+    /// The head that the step links to.
+    pub head: CasRef,
+    /// The step whose place it was to take, if it is one that was done again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
+    /// When it was refused, in milliseconds since 1970.
+    pub at_ms: i64,
+}
+
 /// Which process this is, beyond its number: numbers are used again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

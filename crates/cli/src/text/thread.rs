@@ -9,7 +9,7 @@ use uwf_engine::{
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
-use uwf_protocol::run::Phase;
+use uwf_protocol::run::{Phase, RefusedStep};
 use uwf_protocol::workflow::reserved;
 use uwf_util::time;
 
@@ -304,6 +304,7 @@ impl Show for ThreadView {
         if let Some(step) = self.finished_step {
             rows.push(("finished", format!("step {step} waits to be committed")));
         }
+        rows.extend(self.refused_steps.iter().map(kept_row));
         rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
         if let Some(remedy) = &self.remedy {
             let commands = hints::remedy::commands(remedy, self.thread).into_iter();
@@ -311,6 +312,15 @@ impl Show for ThreadView {
         }
         fields(&rows, page)
     }
+}
+
+/// Returns the line that tells of a finished step which was refused.
+fn kept_row(refused: &RefusedStep) -> (&'static str, String) {
+    let RefusedStep { step, head, .. } = refused;
+    let kept = format!(
+        "step {step} follows {head}, which the thread had left: `uwf thread fork {step}` goes on from it"
+    );
+    ("kept", hints::here(&kept).into_owned())
 }
 
 /// Returns the line that tells of a failed attempt.

@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::RefusedCalls;
+use uwf_protocol::run::RefusedStep;
 use uwf_storage::{HistoryRecord, Ledger, Located, Reason};
 use uwf_thread::{Head, summarize};
 
@@ -52,6 +53,9 @@ pub struct ThreadView {
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
+    /// The finished steps that were refused, because the thread had left the place where they began.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refused_steps: Vec<RefusedStep>,
 }
 
 /// Returns how a thread stands, active or ended.
@@ -90,6 +94,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         orphans: activity.orphans,
         refused_calls: refused_calls(&site.store, head)?,
         finished_step: activity.finished_step,
+        refused_steps: run.outbox.refused(),
     })
 }
 
@@ -109,6 +114,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
         finished_step: None,
+        refused_steps: run.outbox.refused(),
     })
 }
 

@@ -6,9 +6,9 @@ use uwf_moderator::{Route, reenter};
 use uwf_process::{Process, Target, is_alive, left_running};
 use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::{RoleName, ThreadId};
-use uwf_protocol::run::{Holder, Pending};
+use uwf_protocol::run::{Holder, Pending, RefusedStep};
 use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock, config};
-use uwf_thread::read_step;
+use uwf_thread::{read_step, steps, with_output};
 
 use crate::attempt::Members;
 use crate::attempt::describe;
@@ -30,7 +30,8 @@ pub(crate) enum Adoption {
 }
 
 /// Commits the finished step that the run's record names, if it follows the head and the graph asks for its role there.
-/// A record of anything else is removed; one that cannot be read now is kept.
+/// A step that follows another head is kept and named; the record of anything else is removed, and one that cannot be read
+/// now is kept.
 pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
     let earlier = run.lease.read_holder();
     let pending = match run.outbox.read_pending()? {
@@ -55,6 +56,7 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
         (None, Some(_)) => (&thread, None),
     };
     let expected = role.filter(|_| pending.head == place.head);
+    let is_elsewhere = expected.is_none();
     let checked =
         expected.map(|role| answer::check(&runner.site.store, place, &role, pending.step));
     let step = match checked {
@@ -70,7 +72,10 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
             if pending.step == thread.head {
                 let _ = run.ledger.count_in_step(&pending);
             }
-            run.outbox.clear_pending()?;
+            match is_elsewhere {
+                true => refuse(runner, run, &thread, &pending)?,
+                false => run.outbox.clear_pending()?,
+            }
             return Ok(Adoption::Nothing(Box::new(thread)));
         }
     };
@@ -87,6 +92,36 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
     told.report.kept_running = kept && !left.is_empty();
     told.report.left_running = left;
     Ok(Adoption::Taken(Box::new(told.result()?)))
+}
+
+/// Removes the pending record of a step that does not follow the thread's head. The step was paid for: it is kept and
+/// named, unless the thread has it already.
+pub(crate) fn refuse(
+    runner: &Runner,
+    run: &RunDir,
+    thread: &Thread,
+    pending: &Pending,
+) -> Result<(), EngineError> {
+    let store = &runner.site.store;
+    let mut is_in_thread = false;
+    for step in steps(store, thread.head) {
+        if step?.hash == pending.step {
+            is_in_thread = true;
+            break;
+        }
+    }
+    let step = read_step(store, pending.step).ok();
+    let step = step.and_then(|step| with_output(store, step).ok());
+    let Some(step) = step.filter(|_| !is_in_thread) else {
+        return Ok(run.outbox.clear_pending()?);
+    };
+    store.sync(&answer::closure(store, &step)?)?;
+    Ok(run.outbox.refuse(&RefusedStep {
+        step: step.hash,
+        head: pending.head,
+        replaces: pending.replaces,
+        at_ms: runner.site.env.now_ms(),
+    })?)
 }
 
 /// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended or

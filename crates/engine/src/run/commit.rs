@@ -4,6 +4,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Limits;
+use uwf_protocol::run::RefusedStep;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
 use uwf_thread::used_by;
 
@@ -50,7 +51,7 @@ pub(crate) fn commit(
         Nodes::FromBefore => runner.site.store.renew(&closure)?,
     }
     let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
-    let (hash, role) = (step.hash, step.node.role.clone());
+    let (began_at, hash, role) = (before.head, step.hash, step.node.role.clone());
     let thread = before.followed_by(step, &runner.site.store)?;
     // The head moves even if the route cannot be found: the step is finished.
     let route = thread.route(Some(&runner.signals));
@@ -87,7 +88,15 @@ pub(crate) fn commit(
             });
         }
         Advance::NotActive => "no longer active".to_owned(),
-        Advance::HeadIs(head) => format!("at `{head}`"),
+        Advance::HeadIs(head) => {
+            run.outbox.refuse(&RefusedStep {
+                step: hash,
+                head: began_at,
+                replaces: replaced,
+                at_ms: runner.site.env.now_ms(),
+            })?;
+            format!("at `{head}`")
+        }
     };
     Err(EngineError::HeadMoved {
         thread: id,

@@ -6,7 +6,7 @@ use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
 use crate::read::report::StepReport;
 use crate::run::admission;
-use crate::run::adopt::{Adoption, adopt, end_rest};
+use crate::run::adopt::{Adoption, adopt, end_rest, refuse};
 use crate::run::cycle::{Job, play};
 use crate::run::failure::Verb;
 use crate::run::owned::{Owned, with_thread};
@@ -127,7 +127,10 @@ fn take_up(
     admission::raise(&runner.site, run, &thread, &options.raises)?;
     let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
     // What a run that was ended with its thread left behind is no answer to this call.
-    run.outbox.clear_pending()?;
+    match run.outbox.read_pending() {
+        Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,
+        Ok(None) | Err(_) => run.outbox.clear_pending()?,
+    }
     let state = State::new(&runner.site.root);
     match state.reactivate(record.thread, record.head)? {
         Reactivated::Done => {}

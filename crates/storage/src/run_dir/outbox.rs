@@ -1,15 +1,18 @@
-//! The finished step that waits to be committed. Its record names what was paid for, so it carries a checksum: a record in which one
-//! character was changed would otherwise name a step that nobody finished, and the role would run again.
+//! The finished step that waits to be committed, and those that were refused since their thread had gone on elsewhere.
+//!
+//! The record of the one that waits names what was paid for, so it carries a checksum: a record in which one character was
+//! changed would otherwise name a step that nobody finished, and the role would run again.
 
 use serde::Deserialize;
 use uwf_durable::Durability;
-use uwf_protocol::run::Pending;
+use uwf_protocol::run::{Pending, RefusedStep};
 use xxhash_rust::xxh64::xxh64;
 
 use super::records::{Records, json};
 use crate::StorageError;
 
 const PENDING: &str = "pending.json";
+const REFUSED: &str = "refused.jsonl";
 
 /// What comes between the record and its checksum.
 const SUM: &str = ",\"sum\":";
@@ -24,7 +27,7 @@ struct Summed {
     sum: Option<String>,
 }
 
-/// The finished step that waits to be committed.
+/// The finished step that waits to be committed, and those that could not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outbox {
     records: Records,
@@ -86,6 +89,30 @@ impl Outbox {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn clear_pending(&self) -> Result<(), StorageError> {
         self.records.blank(PENDING)
+    }
+
+    /// Keeps the name of a finished step that cannot be committed, durably and once, and removes its record. Garbage
+    /// collection leaves the step alone from now on.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn refuse(&self, refused: &RefusedStep) -> Result<(), StorageError> {
+        let mut known = self.refused().into_iter();
+        if !known.any(|known| known.step == refused.step) {
+            uwf_durable::append_line(&self.records.file(REFUSED), &json(refused))?;
+        }
+        self.clear_pending()
+    }
+
+    /// Returns the finished steps that could not be committed, in the order in which they were refused.
+    #[must_use]
+    pub fn refused(&self) -> Vec<RefusedStep> {
+        let content = uwf_durable::read(&self.records.file(REFUSED));
+        let content = content.ok().flatten().unwrap_or_default();
+        let lines = content.split(|byte| *byte == b'\n');
+        lines
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect()
     }
 }
 

@@ -1,0 +1,128 @@
+//! A finished step whose thread has gone on elsewhere meanwhile: it was paid for, so it is kept and named.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::gates::{NOTE, at_work, gated_agent, open_gate};
+use crate::gc::{DAY, age_all, gc, has, text};
+use crate::processes::kill;
+use crate::world::{ONE_STEP, REVIEW, World, wait_until};
+
+/// A thread that was moved back to its start by hand while its second step is at work.
+struct Moved {
+    world: World,
+    thread: String,
+    first: String,
+    engine: std::process::Child,
+}
+
+fn moved() -> Moved {
+    let world = World::new();
+    world.put(REVIEW);
+    let script = "roles:\n  writer: [{ output: { plan: p } }]\n  reviewer: [{ output: { $status: approved, summary: s } }]\n";
+    gated_agent(&world, script);
+    let thread = world.start("review");
+    let start = text(&world.show(&thread)["head"]);
+    let first = text(&world.step(&thread).exits(0).json()["step"]);
+    let engine = at_work(&world, &["thread", "step", &thread]);
+    // The engine looks at the head a last time right after its agent is on record.
+    world.agent_at_work(&thread);
+    world.show(&thread);
+    let heads = world.state("threads.yaml").replace(&first, &start);
+    world.write("heads", &heads);
+    let moved = fs::rename(
+        world.project().join("heads"),
+        world.root().join("threads.yaml"),
+    );
+    moved.unwrap();
+    Moved {
+        world,
+        thread,
+        first,
+        engine,
+    }
+}
+
+/// Checks that the refused step is shown, that the collector leaves it alone, and that one can go on from it.
+#[track_caller]
+fn is_kept(world: &World, thread: &str, step: &str, after: &str) {
+    let shown = world.show(thread);
+    let refused = &shown["refusedSteps"];
+    assert_eq!(refused.as_array().map(Vec::len), Some(1), "{shown}");
+    assert_eq!(
+        (&refused[0]["step"], &refused[0]["head"]),
+        (&json!(step), &json!(after))
+    );
+    let told = world.uwf(&["thread", "show", thread, "--format", "text"]);
+    let command = format!("uwf thread fork {step}");
+    assert!(told.stdout.contains(&command), "{}", told.stdout);
+    age_all(world, 30 * DAY);
+    gc(world, &[]).exits(0);
+    assert!(has(world, step));
+    world.uwf(&["cas", "verify"]).exits(0);
+    world.uwf(&["thread", "fork", step]).exits(0);
+}
+
+#[test]
+fn a_step_whose_head_was_moved_while_it_ran_is_kept_and_named() {
+    let Moved {
+        world,
+        thread,
+        first,
+        engine,
+    } = moved();
+    open_gate(&world);
+    let ended = engine.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(5), "{told}");
+    let step = text(&world.show(&thread)["refusedSteps"][0]["step"]);
+    assert!(told.contains(&step), "{told}");
+    is_kept(&world, &thread, &step, &first);
+    world.step(&thread).exits(0);
+    is_kept(&world, &thread, &step, &first);
+}
+
+#[test]
+fn a_step_that_cannot_be_adopted_since_the_head_was_moved_is_kept_and_named() {
+    let Moved {
+        world,
+        thread,
+        first,
+        engine,
+    } = moved();
+    kill(engine);
+    open_gate(&world);
+    wait_until("the agent has finished", || {
+        world.pending(&thread).is_some()
+    });
+    world.wait_until_free(&thread);
+    let step = text(&world.pending(&thread).unwrap()["step"]);
+    world.step(&thread).exits(0);
+    is_kept(&world, &thread, &step, &first);
+}
+
+#[test]
+fn the_finished_step_of_a_killed_thread_that_is_taken_up_again_is_kept_and_named() {
+    let world = World::new();
+    let workflow = ONE_STEP.replace(
+        "{ _: { role: writer, prompt: \"Write a note.\" } }",
+        "{ new: { role: writer, prompt: Write. }, resume: { role: writer, prompt: Once more. } }",
+    );
+    world.put(&workflow);
+    gated_agent(&world, NOTE);
+    let thread = world.start("one");
+    let start = text(&world.show(&thread)["head"]);
+    kill(at_work(&world, &["thread", "step", &thread]));
+    open_gate(&world);
+    wait_until("the agent has finished", || {
+        world.pending(&thread).is_some()
+    });
+    world.wait_until_free(&thread);
+    let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
+    let step = text(&killed["finishedStep"]);
+    world
+        .uwf(&["thread", "resume", &thread, "-p", "again"])
+        .exits(0);
+    is_kept(&world, &thread, &step, &start);
+}
