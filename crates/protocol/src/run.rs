@@ -3,8 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::chain::ChainUsage;
 use crate::failure::{self, FailureClass};
 use crate::ids::{CasRef, RoleName};
+use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
 
 /// A step that the agent finished: written after the step's nodes, removed when the head has moved.
@@ -310,6 +312,28 @@ impl Attempt {
     pub fn was_cut_off(&self) -> bool {
         self.end_unseen || self.class == Some(FailureClass::Cancelled)
     }
+}
+
+/// What a thread used up and may use up beside its chain: all that its limits depend on and that no node tells. It can
+/// travel with the thread, whatever files it lies in.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadRecord {
+    /// The failed attempts that are kept, oldest first.
+    #[serde(default)]
+    pub attempts: Vec<Attempt>,
+    /// What older attempts used up, and steps that are in the chain no more.
+    #[serde(default)]
+    pub dropped: Used,
+    /// The replaced step that was counted in `dropped` last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<CasRef>,
+    /// What the steps up to a head used up, if somebody summed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<ChainUsage>,
+    /// What a person allowed beyond the limits.
+    #[serde(default)]
+    pub raises: Vec<Setting>,
 }
 
 /// What the kit tells the engine about its own failure, in a file of the run; the engine makes it an

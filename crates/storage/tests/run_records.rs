@@ -9,7 +9,7 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase};
+use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase, ThreadRecord};
 use uwf_storage::{Root, RunDir};
 use xxhash_rust::xxh64::xxh64;
 
@@ -361,4 +361,88 @@ fn raises_and_sums_are_kept_and_what_cannot_be_read_allows_nothing() {
     };
     run.ledger.write_chain_usage(&usage).unwrap();
     assert_eq!(run.ledger.chain_usage(), Some(usage));
+}
+
+/// A run with attempts, of which older ones are not kept, a replaced step, sums and a raise.
+fn spent() -> (tempfile::TempDir, RunDir) {
+    let (temp, run) = world();
+    for number in 1..=52 {
+        run.ledger.append_attempt(&attempt(number)).unwrap();
+    }
+    let used = Used {
+        runs: 1,
+        tokens: 7,
+        ..Used::default()
+    };
+    run.ledger.count_replaced(STEP, &used).unwrap();
+    run.ledger
+        .write_chain_usage(&ChainUsage { head: HEAD, used })
+        .unwrap();
+    run.ledger
+        .write_raises(&["maxSteps=9".parse().unwrap()])
+        .unwrap();
+    (temp, run)
+}
+
+#[test]
+fn the_record_of_a_thread_travels_whole() {
+    let (_temp, here) = spent();
+    let text = serde_json::to_string(&here.ledger.export()).unwrap();
+    let (_other, there) = world();
+    there.ledger.append_attempt(&attempt(1)).unwrap();
+    let record: ThreadRecord = serde_json::from_str(&text).unwrap();
+    for _ in 0..2 {
+        there.ledger.import(&record).unwrap();
+        assert_eq!(there.ledger.export(), record);
+    }
+    let (before, after) = (&here.ledger, &there.ledger);
+    assert_eq!(after.used_by_attempts(), before.used_by_attempts());
+    assert_eq!(after.next_attempt(), before.next_attempt());
+    assert_eq!(after.chain_usage(), before.chain_usage());
+    assert_eq!(after.raises(), before.raises());
+    // A step that was counted here is not counted there again.
+    let used = before.used_by_attempts();
+    after.count_replaced(STEP, &used).unwrap();
+    assert_eq!(after.used_by_attempts(), used);
+}
+
+#[test]
+fn a_record_of_a_thread_says_all_and_what_it_leaves_out_is_nothing() {
+    let (_temp, run) = spent();
+    let empty = ThreadRecord::default();
+    assert_eq!(serde_json::from_str::<ThreadRecord>("{}").unwrap(), empty);
+    let more = serde_json::from_str::<ThreadRecord>(r#"{"later":1}"#);
+    assert_eq!(more.unwrap(), empty);
+    run.ledger.import(&empty).unwrap();
+    assert_eq!(run.ledger.export(), empty);
+    assert_eq!(run.ledger.used_by_attempts(), Used::default());
+}
+
+#[test]
+fn the_json_of_a_thread_record_is_a_format() {
+    let record = ThreadRecord {
+        attempts: Vec::new(),
+        dropped: Used {
+            runs: 2,
+            ..Used::default()
+        },
+        replaced: Some(STEP),
+        chain: Some(ChainUsage {
+            head: HEAD,
+            used: Used::default(),
+        }),
+        raises: vec!["maxSteps=9".parse().unwrap()],
+    };
+    let used = |runs: u8| {
+        format!(
+            r#"{{"runs":{runs},"costUsd":0.0,"costUnknown":0,"tokens":0,"tokensUnknown":0,"durationMs":0,"durationUnknown":0}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"attempts":[],"dropped":{},"replaced":"{STEP}","chain":{{"head":"{HEAD}","used":{}}},"raises":["maxSteps=9"]}}"#,
+        used(2),
+        used(0)
+    );
+    assert_eq!(serde_json::to_string(&record).unwrap(), text);
+    assert_eq!(serde_json::from_str::<ThreadRecord>(&text).unwrap(), record);
 }

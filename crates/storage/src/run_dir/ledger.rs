@@ -8,7 +8,7 @@ use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::{Setting, Used};
-use uwf_protocol::run::{Attempt, Pending};
+use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
 
 use super::records::{Records, json};
 use crate::StorageError;
@@ -55,6 +55,41 @@ impl Attempts {
 impl Ledger {
     pub(super) fn of(records: Records) -> Self {
         Self { records }
+    }
+
+    /// Returns all of it as one value, which can be [imported](Self::import) elsewhere.
+    #[must_use]
+    pub fn export(&self) -> ThreadRecord {
+        let Attempts {
+            kept,
+            dropped,
+            replaced,
+        } = self.attempt_records();
+        ThreadRecord {
+            attempts: kept,
+            dropped,
+            replaced,
+            chain: self.chain_usage(),
+            raises: self.raises(),
+        }
+    }
+
+    /// Puts a record in the place of all that is here. Sums of the chain are a cache; the rest is durable on return. A
+    /// call that is interrupted can be repeated.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn import(&self, record: &ThreadRecord) -> Result<(), StorageError> {
+        self.write_attempts(&Attempts {
+            kept: record.attempts.clone(),
+            dropped: record.dropped.clone(),
+            replaced: record.replaced,
+        })?;
+        match &record.chain {
+            Some(usage) => self.write_chain_usage(usage)?,
+            None => self.records.blank(USED)?,
+        }
+        self.write_raises(&record.raises)
     }
 
     /// Returns the failed attempts that are kept, oldest first.
