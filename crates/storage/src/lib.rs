@@ -39,4 +39,4 @@ pub use run_dir::{
     Acquired, Lease, Ledger, Orphaned, Outbox, RunDir, Scratch, Sessions, ThreadLock,
 };
 pub use slots::{Pool, Slot, Taken, Turn};
-pub use state::{Advance, Archived, Located, Reactivated, State};
+pub use state::{Advance, Archived, FastForward, Located, Reactivated, State};

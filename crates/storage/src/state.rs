@@ -29,6 +29,20 @@ pub enum Advance {
     HeadIs(CasRef),
 }
 
+/// What became of moving a head forward along a chain that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum FastForward {
+    /// It is at the new head.
+    Moved,
+    /// The thread is not active; nothing changed.
+    NotActive,
+    /// The head is this one and not the expected one; nothing changed.
+    HeadIs(CasRef),
+    /// The new head does not lead back to the old one; nothing changed.
+    Diverged,
+}
+
 /// What became of ending a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -149,6 +163,29 @@ impl<'a> State<'a> {
         }
         self.write_heads(&heads)?;
         Ok(Advance::Moved)
+    }
+
+    /// Moves the head of a thread forward along a chain that is there, provided that it is where the caller saw it. What
+    /// a chain is, this crate does not know: `leads_back` tells whether `to` leads back to `from`. It is asked without
+    /// the lock of the state, since nodes do not change. All of the new chain must be durable.
+    ///
+    /// # Errors
+    /// Those of `leads_back`, and see [`advance`](Self::advance).
+    pub fn fast_forward<E: From<StorageError>>(
+        &self,
+        thread: ThreadId,
+        from: CasRef,
+        to: CasRef,
+        leads_back: impl FnOnce() -> Result<bool, E>,
+    ) -> Result<FastForward, E> {
+        if from != to && !leads_back()? {
+            return Ok(FastForward::Diverged);
+        }
+        Ok(match self.advance(thread, from, to)? {
+            Advance::Moved => FastForward::Moved,
+            Advance::NotActive => FastForward::NotActive,
+            Advance::HeadIs(head) => FastForward::HeadIs(head),
+        })
     }
 
     /// Ends a thread whose head is that of the record.
