@@ -2,7 +2,8 @@
 //! roles that it has.
 
 use serde_json::{Value, json};
-use uwf_moderator::{Route, reenter, route, validate};
+use uwf_moderator::graph::{reenter, route};
+use uwf_moderator::{Route, validate};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{StartNode, StepNode};

@@ -247,7 +247,10 @@ fn diagnostics_are_shown_as_far_as_they_are_asked_for() {
     assert!(info.contains(" tag=M3K8V9T1 event=routed "), "{info}");
     assert!(!info.contains("debug: "), "{info}");
     let debug = diagnosed(&world, "debug");
-    assert!(debug.contains("\ndebug: uwf_engine::process "), "{debug}");
+    assert!(
+        debug.contains("\ndebug: uwf_engine::run::process "),
+        "{debug}"
+    );
     // The agent is a process of its own.
     assert!(debug.contains("\n| debug: uwf_agent_kit::"), "{debug}");
     let part = diagnosed(&world, "off,uwf_agent_kit=debug");

@@ -11,7 +11,7 @@ use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_protocol::workflow::Role;
 use uwf_storage::{Env, Root, RunDir, State};
 use uwf_thread::{
-    Head, answer, output, read_start, read_step, read_workflow, steps, summarize, text,
+    Head, answer, output, read_program, read_start, read_step, steps, summarize, text,
 };
 
 use crate::KitError;
@@ -68,16 +68,13 @@ pub fn read(
     let head = head(call, environment, root)?;
     let start_hash = Head::read(store, head)?.start();
     let start = read_start(store, start_hash)?.node;
-    let workflow = read_workflow(store, start.workflow)?;
-    let role = workflow
-        .roles
-        .get(&call.role)
-        .cloned()
-        .ok_or_else(|| KitError::NoRole {
-            role: call.role.clone(),
-            workflow: workflow.name.clone(),
-            known: workflow.roles.keys().cloned().collect(),
-        })?;
+    let program = read_program(store, start.workflow)?;
+    let task = program.task(&call.role).cloned();
+    let role = task.ok_or_else(|| KitError::NoRole {
+        role: call.role.clone(),
+        workflow: program.name().to_owned(),
+        known: program.roles().cloned().collect(),
+    })?;
     let summary = summarize(store, run.ledger.chain_summary().as_ref(), head)?;
     let visits = summary.visits_of(&call.role);
     let knows_past = visits > 0 && past == Past::SinceLastStep;

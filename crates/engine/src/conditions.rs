@@ -11,10 +11,10 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use uwf_moderator::condition::{ConditionError, FailedCondition, Question, Verdict};
-use uwf_moderator::{Route, RouteError, route};
+use uwf_moderator::{Route, RouteError, next};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::workflow::Workflow;
+use uwf_protocol::program::Program;
 
 pub use self::door::{EVALUATOR_DOOR, evaluate_conditions};
 use self::evaluator::{Evaluator, Trouble};
@@ -95,13 +95,13 @@ impl<'e> Conditions<'e> {
     /// # Errors
     /// When a signal told us to stop, and for one thread when its question cannot be answered now. A condition that
     /// fails is part of the route.
-    pub(crate) fn route<S>(
+    pub(crate) fn route(
         &mut self,
-        workflow: &Workflow<S>,
+        program: &Program,
         start: &StartNode,
         steps: &[StepContext],
     ) -> Result<Result<Route, RouteError>, EngineError> {
-        let route = route(workflow, start, steps, &mut |question| self.ask(&question));
+        let route = next(program, start, steps, &mut |question| self.ask(&question));
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => Ok(route),
@@ -238,26 +238,26 @@ mod tests {
     use indexmap::IndexMap;
     use uwf_protocol::ids::CasRef;
     use uwf_protocol::limits::Limits;
-    use uwf_protocol::workflow::{Destination, Edges, ListEdge, NodeName};
+    use uwf_protocol::workflow::{Destination, Edges, ListEdge, NodeName, Workflow};
 
     use super::*;
 
     fn starts_a_process(edges: Vec<ListEdge>) -> bool {
-        let workflow: Workflow<()> = Workflow {
+        let program = Program::Graph(Workflow {
             name: "test".to_owned(),
             description: String::new(),
             roles: IndexMap::new(),
             conditions: IndexMap::new(),
             graph: IndexMap::from([(NodeName::Start, Edges::InOrder(edges))]),
             limits: Limits::default(),
-        };
+        });
         let start = StartNode {
             workflow: CasRef::from_u64(1),
             prompt: "task".to_owned(),
             cwd: None,
         };
         let mut conditions = Conditions::within(None, Budget::Each(QUESTION_LIMIT));
-        let route = conditions.route(&workflow, &start, &[]).unwrap();
+        let route = conditions.route(&program, &start, &[]).unwrap();
         assert_eq!(route, Ok(Route::End));
         conditions.evaluator.is_some()
     }

@@ -25,7 +25,7 @@ impl<'a> Place<'a> {
     pub(crate) fn of(ledger: &'a Ledger, thread: &'a Thread) -> Self {
         Self {
             ledger,
-            workflow: &thread.workflow.limits,
+            workflow: thread.program.limits(),
             head: thread.head,
             replaces: thread.replaces,
         }

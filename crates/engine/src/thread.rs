@@ -6,9 +6,9 @@ use uwf_process::Signals;
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::workflow::Workflow;
+use uwf_protocol::program::Program;
 use uwf_storage::{Ledger, Located, State};
-use uwf_thread::{Head, read_start, read_workflow, steps_with_outputs, summarize, with_output};
+use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
 use crate::conditions::Conditions;
 use crate::{EngineError, Site};
@@ -21,7 +21,7 @@ pub(crate) struct Thread {
     pub(crate) replaces: Option<CasRef>,
     pub(crate) start_hash: CasRef,
     pub(crate) start: StartNode,
-    pub(crate) workflow: Workflow,
+    pub(crate) program: Program,
     /// The newest step, or every step where routing looks at all of them; oldest first.
     pub(crate) steps: Vec<StepContext>,
 }
@@ -36,8 +36,8 @@ impl Thread {
                 (start, Some(with_output(store, step)?))
             }
         };
-        let workflow = read_workflow(store, start.node.workflow)?;
-        let need = history_need(&workflow, last.as_ref().map(|step| &step.node.role));
+        let program = read_program(store, start.node.workflow)?;
+        let need = history_need(&program, last.as_ref().map(|step| &step.node.role));
         let steps = match need {
             HistoryNeed::All => steps_with_outputs(store, head)?,
             HistoryNeed::LastStep => last.into_iter().collect(),
@@ -48,7 +48,7 @@ impl Thread {
             replaces: None,
             start_hash: start.hash,
             start: start.node,
-            workflow,
+            program,
             steps,
         })
     }
@@ -110,7 +110,7 @@ impl Thread {
         signals: Option<&Signals>,
     ) -> Result<Result<Route, RouteError>, EngineError> {
         let mut conditions = Conditions::of_one_thread(signals);
-        conditions.route(&self.workflow, &self.start, &self.steps)
+        conditions.route(&self.program, &self.start, &self.steps)
     }
 
     /// Returns the thread as it will be when this step is its head.
@@ -119,9 +119,9 @@ impl Thread {
         step: StepContext,
         store: &Store,
     ) -> Result<Self, EngineError> {
-        let need = history_need(&self.workflow, Some(&step.node.role));
+        let need = history_need(&self.program, Some(&step.node.role));
         let complete = matches!(
-            history_need(&self.workflow, self.last().map(|last| &last.node.role)),
+            history_need(&self.program, self.last().map(|last| &last.node.role)),
             HistoryNeed::All
         ) || self.last().is_none();
         match need {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, project};
-use uwf_thread::read_workflow;
+use uwf_thread::read_program;
 use uwf_util::suggest;
 
 use crate::{EngineError, Site, register};
@@ -47,7 +47,7 @@ pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
     let text = text.trim();
     if let Ok(hash) = text.parse::<CasRef>() {
         site.store.get(hash)?;
-        read_workflow(&site.store, hash)?;
+        read_program(&site.store, hash)?;
         return Ok(Found {
             hash,
             origin: Origin::Hash,
@@ -68,7 +68,7 @@ pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
     let registered = State::new(&site.root).workflows()?;
     match registered.get(text) {
         Some(hash) => {
-            read_workflow(&site.store, *hash)?;
+            read_program(&site.store, *hash)?;
             Ok(Found {
                 hash: *hash,
                 origin: Origin::Registry,

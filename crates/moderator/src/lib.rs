@@ -5,12 +5,14 @@
 //! Reading workflows and threads, and doing what was decided, is for others.
 
 pub mod condition;
-mod junction;
+pub mod graph;
+mod program;
 mod route;
 mod route_error;
 pub mod template;
 mod validate;
 
-pub use route::{Assignment, HistoryNeed, Route, history_need, reenter, route, status_of};
+pub use program::{assign, history_need, next, reenter};
+pub use route::{Assignment, HistoryNeed, Performer, Route};
 pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
 pub use validate::validate;

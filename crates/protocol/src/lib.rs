@@ -14,6 +14,7 @@ pub mod ids;
 pub mod limits;
 pub mod nodes;
 pub mod policy;
+pub mod program;
 pub mod run;
 pub mod schemas;
 pub mod workflow;

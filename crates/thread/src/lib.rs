@@ -7,13 +7,13 @@
 mod chain;
 mod error;
 mod head;
+mod program;
 mod totals;
 mod turns;
-mod workflow;
 
 pub use chain::{Steps, output, steps, steps_with_outputs, with_output};
 pub use error::{Expected, ThreadError};
 pub use head::{Head, Stored, read_start, read_step};
+pub use program::read_program;
 pub use totals::{summarize, used_by, used_up_to};
 pub use turns::{Answers, Call, Turn, answer, raw, read_turns, text};
-pub use workflow::read_workflow;

@@ -10,7 +10,7 @@ use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::schemas;
 use uwf_thread::{
-    Expected, Head, ThreadError, answer, read_start, read_step, read_workflow, steps,
+    Expected, Head, ThreadError, answer, read_program, read_start, read_step, steps,
     steps_with_outputs, summarize, used_by, used_up_to,
 };
 
@@ -100,7 +100,7 @@ fn what_a_node_is_not_is_told() {
     is_not_a(read_start(&world.store, steps[0]), Expected::Start);
     is_not_a(read_step(&world.store, start), Expected::Step);
     is_not_a(read_step(&world.store, text), Expected::Step);
-    let error = read_workflow(&world.store, start).unwrap_err();
+    let error = read_program(&world.store, start).unwrap_err();
     assert!(matches!(error, ThreadError::Workflow { hash, .. } if hash == start));
     let missing = "0123456789ABC".parse().unwrap();
     let error = Head::read(&world.store, missing).unwrap_err();

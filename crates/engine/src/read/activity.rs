@@ -210,7 +210,7 @@ pub(crate) fn blocked_reason(route: &Result<Route, RouteError>) -> Option<String
 
 #[cfg(test)]
 mod tests {
-    use uwf_moderator::Assignment;
+    use uwf_moderator::{Assignment, Performer};
     use uwf_protocol::workflow::NodeName;
 
     use super::*;
@@ -220,6 +220,7 @@ mod tests {
             role: "writer".parse().unwrap(),
             prompt: "write".to_owned(),
             location: None,
+            performer: Performer::Agent,
         }))
     }
 

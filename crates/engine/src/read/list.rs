@@ -8,9 +8,9 @@ use serde::Serialize;
 use uwf_moderator::{HistoryNeed, history_need};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Reached};
-use uwf_protocol::workflow::Workflow;
+use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, State};
-use uwf_thread::{Head, read_start, read_workflow, steps_with_outputs, with_output};
+use uwf_thread::{Head, read_program, read_start, steps_with_outputs, with_output};
 
 use crate::conditions::{self, Conditions};
 use crate::limits::{self, Place};
@@ -228,7 +228,7 @@ fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
 /// Reads threads, and each workflow once.
 struct Reader<'a> {
     site: &'a Site,
-    workflows: HashMap<CasRef, Rc<Workflow>>,
+    programs: HashMap<CasRef, Rc<Program>>,
     limits: Limits,
     conditions: Conditions<'a>,
 }
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
     fn new(site: &'a Site) -> Self {
         Self {
             site,
-            workflows: HashMap::new(),
+            programs: HashMap::new(),
             limits: limits::of_config(site),
             conditions: Conditions::of_a_list(),
         }
@@ -248,9 +248,9 @@ impl<'a> Reader<'a> {
             Located::Archived(record) => ThreadItem {
                 workflow: Some(record.workflow),
                 workflow_name: self
-                    .workflow(record.workflow)
+                    .program(record.workflow)
                     .ok()
-                    .map(|found| found.name.clone()),
+                    .map(|found| found.name().to_owned()),
                 ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
             },
             Located::Active(head) => self.active(candidate.id, head),
@@ -314,9 +314,9 @@ impl<'a> Reader<'a> {
             Head::Step(step) => (read_start(store, step.node.start)?.node, Some(step)),
         };
         *workflow_hash = Some(start.workflow);
-        let workflow = self.workflow(start.workflow)?;
+        let program = self.program(start.workflow)?;
         let steps = match (
-            history_need(&workflow, last.as_ref().map(|step| &step.node.role)),
+            history_need(&program, last.as_ref().map(|step| &step.node.role)),
             last,
         ) {
             (HistoryNeed::All, _) => steps_with_outputs(store, head)?,
@@ -325,10 +325,10 @@ impl<'a> Reader<'a> {
         };
         let run = self.site.root.run(id);
         let activity = Activity::at(&run, head)?;
-        let route = self.conditions.route(&workflow, &start, &steps)?;
+        let route = self.conditions.route(&program, &start, &steps)?;
         let place = Place {
             ledger: &run.ledger,
-            workflow: &workflow.limits,
+            workflow: program.limits(),
             head,
             replaces: None,
         };
@@ -351,7 +351,7 @@ impl<'a> Reader<'a> {
         Ok(ThreadItem {
             workflow: Some(start.workflow),
             current_role: standing.current_role,
-            workflow_name: Some(workflow.name.clone()),
+            workflow_name: Some(program.name().to_owned()),
             orphans: activity.orphans,
             finished_step: activity.finished_step,
             limit: standing.limit,
@@ -362,13 +362,13 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn workflow(&mut self, hash: CasRef) -> Result<Rc<Workflow>, EngineError> {
-        if let Some(workflow) = self.workflows.get(&hash) {
-            return Ok(Rc::clone(workflow));
+    fn program(&mut self, hash: CasRef) -> Result<Rc<Program>, EngineError> {
+        if let Some(program) = self.programs.get(&hash) {
+            return Ok(Rc::clone(program));
         }
-        let workflow = Rc::new(read_workflow(&self.site.store, hash)?);
-        self.workflows.insert(hash, Rc::clone(&workflow));
-        Ok(workflow)
+        let program = Rc::new(read_program(&self.site.store, hash)?);
+        self.programs.insert(hash, Rc::clone(&program));
+        Ok(program)
     }
 }
 

@@ -7,7 +7,7 @@ use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
-use uwf_protocol::workflow::Workflow;
+use uwf_protocol::program::Program;
 use uwf_storage::ReplacedStep;
 use uwf_thread::{Stored, read_step};
 use uwf_util::time;
@@ -67,7 +67,7 @@ pub struct StepStory {
 pub(crate) struct Teller<'a> {
     pub(crate) site: &'a Site,
     pub(crate) thread: ThreadId,
-    pub(crate) workflow: &'a Workflow,
+    pub(crate) program: &'a Program,
     /// The node before the first step.
     pub(crate) start: CasRef,
     /// The head, whose own failed attempts are not part of any step's story.
@@ -97,11 +97,7 @@ impl Teller<'_> {
             number,
             hash: step.hash,
             role: node.role.clone(),
-            goal: self
-                .workflow
-                .roles
-                .get(&node.role)
-                .map(|role| role.goal.clone()),
+            goal: self.program.task(&node.role).map(|role| role.goal.clone()),
             agent: node.agent.clone(),
             timestamp: step.timestamp_ms,
             time: time::format_iso(step.timestamp_ms),
@@ -173,7 +169,7 @@ impl Teller<'_> {
                 })
             }
             Route::To(assignment) => addition(assignment.prompt),
-            Route::End => match reenter(&before.workflow).ok()? {
+            Route::End => match reenter(&before.program).ok()? {
                 Route::To(assignment) => addition(assignment.prompt),
                 Route::Suspend { .. } | Route::End => None,
             },

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StepNode;
-use uwf_protocol::workflow::Workflow;
+use uwf_protocol::program::Program;
 use uwf_storage::State;
-use uwf_thread::{Stored, read_workflow};
+use uwf_thread::{Stored, read_program};
 
 use crate::read::activity::AttemptView;
 use crate::read::document::newest_that_fit;
@@ -80,7 +80,7 @@ pub fn read_thread(
         }
         None => &history.steps,
     };
-    let workflow = read_workflow(&site.store, history.start.workflow)?;
+    let program = read_program(&site.store, history.start.workflow)?;
     // What cannot be said here is said by the step.
     let shown = show(site, id).ok();
     let run = site.root.run(id);
@@ -98,19 +98,19 @@ pub fn read_thread(
     let teller = Teller {
         site,
         thread: id,
-        workflow: &workflow,
+        program: &program,
         start: history.start_hash,
         head: history.head,
         replaced: &replaced,
         attempts: &attempts,
     };
-    let frame = frame(id, &history, &workflow, options, &last, shown.as_ref());
+    let frame = frame(id, &history, &program, options, &last, shown.as_ref());
     let (stories, document) = newest(&frame, &teller, steps, history.head, options.quota)?;
     let standing = shown.as_ref().map(|view| &view.standing);
     Ok(ThreadStory {
         thread: id,
         workflow: history.start.workflow,
-        workflow_name: workflow.name.clone(),
+        workflow_name: program.name().to_owned(),
         status: standing.map(|standing| standing.status),
         hidden: steps.len() - stories.len(),
         steps: stories,
@@ -175,7 +175,7 @@ fn steps_before(steps: &[Stored<StepNode>], before: CasRef) -> Option<&[Stored<S
 fn frame(
     id: ThreadId,
     history: &History,
-    workflow: &Workflow,
+    program: &Program,
     options: &ReadOptions,
     failed: &[AttemptView],
     shown: Option<&ThreadView>,
@@ -183,7 +183,7 @@ fn frame(
     let begins = options.before.is_none() || options.start;
     let start = || {
         let prompt = &history.start.prompt;
-        start_section(id, &workflow.name, history.start.workflow, prompt)
+        start_section(id, program.name(), history.start.workflow, prompt)
     };
     let ends = match options.before {
         Some(_) => Vec::new(),

@@ -79,11 +79,11 @@ pub(crate) fn raise(
     let config = config::load(&site.root)?.unwrap_or_default().limits;
     let before = run.ledger.raises();
     let rules = Rules {
-        workflow: &thread.workflow.limits,
+        workflow: thread.program.limits(),
         config: &config,
         raises: &before,
     };
-    let roles: Vec<RoleName> = thread.workflow.roles.keys().cloned().collect();
+    let roles: Vec<RoleName> = thread.program.roles().cloned().collect();
     for setting in settings {
         rules.check_raise(setting, &roles)?;
     }

@@ -105,7 +105,7 @@ fn check_output(
         return Ok(output.payload);
     }
     let found = output.type_hash;
-    if thread.workflow.roles.get(role).map(|role| role.schema) != Some(found) {
+    if thread.program.task(role).map(|role| role.schema) != Some(found) {
         return unfit(format!(
             "its output is typed by `{found}`, which is not the schema of `{role}`"
         ));

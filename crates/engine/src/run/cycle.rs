@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use uwf_moderator::{Assignment, Route};
+use uwf_moderator::{Assignment, Performer, Route};
 use uwf_process::process_identity;
 use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
@@ -139,8 +139,20 @@ pub(crate) struct AgentRun<'a> {
     pub(crate) grace: Duration,
 }
 
-/// Runs the agent for a step that is to be done, and commits the step.
+/// Has a step done by whoever is to do it, and commits it.
 pub(crate) fn play(
+    runner: &Runner,
+    run: &Owned,
+    thread: Thread,
+    job: Job<'_>,
+) -> Result<StepReport, EngineError> {
+    match job.assignment.performer {
+        Performer::Agent => play_by_agent(runner, run, thread, job),
+    }
+}
+
+/// Runs the agent for a step that is to be done, and commits the step.
+fn play_by_agent(
     runner: &Runner,
     run: &Owned,
     thread: Thread,
@@ -160,7 +172,7 @@ pub(crate) fn play(
         runner,
         &config,
         options.agent.as_deref(),
-        &thread.workflow.name,
+        thread.program.name(),
         role,
     )?;
     let cwd = contract::working_directory(&runner.site, &thread, assignment)?;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is lost by it. The replaced step stays in the store, and the history tells which step replaced it.
 
-use uwf_moderator::{Assignment, Route};
+use uwf_moderator::{Assignment, Route, assign};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
 
@@ -69,9 +69,7 @@ fn again(
         },
     };
     let redo = Occasion::Redo { asked, step: hash };
-    Ok(Assignment {
-        role: node.role,
-        prompt: redo.instruction(prompt),
-        location: node.cwd.filter(|cwd| !cwd.is_empty()),
-    })
+    let location = node.cwd.filter(|cwd| !cwd.is_empty());
+    let prompt = redo.instruction(prompt);
+    Ok(assign(&before.program, node.role, prompt, location))
 }

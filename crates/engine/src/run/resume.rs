@@ -1,6 +1,6 @@
 //! Answering a suspended thread, and taking up an ended one whose workflow provides for it.
 
-use uwf_moderator::{Assignment, Route, RouteError, reenter};
+use uwf_moderator::{Assignment, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
@@ -99,11 +99,8 @@ fn answer(
         asked,
         question: message,
     };
-    Ok(Assignment {
-        role,
-        prompt: question.instruction(prompt),
-        location,
-    })
+    let prompt = question.instruction(prompt);
+    Ok(assign(&thread.program, role, prompt, location))
 }
 
 /// Takes an ended thread up again where its workflow has a way back in. If the step fails, the thread has
@@ -157,7 +154,7 @@ fn take_up(
 
 /// Returns the assignment of the way back into an ended thread, if the workflow has one.
 fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
-    let Ok(Route::To(assignment)) = reenter(&thread.workflow) else {
+    let Ok(Route::To(assignment)) = reenter(&thread.program) else {
         return None;
     };
     Some(with_words(assignment, prompt))

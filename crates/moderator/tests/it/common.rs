@@ -56,7 +56,7 @@ pub(crate) fn route<S>(
     start: &StartNode,
     steps: &[StepContext],
 ) -> Result<Route, RouteError> {
-    uwf_moderator::route(workflow, start, steps, &mut Question::answer)
+    uwf_moderator::graph::route(workflow, start, steps, &mut Question::answer)
 }
 
 /// Returns a step of a role with this output.

@@ -1,7 +1,8 @@
 //! Which edge is taken, and what the next role is told.
 
 use serde_json::{Value, json};
-use uwf_moderator::{Assignment, HistoryNeed, Route, RouteError, history_need, reenter, status_of};
+use uwf_moderator::graph::{history_need, reenter, status_of};
+use uwf_moderator::{Assignment, HistoryNeed, Performer, Route, RouteError};
 use uwf_protocol::workflow::Workflow;
 
 use crate::common::{role, route, start, status_maps, step, workflow};
@@ -22,6 +23,7 @@ fn to(name: &str, prompt: &str) -> Result<Route, RouteError> {
         role: role(name),
         prompt: prompt.into(),
         location: None,
+        performer: Performer::Agent,
     }))
 }
 
@@ -66,6 +68,7 @@ fn the_edge_with_the_status_is_taken_and_told() {
         role: role("b"),
         prompt: r#"do ["x"]"#.into(),
         location: Some("/src/uwf".into()),
+        performer: Performer::Agent,
     };
     assert_eq!(after(&flow, more), Ok(Route::To(assignment)));
     assert_eq!(after(&flow, json!({ "status": "done" })), Ok(Route::End));
@@ -293,6 +296,7 @@ fn lists_take_the_first_edge_that_holds() {
         role: role("b"),
         prompt: "again 2".into(),
         location: Some("/2".into()),
+        performer: Performer::Agent,
     };
     assert_eq!(route(&flow, &start(), &twice), Ok(Route::To(assignment)));
     let error = message(&flow, json!({ "n": 1 }));

@@ -3,7 +3,8 @@
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop, prop_oneof, proptest};
 use serde_json::{Value, json};
 use uwf_moderator::condition::Question;
-use uwf_moderator::{condition, reenter, status_of, template, validate};
+use uwf_moderator::graph::{reenter, status_of};
+use uwf_moderator::{condition, template, validate};
 
 use crate::common::{self, route};
 

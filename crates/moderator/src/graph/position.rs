@@ -9,12 +9,12 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::{Condition, Destination, ListEdge, NodeName, Target};
 
 use crate::condition::{Ask, Question};
-use crate::route::{Assignment, Route};
+use crate::route::{Assignment, Performer, Route};
 use crate::route_error::{EdgeKey, EdgeName, Field, RouteError};
 use crate::template;
 
 /// Where a thread is: the node, and the answer that decides, if a role gave one.
-pub(crate) struct Junction<'a> {
+pub(crate) struct Position<'a> {
     pub(crate) node: NodeName,
     pub(crate) status: Status,
     pub(crate) answer: Option<&'a Value>,
@@ -55,7 +55,7 @@ impl<'w> Edge<'w> {
     }
 }
 
-impl Junction<'_> {
+impl Position<'_> {
     /// Returns the place before the first step.
     pub(crate) fn at_start() -> Self {
         Self {
@@ -116,6 +116,7 @@ impl Junction<'_> {
                 role: role.clone(),
                 prompt: self.prompt(edge)?.unwrap_or_default(),
                 location: self.optional(edge, Field::Location, edge.location)?,
+                performer: Performer::Agent,
             })),
         }
     }

@@ -1,0 +1,63 @@
+//! What comes next in a thread, for programs of every language.
+
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::program::Program;
+
+use crate::condition::Ask;
+use crate::graph;
+use crate::route::{Assignment, HistoryNeed, Performer, Route};
+use crate::route_error::RouteError;
+
+/// Decides what follows the last of the steps, which are oldest first; without steps the thread begins. The steps may be
+/// the last one only when [`history_need`] says so. `ask` is called at most once.
+///
+/// # Errors
+/// When the program does not say what follows.
+pub fn next(
+    program: &Program,
+    start: &StartNode,
+    steps: &[StepContext],
+    ask: Ask<'_>,
+) -> Result<Route, RouteError> {
+    match program {
+        Program::Graph(workflow) => graph::route(workflow, start, steps, ask),
+    }
+}
+
+/// Decides where a thread that had ended goes on.
+///
+/// # Errors
+/// When the program has no way back in.
+pub fn reenter(program: &Program) -> Result<Route, RouteError> {
+    match program {
+        Program::Graph(workflow) => graph::reenter(workflow),
+    }
+}
+
+/// Returns what a role is to do that is given an instruction out of turn, such as the answer of a person.
+#[must_use]
+pub fn assign(
+    program: &Program,
+    role: RoleName,
+    prompt: String,
+    location: Option<String>,
+) -> Assignment {
+    Assignment {
+        role,
+        prompt,
+        location,
+        performer: match program {
+            Program::Graph(_) => Performer::Agent,
+        },
+    }
+}
+
+/// Returns how much of the thread decides what follows a step of this role; `None` is the beginning.
+#[must_use]
+pub fn history_need(program: &Program, last_role: Option<&RoleName>) -> HistoryNeed {
+    match program {
+        Program::Graph(workflow) => graph::history_need(workflow, last_role),
+    }
+}

@@ -1,0 +1,60 @@
+//! What a thread runs, whatever language it is written in.
+//!
+//! Programs of one language are stored under types of their own, so the type of the stored node tells the language. The
+//! role graph is the only one so far. What is asked of a program by all who run or show threads is asked here or, for
+//! what comes next, of the moderator; who needs the graph itself matches on it.
+
+use serde_json::Value;
+
+use crate::ids::{CasRef, RoleName};
+use crate::limits::Limits;
+use crate::workflow::{Role, Workflow};
+use crate::workflow_stored::{self, StoredError};
+
+/// A stored program.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Program {
+    /// Roles and a graph that says who comes next.
+    Graph(Workflow),
+}
+
+impl Program {
+    /// Reads the payload of a node of this type.
+    ///
+    /// # Errors
+    /// When no language stores its programs under the type, or the payload is none.
+    pub fn from_node(type_hash: CasRef, payload: &Value) -> Result<Self, StoredError> {
+        workflow_stored::from_payload(type_hash, payload).map(Self::Graph)
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Graph(workflow) => &workflow.name,
+        }
+    }
+
+    /// Returns how far a thread may go by itself.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        match self {
+            Self::Graph(workflow) => &workflow.limits,
+        }
+    }
+
+    /// Returns the names of those who can do a step, in the order of the program.
+    pub fn roles(&self) -> impl Iterator<Item = &RoleName> {
+        match self {
+            Self::Graph(workflow) => workflow.roles.keys(),
+        }
+    }
+
+    /// Returns what the role is told and what it must answer; `None` if the program has no such role.
+    #[must_use]
+    pub fn task(&self, role: &RoleName) -> Option<&Role> {
+        match self {
+            Self::Graph(workflow) => workflow.roles.get(role),
+        }
+    }
+}
