@@ -9,6 +9,7 @@ use uwf_protocol::ids::CasRef;
 
 use crate::error::StoreError;
 use crate::node::Checked;
+use crate::raw::RawNode;
 use crate::{Store, cbor, disk, hold, index, node};
 
 /// Nodes that are to be stored together.
@@ -27,11 +28,19 @@ pub struct Batch<'a> {
 /// One node of a batch.
 #[derive(Debug)]
 struct Entry {
+    node: Encoded,
+    plan: Plan,
+}
+
+/// A node as it will be in its file.
+#[derive(Debug)]
+struct Encoded {
     hash: CasRef,
     type_hash: CasRef,
     payload: Vec<u8>,
+    timestamp_ms: i64,
+    /// When it is put, which is also when it is used: a node that is there already becomes young.
     now_ms: i64,
-    plan: Plan,
 }
 
 /// What there is to do for a node.
@@ -105,24 +114,45 @@ impl<'a> Batch<'a> {
     ) -> Result<CasRef, StoreError> {
         let payload = cbor::encode(payload)?;
         let hash = node::hash_encoded(type_hash, &payload);
-        let type_hash = type_hash.unwrap_or(hash);
+        self.stage(Encoded {
+            hash,
+            type_hash: type_hash.unwrap_or(hash),
+            payload,
+            timestamp_ms: now_ms,
+            now_ms,
+        })
+    }
+
+    /// Adds a node that comes from another store, and was [checked](crate::raw::check).
+    pub(crate) fn put_raw(&mut self, raw: &RawNode, now_ms: i64) -> Result<CasRef, StoreError> {
+        self.stage(Encoded {
+            hash: raw.hash,
+            type_hash: raw.type_hash,
+            payload: raw.payload.clone(),
+            timestamp_ms: raw.timestamp_ms,
+            now_ms,
+        })
+    }
+
+    fn stage(&mut self, node: Encoded) -> Result<CasRef, StoreError> {
+        let Encoded {
+            hash,
+            type_hash,
+            payload,
+            ..
+        } = &node;
+        let hash = *hash;
         if let Some(position) = self.positions.get(&hash) {
             let staged = &self.entries[*position];
-            if (staged.type_hash, &staged.payload) == (type_hash, &payload) {
+            if (&staged.node.type_hash, &staged.node.payload) == (type_hash, payload) {
                 return Ok(hash);
             }
             let path = disk::node_path(self.store.dir(), hash);
             return Err(StoreError::Collision { hash, path });
         }
-        let plan = plan(self.store, hash, type_hash, &payload)?;
+        let plan = plan(self.store, &node)?;
         self.positions.insert(hash, self.entries.len());
-        self.entries.push(Entry {
-            hash,
-            type_hash,
-            payload,
-            now_ms,
-            plan,
-        });
+        self.entries.push(Entry { node, plan });
         Ok(hash)
     }
 
@@ -179,7 +209,7 @@ impl<'a> Batch<'a> {
         for (entry, file) in wave.iter().zip(files) {
             if let Written::New(file) = file {
                 self.place(entry, file, durability)?;
-                created.push((entry.type_hash, entry.hash));
+                created.push((entry.node.type_hash, entry.node.hash));
             }
         }
         Ok(())
@@ -187,20 +217,21 @@ impl<'a> Batch<'a> {
 
     fn open(&self, entry: &Entry, durability: Durability) -> Result<Written, StoreError> {
         if let Plan::Keep(path) = &entry.plan
-            && hold::refresh(self.store.dir(), path, entry.now_ms)?
+            && hold::refresh(self.store.dir(), path, entry.node.now_ms)?
         {
             return Ok(match durability {
                 Durability::Begun | Durability::Volatile => Written::Kept,
                 Durability::Durable => Written::There(path.clone()),
             });
         }
-        let bytes = node::file_bytes(entry.type_hash, &entry.payload, entry.now_ms);
+        let node = &entry.node;
+        let bytes = node::file_bytes(node.type_hash, &node.payload, node.timestamp_ms);
         Ok(Written::New(Draft::write(self.store.dir(), &bytes)?))
     }
 
     /// Gives the file its name, unless somebody else stored the node in the meantime.
     fn place(&self, entry: &Entry, file: Draft, durability: Durability) -> Result<(), StoreError> {
-        let path = disk::node_path(self.store.dir(), entry.hash);
+        let path = disk::node_path(self.store.dir(), entry.node.hash);
         if matches!(entry.plan, Plan::Replace) {
             // A collector may just have found the damaged file to be garbage; it would remove ours in its place.
             // Where no lock can be made, nobody collects.
@@ -211,9 +242,9 @@ impl<'a> Batch<'a> {
             Placed::Done => return Ok(()),
             Placed::Taken(file) => file,
         };
-        let there = match plan(self.store, entry.hash, entry.type_hash, &entry.payload)? {
+        let there = match plan(self.store, &entry.node)? {
             Plan::Keep(path) => {
-                let is_there = hold::refresh(self.store.dir(), &path, entry.now_ms)?;
+                let is_there = hold::refresh(self.store.dir(), &path, entry.node.now_ms)?;
                 is_there.then_some(path)
             }
             Plan::Create | Plan::Replace => None,
@@ -254,12 +285,8 @@ impl Written {
 }
 
 /// Finds out what there is to do for a node.
-fn plan(
-    store: &Store,
-    hash: CasRef,
-    type_hash: CasRef,
-    payload: &[u8],
-) -> Result<Plan, StoreError> {
+fn plan(store: &Store, node: &Encoded) -> Result<Plan, StoreError> {
+    let hash = node.hash;
     let stored = match disk::read(store.dir(), hash) {
         Ok(None) => return Ok(Plan::Create),
         Ok(Some(stored)) => stored,
@@ -268,7 +295,7 @@ fn plan(
     };
     match node::check(hash, &stored.bytes) {
         Err(_) => Ok(Plan::Replace),
-        Ok(other) if other.node.type_hash == type_hash && says(&other, payload) => {
+        Ok(other) if other.node.type_hash == node.type_hash && says(&other, &node.payload) => {
             Ok(Plan::Keep(stored.path))
         }
         Ok(_) => Err(StoreError::Collision {

@@ -33,6 +33,14 @@ pub enum StoreError {
         /// What is wrong with the file.
         reason: Damage,
     },
+    /// What was handed in as a node is not the node that its hash says.
+    #[error("what was handed in as node `{hash}` is not that node: {reason}")]
+    NotTheNode {
+        /// The hash that it was to have.
+        hash: CasRef,
+        /// What is wrong with it.
+        reason: Damage,
+    },
     /// Another, sound node has the hash already; it stays as it is.
     #[error("hash collision: another node is stored as `{hash}` already, nothing was written (file `{}`)", path.display())]
     Collision {

@@ -14,8 +14,12 @@ use crate::store::Store;
 
 /// Returns what the payload of a node refers to. A schema refers to nothing.
 pub(crate) fn refs(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
-    let node = store.get(hash)?;
-    if is_schema(hash, &node) {
+    refs_of(store, hash, &store.get(hash)?)
+}
+
+/// Returns what the payload of this node refers to.
+pub(crate) fn refs_of(store: &Store, hash: CasRef, node: &Node) -> Result<Vec<CasRef>, StoreError> {
+    if is_schema(hash, node) {
         return Ok(Vec::new());
     }
     let schema = store.get(node.type_hash)?.payload;

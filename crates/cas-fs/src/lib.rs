@@ -17,6 +17,7 @@ mod hold;
 mod index;
 mod mark;
 mod node;
+mod raw;
 mod store;
 mod verify;
 
@@ -25,5 +26,6 @@ pub use error::{BrokenNode, Damage, StoreError};
 pub use gc::{Collect, Collected, Garbage, Roots};
 pub use hold::Hold;
 pub use node::{Node, hash_of};
+pub use raw::RawNode;
 pub use store::Store;
 pub use verify::{Verdict, Verified};

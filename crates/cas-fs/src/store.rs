@@ -13,6 +13,7 @@ use crate::error::{BrokenNode, StoreError};
 use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
 use crate::node::Node;
+use crate::raw::{self, RawNode};
 use crate::verify::Verified;
 use crate::{bootstrap, disk, gc, graph, hold, index, mark, node, verify};
 
@@ -183,6 +184,29 @@ impl Store {
     pub(crate) fn validator(&self, hash: CasRef) -> Result<Validator, StoreError> {
         let schema = self.get(hash)?.payload;
         Validator::new(&schema).map_err(|source| StoreError::UnusableSchema { hash, source })
+    }
+
+    /// Returns a node as it travels to another store, with what it refers to.
+    ///
+    /// # Errors
+    /// Those of [`get`](Store::get), for the node and for its schema.
+    pub fn export(&self, hash: CasRef) -> Result<RawNode, StoreError> {
+        raw::export(self, hash)
+    }
+
+    /// Stores nodes that come from another store, durably, with one wait for the disk. Children come before parents, so
+    /// that a reader who sees a parent finds its children. Each node is compared with its hash; `refs` are not
+    /// compared with the payload. A node that is here already keeps its first timestamp.
+    ///
+    /// # Errors
+    /// [`StoreError::NotTheNode`], with nothing written; those of [`Batch::put`] and [`Batch::commit`].
+    pub fn import(&self, nodes: &[RawNode], now_ms: i64) -> Result<(), StoreError> {
+        nodes.iter().try_for_each(raw::check)?;
+        let mut batch = self.batch();
+        for node in nodes {
+            batch.put_raw(node, now_ms)?;
+        }
+        batch.commit()
     }
 
     /// Makes nodes durable that somebody else has written: their content, then their names.

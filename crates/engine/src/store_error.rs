@@ -12,6 +12,7 @@ pub fn store_exit(error: &StoreError) -> Exit {
         | StoreError::Collision { .. }
         | StoreError::Broken { .. } => Exit::Store,
         StoreError::NotFound { .. }
+        | StoreError::NotTheNode { .. }
         | StoreError::Invalid { .. }
         | StoreError::NotASchema(_)
         | StoreError::UnusableSchema { .. }

@@ -7,6 +7,7 @@ mod gc;
 mod index;
 mod properties;
 mod race;
+mod raw;
 mod schemas;
 mod store;
 mod support;

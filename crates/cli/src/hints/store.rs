@@ -26,7 +26,9 @@ pub(crate) fn hint(error: &StoreError) -> Option<String> {
             "`uwf cas schema list` shows the schemas"
         }
         StoreError::File(_) => return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned()),
-        StoreError::Invalid { .. } | StoreError::Encode(_) => return None,
+        StoreError::NotTheNode { .. } | StoreError::Invalid { .. } | StoreError::Encode(_) => {
+            return None;
+        }
     };
     Some(hint.to_owned())
 }
