@@ -2,7 +2,7 @@
 
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::run::RefusedStep;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
@@ -34,8 +34,19 @@ pub(crate) enum Nodes {
     FromBefore,
 }
 
-/// Moves the head to the step if it still is where the step began, and archives the thread if the graph
-/// leads to `$END`.
+/// A finished step that may become the head: its nodes are on the disk, and it is known what follows it.
+struct Prepared {
+    /// The thread with the step.
+    thread: Thread,
+    /// The step before.
+    follows: CasRef,
+    /// The step whose place it takes, if one was done again.
+    replaces: Option<CasRef>,
+    role: RoleName,
+    route: Result<Result<Route, RouteError>, EngineError>,
+}
+
+/// Commits a step: its nodes are made safe, then the head moves.
 pub(crate) fn commit(
     runner: &Runner,
     run: &RunDir,
@@ -44,43 +55,58 @@ pub(crate) fn commit(
     step: StepContext,
     nodes: Nodes,
 ) -> Result<Committed, EngineError> {
+    let prepared = prepare(runner, before, step, nodes)?;
+    move_head(runner, run, summary, prepared)
+}
+
+/// Makes the nodes of a checked step durable and finds out what follows it. Nobody else sees the step yet.
+fn prepare(
+    runner: &Runner,
+    before: Thread,
+    step: StepContext,
+    nodes: Nodes,
+) -> Result<Prepared, EngineError> {
     let closure = answer::closure(&runner.site.store, &step)?;
     // Before the lock of the state is taken: other threads need not wait for our nodes.
     match nodes {
         Nodes::New => runner.site.store.sync(&closure)?,
         Nodes::FromBefore => runner.site.store.renew(&closure)?,
     }
-    let (id, from, replaced) = (before.id, before.expected_head(), before.replaces);
-    let (began_at, hash, role) = (before.head, step.hash, step.node.role.clone());
+    let (follows, replaces) = (before.head, before.replaces);
+    let role = step.node.role.clone();
     let thread = before.followed_by(step, &runner.site.store)?;
     // The head moves even if the route cannot be found: the step is finished.
     let route = thread.route(Some(&runner.signals));
-    let state = State::new(&runner.site.root);
-    if let Some(replaced) = replaced {
-        // It is told before the head moves: nothing else will refer to the step then.
-        state.record_replaced(&ReplacedStep {
-            replaced,
-            by: hash,
-            in_thread: id,
-            replaced_at: runner.site.env.now_ms(),
-        })?;
-    }
-    let advance = match route {
-        Ok(Ok(Route::End)) => {
-            let record = completed(&thread, runner.site.env.now_ms());
-            state.advance_and_archive(from, &record)?
-        }
-        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) | Err(_) => {
-            state.advance(id, from, hash)?
-        }
-    };
-    let found = match advance {
+    Ok(Prepared {
+        thread,
+        follows,
+        replaces,
+        role,
+        route,
+    })
+}
+
+/// Moves the head to the step if it still is where the step began, and archives the thread if the graph leads to `$END`.
+fn move_head(
+    runner: &Runner,
+    run: &RunDir,
+    summary: &ChainSummary,
+    prepared: Prepared,
+) -> Result<Committed, EngineError> {
+    let found = match advance(runner, &prepared)? {
         Advance::Moved => {
+            let Prepared {
+                thread,
+                replaces: replaced,
+                role,
+                route,
+                ..
+            } = prepared;
             if let Some(replaced) = replaced {
                 count_replaced(runner, &run.ledger, replaced);
             }
-            count_attempts(run, hash);
-            tidy(run, summary, hash, &role);
+            count_attempts(run, thread.head);
+            tidy(run, summary, thread.head, &role);
             return Ok(Committed {
                 thread,
                 replaced,
@@ -90,19 +116,50 @@ pub(crate) fn commit(
         Advance::NotActive => "no longer active".to_owned(),
         Advance::HeadIs(head) => {
             run.outbox.refuse(&RefusedStep {
-                step: hash,
-                head: began_at,
-                replaces: replaced,
+                step: prepared.thread.head,
+                head: prepared.follows,
+                replaces: prepared.replaces,
                 at_ms: runner.site.env.now_ms(),
             })?;
             format!("at `{head}`")
         }
     };
     Err(EngineError::HeadMoved {
-        thread: id,
-        role,
-        step: hash,
+        thread: prepared.thread.id,
+        role: prepared.role,
+        step: prepared.thread.head,
         found,
+    })
+}
+
+/// Moves the head by compare-and-set; a replaced step is told first.
+fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError> {
+    let Prepared {
+        thread,
+        follows,
+        replaces,
+        route,
+        ..
+    } = prepared;
+    let state = State::new(&runner.site.root);
+    if let Some(replaced) = *replaces {
+        // It is told before the head moves: nothing else will refer to the step then.
+        state.record_replaced(&ReplacedStep {
+            replaced,
+            by: thread.head,
+            in_thread: thread.id,
+            replaced_at: runner.site.env.now_ms(),
+        })?;
+    }
+    let from = replaces.unwrap_or(*follows);
+    Ok(match route {
+        Ok(Ok(Route::End)) => {
+            let record = completed(thread, runner.site.env.now_ms());
+            state.advance_and_archive(from, &record)?
+        }
+        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) | Err(_) => {
+            state.advance(thread.id, from, thread.head)?
+        }
     })
 }
 
@@ -203,7 +260,7 @@ fn count_attempts(run: &RunDir, step: CasRef) {
 
 /// Removes what the step left in the run. The head has moved: whatever fails here is made good by the next
 /// call, which sees that the record names the head, so that nothing is worth failing for.
-fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &uwf_protocol::ids::RoleName) {
+fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &RoleName) {
     let mut summary = summary.clone();
     summary.push(step, role);
     let _ = run.ledger.write_chain_summary(&summary);
