@@ -1,13 +1,10 @@
-//! The content of `threads.yaml`: one `ID: HASH` line for each active thread, sorted. All such lines are of
-//! one length, so the file is a sorted table that is searched and changed as bytes, without building a map:
-//! a step changes one line of what may be ten thousand.
+//! The content of `threads.yaml`: one `ID: HASH` line for each active thread, sorted. A step changes one line of what may
+//! be ten thousand, so no map is built: all lines are of one length, and the text itself is searched and changed.
 //!
 //! Other programs write the same file in other YAML; that is read too, and becomes a table when next written.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
@@ -111,28 +108,6 @@ impl Heads {
     }
 }
 
-/// Returns the head of a thread by a look at a few lines of the file; `None` if it is not found in this way, which
-/// says nothing.
-pub(crate) fn look_up(path: &Path, thread: ThreadId) -> Option<CasRef> {
-    let file = uwf_durable::open(path).ok()??;
-    let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
-    let (mut from, mut to) = (0, length / LINE);
-    while length.is_multiple_of(LINE) && from < to {
-        let middle = from.midpoint(to);
-        let mut line = [0; LINE];
-        file.read_exact_at(&mut line, (middle * LINE) as u64).ok()?;
-        if !is_line(&line) {
-            return None;
-        }
-        match line[..ulid::DIGITS].cmp(thread.as_str().as_bytes()) {
-            Ordering::Less => from = middle + 1,
-            Ordering::Equal => return Some(head_in(&line)),
-            Ordering::Greater => to = middle,
-        }
-    }
-    None
-}
-
 fn line_of(thread: ThreadId, head: CasRef) -> [u8; LINE] {
     let mut line = [b'\n'; LINE];
     line[..ulid::DIGITS].copy_from_slice(thread.as_str().as_bytes());
@@ -164,28 +139,12 @@ fn is_table(content: &[u8]) -> bool {
 }
 
 fn is_line(line: &[u8; LINE]) -> bool {
-    // Without a branch for each byte: this sees every byte of the file at every step.
-    let digits = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .fold(true, |all, byte| all & IS_DIGIT[usize::from(*byte)])
-    };
-    digits(&line[..ulid::DIGITS])
-        & digits(&line[HASH_AT..HASH_END])
-        & (line[ulid::DIGITS..HASH_AT] == *b": ")
-        & (line[HASH_END] == b'\n')
+    let are_digits = |bytes: &[u8]| bytes.iter().copied().all(base32::is_digit);
+    are_digits(&line[..ulid::DIGITS])
+        && line[ulid::DIGITS..HASH_AT] == *b": "
+        && are_digits(&line[HASH_AT..HASH_END])
+        && line[HASH_END] == b'\n'
 }
-
-/// [`base32::is_digit`] of every byte.
-const IS_DIGIT: [bool; 256] = {
-    let mut table = [false; 256];
-    let mut byte = 0;
-    while byte < table.len() {
-        table[byte] = base32::is_digit(byte as u8);
-        byte += 1;
-    }
-    table
-};
 
 /// Why the line reader does not understand a text.
 enum Foreign {
@@ -339,30 +298,15 @@ mod tests {
     }
 
     #[test]
-    fn a_look_at_a_few_lines_finds_what_reading_all_finds() {
-        let temp = tempfile::tempdir().unwrap();
-        let path = temp.path().join("threads.yaml");
-        assert_eq!(look_up(&path, A.parse().unwrap()), None);
+    fn each_of_ten_thousand_threads_is_found_and_no_other() {
         let thread = |number: u64| ThreadId::new(number, 0);
-        for count in [0, 1, 2, 7, 100] {
-            let mut heads = Heads { table: Vec::new() };
-            for number in 0..count {
-                heads.set(thread(2 * number + 1), CasRef::from_u64(number));
-            }
-            std::fs::write(&path, heads.as_bytes()).unwrap();
-            for number in 0..2 * count + 2 {
-                let thread = thread(number);
-                assert_eq!(look_up(&path, thread), heads.get(thread), "{number}");
-            }
-        }
-        // Whatever is no such table is for those who read all of it.
-        for other in [
-            format!("{A}: {H1}"),
-            format!("{A}:  {H1}"),
-            format!("{A}- {H1}\n"),
-        ] {
-            std::fs::write(&path, other).unwrap();
-            assert_eq!(look_up(&path, A.parse().unwrap()), None);
+        let line = |number: u64| line_of(thread(2 * number), CasRef::from_u64(number));
+        let text: Vec<u8> = (0..10_000).flat_map(line).collect();
+        let heads = Heads::parse(text, Path::new("threads.yaml")).unwrap();
+        for number in 0..10_000 {
+            let head = heads.get(thread(2 * number));
+            assert_eq!(head, Some(CasRef::from_u64(number)));
+            assert_eq!(heads.get(thread(2 * number + 1)), None);
         }
     }
 

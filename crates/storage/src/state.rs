@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use crate::heads::{self, Heads};
+use crate::heads::Heads;
 use crate::seal::Seal;
 use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
 
@@ -99,13 +99,6 @@ impl<'a> State<'a> {
     /// See [`heads`](Self::heads).
     pub fn head(&self, thread: ThreadId) -> Result<Option<CasRef>, StorageError> {
         Ok(self.read_heads()?.get(thread))
-    }
-
-    /// Looks up the head of a thread in a file that was read a moment ago, and may have changed since. `None` says
-    /// nothing: [`head`](Self::head) reads all of the file.
-    #[must_use]
-    pub fn look_up(&self, thread: ThreadId) -> Option<CasRef> {
-        heads::look_up(&self.root.threads_file(), thread)
     }
 
     /// Finds a thread, active or ended; one that is in both files is active.

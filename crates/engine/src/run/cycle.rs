@@ -452,10 +452,7 @@ fn arguments(
 
 /// Fails if the thread was ended or changed before its agent was on record: then `thread kill` could not end the agent.
 fn check_wanted(runner: &Runner, thread: &Thread) -> Result<(), EngineError> {
-    let head = match State::new(&runner.site.root).look_up(thread.id) {
-        Some(head) => head,
-        None => thread::active_head(&runner.site, thread.id)?,
-    };
+    let head = thread::active_head(&runner.site, thread.id)?;
     if head == thread.expected_head() {
         return Ok(());
     }
