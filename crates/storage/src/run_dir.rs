@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::StorageError;
 
+mod checksum;
 mod lease;
 mod ledger;
 mod outbox;

@@ -221,6 +221,27 @@ fn no_changed_character_makes_another_record_of_a_pending_one() {
 }
 
 #[test]
+fn a_chain_summary_that_was_changed_or_has_no_checksum_is_not_used() {
+    let (_temp, run) = world();
+    let mut summary = ChainSummary::of_start(HEAD);
+    for _ in 0..7 {
+        summary.push(STEP, &role("writer"));
+    }
+    run.create().unwrap();
+    run.ledger.write_chain_summary(&summary).unwrap();
+    let path = run.path().join("chain.json");
+    let written = fs::read_to_string(&path).unwrap();
+    assert!(written.contains(r#""steps":7"#), "{written}");
+    let plain = serde_json::to_string(&summary).unwrap();
+    for other in [written.replace(r#""steps":7"#, r#""steps":1"#), plain] {
+        fs::write(&path, other).unwrap();
+        assert_eq!(run.ledger.chain_summary(), None);
+    }
+    fs::write(&path, written + "   ").unwrap();
+    assert_eq!(run.ledger.chain_summary(), Some(summary));
+}
+
+#[test]
 fn the_newest_fifty_attempts_are_kept() {
     let (_temp, run) = world();
     for number in 0..53 {

@@ -10,6 +10,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
 
+use super::checksum::{self, Checksum, with_checksum};
 use super::records::{Records, json};
 use crate::StorageError;
 
@@ -188,10 +189,15 @@ impl Ledger {
         used
     }
 
-    /// Returns what the chain amounts to, if somebody counted; the caller compares the head.
+    /// Returns what the chain amounts to, if somebody counted; the caller compares the head. The number of steps decides
+    /// about limits, so a record without its checksum is not used.
     #[must_use]
     pub fn chain_summary(&self) -> Option<ChainSummary> {
-        self.records.read(CHAIN)
+        let content = uwf_durable::read(&self.records.file(CHAIN)).ok()??;
+        match checksum::parse(&content).ok()? {
+            (summary, Checksum::Fits) => Some(summary),
+            (_, Checksum::Absent | Checksum::Differs) => None,
+        }
     }
 
     /// Keeps what the chain amounts to.
@@ -199,7 +205,7 @@ impl Ledger {
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
-        self.records.overwrite(CHAIN, summary)
+        self.records.overwrite_text(CHAIN, &with_checksum(summary))
     }
 
     /// Returns what the steps up to a head used up, if somebody summed; the caller compares the head.
