@@ -51,15 +51,6 @@ pub struct StepNode {
 }
 
 impl StepNode {
-    /// Tells whether this is all that the payload of a [`STEP_NODE`](crate::schemas::STEP_NODE) says, which then
-    /// fits that schema. A payload that says more, or says it otherwise, may fit as well: that is for a validator.
-    #[must_use]
-    pub fn says_all_of(&self, payload: &Value) -> bool {
-        let has_all =
-            self.started_at_ms.is_some() && self.completed_at_ms.is_some() && self.cwd.is_some();
-        has_all && serde_json::to_value(self).is_ok_and(|said| said == *payload)
-    }
-
     /// Returns how long the step took in milliseconds, if both times are known.
     #[must_use]
     pub fn duration_ms(&self) -> Option<u64> {

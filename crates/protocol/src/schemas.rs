@@ -4,6 +4,7 @@
 //! one is a new schema under a new hash, never an edit.
 
 use serde_json::{Value, json};
+use uwf_schema::Violation;
 
 use crate::ids::CasRef;
 
@@ -197,27 +198,29 @@ fn start_node() -> Value {
 }
 
 fn step_node() -> Value {
-    json!({
-        "title": "StepNode",
-        "type": "object",
-        "additionalProperties": false,
-        "required": [
-            "start", "prev", "role", "output", "detail", "agent", "startedAtMs", "completedAtMs", "cwd"
-        ],
-        "properties": {
-            "start": reference(),
-            "prev": nullable(reference()),
-            "role": string(),
-            "output": reference(),
-            "detail": reference(),
-            "agent": string(),
-            "edgePrompt": string(),
-            "startedAtMs": integer(),
-            "completedAtMs": integer(),
-            "cwd": string(),
-            "assembledPrompt": nullable(reference()),
-        },
-    })
+    serde_json::from_str(include_str!("schemas/step_node.json")).expect("the file is JSON")
+}
+
+/// The schema of [`STEP_NODE`], compiled ahead: to compile it at run time would take longer than all other checks of a
+/// step.
+#[jsonschema::validator(
+    path = "src/schemas/step_node.json",
+    draft = Draft7,
+    validate_formats = true,
+    formats = { "ocas_ref" => ::uwf_schema::is_hash },
+    methods = { is_valid = true, validate = false, iter_errors = true }
+)]
+struct StepNodeSchema;
+
+/// Compares the payload of a [`STEP_NODE`] with its schema.
+///
+/// # Errors
+/// What does not fit.
+pub fn check_step_node(payload: &Value) -> Result<(), Vec<Violation>> {
+    if StepNodeSchema::is_valid(payload) {
+        return Ok(());
+    }
+    Err(uwf_schema::explain(StepNodeSchema::iter_errors(payload)))
 }
 
 fn turn() -> Value {
@@ -325,4 +328,57 @@ pub fn turn_with_ids() -> Value {
     schema["properties"]["toolCalls"] = nullable(json!({ "type": "array", "items": call }));
     schema["properties"]["answers"] = answers;
     schema
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_schema::Validator;
+
+    use super::*;
+
+    fn step() -> Value {
+        json!({
+            "start": TEXT, "prev": null, "role": "writer", "output": OBJECT, "detail": TURN, "agent": "uwf-mock",
+            "edgePrompt": "Write.", "startedAtMs": 1, "completedAtMs": 2, "cwd": "/", "assembledPrompt": TEXT,
+        })
+    }
+
+    #[test]
+    fn a_step_is_compared_as_with_the_schema_that_is_stored() {
+        let stored = Validator::new(&step_node()).unwrap();
+        let mut refused = 0;
+        let mut check = |payload: &Value| {
+            let found = check_step_node(payload);
+            assert_eq!(found, stored.validate(payload), "{payload}");
+            refused += usize::from(found.is_err());
+        };
+        check(&step());
+        let values = json!([
+            null,
+            true,
+            7,
+            7.0,
+            7.5,
+            -1,
+            1e300,
+            "x",
+            DETAIL,
+            "cts5p6rd8hmcs",
+            [],
+            {}
+        ]);
+        let values = values.as_array().unwrap();
+        values.iter().for_each(&mut check);
+        let keys: Vec<String> = step().as_object().unwrap().keys().cloned().collect();
+        for key in keys.iter().map(String::as_str).chain(["extra"]) {
+            let mut payload = step();
+            payload.as_object_mut().unwrap().shift_remove(key);
+            check(&payload);
+            for value in values {
+                payload[key] = value.clone();
+                check(&payload);
+            }
+        }
+        assert!(refused > 80, "{refused}");
+    }
 }

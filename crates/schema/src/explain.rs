@@ -14,6 +14,8 @@ use crate::references::REF_FORMAT;
 
 /// How many characters of a value a message shows.
 const SHOWN: usize = 80;
+/// How many errors are explained at most.
+const MAX_ERRORS: usize = 50;
 /// How many choices a message lists.
 const LISTED: usize = 12;
 
@@ -35,8 +37,14 @@ impl fmt::Display for Violation {
     }
 }
 
+/// Returns what errors of a validator mean; not more than fifty of them.
+pub fn explain<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> Vec<Violation> {
+    let errors = errors.take(MAX_ERRORS);
+    errors.flat_map(|error| violations(&error)).collect()
+}
+
 /// Returns what one error of the validator means. With alternatives, that can be something deeper.
-pub(crate) fn explain(error: &ValidationError<'_>) -> Vec<Violation> {
+fn violations(error: &ValidationError<'_>) -> Vec<Violation> {
     let path = error.instance_path().as_str();
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => alternatives(path, context),
@@ -58,11 +66,11 @@ fn alternatives(path: &str, context: &[Vec<ValidationError<'static>>]) -> Vec<Vi
         .iter()
         .filter(|errors| distinction(path, errors).is_none());
     if let (Some(errors), None) = (meant.next(), meant.next()) {
-        return errors.iter().flat_map(explain).collect();
+        return errors.iter().flat_map(violations).collect();
     }
     let explained: Vec<Vec<Violation>> = context
         .iter()
-        .map(|errors| errors.iter().flat_map(explain).collect())
+        .map(|errors| errors.iter().flat_map(violations).collect())
         .collect();
     let common = common(&explained);
     if !common.is_empty() {

@@ -17,7 +17,7 @@ mod validate;
 mod walk;
 
 pub use check::{SchemaError, check};
-pub use explain::Violation;
+pub use explain::{Violation, explain};
 pub use fields::{Field, Variant, fields, values, variants};
 pub use keywords::{MAX_DEPTH, TYPE_NAMES, meta_schema};
 pub use references::{REF_FORMAT, Reference, is_hash, references};

@@ -12,8 +12,6 @@ use crate::references::{REF_FORMAT, is_hash};
 const BACKTRACK_LIMIT: usize = 1_000_000;
 /// How many bytes a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
-/// How many violations are listed at most.
-const MAX_VIOLATIONS: usize = 50;
 
 /// A schema that is ready for use.
 #[derive(Debug, Clone)]
@@ -58,7 +56,6 @@ impl Validator {
         if self.0.is_valid(value) {
             return Ok(());
         }
-        let errors = self.0.iter_errors(value).take(MAX_VIOLATIONS);
-        Err(errors.flat_map(|error| explain(&error)).collect())
+        Err(explain(self.0.iter_errors(value)))
     }
 }

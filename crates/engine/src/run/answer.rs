@@ -1,7 +1,7 @@
 //! Checking the step that an agent names before the head may move to it.
 
 use serde_json::Value;
-use uwf_cas_fs::{Store, StoreError};
+use uwf_cas_fs::{Node, Store, StoreError};
 use uwf_protocol::answer::is_suspension;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName};
@@ -50,16 +50,25 @@ fn read_step(store: &Store, hash: CasRef) -> Result<StepNode, Refusal> {
         let found = node.type_hash;
         return unfit(format!("`{hash}` is not a step (its type is `{found}`)"));
     };
-    // To compile the schema of steps would take longer than all other checks.
-    if node.type_hash == schemas::STEP_NODE && step.says_all_of(&node.payload) {
-        return Ok(step);
-    }
-    match store.validate(node.type_hash, &node.payload) {
+    match check_schema(store, &node) {
         Ok(()) => Ok(step),
         Err(error) => unfit(format!(
             "`{hash}` does not fit the schema of steps: {error}"
         )),
     }
+}
+
+/// Compares a step with the schema that types it.
+fn check_schema(store: &Store, node: &Node) -> Result<(), StoreError> {
+    let type_hash = node.type_hash;
+    if type_hash != schemas::STEP_NODE {
+        return store.validate(type_hash, &node.payload);
+    }
+    let invalid = |violations| StoreError::Invalid {
+        type_hash,
+        violations,
+    };
+    schemas::check_step_node(&node.payload).map_err(invalid)
 }
 
 /// Checks that the step follows the thread's head and was done by the role.
@@ -149,62 +158,4 @@ fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, Engin
         return Ok(reached);
     }
     Ok(store.walk(hash)?)
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn payload() -> Value {
-        json!({
-            "start": schemas::TEXT, "prev": null, "role": "writer", "output": schemas::OBJECT,
-            "detail": schemas::TURN, "agent": "uwf-mock", "edgePrompt": "Write.", "startedAtMs": 1,
-            "completedAtMs": 2, "cwd": "/", "assembledPrompt": schemas::TEXT,
-        })
-    }
-
-    /// Tells what the short cut says of a payload, and the schema.
-    fn verdicts(store: &Store, payload: &Value) -> (bool, bool) {
-        let step: Result<StepNode, _> = serde_json::from_value(payload.clone());
-        (
-            step.is_ok_and(|step| step.says_all_of(payload)),
-            store.validate(schemas::STEP_NODE, payload).is_ok(),
-        )
-    }
-
-    #[test]
-    fn the_short_cut_takes_no_step_that_its_schema_refuses() {
-        let temp = tempfile::tempdir().unwrap();
-        let store = Store::open(temp.path().join("cas"));
-        store.create(0).unwrap();
-        assert_eq!(verdicts(&store, &payload()), (true, true));
-        let values = [
-            json!(null),
-            json!(7),
-            json!(7.5),
-            json!("x"),
-            json!(schemas::DETAIL),
-            json!([]),
-            json!({}),
-        ];
-        let keys: Vec<String> = payload().as_object().unwrap().keys().cloned().collect();
-        let mut refused = 0;
-        for key in keys.iter().map(String::as_str).chain(["extra"]) {
-            let mut changed = vec![payload()];
-            changed[0].as_object_mut().unwrap().remove(key);
-            changed.extend(values.iter().map(|value| {
-                let mut payload = payload();
-                payload[key] = value.clone();
-                payload
-            }));
-            for payload in changed {
-                let (short_cut, schema) = verdicts(&store, &payload);
-                assert!(schema || !short_cut, "{payload}");
-                refused += usize::from(!schema);
-            }
-        }
-        assert!(refused > 50, "{refused}");
-    }
 }
