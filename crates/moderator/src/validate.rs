@@ -2,7 +2,7 @@
 //!
 //! Problems of the graph itself are in `graph`, statuses and their edges in `statuses`, the names that
 //! templates use in `variables`, the names that
-//! conditions use in `conditions`. What a JSON Schema promises about a value, `uwf_schema` knows.
+//! conditions use in `conditions`. What a JSON Schema promises about a value is known by `uwf_schema`.
 
 mod conditions;
 mod graph;
