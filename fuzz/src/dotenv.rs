@@ -1,6 +1,7 @@
 //! The `.env` file: any text is read, and setting one variable leaves the others as they were.
 
-use uwf_storage::{Root, config, load_dotenv};
+use uwf_config::{change, load_dotenv};
+use uwf_storage::Root;
 
 const NAME: &str = "UWF_FUZZ";
 
@@ -18,7 +19,7 @@ pub fn check(data: &[u8]) {
         std::fs::write(root.env_file(), data).expect("the folder is ours");
         let mut before = load_dotenv(&root).expect("any file can be read");
         let set = [(NAME.to_owned(), "it's $a \"value\"".to_owned())];
-        if config::change(&root, &[], &set).is_err() {
+        if change(&root, &[], &set).is_err() {
             assert!(std::str::from_utf8(data).is_err(), "a text can be changed");
             return;
         }

@@ -59,7 +59,7 @@ fn every_key_of_the_config_is_documented_and_no_other() {
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
     let mut documented: Vec<&str> = rows.map(|row| row.split_once('`').unwrap().0).collect();
     documented.sort_unstable();
-    let mut known = uwf_storage::config::keys();
+    let mut known = uwf_config::keys();
     known.sort_unstable();
     assert_eq!(documented, known);
 }

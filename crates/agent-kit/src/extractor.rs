@@ -7,10 +7,11 @@ use std::cell::RefCell;
 
 use serde_json::Value;
 use uwf_cas_fs::Store;
+use uwf_config::{ConfigError, load_dotenv};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::policy::ExtractPolicy;
-use uwf_storage::{Env, Root, StorageError, config, load_dotenv};
+use uwf_storage::{Env, Root};
 use uwf_util::size;
 
 use crate::cas_tool::CasTool;
@@ -112,7 +113,7 @@ impl Extractor<'_> {
     /// Returns the model that is configured for it, unless the config forbids it, and the environment with what
     /// `.env` adds to it.
     fn endpoint(&self) -> Result<Option<(Endpoint, Env)>, Box<Unread>> {
-        let Some(config) = config::load(self.root)? else {
+        let Some(config) = uwf_config::load(self.root)? else {
             return Ok(None);
         };
         let policy = self.policy.or(config.extract);
@@ -280,12 +281,12 @@ impl From<ModelError> for Box<Unread> {
     }
 }
 
-impl From<StorageError> for Box<Unread> {
-    fn from(error: StorageError) -> Self {
+impl From<ConfigError> for Box<Unread> {
+    fn from(error: ConfigError) -> Self {
         Self::new(Unread {
             code: "bad_config",
             problem: error.to_string(),
-            hint: matches!(error, StorageError::Invalid { .. })
+            hint: matches!(error, ConfigError::Invalid { .. })
                 .then(|| "`uwf config validate` tells all that is wrong with it".to_owned()),
             usage: None,
         })

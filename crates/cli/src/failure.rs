@@ -1,6 +1,7 @@
 //! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
 
 use uwf_cas_fs::StoreError;
+use uwf_config::ConfigError;
 use uwf_engine::{AgentFailure, EngineError, store_exit};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, IdError};
@@ -110,6 +111,12 @@ impl From<EngineError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::of(&error, store_exit(&error), hints::store::hint(&error))
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::of(&error, error.exit(), hints::config::hint(&error))
     }
 }
 

@@ -5,13 +5,14 @@ mod describe;
 use std::path::PathBuf;
 
 use uwf_cas_fs::StoreError;
+use uwf_config::ConfigError;
+use uwf_config::project::ReadError;
 use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{RaiseError, Reached};
 use uwf_protocol::run::Holder;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::project::ReadError;
 use uwf_storage::{Reason, StorageError};
 use uwf_thread::ThreadError;
 use uwf_util::words::SplitError;
@@ -283,6 +284,9 @@ pub enum EngineError {
     /// The content-addressed store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The configuration cannot be read.
+    #[error(transparent)]
+    ConfigFile(#[from] ConfigError),
     /// The mutable state failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -393,6 +397,7 @@ impl EngineError {
             | Self::WaitInterrupted(signal)
             | Self::RouteInterrupted(signal) => Exit::Signal(*signal),
             Self::Store(error) => store_exit(error),
+            Self::ConfigFile(error) => error.exit(),
             Self::Storage(error) => error.exit(),
         }
     }

@@ -6,7 +6,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
-use uwf_storage::{Ledger, config};
+use uwf_storage::Ledger;
 use uwf_thread::{summarize, used_by, used_up_to};
 
 use crate::thread::Thread;
@@ -55,7 +55,7 @@ pub(crate) fn on_the_way(
 /// Returns the limits of the config, none if it cannot be read. Only starting an agent fails for that: a view shows what
 /// it was asked for.
 pub(crate) fn of_config(site: &Site) -> Limits {
-    let config = config::load(&site.root).ok().flatten();
+    let config = uwf_config::load(&site.root).ok().flatten();
     config.unwrap_or_default().limits
 }
 

@@ -4,14 +4,14 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use uwf_config::project::{self, ReadError};
 use uwf_moderator::validate;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow::{Problem, Role, Severity, Workflow};
 use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::project::ReadError;
-use uwf_storage::{State, StorageError, project};
+use uwf_storage::{State, StorageError};
 use uwf_util::suggest;
 
 use crate::{EngineError, Site};

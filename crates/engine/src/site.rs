@@ -1,8 +1,9 @@
 //! A storage root with its store, and what every operation does with it: make it, draw an id, write a log line.
 
 use uwf_cas_fs::Store;
+use uwf_config::{load_dotenv, secret};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Env, Root, Tag, config, load_dotenv, secret, users};
+use uwf_storage::{Env, Root, Tag, users};
 
 use crate::thread::Thread;
 use crate::{EngineError, tags};
@@ -61,7 +62,10 @@ impl Site {
             .flatten()
             .map(|(_, value)| value)
             .collect();
-        let config = config::load(&self.root).ok().flatten().unwrap_or_default();
+        let config = uwf_config::load(&self.root)
+            .ok()
+            .flatten()
+            .unwrap_or_default();
         for provider in config.providers.into_values() {
             let variable = provider.api_key_env.as_deref();
             let of_env = variable.and_then(|name| self.env.var(name));

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use uwf_config::project;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::{State, project};
+use uwf_storage::State;
 use uwf_thread::read_program;
 use uwf_util::suggest;
 

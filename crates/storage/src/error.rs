@@ -56,18 +56,6 @@ pub enum StorageError {
         /// What is wrong with it.
         problem: String,
     },
-    /// A file that people write cannot be understood.
-    #[error("`{}:{line}:{column}`: {problem}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1; 0 if it is not known.
-        line: u64,
-        /// The column, from 1; 0 if it is not known.
-        column: u64,
-        /// What is wrong there.
-        problem: String,
-    },
     /// Writing would go through a symbolic link, or replace it.
     #[error("`{}` is a symbolic link, and is not written through", path.display())]
     Link {
@@ -91,36 +79,6 @@ pub enum StorageError {
     /// A new thread has the id of one that is active.
     #[error("thread {0} is active already")]
     ThreadExists(ThreadId),
-    /// There is no configuration yet.
-    #[error("there is no config file `{}`", path.display())]
-    NoConfig {
-        /// Where it would be.
-        path: PathBuf,
-    },
-    /// A key of the configuration does not exist, cannot exist, or cannot have that value.
-    #[error("config key `{key}`: {problem}")]
-    ConfigKey {
-        /// The dotted key.
-        key: String,
-        /// Why not, and what would do.
-        problem: String,
-    },
-    /// The configuration has comments that the change would lose.
-    #[error("`{key}` cannot be changed in `{}` without losing comments", path.display())]
-    Comments {
-        /// The file, which is not touched.
-        path: PathBuf,
-        /// The dotted key.
-        key: String,
-    },
-    /// The configuration was changed by somebody else while it was edited.
-    #[error("`{}` was changed meanwhile; your version is in `{}`", path.display(), copy.display())]
-    ChangedMeanwhile {
-        /// The file, which is not touched.
-        path: PathBuf,
-        /// The edited copy, which stays.
-        copy: PathBuf,
-    },
     /// A text is not a day of the calendar.
     #[error("`{0}` is not a day, such as 2026-11-21")]
     Day(String),
@@ -138,15 +96,10 @@ impl StorageError {
             | Self::TornRecord { .. }
             | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }
-            | Self::Invalid { .. }
             | Self::Link { .. }
             | Self::NoHome
             | Self::EmptyRoot
             | Self::ThreadExists(_)
-            | Self::NoConfig { .. }
-            | Self::ConfigKey { .. }
-            | Self::Comments { .. }
-            | Self::ChangedMeanwhile { .. }
             | Self::Day(_) => Exit::Request,
         }
     }
@@ -157,18 +110,8 @@ impl StorageError {
         uwf_durable::is_of_full_disk(self)
     }
 
-    /// Returns the error for a file of people that is no text.
-    pub(crate) fn not_utf8(path: &Path) -> Self {
-        Self::Invalid {
-            path: path.to_owned(),
-            line: 0,
-            column: 0,
-            problem: "bytes that are not UTF-8".to_owned(),
-        }
-    }
-
     /// Returns a function that says which file an error of the operating system is about.
-    pub(crate) fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+    pub fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io {
             action,
             path: path.to_owned(),

@@ -1,35 +1,26 @@
 //! The mutable state under the storage root: where it lies, the three files that say what is current,
-//! locks, the records of a run, the configuration and the logs.
+//! locks, the records of a run, and the logs.
 //!
 //! Nodes are not here: they never change and belong to `uwf-cas-fs`. Nothing here decides what a step does.
 //! [`Env`] is the only thing in the whole program that asks the machine; files are opened and written by
 //! `uwf-durable`.
 
-pub mod config;
-mod config_check;
-mod config_draft;
-mod config_edit;
-mod config_key;
-mod dotenv;
 mod env;
 mod error;
 mod heads;
 mod history;
 pub mod log;
 mod process_log;
-pub mod project;
 pub mod references;
 mod registry;
 mod root;
 mod run_dir;
 mod seal;
-pub mod secret;
 mod slots;
 mod state;
 pub mod users;
 mod yaml;
 
-pub use dotenv::load_dotenv;
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use history::{History, HistoryRecord, Reason, ReplacedStep};

@@ -23,7 +23,7 @@ pub(crate) fn parse(content: &[u8], path: &Path) -> Result<IndexMap<String, CasR
 pub(crate) fn render(names: &IndexMap<String, CasRef>) -> String {
     let mut names = names.clone();
     names.sort_unstable_keys();
-    yaml::render(&names)
+    uwf_yaml::render(&names)
 }
 
 /// Tells whether the registry is only the beginning of the copy that its last writer left, so that names are lost. Any

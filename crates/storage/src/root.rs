@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use uwf_durable::FileLock;
 use uwf_protocol::ids::ThreadId;
 
 use crate::{Env, RunDir, StorageError};
@@ -121,9 +122,13 @@ impl Root {
         self.path.join("locks").join("room")
     }
 
-    /// Returns the file whose lock is the state lock.
-    pub(crate) fn state_lock_file(&self) -> PathBuf {
-        self.path.join("locks").join("state.lock")
+    /// Waits for the lock under which the files change that are not of one thread: the state and the configuration.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn lock_state(&self) -> Result<FileLock, StorageError> {
+        let file = self.path.join("locks").join("state.lock");
+        Ok(FileLock::acquire(&file)?)
     }
 
     /// Returns the file that says what the files of the state looked like when they were written last.

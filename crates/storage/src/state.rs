@@ -295,7 +295,7 @@ impl<'a> State<'a> {
     }
 
     fn lock(&self) -> Result<FileLock, StorageError> {
-        Ok(FileLock::acquire(&self.root.state_lock_file())?)
+        self.root.lock_state()
     }
 
     fn read_heads(&self) -> Result<Heads, StorageError> {

@@ -56,9 +56,3 @@ fn explain(error: &serde_saphyr::Error) -> (u64, u64, String) {
     let position = format!(" at line {line}, column {column}");
     (line, column, message.replace(&position, ""))
 }
-
-/// Returns plain data as a block of YAML.
-pub(crate) fn render<T: serde::Serialize>(data: &T) -> String {
-    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
-    serde_saphyr::to_string_with_options(data, options).expect("plain data has a YAML form")
-}

@@ -1,17 +1,20 @@
 //! YAML texts as trees: every key and value knows where it was written, and scalars know how.
 //!
 //! What a tree means is not known here. [`parse`] reads a text that stands alone. [`read`] reads one of several texts
-//! that belong together: its caller opens includes, collects problems and shares one [`Budget`] between them.
+//! that belong together: its caller opens includes, collects problems and shares one [`Budget`] between them. [`render()`]
+//! is the way back, for data.
 
 mod build;
 mod de;
 mod problem;
+mod render;
 mod scalar;
 mod single;
 mod tree;
 
 pub use build::{Budget, Dialect, Host, MAX_DEPTH, read};
 pub use problem::{Problem, excerpt};
+pub use render::render;
 pub use single::{parse, parse_after};
 pub use tree::{At, Data, Key, Node};
 

@@ -16,9 +16,10 @@ use uwf_agent_kit::cas_tool::CasTool;
 use uwf_agent_kit::llm::{CallLimits, Client};
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task};
 use uwf_cas_fs::Store;
+use uwf_config::load_dotenv;
 use uwf_protocol::agent::env::GRACE_MS;
 use uwf_protocol::config::Config;
-use uwf_storage::{Env, Root, load_dotenv};
+use uwf_storage::{Env, Root};
 
 use crate::call;
 use crate::chat::{self, Session};

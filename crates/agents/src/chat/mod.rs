@@ -5,13 +5,13 @@ mod session;
 use uwf_agent_kit::AdapterError;
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Purpose, resolve, with_code};
 use uwf_protocol::config::Config;
-use uwf_storage::{Env, Root, config};
+use uwf_storage::{Env, Root};
 
 pub(crate) use session::Session;
 
 /// Reads the configuration; without a file it is empty.
 pub(crate) fn config(root: &Root) -> Result<Config, AdapterError> {
-    let config = config::load(root).map_err(|error| {
+    let config = uwf_config::load(root).map_err(|error| {
         AdapterError::not_started(with_code(&error.to_string(), "bad_config"))
             .hint("`uwf config validate` shows what is wrong")
     })?;

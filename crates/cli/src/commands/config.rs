@@ -8,9 +8,9 @@ use std::sync::atomic::AtomicBool;
 use dialoguer::Confirm;
 use dialoguer::console::Term;
 use signal_hook::consts::SIGINT;
+use uwf_config::{ConfigError, Draft, Finding};
 use uwf_protocol::exit::Exit;
-use uwf_storage::config::{self, Draft, Finding};
-use uwf_storage::{Env, Root, StorageError};
+use uwf_storage::{Env, Root};
 
 use crate::args::ConfigCommand;
 use crate::commands::{Context, unanswered};
@@ -22,22 +22,22 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
     let (root, format) = (&context.site().root, context.format);
     match command {
         ConfigCommand::List => {
-            print(&ConfigView(config::list_masked(root)?), format)?;
+            print(&ConfigView(uwf_config::list_masked(root)?), format)?;
         }
         ConfigCommand::Get { key } => {
-            let value = config::get_masked(root, &key)?;
+            let value = uwf_config::get_masked(root, &key)?;
             print(&ValueView { value }, format)?;
         }
         ConfigCommand::Set { key, value } => {
             root.create()?;
             let before = dangling(context);
-            let value = config::set(root, &key, &value)?;
+            let value = uwf_config::set(root, &key, &value)?;
             warn_of_dangling(context, &before, &key);
             print(&SetView { key, value }, format)?;
         }
         ConfigCommand::Unset { key } => {
             let before = dangling(context);
-            config::unset(root, &key)?;
+            uwf_config::unset(root, &key)?;
             warn_of_dangling(context, &before, &key);
             print(&UnsetView { key }, format)?;
         }
@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
 /// Returns the names in the config that refer to nothing. A config that cannot be checked has none: what keeps it
 /// from being changed is told by the change.
 fn dangling(context: &Context) -> Vec<Finding> {
-    let found = config::check(&context.site().root, &context.site().env);
+    let found = uwf_config::check(&context.site().root, &context.site().env);
     let mut errors = found.map_or_else(|_| Vec::new(), |found| found.errors);
     errors.retain(|one| one.dangling);
     errors
@@ -73,7 +73,7 @@ fn warn_of_dangling(context: &Context, before: &[Finding], key: &str) {
 
 fn validate(context: &Context) -> Result<Exit, Failure> {
     let root = &context.site().root;
-    let findings = config::check(root, &context.site().env)?;
+    let findings = uwf_config::check(root, &context.site().env)?;
     let view = CheckView::new(root.config_file(), findings);
     print(&view, context.format)?;
     Ok(if view.valid {
@@ -103,11 +103,11 @@ fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
                 changed: false,
             });
         }
-        let findings = config::check_text(&text, root, env)?;
+        let findings = uwf_config::check_text(&text, root, env)?;
         if findings.errors.is_empty() {
             let kept = format!("what you wrote is kept in `{}`", draft.path().display());
             draft.accept(root, &text).map_err(|error| match error {
-                StorageError::ChangedMeanwhile { .. } => Failure::from(error),
+                ConfigError::ChangedMeanwhile { .. } => Failure::from(error),
                 other => Failure::from(other).cause(&kept),
             })?;
             return Ok(EditedView {

@@ -50,6 +50,7 @@ pub(super) fn hint(error: &EngineError, agent: Option<&str>) -> Option<String> {
         | EngineError::NoRoot { .. }
         | EngineError::ForeignState(_)
         | EngineError::Store(_)
+        | EngineError::ConfigFile(_)
         | EngineError::Storage(_)
         | EngineError::Io { .. } => of_store(error),
     }
@@ -176,6 +177,7 @@ fn of_store(error: &EngineError) -> Option<String> {
         ),
         EngineError::ForeignState(_) => "collect garbage with that program; this one does not know what it uses".to_owned(),
         EngineError::Store(error) => return super::store::hint(error),
+        EngineError::ConfigFile(error) => return super::config::hint(error),
         EngineError::Storage(error) => return super::storage::hint(error),
         EngineError::Io { .. } => return None,
         _ => return None,

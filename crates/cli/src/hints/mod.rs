@@ -1,5 +1,6 @@
 //! What to type next after an error. The other crates return errors as data; only this one knows commands.
 
+pub(crate) mod config;
 mod engine;
 pub(crate) mod remedy;
 pub(crate) mod storage;

@@ -36,22 +36,10 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         StorageError::NoHome | StorageError::EmptyRoot => {
             "name a directory with `--root` or UWF_STORAGE_ROOT"
         }
-        StorageError::NoConfig { .. } => {
-            "`uwf config set <key> <value>` makes one, `uwf setup` asks for all that is needed"
-        }
-        StorageError::Comments { .. } => "`uwf config edit` opens it in your editor",
-        StorageError::ChangedMeanwhile { .. } => {
-            "bring the two together by hand, then delete the copy"
-        }
-        StorageError::Invalid { .. } => {
-            "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
-        }
         StorageError::Io { .. } => {
             return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned());
         }
-        StorageError::ThreadExists(_) | StorageError::ConfigKey { .. } | StorageError::Day(_) => {
-            return None;
-        }
+        StorageError::ThreadExists(_) | StorageError::Day(_) => return None,
     };
     Some(hint.to_owned())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use uwf_storage::config::{Finding, Findings};
+use uwf_config::{Finding, Findings};
 use uwf_storage::log::LogFile;
 use uwf_util::size;
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
+use uwf_config::project;
 use uwf_protocol::ids::CasRef;
-use uwf_storage::{State, project};
+use uwf_storage::State;
 
 use crate::workflow_ref::{self, Found, HiddenWorkflow, Origin};
 use crate::{EngineError, Site};

@@ -4,7 +4,7 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Rules, Setting};
-use uwf_storage::{RunDir, config};
+use uwf_storage::RunDir;
 
 use crate::limits::{Place, look};
 use crate::run::failure;
@@ -24,7 +24,7 @@ pub(crate) fn admit(
     thread: &Thread,
     role: &RoleName,
 ) -> Result<Admitted, EngineError> {
-    let config = config::load(&site.root)?.unwrap_or_default();
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let place = Place::of(&run.ledger, thread);
@@ -76,7 +76,7 @@ pub(crate) fn raise(
     if settings.is_empty() {
         return Ok(());
     }
-    let config = config::load(&site.root)?.unwrap_or_default().limits;
+    let config = uwf_config::load(&site.root)?.unwrap_or_default().limits;
     let before = run.ledger.raises();
     let rules = Rules {
         workflow: thread.program.limits(),

@@ -7,7 +7,7 @@ use uwf_process::{Process, Target, is_alive, left_running};
 use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::{Holder, Pending, RefusedStep};
-use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock, config};
+use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::{read_step, steps, with_output};
 
 use crate::attempt::Members;
@@ -209,7 +209,7 @@ fn end_members(
     if left.is_empty() {
         return Ok(left);
     }
-    let config = config::load(&runner.site.root)?.unwrap_or_default();
+    let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
     let grace = agent_command::grace(&config)?;
     let survivors = uwf_process::end_for_another(members, grace, &runner.signals);
     nothing_lives(thread, &survivors)?;

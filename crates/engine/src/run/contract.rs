@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use uwf_config::load_dotenv;
 use uwf_moderator::Assignment;
 use uwf_protocol::agent::{EDGE_PROMPT_INLINE_LIMIT, MAX_ARGUMENT, engine_mark, env};
 use uwf_protocol::config::AgentProtocol;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
-use uwf_storage::load_dotenv;
 use uwf_util::size;
 
 use crate::thread::Thread;

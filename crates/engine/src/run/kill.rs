@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
-use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Reason, RunDir, State, config};
+use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Reason, RunDir, State};
 
 use crate::attempt::Members;
 use crate::run::agent_command;
@@ -92,7 +92,7 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
         return Ok(false);
     };
     // Whatever is wrong with the config, the agent is ended.
-    let config = config::load(&runner.site.root).ok().flatten();
+    let config = uwf_config::load(&runner.site.root).ok().flatten();
     let grace = config.and_then(|config| agent_command::grace(&config).ok());
     let grace = grace.unwrap_or(uwf_process::GRACE);
     let mut ended = false;

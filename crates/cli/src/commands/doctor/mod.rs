@@ -8,9 +8,9 @@ mod store;
 mod threads;
 mod version;
 
+use uwf_config::{ConfigError, Finding};
 use uwf_protocol::config::Config;
 use uwf_protocol::exit::Exit;
-use uwf_storage::{StorageError, config};
 
 use crate::args::DoctorArgs;
 use crate::commands::Context;
@@ -28,7 +28,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
         checks.extend(machine::space(root));
         checks.extend(machine::permissions(root));
         checks.extend(config_checks(context));
-        if let Ok(Some(config)) = config::load(root) {
+        if let Ok(Some(config)) = uwf_config::load(root) {
             checks.extend(used(context, args, &config));
         }
         checks.extend(threads::look(site));
@@ -54,9 +54,9 @@ fn config_checks(context: &Context) -> Vec<Check> {
     const NAME: &str = "config";
     let (root, env) = (&context.site().root, &context.site().env);
     let path = root.config_file();
-    let findings = match config::check(root, env) {
+    let findings = match uwf_config::check(root, env) {
         Ok(findings) => findings,
-        Err(StorageError::NoConfig { .. }) => {
+        Err(ConfigError::NoConfig { .. }) => {
             let message = format!("there is no `{}`", path.display());
             return vec![Check::warning(NAME, message, "`uwf setup` makes one")];
         }
@@ -70,7 +70,7 @@ fn config_checks(context: &Context) -> Vec<Check> {
             )];
         }
     };
-    let line = |one: &config::Finding| match one.key.as_str() {
+    let line = |one: &Finding| match one.key.as_str() {
         "" => format!("line {}: {}", one.line, one.problem),
         key => format!("line {}: {key}: {}", one.line, one.problem),
     };

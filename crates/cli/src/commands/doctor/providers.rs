@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, LlmError, ModelError, reach, with_code};
+use uwf_config::load_dotenv;
 use uwf_engine::Site;
 use uwf_protocol::config::Config;
-use uwf_storage::{Env, load_dotenv};
+use uwf_storage::Env;
 use uwf_util::suggest;
 
 use crate::text::Check;

@@ -11,10 +11,11 @@ use std::io::IsTerminal;
 
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret, with_code};
 use uwf_agents::{Drives, can_be_allowed, drives, leaves_open};
+use uwf_config::load_dotenv;
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
 use uwf_protocol::exit::Exit;
-use uwf_storage::{Env, Root, config, load_dotenv};
+use uwf_storage::{Env, Root};
 use uwf_util::suggest;
 
 use crate::args::SetupArgs;
@@ -53,7 +54,7 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
         env: &site.env,
         root: &site.root,
         // A config that cannot be read is found here, before anything is asked or written.
-        config: config::load(&site.root)?.unwrap_or_default(),
+        config: uwf_config::load(&site.root)?.unwrap_or_default(),
         dotenv: load_dotenv(&site.root)?,
         built_in: uwf_agents::BUILT_IN,
     };
@@ -335,7 +336,7 @@ fn warn_of_agent(answers: &Answers, setting: &Setting) {
 fn write(setting: &Setting, plan: &Plan, terminal: Option<&Terminal>) -> Result<(), Failure> {
     let _held = terminal.map(Terminal::hold);
     setting.root.create()?;
-    config::change(setting.root, &plan.changes, &plan.variables)?;
+    uwf_config::change(setting.root, &plan.changes, &plan.variables)?;
     Ok(())
 }
 

@@ -2,9 +2,8 @@
 
 use uwf_agent_kit::llm::{Endpoint, Secret};
 use uwf_agents::{Allowance, allow};
+use uwf_config::{Change, ConfigError};
 use uwf_protocol::config::Config;
-use uwf_storage::StorageError;
-use uwf_storage::config::Change;
 
 /// The alias under which `setup` puts its model.
 pub(super) const MODEL_ALIAS: &str = "default";
@@ -97,7 +96,7 @@ impl ModelAnswer {
 impl Plan {
     /// Decides what to write beside what is there: the provider and the model `default` are replaced, an agent is
     /// added if it is not there, the default agent is the one that was chosen, a default model stays.
-    pub(super) fn new(answers: &Answers, config: &Config) -> Result<Self, StorageError> {
+    pub(super) fn new(answers: &Answers, config: &Config) -> Result<Self, ConfigError> {
         let mut plan = Self {
             changes: Vec::new(),
             variables: Vec::new(),
@@ -123,7 +122,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn model(&mut self, answer: &ModelAnswer, config: &Config) -> Result<(), StorageError> {
+    fn model(&mut self, answer: &ModelAnswer, config: &Config) -> Result<(), ConfigError> {
         let name = &answer.provider;
         let checked = Change::parse(&format!("providers.{name}.baseUrl"), &answer.base_url)?;
         self.changes.push(checked);

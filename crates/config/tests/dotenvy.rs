@@ -3,7 +3,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
 
-use uwf_storage::{Root, load_dotenv};
+use uwf_config::load_dotenv;
+use uwf_storage::Root;
 
 /// Asserts which variables a file has.
 #[track_caller]

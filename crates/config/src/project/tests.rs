@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use uwf_protocol::workflow_yaml::LoadedWorkflow;
+use uwf_storage::StorageError;
 
 use super::{ReadError, discover, expected_name, list_local, looks_like_path, read_workflow_file};
-use crate::StorageError;
 
 const ROLE: &str = "goal: g\nmeta: !include schema.json\n";
 

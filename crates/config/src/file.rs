@@ -1,24 +1,23 @@
 //! `config.yaml`: read as the program uses it, read as data for people, and changed key by key.
-//! Which keys there are is in `config_key`, what is wrong with a file in `config_check`, how comments survive a
-//! change in `config_edit`.
+//! Which keys there are is in `key`, what is wrong with a file in `check`, how comments survive a
+//! change in `edit`.
 
 use serde_json::{Map, Value};
-use uwf_durable::{Durability, FileLock};
+use uwf_durable::Durability;
 use uwf_protocol::config::Config;
+use uwf_storage::{Env, Root};
 use uwf_yaml::{At, Dialect, Node};
 
-pub use crate::config_check::{Finding, Findings};
-pub use crate::config_draft::Draft;
-pub use crate::config_key::{Change, keys};
-pub use crate::secret::{MASK, mask};
-
-use crate::{Env, Root, StorageError, config_check, config_edit, config_key, dotenv, yaml};
+use crate::check::{self, Findings};
+use crate::key::{self, Change};
+use crate::secret::mask;
+use crate::{ConfigError, dotenv, edit};
 
 /// Reads the configuration; `None` if there is no file.
 ///
 /// # Errors
-/// [`StorageError::Invalid`] with the place in the file, [`StorageError::Io`].
-pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
+/// [`ConfigError::Invalid`] with the place in the file, [`ConfigError::Storage`].
+pub fn load(root: &Root) -> Result<Option<Config>, ConfigError> {
     let Some(text) = read_text(root)? else {
         return Ok(None);
     };
@@ -26,7 +25,7 @@ pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
         return Ok(Some(Config::default()));
     };
     let config: Option<Config> = tree.to_type().map_err(|problem| {
-        let findings = config_check::check_tree(&tree, &|_| true);
+        let findings = check::check_tree(&tree, &|_| true);
         match findings.errors.into_iter().find(|one| one.unreadable) {
             Some(finding) => invalid(root, (finding.line, finding.column), finding.problem),
             None => invalid(root, (0, 0), problem),
@@ -39,7 +38,7 @@ pub fn load(root: &Root) -> Result<Option<Config>, StorageError> {
 ///
 /// # Errors
 /// Those of [`load`].
-pub fn list_masked(root: &Root) -> Result<Value, StorageError> {
+pub fn list_masked(root: &Root) -> Result<Value, ConfigError> {
     let text = read_text(root)?.unwrap_or_default();
     let mut data = Value::Object(parse(&text, root)?);
     mask(&mut data);
@@ -50,8 +49,8 @@ pub fn list_masked(root: &Root) -> Result<Value, StorageError> {
 /// dots themselves are found too.
 ///
 /// # Errors
-/// [`StorageError::ConfigKey`] if nothing is there, [`StorageError::NoConfig`], and those of [`list_masked`].
-pub fn get_masked(root: &Root, key: &str) -> Result<Value, StorageError> {
+/// [`ConfigError::Key`] if nothing is there, [`ConfigError::NoConfig`], and those of [`list_masked`].
+pub fn get_masked(root: &Root, key: &str) -> Result<Value, ConfigError> {
     existing_text(root)?;
     let data = list_masked(root)?;
     look_up(&data, key)
@@ -62,8 +61,8 @@ pub fn get_masked(root: &Root, key: &str) -> Result<Value, StorageError> {
 /// Sets a dotted key, makes the file if needed, and returns the stored value, masked if it is a secret.
 ///
 /// # Errors
-/// [`StorageError::ConfigKey`] for a key or a value that cannot be, and those of [`change`].
-pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, StorageError> {
+/// [`ConfigError::Key`] for a key or a value that cannot be, and those of [`change`].
+pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, ConfigError> {
     let setting = Change::parse(key, value)?;
     let mut shown = Value::Object(Map::new());
     setting.apply_to(&mut shown)?;
@@ -75,8 +74,8 @@ pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, StorageError> {
 /// Removes what is at a dotted key, and the mappings that become empty by that.
 ///
 /// # Errors
-/// [`StorageError::ConfigKey`] if nothing is there, and those of [`change`].
-pub fn unset(root: &Root, key: &str) -> Result<(), StorageError> {
+/// [`ConfigError::Key`] if nothing is there, and those of [`change`].
+pub fn unset(root: &Root, key: &str) -> Result<(), ConfigError> {
     let data = Value::Object(parse(&existing_text(root)?, root)?);
     let mut path = path_of(&data, key).ok_or_else(|| not_there(&data, key))?;
     while path.len() > 1 && is_alone(&data, &path) {
@@ -91,15 +90,15 @@ pub fn unset(root: &Root, key: &str) -> Result<(), StorageError> {
 /// Comments and layout stay. Only a file without comments may be written anew.
 ///
 /// # Errors
-/// [`StorageError::Invalid`] for a file that cannot be understood, and [`StorageError::Comments`] for one that
-/// cannot be changed without losing comments: both are not touched; [`StorageError::ConfigKey`] if a key has a
-/// value where a mapping is needed; [`StorageError::Io`], [`StorageError::Link`].
+/// [`ConfigError::Invalid`] for a file that cannot be understood, and [`ConfigError::Comments`] for one that
+/// cannot be changed without losing comments: both are not touched; [`ConfigError::Key`] if a key has a
+/// value where a mapping is needed; [`ConfigError::Storage`].
 pub fn change(
     root: &Root,
     changes: &[Change],
     variables: &[(String, String)],
-) -> Result<(), StorageError> {
-    let _lock = FileLock::acquire(&root.state_lock_file())?;
+) -> Result<(), ConfigError> {
+    let _lock = root.lock_state()?;
     let mut text = read_text(root)?.unwrap_or_default();
     let mut data = Value::Object(parse(&text, root)?);
     for change in changes {
@@ -110,7 +109,7 @@ pub fn change(
     if !variables.is_empty() {
         let path = root.env_file();
         let text = String::from_utf8(uwf_durable::read(&path)?.unwrap_or_default())
-            .map_err(|_| StorageError::not_utf8(&path))?;
+            .map_err(|_| ConfigError::not_utf8(&path))?;
         let text = dotenv::with_variables(&text, variables);
         uwf_durable::replace(&path, text.as_bytes(), Durability::Durable)?;
     }
@@ -125,10 +124,10 @@ pub fn change(
 /// environment nor `.env` has.
 ///
 /// # Errors
-/// [`StorageError::NoConfig`], [`StorageError::Io`].
-pub fn check(root: &Root, env: &Env) -> Result<Findings, StorageError> {
+/// [`ConfigError::NoConfig`], [`ConfigError::Storage`].
+pub fn check(root: &Root, env: &Env) -> Result<Findings, ConfigError> {
     let text = match existing_text(root) {
-        Err(StorageError::Invalid { problem, .. }) => {
+        Err(ConfigError::Invalid { problem, .. }) => {
             return Ok(Findings::of_text(At::default(), problem));
         }
         other => other?,
@@ -139,8 +138,8 @@ pub fn check(root: &Root, env: &Env) -> Result<Findings, StorageError> {
 /// Finds everything that is wrong with a text that is to be the file.
 ///
 /// # Errors
-/// [`StorageError::Io`] if `.env` cannot be read.
-pub fn check_text(text: &str, root: &Root, env: &Env) -> Result<Findings, StorageError> {
+/// [`ConfigError::Storage`] if `.env` cannot be read.
+pub fn check_text(text: &str, root: &Root, env: &Env) -> Result<Findings, ConfigError> {
     let variables = dotenv::load_dotenv(root)?;
     let is_set = |name: &str| {
         env.var(name).is_some()
@@ -148,7 +147,7 @@ pub fn check_text(text: &str, root: &Root, env: &Env) -> Result<Findings, Storag
                 .iter()
                 .any(|(known, value)| known == name && !value.is_empty())
     };
-    Ok(config_check::check(text, &is_set))
+    Ok(check::check(text, &is_set))
 }
 
 /// Returns the text with one change, if it then says what the data say.
@@ -157,40 +156,40 @@ fn changed_text(
     change: &Change,
     data: &Value,
     root: &Root,
-) -> Result<String, StorageError> {
+) -> Result<String, ConfigError> {
     let edited = match &change.value {
-        Some(value) => config_edit::set(text, &change.path, value),
-        None => config_edit::unset(text, &change.path),
+        Some(value) => edit::set(text, &change.path, value),
+        None => edit::unset(text, &change.path),
     };
     let edited =
         edited.filter(|edited| parse(edited, root).is_ok_and(|map| Value::Object(map) == *data));
     match edited {
         Some(edited) => Ok(edited),
-        None if config_edit::has_comments(text) => Err(StorageError::Comments {
+        None if edit::has_comments(text) => Err(ConfigError::Comments {
             path: root.config_file(),
             key: change.path.join("."),
         }),
-        None => Ok(yaml::render(data)),
+        None => Ok(uwf_yaml::render(data)),
     }
 }
 
-fn existing_text(root: &Root) -> Result<String, StorageError> {
-    read_text(root)?.ok_or_else(|| StorageError::NoConfig {
+fn existing_text(root: &Root) -> Result<String, ConfigError> {
+    read_text(root)?.ok_or_else(|| ConfigError::NoConfig {
         path: root.config_file(),
     })
 }
 
-pub(crate) fn read_text(root: &Root) -> Result<Option<String>, StorageError> {
+pub(crate) fn read_text(root: &Root) -> Result<Option<String>, ConfigError> {
     let path = root.config_file();
     let Some(content) = uwf_durable::read(&path)? else {
         return Ok(None);
     };
-    let text = String::from_utf8(content).map_err(|_| StorageError::not_utf8(&path))?;
+    let text = String::from_utf8(content).map_err(|_| ConfigError::not_utf8(&path))?;
     Ok(Some(text))
 }
 
 /// Reads the file as data; a blank one is an empty mapping. Keys that nobody knows are data, too.
-fn parse(text: &str, root: &Root) -> Result<Map<String, Value>, StorageError> {
+fn parse(text: &str, root: &Root) -> Result<Map<String, Value>, ConfigError> {
     let Some(tree) = parse_tree(text, root)? else {
         return Ok(Map::new());
     };
@@ -199,20 +198,20 @@ fn parse(text: &str, root: &Root) -> Result<Map<String, Value>, StorageError> {
         Value::Null => Ok(Map::new()),
         _ => {
             let place = (tree.at.line as u64, tree.at.column as u64);
-            Err(invalid(root, place, config_check::NO_MAPPING.to_owned()))
+            Err(invalid(root, place, check::NO_MAPPING.to_owned()))
         }
     }
 }
 
-fn parse_tree(text: &str, root: &Root) -> Result<Option<Node>, StorageError> {
+fn parse_tree(text: &str, root: &Root) -> Result<Option<Node>, ConfigError> {
     uwf_yaml::parse(text, Dialect::Tolerant).map_err(|problem| {
         let At { line, column, .. } = problem.at;
         invalid(root, (line as u64, column as u64), problem.message)
     })
 }
 
-fn invalid(root: &Root, place: (u64, u64), problem: String) -> StorageError {
-    StorageError::Invalid {
+fn invalid(root: &Root, place: (u64, u64), problem: String) -> ConfigError {
+    ConfigError::Invalid {
         path: root.config_file(),
         line: place.0,
         column: place.1,
@@ -220,10 +219,10 @@ fn invalid(root: &Root, place: (u64, u64), problem: String) -> StorageError {
     }
 }
 
-fn not_there(data: &Value, key: &str) -> StorageError {
-    StorageError::ConfigKey {
+fn not_there(data: &Value, key: &str) -> ConfigError {
+    ConfigError::Key {
         key: key.to_owned(),
-        problem: config_key::not_there(data, key),
+        problem: key::not_there(data, key),
     }
 }
 

@@ -3,15 +3,17 @@
 
 use std::ops::Range;
 
-use crate::{Root, StorageError};
+use uwf_storage::Root;
+
+use crate::ConfigError;
 
 /// Reads the variables of the `.env` file in their order, each once; none if there is no file.
 ///
 /// Lines that are no assignments are skipped.
 ///
 /// # Errors
-/// [`StorageError::Io`].
-pub fn load_dotenv(root: &Root) -> Result<Vec<(String, String)>, StorageError> {
+/// [`ConfigError::Storage`].
+pub fn load_dotenv(root: &Root) -> Result<Vec<(String, String)>, ConfigError> {
     let content = uwf_durable::read(&root.env_file())?.unwrap_or_default();
     Ok(parse(&String::from_utf8_lossy(&content)))
 }

@@ -16,8 +16,8 @@ use uwf_durable::FileError;
 use uwf_protocol::workflow_yaml::{
     self, Check, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
 };
+use uwf_storage::StorageError;
 
-use crate::StorageError;
 pub use includes::FsIncludes;
 pub use search::{LocalWorkflow, discover, list_local};
 

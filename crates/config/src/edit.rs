@@ -6,8 +6,6 @@ use std::str::FromStr;
 use serde_json::{Map, Value};
 use yaml_edit::{Mapping, YamlFile};
 
-use crate::yaml;
-
 /// Returns the text with a value, a scalar or a list of them, at a path; `None` if that would lose a comment, or
 /// the text is not understood.
 pub(crate) fn set(text: &str, path: &[String], value: &Value) -> Option<String> {
@@ -74,7 +72,7 @@ fn branch(path: &[String], value: &Value) -> Option<YamlFile> {
     let nested = path.iter().rev().fold(Value::from(0), |inner, key| {
         Value::Object(Map::from_iter([(key.clone(), inner)]))
     });
-    let file = YamlFile::from_str(&yaml::render(&nested)).ok()?;
+    let file = YamlFile::from_str(&uwf_yaml::render(&nested)).ok()?;
     let mut mapping = top(&file)?;
     for parent in parents {
         mapping = mapping.get_mapping(parent.as_str())?;

@@ -7,7 +7,7 @@ use uwf_protocol::limits::Limits;
 use uwf_util::suggest;
 use uwf_yaml::{At, Data, Dialect, Key, Node};
 
-use crate::config_key::{self, Fields, Kind, Shape, TOP};
+use crate::key::{self, Fields, Kind, Shape, TOP};
 
 /// What is said about a value where a mapping has to be.
 pub(crate) const NO_MAPPING: &str = "a mapping is needed here";
@@ -110,7 +110,7 @@ impl<'a> Check<'a> {
         for (Key { at, text: key }, value) in self.entries_of(self.root, "") {
             let Some((_, shape)) = TOP.iter().find(|(known, _)| known == key) else {
                 let known = TOP.iter().map(|(known, _)| *known);
-                self.error(*at, key, config_key::unknown(key, known));
+                self.error(*at, key, key::unknown(key, known));
                 continue;
             };
             match shape {
@@ -146,7 +146,7 @@ impl<'a> Check<'a> {
                 Some((_, kind)) => self.value(*kind, &key, value),
                 None => {
                     let known = fields.iter().map(|(known, _)| *known);
-                    self.error(*at, &key, config_key::unknown(name, known));
+                    self.error(*at, &key, key::unknown(name, known));
                 }
             }
         }
@@ -157,7 +157,7 @@ impl<'a> Check<'a> {
             let key = format!("{key}.{name}");
             if !Limits::KEYS.contains(&name.as_str()) {
                 let known = Limits::KEYS.into_iter();
-                self.error(*at, &key, config_key::unknown(name, known));
+                self.error(*at, &key, key::unknown(name, known));
                 continue;
             }
             match entries(value) {
@@ -174,7 +174,7 @@ impl<'a> Check<'a> {
     fn purposes(&mut self, known: &'static [&'static str], key: &str, node: &'a Node) {
         for (Key { at, text: purpose }, _) in entries(node).unwrap_or_default() {
             if !known.contains(&purpose.as_str()) {
-                let problem = config_key::unknown(purpose, known.iter().copied());
+                let problem = key::unknown(purpose, known.iter().copied());
                 self.useless(*at, &format!("{key}.{purpose}"), problem);
             }
         }

@@ -6,7 +6,7 @@ use uwf_protocol::endpoint;
 use uwf_protocol::limits::{self, Limits};
 use uwf_util::{suggest, time};
 
-use crate::StorageError;
+use crate::ConfigError;
 
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
@@ -141,18 +141,18 @@ impl Change {
     /// Understands a dotted key and a text for it.
     ///
     /// # Errors
-    /// [`StorageError::ConfigKey`] for a key or a value that cannot be.
-    pub fn parse(key: &str, value: &str) -> Result<Self, StorageError> {
+    /// [`ConfigError::Key`] for a key or a value that cannot be.
+    pub fn parse(key: &str, value: &str) -> Result<Self, ConfigError> {
         parse_path(key)
             .and_then(|(path, kind)| Ok(Self::set(&path, kind.parse(key, value)?)))
-            .map_err(|problem| StorageError::ConfigKey {
+            .map_err(|problem| ConfigError::Key {
                 key: key.to_owned(),
                 problem,
             })
     }
 
     /// Makes the change in the data of a file, with the mappings that lead to it.
-    pub(crate) fn apply_to(&self, data: &mut Value) -> Result<(), StorageError> {
+    pub(crate) fn apply_to(&self, data: &mut Value) -> Result<(), ConfigError> {
         let (last, parents) = self.path.split_last().expect("a path has a first key");
         let mut place = data;
         for (depth, parent) in parents.iter().enumerate() {
@@ -176,11 +176,11 @@ impl Change {
     }
 
     /// Says that a value would take the place of several.
-    fn replaces_entries(&self, entries: &Value) -> StorageError {
+    fn replaces_entries(&self, entries: &Value) -> ConfigError {
         let key = self.path.join(".");
         let entries = entries.as_object().into_iter().flatten();
         let entries: Vec<String> = entries.map(|(name, _)| format!("`{key}.{name}`")).collect();
-        StorageError::ConfigKey {
+        ConfigError::Key {
             problem: format!(
                 "the value would replace {}; `uwf config unset {key}` removes them first",
                 entries.join(", ")
@@ -194,13 +194,13 @@ impl Change {
         &self,
         place: &'a mut Value,
         depth: usize,
-    ) -> Result<&'a mut Map<String, Value>, StorageError> {
+    ) -> Result<&'a mut Map<String, Value>, ConfigError> {
         if place.is_null() {
             *place = Value::Object(Map::new());
         }
         place.as_object_mut().ok_or_else(|| {
             let part = self.path[..depth].join(".");
-            StorageError::ConfigKey {
+            ConfigError::Key {
                 key: self.path.join("."),
                 problem: format!(
                     "`{part}` has a value in the file that is no mapping; `uwf config unset {part}` removes it"

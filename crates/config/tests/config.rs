@@ -6,9 +6,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
+use uwf_config::secret::MASK;
+use uwf_config::{ConfigError, get_masked, list_masked, load, set};
 use uwf_protocol::config::Config;
-use uwf_storage::config::{MASK, get_masked, list_masked, load, set};
-use uwf_storage::{Root, StorageError};
+use uwf_storage::Root;
 
 const FILE: &str = "\
 # my models
@@ -222,7 +223,7 @@ fn a_file_that_cannot_be_understood_is_not_touched() {
     for broken in ["a: [\n", "- list\n", "a: 1\na: 2\n"] {
         let (_temp, root) = root_with(broken);
         let error = set(&root, "defaultAgent", "x").unwrap_err();
-        assert!(matches!(error, StorageError::Invalid { .. }), "{error}");
+        assert!(matches!(error, ConfigError::Invalid { .. }), "{error}");
         assert_eq!(content(&root), broken);
     }
 }

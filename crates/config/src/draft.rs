@@ -3,9 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::read_text;
-use crate::{Root, StorageError};
-use uwf_durable::{Durability, FileLock};
+use uwf_durable::Durability;
+use uwf_storage::Root;
+
+use crate::ConfigError;
+use crate::file::read_text;
 
 /// A copy that is being edited. It stays on the disk until it is [accepted](Self::accept) or
 /// [thrown away](Self::discard), so that nothing that was typed is lost.
@@ -20,8 +22,8 @@ impl Draft {
     /// Copies the file into one beside it, for its owner alone.
     ///
     /// # Errors
-    /// [`StorageError::Io`]; [`StorageError::Invalid`] for a file that is no text.
-    pub fn open(root: &Root) -> Result<Self, StorageError> {
+    /// [`ConfigError::Storage`]; [`ConfigError::Invalid`] for a file that is no text.
+    pub fn open(root: &Root) -> Result<Self, ConfigError> {
         let original = read_text(root)?;
         let text = original.as_deref().unwrap_or_default();
         let copy =
@@ -39,10 +41,10 @@ impl Draft {
     /// Returns what the copy says now.
     ///
     /// # Errors
-    /// [`StorageError::Io`]; [`StorageError::Invalid`] if it is no text.
-    pub fn text(&self) -> Result<String, StorageError> {
+    /// [`ConfigError::Storage`]; [`ConfigError::Invalid`] if it is no text.
+    pub fn text(&self) -> Result<String, ConfigError> {
         let content = uwf_durable::read(&self.path)?.unwrap_or_default();
-        String::from_utf8(content).map_err(|_| StorageError::not_utf8(&self.path))
+        String::from_utf8(content).map_err(|_| ConfigError::not_utf8(&self.path))
     }
 
     /// Tells whether a text is what the file said at first.
@@ -54,12 +56,12 @@ impl Draft {
     /// Replaces the file with a text, in one step, and removes the copy.
     ///
     /// # Errors
-    /// [`StorageError::ChangedMeanwhile`] if the file is not any more what was copied: it is not touched, and the
-    /// copy stays; [`StorageError::Io`], [`StorageError::Link`].
-    pub fn accept(self, root: &Root, text: &str) -> Result<(), StorageError> {
-        let _lock = FileLock::acquire(&root.state_lock_file())?;
+    /// [`ConfigError::ChangedMeanwhile`] if the file is not any more what was copied: it is not touched, and the
+    /// copy stays; [`ConfigError::Storage`].
+    pub fn accept(self, root: &Root, text: &str) -> Result<(), ConfigError> {
+        let _lock = root.lock_state()?;
         if read_text(root)? != self.original {
-            return Err(StorageError::ChangedMeanwhile {
+            return Err(ConfigError::ChangedMeanwhile {
                 path: root.config_file(),
                 copy: self.path,
             });
@@ -71,8 +73,8 @@ impl Draft {
     /// Removes the copy.
     ///
     /// # Errors
-    /// [`StorageError::Io`].
-    pub fn discard(self) -> Result<(), StorageError> {
+    /// [`ConfigError::Storage`].
+    pub fn discard(self) -> Result<(), ConfigError> {
         Ok(uwf_durable::remove(&self.path)?)
     }
 }

@@ -10,8 +10,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use uwf_storage::StorageError;
+
 use super::{looks_like_path, without_extension};
-use crate::StorageError;
 
 /// The stem of the file that stands for the folder around it.
 pub(super) const INDEX: &str = "index";

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::workflow_yaml::Included;
+use uwf_storage::StorageError;
 
 use super::{read_limited, text};
-use crate::StorageError;
 
 /// The files that a workflow may include: those in its folder and below, whatever links there are.
 #[derive(Debug, Clone)]

@@ -1,0 +1,22 @@
+//! What to type next after an error of the configuration.
+
+use uwf_config::ConfigError;
+
+/// Returns what its user can do next, if that is not plain from the text.
+pub(crate) fn hint(error: &ConfigError) -> Option<String> {
+    let hint = match error {
+        ConfigError::NoConfig { .. } => {
+            "`uwf config set <key> <value>` makes one, `uwf setup` asks for all that is needed"
+        }
+        ConfigError::Comments { .. } => "`uwf config edit` opens it in your editor",
+        ConfigError::ChangedMeanwhile { .. } => {
+            "bring the two together by hand, then delete the copy"
+        }
+        ConfigError::Invalid { .. } => {
+            "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
+        }
+        ConfigError::Key { .. } => return None,
+        ConfigError::Storage(error) => return super::storage::hint(error),
+    };
+    Some(hint.to_owned())
+}

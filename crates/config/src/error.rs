@@ -1,0 +1,88 @@
+//! What can go wrong with what people configure, by what the caller can do about it.
+
+use std::path::{Path, PathBuf};
+
+use uwf_durable::FileError;
+use uwf_protocol::exit::Exit;
+use uwf_storage::StorageError;
+
+/// Why the configuration cannot be read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file cannot be understood.
+    #[error("`{}:{line}:{column}`: {problem}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; 0 if it is not known.
+        line: u64,
+        /// The column, from 1; 0 if it is not known.
+        column: u64,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// There is no configuration yet.
+    #[error("there is no config file `{}`", path.display())]
+    NoConfig {
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// A key of the configuration does not exist, cannot exist, or cannot have that value.
+    #[error("config key `{key}`: {problem}")]
+    Key {
+        /// The dotted key.
+        key: String,
+        /// Why not, and what would do.
+        problem: String,
+    },
+    /// The configuration has comments that the change would lose.
+    #[error("`{key}` cannot be changed in `{}` without losing comments", path.display())]
+    Comments {
+        /// The file, which is not touched.
+        path: PathBuf,
+        /// The dotted key.
+        key: String,
+    },
+    /// The configuration was changed by somebody else while it was edited.
+    #[error("`{}` was changed meanwhile; your version is in `{}`", path.display(), copy.display())]
+    ChangedMeanwhile {
+        /// The file, which is not touched.
+        path: PathBuf,
+        /// The edited copy, which stays.
+        copy: PathBuf,
+    },
+    /// A file under the root cannot be read or written.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl ConfigError {
+    /// Returns how a call that fails with this ends.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match self {
+            Self::Invalid { .. }
+            | Self::NoConfig { .. }
+            | Self::Key { .. }
+            | Self::Comments { .. }
+            | Self::ChangedMeanwhile { .. } => Exit::Request,
+            Self::Storage(error) => error.exit(),
+        }
+    }
+
+    /// Returns the error for a file that is no text.
+    pub(crate) fn not_utf8(path: &Path) -> Self {
+        Self::Invalid {
+            path: path.to_owned(),
+            line: 0,
+            column: 0,
+            problem: "bytes that are not UTF-8".to_owned(),
+        }
+    }
+}
+
+impl From<FileError> for ConfigError {
+    fn from(error: FileError) -> Self {
+        Self::Storage(error.into())
+    }
+}
