@@ -98,6 +98,106 @@ fn the_answer_of_a_program_that_outlived_engine_and_adapter_is_used() {
     }
 }
 
+/// A world whose built-in agent drives a tool that starts a process, waits at the gate, and answers. Engine and adapter are
+/// killed while the tool works. `daemon` is how the tool starts the process; `keeps` is whether that may go on.
+fn tool_without_an_adapter(kind: &str, daemon: &str, keeps: &str) -> (World, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let result = json!({
+        "type": "result", "subtype": "success", "is_error": false, "session_id": "s",
+        "result": "---\nnote: paid\n---\n", "usage": { "input_tokens": 1, "output_tokens": 1 },
+    });
+    world.write("result", &result.to_string());
+    let answer = match kind {
+        "command" => "printf -- '---\\nnote: paid\\n---\\n'",
+        _ => "cat result; echo",
+    };
+    let body = format!(
+        "cd {}\necho run >> runs\n{daemon} &\necho $! > left\necho $$ > tool.pid\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\n{answer}",
+        world.project().display()
+    );
+    let tool = world.script("tool", &body);
+    let tool = tool.to_str().unwrap();
+    match kind {
+        "command" => world.agent("uwf-command", &["--", tool]),
+        _ => world.agent("uwf-claude-code", &["--program", tool]),
+    }
+    world.configure("agents.default.keepRunning", keeps);
+    let thread = world.start("one");
+    let engine = at_work(&world, &thread);
+    let adapter = world.agent_at_work(&thread);
+    let launched = world
+        .root()
+        .join("runs")
+        .join(&thread)
+        .join("launched.json");
+    wait_until("the adapter has said which process it started", || {
+        let launched = fs::read_to_string(&launched).unwrap_or_default();
+        launched.contains("\"program\":{")
+    });
+    processes::kill(engine);
+    signal("KILL", adapter);
+    wait_until("the adapter is gone", || !is_running(adapter));
+    world.step(&thread).exits(5).says("busy");
+    (world, thread)
+}
+
+fn pid(world: &World, file: &str) -> String {
+    let pid = fs::read_to_string(world.project().join(file)).unwrap();
+    pid.trim().to_owned()
+}
+
+const DAEMON: &str = "setsid sleep 1000 >/dev/null 2>&1 </dev/null";
+
+#[test]
+fn the_answer_of_a_program_that_left_something_running_is_used() {
+    for (kind, keeps) in [
+        ("command", "false"),
+        ("claude-code", "false"),
+        ("command", "true"),
+    ] {
+        let (world, thread) = tool_without_an_adapter(kind, DAEMON, keeps);
+        let (tool, left) = (pid(&world, "tool.pid"), pid(&world, "left"));
+        world.write("gate", "");
+        wait_until("the tool has ended", || !is_running(&tool));
+        assert!(is_running(&left));
+        assert_ne!(world.show(&thread)["status"], json!("running"), "{kind}");
+        let report = world.step(&thread).exits(0).json();
+        assert_eq!(report["done"], json!(true), "{kind}: {report}");
+        let named = json!([format!("{left} `sleep 1000`")]);
+        assert_eq!(report["leftRunning"], named, "{kind}: {report}");
+        let goes_on = keeps == "true";
+        assert_eq!(report["keptRunning"] == json!(true), goes_on, "{report}");
+        assert_eq!(is_running(&left), goes_on);
+        if goes_on {
+            signal("KILL", &left);
+        }
+        wait_until("nothing is left", || alive(&world).is_empty());
+        let runs = fs::read_to_string(world.project().join("runs")).unwrap();
+        assert_eq!(runs, "run\n", "{kind}");
+    }
+}
+
+#[test]
+fn who_can_still_write_the_answer_of_a_program_that_ended_keeps_the_thread_busy() {
+    for kind in ["command", "claude-code"] {
+        let (world, thread) =
+            tool_without_an_adapter(kind, "setsid sleep 1000 2>/dev/null", "false");
+        let (tool, left) = (pid(&world, "tool.pid"), pid(&world, "left"));
+        world.write("gate", "");
+        wait_until("the tool has ended", || !is_running(&tool));
+        world.step(&thread).exits(5);
+        assert!(is_running(&left), "{kind}");
+        assert_eq!(world.show(&thread)["status"], json!("running"), "{kind}");
+        signal("KILL", &left);
+        wait_until("it has ended", || !is_running(&left));
+        let report = world.step(&thread).exits(0).json();
+        assert_eq!(report["done"], json!(true), "{kind}: {report}");
+        let runs = fs::read_to_string(world.project().join("runs")).unwrap();
+        assert_eq!(runs, "run\n", "{kind}");
+    }
+}
+
 #[test]
 fn a_step_that_an_agent_only_printed_is_adopted_when_its_engine_died() {
     let calls: [&[&str]; 3] = [

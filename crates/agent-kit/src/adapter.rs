@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::Value;
+use uwf_process::process_identity;
 use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
@@ -78,6 +79,8 @@ pub struct Task {
     pub schema: Value,
     /// How the programs that an adapter starts are ended.
     pub supervision: Supervision,
+    /// The mark of the attempt, if an engine started it.
+    pub attempt: Option<String>,
 }
 
 /// What is known of a program whose output was not used.
@@ -130,10 +133,25 @@ impl Task {
             message: (asked != self.prompt).then(|| asked.to_owned()),
             attempt: Some(run.ledger.next_attempt()),
             used_before: run.scratch.usage(),
+            mark: self.attempt.clone(),
+            adapter: process_identity(std::process::id()),
             ..self.launched(call)
         };
         // A record that cannot be written costs a second run after a crash, not this one.
         let _ = run.scratch.write_launched(&launched);
+    }
+
+    /// Says which process the announced program is. If this process and its engine die, the next call can tell that the
+    /// program has ended, whatever it has left running.
+    pub fn program_started(&self, process: u32) {
+        let scratch = RunDir::at(self.run_dir.clone()).scratch;
+        let Some(launched) = scratch.launched() else {
+            return;
+        };
+        let _ = scratch.write_launched(&Launched {
+            program: process_identity(process),
+            ..launched
+        });
     }
 
     /// Says that the program has ended well: all that it printed is there.
@@ -166,6 +184,9 @@ impl Task {
             ended: launched.ended,
             attempt: launched.attempt,
             used_before: launched.used_before.clone(),
+            mark: launched.mark.clone(),
+            adapter: launched.adapter.clone(),
+            program: launched.program.clone(),
             ..self.launched(call)
         };
         (launched == asked).then_some(end)
@@ -183,6 +204,9 @@ impl Task {
             ended: false,
             attempt: None,
             used_before: None,
+            mark: None,
+            adapter: None,
+            program: None,
         }
     }
 
@@ -301,5 +325,6 @@ pub(crate) fn test_task(run_dir: &std::path::Path) -> Task {
         session: None,
         schema: Value::Null,
         supervision: Supervision::default(),
+        attempt: None,
     }
 }

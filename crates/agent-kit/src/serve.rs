@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::AgentCall;
-use uwf_protocol::agent::env::ENGINE;
+use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
@@ -301,6 +301,7 @@ impl Service<'_> {
             session,
             schema: context.schema.schema().clone(),
             supervision: Supervision::of(env),
+            attempt: env.var(ATTEMPT).map(ToOwned::to_owned),
         })
     }
 }

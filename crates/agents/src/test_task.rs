@@ -22,5 +22,6 @@ pub(crate) fn task(run_dir: &Path) -> Task {
         session: None,
         schema: Value::Null,
         supervision: uwf_agent_kit::Supervision::default(),
+        attempt: None,
     }
 }

@@ -80,6 +80,30 @@ impl Target for Members<'_> {
     }
 }
 
+/// Tells whether the program that works for the attempt has ended, and its adapter, too, and nobody is left who could
+/// write to its output. Then the answer is as complete as it will be, and the next attempt reads it: invariant 4 of the
+/// lock of a thread in docs/architecture.md.
+pub(crate) fn program_has_ended(holder: &Holder, scratch: &Scratch) -> bool {
+    let Some(launched) = scratch.launched() else {
+        return false;
+    };
+    let is_gone = |process: &Option<ProcessIdentity>| {
+        process.as_ref().is_some_and(|process| !is_alive(process))
+    };
+    let is_of_attempt = launched.mark.is_some() && launched.mark == holder.attempt;
+    if !is_of_attempt || !is_gone(&launched.adapter) || !is_gone(&launched.program) {
+        return false;
+    }
+    let outputs = [scratch.answer_file(), scratch.events_file()];
+    let outputs: Vec<PathBuf> = outputs
+        .iter()
+        .filter_map(|file| file.canonicalize().ok())
+        .collect();
+    !processes()
+        .iter()
+        .any(|process| process.writes_to(&outputs))
+}
+
 /// Returns what still runs of the attempt on record whose engine is gone, for people.
 #[must_use]
 pub fn orphans(run: &RunDir) -> Vec<String> {

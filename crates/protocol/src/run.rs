@@ -169,6 +169,15 @@ pub struct Launched {
     /// What that attempt had used up before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_before: Option<Usage>,
+    /// The mark of the attempt that it is part of, if an engine started that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
+    /// The adapter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adapter: Option<ProcessIdentity>,
+    /// The program, once it is started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProcessIdentity>,
 }
 
 /// How far a failed attempt got.

@@ -127,6 +127,7 @@ impl Command {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            on_start: &|process| task.program_started(process),
         };
         task.announce_program(&self.options.args, prompt);
         let output = program::run(&launch, self.options.max_output);

@@ -45,6 +45,7 @@ impl Adapter for Print {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            on_start: &|_| {},
         };
         let output = program::run(&launch, MAX_OUTPUT)?;
         let Some(problem) = output.problem else {

@@ -202,6 +202,7 @@ impl Asker<'_> {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            on_start: &|_| {},
         }
     }
 }

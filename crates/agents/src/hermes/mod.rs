@@ -103,6 +103,7 @@ impl Hermes {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            on_start: &|_| {},
         };
         let errand = Errand {
             cwd: task.cwd.clone(),

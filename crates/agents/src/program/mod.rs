@@ -49,6 +49,8 @@ pub(crate) struct Launch<'a> {
     pub(crate) supervision: Supervision,
     /// Where its streams are kept in files.
     pub(crate) run_dir: &'a Path,
+    /// What is done as soon as it has started, with the number of its process.
+    pub(crate) on_start: &'a dyn Fn(u32),
 }
 
 /// What a program left.
@@ -157,6 +159,7 @@ fn spawn(launch: &Launch<'_>, streams: [Stdio; 3]) -> Result<Tree, AdapterError>
         launch.program,
         launch.cwd.display()
     );
+    (launch.on_start)(tree.leader());
     Ok(tree)
 }
 

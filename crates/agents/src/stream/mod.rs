@@ -139,6 +139,7 @@ impl Agent {
             timeout: self.options.timeout,
             supervision: task.supervision,
             run_dir: &task.run_dir,
+            on_start: &|process| task.program_started(process),
         };
         task.announce_program(&self.call(), message);
         let ended = program::stream(&launch, &mut |line, timing| {

@@ -147,10 +147,11 @@ impl Activity {
         let holder = run.lease.read_holder();
         let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
         // The next step ends what is left of it, or lets it go on.
-        let is_over = pending.is_some()
-            && holder.as_ref().is_some_and(|holder| {
-                is_gone(&holder.engine) && holder.agent.as_ref().is_some_and(is_gone)
-            });
+        let is_over = holder.as_ref().is_some_and(|holder| {
+            is_gone(&holder.engine)
+                && holder.agent.as_ref().is_some_and(is_gone)
+                && (pending.is_some() || attempt::program_has_ended(holder, &run.scratch))
+        });
         let orphans = attempt::orphans(run);
         let running = match holder {
             Some(holder) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {

@@ -10,8 +10,7 @@ use uwf_protocol::run::{Holder, Pending, RefusedStep};
 use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::{read_step, steps, with_output};
 
-use crate::attempt::Members;
-use crate::attempt::describe;
+use crate::attempt::{Members, describe, program_has_ended};
 use crate::read::report::{StepReport, Taken};
 use crate::run::agent_command;
 use crate::run::answer::{self, Refusal};
@@ -41,12 +40,13 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
             .and_then(|holder| printed(runner, run, holder))
             .filter(|pending| pending.step != thread.head),
     };
-    let mut left = run.ended.clone();
+    let mut left = run.ended.take();
     if let Some(earlier) = &earlier {
         let is_finished = pending.is_some();
         left.extend(end_rest(runner, run, &thread, earlier, is_finished)?);
     }
     let Some(pending) = pending else {
+        run.ended.replace(left);
         return Ok(Adoption::Nothing(Box::new(thread)));
     };
     let again = done_again(runner, &thread, &pending)?;
@@ -124,8 +124,8 @@ pub(crate) fn refuse(
     })?)
 }
 
-/// Deals with the processes of an attempt whose engine died. If its step is finished, what it left running is ended or
-/// may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
+/// Deals with the processes of an attempt whose engine died. If its step is finished, or its program has ended, what it
+/// left running is ended or may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
 /// thread is busy.
 ///
 /// If the thread has gone on from where the attempt began, the call that committed the step was killed, too. Then the
@@ -139,9 +139,10 @@ pub(crate) fn end_rest(
     is_finished: bool,
 ) -> Result<Vec<String>, EngineError> {
     let is_over = earlier.is_behind(thread.expected_head());
+    let works_on = !is_finished && !is_over && !program_has_ended(earlier, &run.scratch);
     let left = match Members::of(earlier, &run.scratch) {
         None => Vec::new(),
-        Some(members) if !is_finished && !is_over => nothing_lives(thread.id, &members.members())?,
+        Some(members) if works_on => nothing_lives(thread.id, &members.members())?,
         Some(mut members) if !earlier.keep_running => end_members(runner, thread.id, &mut members)?,
         Some(mut members) if agent_is_gone(earlier, &run.outbox) => {
             describe(&left_running(&mut members, &runner.signals))
@@ -177,7 +178,9 @@ pub(crate) fn end_leftovers(
         None => printed(runner, run, &earlier),
     };
     let place = (earlier.head, earlier.replaces);
-    if pending.is_none_or(|pending| (Some(pending.head), pending.replaces) != place) {
+    let is_finished =
+        pending.is_some_and(|pending| (Some(pending.head), pending.replaces) == place);
+    if !is_finished && !program_has_ended(&earlier, &run.scratch) {
         return Ok(None);
     }
     if earlier.keep_running {

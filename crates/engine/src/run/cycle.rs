@@ -202,6 +202,7 @@ fn play_by_agent(
     };
     match (outcome, survivors.is_empty()) {
         (Ok(Done { step, left }), true) => {
+            let left = [run.ended.take(), left].concat();
             let committed = commit(runner, run, thread, &summary, step, Nodes::New)?;
             let mut told = report(runner, run, committed, Taken::Ran, &config.limits);
             told.report.kept_running = agent.keep_running && !left.is_empty();

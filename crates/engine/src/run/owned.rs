@@ -15,8 +15,8 @@ use crate::{EngineError, Runner, tags, thread};
 pub(crate) struct Owned {
     run: RunDir,
     lock: RefCell<ThreadLock>,
-    /// What an earlier attempt had left running and had to be ended for the lock, for people.
-    pub(crate) ended: Vec<String>,
+    /// What an earlier attempt had left running, for people, until a report tells it.
+    pub(crate) ended: RefCell<Vec<String>>,
 }
 
 impl Deref for Owned {
@@ -59,7 +59,7 @@ impl Owned {
         Ok(Self {
             run,
             lock: RefCell::new(lock),
-            ended,
+            ended: RefCell::new(ended),
         })
     }
 
