@@ -8,9 +8,8 @@ mod template;
 
 use regex::Regex;
 use uwf_agent_kit::{Adapter, AdapterError, Reply, Task, Unread};
-use uwf_durable::Durability;
 use uwf_protocol::failure::FailureClass;
-use uwf_storage::Env;
+use uwf_storage::{Env, RunDir};
 
 use crate::call;
 use crate::program::{self, Launch, Output};
@@ -92,17 +91,18 @@ impl Command {
         session: Option<&str>,
         prompt: &str,
     ) -> Result<Reply, AdapterError> {
-        let prompt_file = task.run_dir.join("prompt.md");
+        let scratch = RunDir::at(task.run_dir.clone()).scratch;
         let takes_file = template::asks_for(templates, "promptFile");
         if takes_file {
-            uwf_durable::replace(&prompt_file, prompt.as_bytes(), Durability::Volatile)
+            scratch
+                .write_prompt(prompt)
                 .map_err(|error| AdapterError::not_started(error.to_string()))?;
         }
         let values = Values {
             task,
             session,
             prompt,
-            prompt_file: &prompt_file,
+            prompt_file: &scratch.prompt_file(),
         };
         let args = template::fill(templates, &values);
         let takes_argument = template::asks_for(templates, "prompt");

@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use uwf_process::Output;
+use uwf_storage::RunDir;
 
 use crate::bounded::Bounded;
 
@@ -24,8 +25,9 @@ pub(super) struct Stderr {
 impl Stderr {
     /// Makes the file in the folder of the run.
     pub(super) fn create(run_dir: &Path) -> io::Result<Self> {
+        let scratch = RunDir::at(run_dir.to_owned()).scratch;
         Ok(Self {
-            output: Output::create(&run_dir.join("program-stderr"), CAP)?,
+            output: Output::create(&scratch.program_stderr_file(), CAP)?,
             kept: Bounded::new(KEPT),
         })
     }

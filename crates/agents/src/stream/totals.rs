@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use uwf_agent_kit::Task;
 use uwf_durable::Durability;
 use uwf_protocol::nodes::Usage;
+use uwf_storage::RunDir;
 
 use super::Transcript;
 
@@ -15,7 +16,7 @@ type Totals = BTreeMap<String, Usage>;
 /// Takes away from the usage what earlier calls of the session used up. Where nobody knows that any more, the
 /// tokens of this call are unknown.
 pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut Transcript) {
-    let file = task.run_dir.join("session-usage.json");
+    let file = RunDir::at(task.run_dir.clone()).sessions.usage_file();
     let mut totals: Totals = uwf_durable::read(&file)
         .ok()
         .flatten()

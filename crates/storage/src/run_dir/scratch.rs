@@ -85,6 +85,32 @@ impl Scratch {
         self.records.file("events")
     }
 
+    /// Returns the file that gets the stderr of a program. Its path leaves this crate since the program itself writes
+    /// there.
+    #[must_use]
+    pub fn program_stderr_file(&self) -> PathBuf {
+        self.records.file("program-stderr")
+    }
+
+    /// Writes the prompt for a program that reads it from the [file](Self::prompt_file).
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_prompt(&self, prompt: &str) -> Result<(), StorageError> {
+        let file = self.prompt_file();
+        Ok(uwf_durable::replace(
+            &file,
+            prompt.as_bytes(),
+            Durability::Volatile,
+        )?)
+    }
+
+    /// Returns the file of the prompt. Its path leaves this crate since the program is told it.
+    #[must_use]
+    pub fn prompt_file(&self) -> PathBuf {
+        self.records.file("prompt.md")
+    }
+
     /// Removes what an earlier program printed.
     ///
     /// # Errors

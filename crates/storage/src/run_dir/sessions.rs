@@ -113,6 +113,13 @@ impl Sessions {
         Ok(uwf_durable::append_line(&file, lines)?)
     }
 
+    /// Returns the file of what sessions had used up when they were last heard of. Its path leaves this crate since only
+    /// adapters of tools that count so know what is in it.
+    #[must_use]
+    pub fn usage_file(&self) -> PathBuf {
+        self.records.file("session-usage.json")
+    }
+
     fn messages_file(&self, session: &str) -> PathBuf {
         self.records.file(&format!("messages-{session}.jsonl"))
     }
