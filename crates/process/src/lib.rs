@@ -1,6 +1,6 @@
 //! The one supervisor of processes: it starts a program, limits it, and ends it with everything that it started.
 //!
-//! A [`Tree`] is a program together with all its descendants. The process that starts one becomes the *child
+//! A [`Tree`] is one program or several, together with all their descendants. The process that starts one becomes the *child
 //! subreaper* of its descendants: a process whose parent dies becomes our child, whatever session or group it is in.
 //! So the kernel tells us when the last one is gone, and nothing escapes by a double fork or by `setsid`.
 //!
@@ -8,7 +8,7 @@
 //! tree it signals every process of it, and the inner one only waits: no program gets a signal twice. Who stands in for a
 //! supervisor that is gone asks the inner one and leaves its programs to it.
 //!
-//! This crate knows no noun of the domain. It has one tree at a time in a process.
+//! This crate knows no noun of the domain. A process has one tree at a time, since the kernel tells it of all its children at once.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -26,7 +26,7 @@ mod tree;
 pub use end::{Asked, Target, end, end_for_another, left_running};
 pub use identity::{is_alive, process_identity};
 pub use output::Output;
-pub use run::{Limits, Look, WaitEnd};
+pub use run::{Limits, Look, NextExit, WaitEnd};
 pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised};
 pub use snapshot::{Process, below, processes};
 pub use tree::Tree;

@@ -1,9 +1,10 @@
-//! Waiting for a tree's program within limits of time.
+//! Waiting for the programs of a tree.
 
+use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use crate::signals::{Event, Signals, Stop};
-use crate::tree::Tree;
+use crate::tree::{Running, Tree};
 
 /// How often limits and output are checked while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
@@ -32,6 +33,22 @@ pub enum WaitEnd {
     Enough,
 }
 
+/// What waiting for the next of several programs brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextExit {
+    /// A program has ended.
+    Exited {
+        /// The number that its process had.
+        pid: u32,
+        /// How it ended.
+        status: ExitStatus,
+    },
+    /// This process was told to stop.
+    Stopped(Stop),
+    /// The end of every program was returned before.
+    NoneLeft,
+}
+
 /// What the caller saw when it looked at the program's output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
@@ -44,7 +61,21 @@ pub enum Look {
 }
 
 impl Tree {
-    /// Waits until the program ends or one of the limits is reached. `look` is called again and again, and a last
+    /// Waits until one more of the tree's programs ends. The end of each program is returned once. Ends nothing.
+    pub fn next_exit(&mut self, signals: &Signals) -> NextExit {
+        loop {
+            match self.next_ended() {
+                Ok((pid, status)) => return NextExit::Exited { pid, status },
+                Err(Running::None) => return NextExit::NoneLeft,
+                Err(Running::Some) => {}
+            }
+            if let Event::Stop(stop) = signals.wait(TICK) {
+                return NextExit::Stopped(stop);
+            }
+        }
+    }
+
+    /// Waits until the first program ends or one of the limits is reached. `look` is called again and again, and a last
     /// time after the program has ended. Ends nothing.
     pub fn wait(
         &mut self,

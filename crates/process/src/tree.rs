@@ -1,4 +1,4 @@
-//! A program with all its descendants.
+//! Programs with all their descendants.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -15,12 +15,12 @@ use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 use crate::signals::{Signals, supervisors};
 use crate::snapshot::{Process, below, processes};
 
-/// A program that this process started, with everything that the program starts.
+/// A program that this process started, with everything that the program starts. Further programs can be
+/// [added](Self::add): they are limited and ended together with the first.
 #[derive(Debug)]
 pub struct Tree {
-    leader: Pid,
-    child: Child,
-    status: Option<ExitStatus>,
+    first: Program,
+    added: Vec<Program>,
     /// Whether a process failed whose parent had ended before it.
     orphan_failed: bool,
     /// Processes below us that are older than the tree and do not belong to it.
@@ -28,6 +28,16 @@ pub struct Tree {
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
     /// of `others`.
     mark: Option<String>,
+}
+
+/// One program of a tree.
+#[derive(Debug)]
+struct Program {
+    pid: Pid,
+    child: Child,
+    status: Option<ExitStatus>,
+    /// Whether [`Tree::next_exit`] has returned its end.
+    is_reported: bool,
 }
 
 impl Tree {
@@ -46,48 +56,73 @@ impl Tree {
             let mark = value.filter(|_| name == ATTEMPT)?;
             Some(mark.to_string_lossy().into_owned())
         });
-        let above = supervisors().into_iter();
-        let all = above.chain([getpid().as_raw_pid()]);
-        let all: Vec<String> = all.map(|pid| pid.to_string()).collect();
-        let child = command
-            .process_group(0)
-            .env(SUPERVISORS, all.join(" "))
-            .spawn()?;
         Ok(Self {
-            leader: Pid::from_child(&child),
-            child,
-            status: None,
+            first: Program::spawn(command)?,
+            added: Vec::new(),
             orphan_failed: false,
             others,
             mark,
         })
     }
 
-    /// Returns the number of the program's process, which is also that of its process group.
+    /// Starts another program of the tree, in a process group of its own, and returns the number of its process.
+    ///
+    /// # Errors
+    /// When the program cannot be started.
+    pub fn add(&mut self, command: &mut Command) -> io::Result<u32> {
+        let program = Program::spawn(command)?;
+        let pid = program.child.id();
+        self.added.push(program);
+        Ok(pid)
+    }
+
+    /// Returns the number of the first program's process, which is also that of its process group.
     #[must_use]
     pub fn leader(&self) -> u32 {
-        self.child.id()
+        self.first.child.id()
     }
 
-    /// Returns the pipe to the program's standard input, once, if there is one.
+    /// Returns the pipe to the first program's standard input, once, if there is one.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
-        self.child.stdin.take()
+        self.first.child.stdin.take()
     }
 
-    /// Returns the pipe from the program's standard output, once, if there is one.
+    /// Returns the pipe from the first program's standard output, once, if there is one.
     pub fn take_stdout(&mut self) -> Option<ChildStdout> {
-        self.child.stdout.take()
+        self.first.child.stdout.take()
     }
 
-    /// Returns the pipe from the program's standard error, once, if there is one.
+    /// Returns the pipe from the first program's standard error, once, if there is one.
     pub fn take_stderr(&mut self) -> Option<ChildStderr> {
-        self.child.stderr.take()
+        self.first.child.stderr.take()
     }
 
-    /// Returns how the program itself ended, if it has.
+    /// Returns how the first program itself ended, if it has.
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.collect();
-        self.status
+        self.first.status
+    }
+
+    /// Returns the number and the status of a program that has ended, each program once, in the order in which they were
+    /// started. `Err` tells whether a program still runs.
+    pub(crate) fn next_ended(&mut self) -> Result<(u32, ExitStatus), Running> {
+        self.collect();
+        let mut running = Running::None;
+        for program in self.programs_mut() {
+            match program.status {
+                Some(status) if !program.is_reported => {
+                    program.is_reported = true;
+                    return Ok((program.child.id(), status));
+                }
+                Some(_) => {}
+                None => running = Running::Some,
+            }
+        }
+        Err(running)
+    }
+
+    fn programs_mut(&mut self) -> impl Iterator<Item = &mut Program> {
+        std::iter::once(&mut self.first).chain(&mut self.added)
     }
 
     /// Tells whether everything that the program started has ended, and what it left behind has ended well. Processes
@@ -108,8 +143,10 @@ impl Tree {
     pub fn end(&mut self, asked: Asked, grace: Duration, signals: &Signals) -> Vec<Process> {
         let left = end(self, asked, grace, signals);
         if !self.is_empty() && left.is_empty() {
-            // Without `/proc` only the group of the program is known.
-            let _ = kill_process_group(self.leader, Signal::KILL);
+            // Without `/proc` only the groups of the programs are known.
+            for program in self.programs_mut() {
+                let _ = kill_process_group(program.pid, Signal::KILL);
+            }
             let _ = empties(self, SETTLE, signals);
         }
         left
@@ -127,11 +164,40 @@ impl Tree {
 
     /// Collects the processes that have ended.
     fn collect(&mut self) -> Reaped {
-        let leader = self.leader;
-        let (status, orphan_failed) = (&mut self.status, &mut self.orphan_failed);
-        reap(|pid, ended| match pid == leader {
-            true => *status = Some(ended),
-            false => *orphan_failed |= !ended.success(),
+        reap(|pid, ended| {
+            let program = self.programs_mut().find(|program| program.pid == pid);
+            match program {
+                Some(program) => program.status = Some(ended),
+                None => self.orphan_failed |= !ended.success(),
+            }
+        })
+    }
+}
+
+/// Whether a program of a tree still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Running {
+    /// At least one does.
+    Some,
+    /// All have ended.
+    None,
+}
+
+impl Program {
+    /// Starts a program in a process group of its own, and tells it who its supervisors are.
+    fn spawn(command: &mut Command) -> io::Result<Self> {
+        let above = supervisors().into_iter();
+        let all = above.chain([getpid().as_raw_pid()]);
+        let all: Vec<String> = all.map(|pid| pid.to_string()).collect();
+        let child = command
+            .process_group(0)
+            .env(SUPERVISORS, all.join(" "))
+            .spawn()?;
+        Ok(Self {
+            pid: Pid::from_child(&child),
+            child,
+            status: None,
+            is_reported: false,
         })
     }
 }
@@ -142,7 +208,10 @@ impl Target for Tree {
         match self.collect() {
             Reaped::NoChildLeft => true,
             Reaped::SomeAreLeft if self.others.is_empty() => false,
-            Reaped::SomeAreLeft => self.status.is_some() && self.members().is_empty(),
+            Reaped::SomeAreLeft => {
+                self.programs_mut().all(|program| program.status.is_some())
+                    && self.members().is_empty()
+            }
         }
     }
 
