@@ -7,9 +7,14 @@
 
 use std::cell::Cell;
 use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Instant;
 
 use serde_json::json;
 use uwf_cas_fs::Store;
@@ -27,103 +32,147 @@ fn main() {
     let pairs = std::env::var("UWF_BENCH_PAIRS")
         .ok()
         .and_then(|text| text.parse().ok());
-    let pairs = pairs.unwrap_or(DEFAULT_PAIRS);
-    println!("| case | step / git commit, median of {pairs} pairs | lowest | highest | step, ms |");
-    println!("|---|---|---|---|---|");
-    let cases: [(&str, Prepare); 8] = [
+    let rounds = pairs.unwrap_or(DEFAULT_PAIRS);
+    println!("| case | step / commit | step / commit with `core.fsync=all` | step, ms |");
+    println!("|---|---|---|---|");
+    let cases: [(&str, Prepare); 7] = [
         ("a fresh store", |_| {}),
+        ("an external program as agent", World::use_program),
         ("a condition before and after the step", World::decide),
-        ("a thread of 1,000 steps", |world| world.lengthen(1_000)),
         ("a thread of 10,000 steps", |world| world.lengthen(10_000)),
-        ("20,000 foreign nodes", |world| world.crowd(20_000)),
         ("100,000 foreign nodes", |world| world.crowd(100_000)),
-        ("1,000 active threads", |world| world.busy(1_000)),
         ("10,000 active threads", |world| world.busy(10_000)),
+        ("10,000 active and 10,000 ended threads", |world| {
+            world.busy(10_000);
+            world.end(10_000);
+        }),
     ];
     for (name, prepare) in cases {
-        let mut world = World::new();
-        prepare(&mut world);
-        let measured = compare(
-            pairs,
-            || world.prepare(),
-            || world.step(),
-            || world.commit(),
-        );
-        println!("| {name} | {} |", measured.row());
+        println!("| {name} | {} |", measured(rounds, prepare).row());
     }
-    let world = World::new();
-    let durable = compare(
-        pairs,
-        || world.prepare(),
-        || world.step(),
-        || world.commit_durably(),
+    let writer = Writer::start();
+    for (name, prepare) in &cases[..2] {
+        let row = measured(rounds, *prepare).row();
+        println!("| {name}, beside a writer that syncs all the time | {row} |");
+    }
+    drop(writer);
+    let start_up = compare(
+        rounds,
+        || {},
+        [&|| run(Command::new(BINARY).arg("--version")), &|| {
+            run(&mut Command::new("/bin/true"));
+        }],
     );
     println!(
-        "| a fresh store; `git` with `core.fsync=all` | {} |",
-        durable.row()
+        "\n`uwf --version` / `/bin/true`: {}",
+        ratio(&start_up[0], &start_up[1])
     );
-    let start_up = compare(
-        pairs,
-        || {},
-        || run(Command::new(BINARY).arg("--version")),
-        || {
-            run(&mut Command::new("/bin/true"));
-        },
-    );
-    println!("| `uwf --version` / `/bin/true` | {} |", start_up.row());
     let world = World::new();
     world.prepare();
     println!(
-        "\nPeak memory of a step, engine and agent: {} KiB",
+        "Peak memory of a step, engine and agent: {} KiB",
         world.peak_memory()
     );
 }
 
-/// Times of two commands that were run in turn.
-struct Pairs {
-    ours: Vec<Duration>,
-    theirs: Vec<Duration>,
+/// Times of a step and of both kinds of commits, which were run in turn.
+struct Measured([Vec<f64>; 3]);
+
+/// Fills a world and measures in it.
+fn measured(rounds: usize, prepare: Prepare) -> Measured {
+    let mut world = World::new();
+    prepare(&mut world);
+    let times = compare(
+        rounds,
+        || world.prepare(),
+        [&|| world.step(), &|| world.commit(), &|| {
+            world.commit_durably();
+        }],
+    );
+    Measured(times)
 }
 
-impl Pairs {
+impl Measured {
     fn row(&self) -> String {
-        let ratio =
-            |(ours, theirs): (&Duration, &Duration)| ours.as_secs_f64() / theirs.as_secs_f64();
-        let mut ratios: Vec<f64> = self.ours.iter().zip(&self.theirs).map(ratio).collect();
-        let mut ours: Vec<f64> = self.ours.iter().map(Duration::as_secs_f64).collect();
-        ratios.sort_by(f64::total_cmp);
-        ours.sort_by(f64::total_cmp);
-        let middle = |sorted: &[f64]| sorted[sorted.len() / 2];
-        let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
+        let [step, commit, durable] = &self.0;
         format!(
-            "{:.2} | {low:.2} | {high:.2} | {:.2}",
-            middle(&ratios),
-            middle(&ours) * 1e3
+            "{} | {} | {:.1}",
+            ratio(step, commit),
+            ratio(step, durable),
+            median(step.clone()) * 1e3
         )
     }
 }
 
-/// Runs both in turn; what `prepare` does before each pair is not counted.
-fn compare(pairs: usize, prepare: impl Fn(), ours: impl Fn(), theirs: impl Fn()) -> Pairs {
-    let time = |run: &dyn Fn()| {
-        let begun = Instant::now();
-        run();
-        begun.elapsed()
-    };
-    // One pair warms the caches and does not count.
-    prepare();
-    ours();
-    theirs();
-    let mut measured = Pairs {
-        ours: Vec::new(),
-        theirs: Vec::new(),
-    };
-    for _ in 0..pairs {
+/// Returns the median of the ratios, round by round, with the lowest and the highest.
+fn ratio(ours: &[f64], theirs: &[f64]) -> String {
+    let mut ratios: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
+    ratios.sort_by(f64::total_cmp);
+    let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
+    format!("{:.2} ({low:.2}–{high:.2})", median(ratios))
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Runs all in turn, so many times, and returns the seconds that each took; what `prepare` does before each round is not
+/// counted. One more round at the beginning warms the caches.
+fn compare<const N: usize>(
+    rounds: usize,
+    prepare: impl Fn(),
+    all: [&dyn Fn(); N],
+) -> [Vec<f64>; N] {
+    let mut times = std::array::from_fn(|_| Vec::with_capacity(rounds));
+    for round in 0..=rounds {
         prepare();
-        measured.ours.push(time(&ours));
-        measured.theirs.push(time(&theirs));
+        for (times, run) in times.iter_mut().zip(all) {
+            let started = Instant::now();
+            run();
+            if round > 0 {
+                times.push(started.elapsed().as_secs_f64());
+            }
+        }
     }
-    measured
+    times
+}
+
+/// Something that writes files on the same disk and syncs them, until it is dropped.
+struct Writer {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Writer {
+    fn start() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let write = move || {
+            let dir = tempfile::TempDir::new_in(bench_dir()).expect("a temp folder");
+            let mut index = 0_u8;
+            while !stopped.load(Ordering::Relaxed) {
+                let path = dir.path().join(index.to_string());
+                let mut file = File::create(path).expect("a file is made");
+                file.write_all(&[index; 65_536]).expect("it is written");
+                file.sync_all().expect("it is synced");
+                index = index.wrapping_add(1);
+            }
+        };
+        Self {
+            stop,
+            thread: Some(std::thread::spawn(write)),
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
 }
 
 /// Runs a command to its end; one that fails makes the figures worthless.
@@ -181,6 +230,15 @@ impl World {
         command
     }
 
+    /// Has a program of the user's do the steps, which prints the answer.
+    fn use_program(&mut self) {
+        let answer = self.path("answer.md");
+        let args = json!(["--", "cat", answer]).to_string();
+        run(&mut self.uwf(&["config", "set", "agents.program.command", "uwf-command"]));
+        run(&mut self.uwf(&["config", "set", "agents.program.args", &args]));
+        run(&mut self.uwf(&["config", "set", "defaultAgent", "program"]));
+    }
+
     /// Goes on with a workflow whose routes depend on conditions.
     fn decide(&mut self) {
         let (head, _) = WORKFLOW.split_once("graph:\n").expect("it has a graph");
@@ -202,10 +260,11 @@ impl World {
         started["thread"].as_str().expect("a thread").to_owned()
     }
 
-    /// Writes a script with an answer that no step gave before, so that every step writes all of its nodes.
+    /// Writes an answer that no step gave before, for the mock and for the program, so that every step writes all of its nodes.
     fn prepare(&self) {
         let index = self.answers.replace(self.answers.get() + 1);
         std::fs::write(self.path("script.yaml"), script(index)).expect("the script is written");
+        std::fs::write(self.path("answer.md"), answer(index)).expect("the answer is written");
     }
 
     fn step(&self) {
@@ -287,6 +346,21 @@ impl World {
         std::fs::write(self.threads_file(), lines + &text).expect("threads are written");
     }
 
+    /// Adds ended threads.
+    fn end(&self, threads: usize) {
+        let text = std::fs::read_to_string(self.threads_file()).expect("threads");
+        let head = text.trim().rsplit(' ').next().expect("a head").to_owned();
+        let mut lines = String::new();
+        for index in 0..threads {
+            let id = ThreadId::new(index as u64, index as u128);
+            let record = json!({
+                "thread": id, "workflow": head, "head": head, "completedAt": NOW, "reason": "completed",
+            });
+            writeln!(lines, "{record}").expect("a string takes all");
+        }
+        std::fs::write(self.path("root/history.jsonl"), lines).expect("the history is written");
+    }
+
     /// Returns the highest resident memory of a step's processes, as the kernel told while they ran.
     fn peak_memory(&self) -> u64 {
         let mut child = self
@@ -320,6 +394,10 @@ fn memory_of_tree(pid: u32) -> u64 {
 /// Returns where the worlds are made: on the disk of the build, unlike the system's temp folder.
 fn bench_dir() -> &'static Path {
     Path::new(env!("CARGO_TARGET_TMPDIR"))
+}
+
+fn answer(index: usize) -> String {
+    format!("---\n$status: again\nnote: answer {index}\n---\nBody {index}\n")
 }
 
 fn script(index: usize) -> String {
