@@ -77,6 +77,8 @@ mod tests {
                 schemas::detail_with_refusals(),
             ),
             (schemas::TURN_WITH_IDS, schemas::turn_with_ids()),
+            (schemas::BYTES_PART, schemas::bytes_part()),
+            (schemas::BYTES, schemas::bytes()),
         ];
         for (hash, schema) in schemas::all().into_iter().chain(later) {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");

@@ -9,6 +9,7 @@ pub mod cbor;
 
 mod batch;
 mod bootstrap;
+mod bytes;
 mod disk;
 mod error;
 mod gc;
@@ -22,6 +23,7 @@ mod store;
 mod verify;
 
 pub use batch::Batch;
+pub use bytes::{BytesError, PART_BYTES};
 pub use error::{BrokenNode, Damage, StoreError};
 pub use gc::{Collect, Collected, Garbage, Roots};
 pub use hold::Hold;

@@ -1,5 +1,6 @@
 //! The store as its users see it: nodes in and out by hash.
 
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use uwf_protocol::schemas::META;
 use uwf_schema::Validator;
 
 use crate::batch::{Batch, Durability};
+use crate::bytes::{self, BytesError};
 use crate::error::{BrokenNode, StoreError};
 use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
@@ -184,6 +186,24 @@ impl Store {
     pub(crate) fn validator(&self, hash: CasRef) -> Result<Validator, StoreError> {
         let schema = self.get(hash)?.payload;
         Validator::new(&schema).map_err(|source| StoreError::UnusableSchema { hash, source })
+    }
+
+    /// Stores everything that the source gives as one node with parts, durably, and returns its hash. Only one part is in
+    /// memory at a time.
+    ///
+    /// # Errors
+    /// [`BytesError::Io`] if the source fails, [`BytesError::Store`] as of [`put`](Store::put).
+    pub fn put_bytes(&self, source: &mut dyn Read, now_ms: i64) -> Result<CasRef, BytesError> {
+        bytes::put(self, source, now_ms)
+    }
+
+    /// Writes the bytes of a node that [`put_bytes`](Store::put_bytes) made, part by part, and returns how many they are.
+    ///
+    /// # Errors
+    /// [`BytesError::NotBytes`], [`BytesError::Io`] if `out` fails, [`BytesError::Store`] as of [`get`](Store::get). Some
+    /// parts may have been written then.
+    pub fn write_bytes(&self, hash: CasRef, out: &mut dyn Write) -> Result<u64, BytesError> {
+        bytes::write(self, hash, out)
     }
 
     /// Returns a node as it travels to another store, with what it refers to.

@@ -39,6 +39,12 @@ pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
 /// of them.
 pub const TURN_WITH_IDS: CasRef = CasRef::from_digits(b"570ZA0S4DBX79");
 
+/// A part of a byte string, as text in base64 with padding. Its schema comes into a store with the first of them.
+pub const BYTES_PART: CasRef = CasRef::from_digits(b"78ZBMNB90D9K4");
+/// Byte strings of any length: how long it is, and its parts in order. Its schema comes into a store with the first of
+/// them.
+pub const BYTES: CasRef = CasRef::from_digits(b"92ZN62FP3273R");
+
 /// Returns every schema that a new store gets, children before the nodes that need them, with its hash.
 #[must_use]
 pub fn all() -> Vec<(CasRef, Value)> {
@@ -285,6 +291,32 @@ fn detail() -> Value {
             "usage": nullable(usage),
             "extraction": extraction,
             "raw": reference(),
+        },
+    })
+}
+
+/// Returns the schema of [`BYTES_PART`].
+#[must_use]
+pub fn bytes_part() -> Value {
+    json!({
+        "title": "uwf bytes part",
+        "description": "A part of a byte string, in base64 with padding (RFC 4648).",
+        "type": "string",
+    })
+}
+
+/// Returns the schema of [`BYTES`].
+#[must_use]
+pub fn bytes() -> Value {
+    json!({
+        "title": "uwf bytes",
+        "description": "A byte string: the parts, decoded and put together, are `size` bytes.",
+        "type": "object",
+        "required": ["size", "parts"],
+        "additionalProperties": false,
+        "properties": {
+            "size": integer(),
+            "parts": { "type": "array", "items": reference() },
         },
     })
 }
