@@ -18,27 +18,6 @@ fn stepped() -> (World, String, String) {
 }
 
 #[test]
-fn a_thread_in_the_place_of_a_hash_is_told_with_its_head() {
-    let (world, thread, step) = stepped();
-    for args in [
-        &["cas", "get", &thread][..],
-        &["thread", "fork", &thread],
-        &["step", "show", &thread],
-        &["cas", "walk", &thread],
-        &["thread", "read", &thread, "--before", &thread],
-    ] {
-        let run = world.uwf(args).exits(1).says("is a thread");
-        run.says(&format!("its head is `{step}`"))
-            .says(&format!("uwf thread steps {thread}"));
-    }
-    let unknown = "01J7K9Z000000000000000000A";
-    world
-        .uwf(&["cas", "get", unknown])
-        .exits(1)
-        .says("is not a hash");
-}
-
-#[test]
 fn a_hash_in_the_place_of_a_thread_is_told_with_its_thread() {
     let (world, thread, step) = stepped();
     for command in ["show", "step", "steps", "read", "kill", "resume", "poke"] {

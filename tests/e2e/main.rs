@@ -48,6 +48,7 @@ mod lost_names;
 mod lost_state;
 #[path = "../support/model_server.rs"]
 mod model_server;
+mod names;
 mod orphans;
 mod pokes;
 mod processes;

@@ -2,9 +2,9 @@
 
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
-use uwf_engine::{AgentFailure, EngineError, store_exit};
+use uwf_engine::{AgentFailure, EngineError, NameError, store_exit};
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::{CasRef, IdError};
+use uwf_protocol::ids::IdError;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
 use uwf_util::causes::causes;
@@ -126,16 +126,33 @@ impl From<StorageError> for Failure {
     }
 }
 
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Self {
+        let failure = Self::request(error.to_string());
+        match error {
+            NameError::Id(error) => error.into(),
+            NameError::Engine(error) => error.into(),
+            NameError::NoThread(_) => failure.hint("`uwf thread list --all` shows every thread"),
+            NameError::NoNode(_) => failure.hint(
+                "`uwf thread steps <thread>` lists the nodes of a thread, `uwf cas list` all",
+            ),
+            NameError::NoStep { thread, .. } => {
+                failure.hint(format!("`uwf thread steps {thread}` lists its steps"))
+            }
+            NameError::Ambiguous { candidates, .. } => {
+                let causes = candidates.iter().map(ToString::to_string).collect();
+                Self { causes, ..failure }.hint("type more of it")
+            }
+        }
+    }
+}
+
 impl From<IdError> for Failure {
     fn from(error: IdError) -> Self {
         let failure = Self::request(error.to_string());
         match error {
-            IdError::Hash(text) => match text.to_ascii_uppercase().parse::<CasRef>() {
-                Ok(meant) => failure.hint(format!("did you mean `{meant}`?")),
-                Err(_) => failure.hint(
-                    "`uwf thread steps <thread>` lists those of a thread, `uwf cas list` all",
-                ),
-            },
+            IdError::Hash(_) => failure
+                .hint("`uwf thread steps <thread>` lists those of a thread, `uwf cas list` all"),
             IdError::Thread(_) => failure.hint("`uwf thread list --all` shows every thread"),
             IdError::Role(..) => failure,
         }

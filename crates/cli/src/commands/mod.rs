@@ -17,11 +17,11 @@ use std::io::Read;
 
 use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
-use uwf_engine::{AgentOutput, Runner, Site};
+use uwf_engine::{AgentOutput, NameError, Runner, Site};
 use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
-use uwf_protocol::ids::{CasRef, IdError, ThreadId};
-use uwf_storage::{Env, Located, Root, State};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Env, Root};
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
@@ -67,36 +67,19 @@ impl Context {
         &self.runner.site
     }
 
-    /// Reads a hash. A thread in its place is told from a typing error.
+    /// Returns the node that an argument names: a hash, or one of the [short names](uwf_engine::find_node).
     pub(crate) fn hash(&self, text: &str) -> Result<CasRef, Failure> {
-        let error: IdError = match text.parse() {
-            Ok(hash) => return Ok(hash),
-            Err(error) => error,
-        };
-        let head = match text.parse::<ThreadId>() {
-            Ok(thread) => State::new(&self.site().root).find(thread)?,
-            Err(_) => None,
-        };
-        let head = match head {
-            Some(Located::Active(head)) => head,
-            Some(Located::Archived(record)) => record.head,
-            None => return Err(error.into()),
-        };
-        Err(Failure::request(format!(
-            "`{text}` is a thread; the hash of a node is expected"
-        ))
-        .hint(format!(
-            "its head is `{head}`; `uwf thread steps {text}` lists the hashes of its steps"
-        )))
+        Ok(uwf_engine::find_node(self.site(), text)?)
     }
 
-    /// Reads the id of a thread. A hash in its place is told from a typing error.
+    /// Returns the thread that an argument names: an id, or one of the [short names](uwf_engine::find_thread). The error
+    /// tells a hash in its place from a typing error.
     pub(crate) fn thread(&self, text: &str) -> Result<ThreadId, Failure> {
-        let error: IdError = match text.parse() {
+        let error = match uwf_engine::find_thread(self.site(), text) {
             Ok(thread) => return Ok(thread),
             Err(error) => error,
         };
-        let Ok(hash) = text.parse::<CasRef>() else {
+        let (NameError::NoThread(_), Ok(hash)) = (&error, text.to_ascii_uppercase().parse()) else {
             return Err(error.into());
         };
         let hint = match uwf_engine::thread_of(self.site(), hash)? {

@@ -1,0 +1,280 @@
+//! The short names of threads and nodes that people type: a prefix, the newest thread, a step by its place.
+//!
+//! What a text means is decided in `parse`; here it is looked up. An id or a hash that is written in full is taken as it
+//! is, without a look at the disk.
+
+mod parse;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use uwf_cas_fs::StoreError;
+use uwf_protocol::ids::{CasRef, IdError, ThreadId};
+use uwf_protocol::schemas;
+use uwf_storage::{Located, State, StorageError};
+use uwf_thread::{Head, ThreadError, read_program, read_start, steps};
+
+use self::parse::{NodeName, Place, ThreadName};
+use crate::{EngineError, Site};
+
+/// How many candidates an ambiguous prefix names.
+const MOST_CANDIDATES: usize = 10;
+
+/// Why a text names no thread or no node.
+#[derive(Debug, thiserror::Error)]
+pub enum NameError {
+    /// The text is no name.
+    #[error(transparent)]
+    Id(#[from] IdError),
+    /// No thread has this name.
+    #[error("no thread is named `{0}`")]
+    NoThread(String),
+    /// No node has this name.
+    #[error("no node and no thread is named `{0}`")]
+    NoNode(String),
+    /// The thread has no such step.
+    #[error("thread `{thread}` has no step `{name}`")]
+    NoStep {
+        /// The thread.
+        thread: ThreadId,
+        /// The name as it was given.
+        name: String,
+    },
+    /// Several nodes or threads begin so.
+    #[error("`{name}` is ambiguous: {count} begin so")]
+    Ambiguous {
+        /// The name as it was given.
+        name: String,
+        /// Some of those that begin so.
+        candidates: Vec<Candidate>,
+        /// How many begin so.
+        count: usize,
+    },
+    /// The state or the store cannot be read.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl From<StorageError> for NameError {
+    fn from(error: StorageError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<StoreError> for NameError {
+    fn from(error: StoreError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+impl From<ThreadError> for NameError {
+    fn from(error: ThreadError) -> Self {
+        Self::Engine(error.into())
+    }
+}
+
+/// What an ambiguous prefix could mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    /// The id or the hash in full.
+    pub name: String,
+    /// What it is, such as `thread of solve-issue` or `step of reviewer`.
+    pub what: String,
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.name, self.what)
+    }
+}
+
+/// Returns the thread that a text names: an id, a unique prefix of one, `@` for the newest, `@2` for the one before.
+///
+/// # Errors
+/// [`NameError::Id`] if the text is no name, [`NameError::NoThread`], [`NameError::Ambiguous`], and when the
+/// state cannot be read.
+pub fn find_thread(site: &Site, text: &str) -> Result<ThreadId, NameError> {
+    match parse::thread(text)? {
+        ThreadName::Id(id) => Ok(id),
+        name => {
+            let threads = threads(site)?;
+            thread_named(site, text, &name, &threads)
+        }
+    }
+}
+
+/// Returns the node that a text names: a hash, a unique prefix of one, a thread for its head, and after a thread `~2` for
+/// two steps before the head, `@3` for the third step, `@0` for the start, `/reviewer` for the last step of a role.
+///
+/// # Errors
+/// As of [`find_thread`]; [`NameError::NoStep`].
+pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
+    match parse::node(text)? {
+        NodeName::Hash(hash) => Ok(hash),
+        NodeName::Prefix(prefix) => by_prefix(site, text, &prefix),
+        NodeName::OfThread(thread, place) => {
+            let id = match thread {
+                ThreadName::Id(id) => id,
+                name => thread_named(site, text, &name, &threads(site)?)?,
+            };
+            let head = head_of(site, id)?;
+            step_at(site, head, &place)?.ok_or_else(|| NameError::NoStep {
+                thread: id,
+                name: text.to_owned(),
+            })
+        }
+    }
+}
+
+/// Returns all threads, active and ended, oldest first.
+fn threads(site: &Site) -> Result<Vec<ThreadId>, NameError> {
+    let state = State::new(&site.root);
+    let mut threads: BTreeSet<ThreadId> = state.heads()?.into_iter().map(|(id, _)| id).collect();
+    threads.extend(state.history()?.records.iter().map(|record| record.thread));
+    let mut threads: Vec<ThreadId> = threads.into_iter().collect();
+    let now_ms = site.env.now_ms();
+    threads.sort_by_key(|id| id.time_ms(now_ms));
+    Ok(threads)
+}
+
+fn thread_named(
+    site: &Site,
+    text: &str,
+    name: &ThreadName,
+    threads: &[ThreadId],
+) -> Result<ThreadId, NameError> {
+    let nobody = || NameError::NoThread(text.to_owned());
+    match name {
+        ThreadName::Id(id) => Ok(*id),
+        ThreadName::Newest(nth) => {
+            let index = threads.len().checked_sub(*nth).ok_or_else(nobody)?;
+            threads.get(index).copied().ok_or_else(nobody)
+        }
+        ThreadName::Prefix(prefix) => {
+            let found: Vec<ThreadId> = matching(threads, prefix);
+            match found.as_slice() {
+                [] => Err(nobody()),
+                [one] => Ok(*one),
+                many => Err(ambiguous(text, thread_candidates(site, many), many.len())),
+            }
+        }
+    }
+}
+
+fn matching(threads: &[ThreadId], prefix: &str) -> Vec<ThreadId> {
+    let matches = |id: &&ThreadId| id.as_str().starts_with(prefix);
+    threads.iter().filter(matches).copied().collect()
+}
+
+/// Finds a node by the beginning of its hash, or the head of a thread by the beginning of its id.
+fn by_prefix(site: &Site, text: &str, prefix: &str) -> Result<CasRef, NameError> {
+    let mut nodes = site.store.all()?;
+    nodes.retain(|hash| hash.as_str().starts_with(prefix));
+    let threads = matching(&threads(site)?, prefix);
+    match (nodes.as_slice(), threads.as_slice()) {
+        ([], []) => Err(NameError::NoNode(text.to_owned())),
+        ([one], []) => Ok(*one),
+        ([], [one]) => head_of(site, *one),
+        (nodes, threads) => {
+            let mut candidates = thread_candidates(site, threads);
+            let shown = nodes.iter().take(MOST_CANDIDATES);
+            candidates.extend(shown.map(|hash| node_candidate(site, *hash)));
+            Err(ambiguous(text, candidates, nodes.len() + threads.len()))
+        }
+    }
+}
+
+fn ambiguous(text: &str, mut candidates: Vec<Candidate>, count: usize) -> NameError {
+    candidates.truncate(MOST_CANDIDATES);
+    NameError::Ambiguous {
+        name: text.to_owned(),
+        candidates,
+        count,
+    }
+}
+
+fn thread_candidates(site: &Site, threads: &[ThreadId]) -> Vec<Candidate> {
+    let shown = threads.iter().take(MOST_CANDIDATES);
+    let candidate = |id: &ThreadId| Candidate {
+        name: id.to_string(),
+        what: match workflow_name(site, *id) {
+            Some(name) => format!("thread of {name}"),
+            None => "thread".to_owned(),
+        },
+    };
+    shown.map(candidate).collect()
+}
+
+/// Returns the name of the workflow of a thread, if it can be read.
+fn workflow_name(site: &Site, id: ThreadId) -> Option<String> {
+    let head = head_of(site, id).ok()?;
+    let start = Head::read(&site.store, head).ok()?.start();
+    let start = read_start(&site.store, start).ok()?;
+    let program = read_program(&site.store, start.node.workflow).ok()?;
+    Some(program.name().to_owned())
+}
+
+fn node_candidate(site: &Site, hash: CasRef) -> Candidate {
+    let what = match site.store.get(hash) {
+        Ok(node) => match Head::of(hash, &node) {
+            Some(Head::Step(step)) => format!("step of {}", step.node.role),
+            Some(Head::Start(_)) => "start of a thread".to_owned(),
+            None => what_by_type(node.type_hash).to_owned(),
+        },
+        Err(_) => "damaged".to_owned(),
+    };
+    Candidate {
+        name: hash.to_string(),
+        what,
+    }
+}
+
+fn what_by_type(type_hash: CasRef) -> &'static str {
+    match type_hash {
+        schemas::META => "schema",
+        schemas::TEXT => "text",
+        schemas::TURN | schemas::TURN_WITH_IDS => "turn",
+        found if schemas::WORKFLOWS.contains(&found) => "workflow",
+        found if schemas::DETAILS.contains(&found) => "detail of a step",
+        _ => "data",
+    }
+}
+
+fn head_of(site: &Site, id: ThreadId) -> Result<CasRef, NameError> {
+    Ok(match crate::thread::find(site, id)? {
+        Located::Active(head) => head,
+        Located::Archived(record) => record.head,
+    })
+}
+
+/// Returns the node at a place of the thread that ends at a head; `None` if it has no such step.
+fn step_at(site: &Site, head: CasRef, place: &Place) -> Result<Option<CasRef>, NameError> {
+    let store = &site.store;
+    match place {
+        Place::Back(0) => Ok(Some(head)),
+        Place::Back(back) => match steps(store, head).nth(*back) {
+            Some(step) => Ok(Some(step?.hash)),
+            // Before the first step is the start.
+            None => {
+                let count = steps(store, head).count();
+                let start = Head::read(store, head)?.start();
+                Ok((count == *back).then_some(start))
+            }
+        },
+        Place::Number(0) => Ok(Some(Head::read(store, head)?.start())),
+        Place::Number(number) => {
+            let all: Vec<_> = steps(store, head).collect::<Result<_, _>>()?;
+            let back = all.len().checked_sub(*number);
+            Ok(back.and_then(|back| all.get(back)).map(|step| step.hash))
+        }
+        Place::LastOf(role) => {
+            for step in steps(store, head) {
+                let step = step?;
+                if step.node.role == *role {
+                    return Ok(Some(step.hash));
+                }
+            }
+            Ok(None)
+        }
+    }
+}

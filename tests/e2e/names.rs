@@ -1,0 +1,116 @@
+//! Threads and nodes by short names.
+
+use serde_json::Value;
+
+use crate::world::World;
+
+const LOOP: &str = r#"
+name: loop
+description: Two roles in turn
+roles:
+  writer: &role
+    description: Works
+    goal: You work.
+    capabilities: []
+    procedure: Work.
+    output: A note.
+    frontmatter: { type: object, properties: { note: { type: string } }, required: [note] }
+  reviewer: *role
+graph:
+  $START: { _: { role: writer, prompt: "Write." } }
+  writer: { _: { role: reviewer, prompt: "Review {{note}}." } }
+  reviewer: { _: { role: writer, prompt: "Write on after {{note}}." }, $SUSPEND: { role: $SUSPEND, prompt: "?" } }
+"#;
+
+/// Returns a world with a thread of three steps by writer, reviewer and writer, and its nodes: the start, then the steps.
+fn three_steps() -> (World, String, Vec<String>) {
+    let world = World::new();
+    world.put(LOOP);
+    world.mock(
+        r#"roles:
+  writer: [{ output: "---\nnote: a\n---\n" }, { output: "---\nnote: c\n---\n" }]
+  reviewer: [{ output: "---\nnote: b\n---\n" }]
+"#,
+    );
+    let thread = world.start("loop");
+    let mut nodes = vec![world.show(&thread)["head"].as_str().unwrap().to_owned()];
+    for _ in 0..3 {
+        let stepped = world.step(&thread).exits(0).json();
+        nodes.push(stepped["head"].as_str().unwrap().to_owned());
+    }
+    (world, thread, nodes)
+}
+
+fn hash_of(world: &World, name: &str) -> Value {
+    world.uwf(&["cas", "walk", name]).exits(0).json()["hashes"][0].take()
+}
+
+#[test]
+fn steps_are_named_by_their_place_in_a_thread() {
+    let (world, thread, nodes) = three_steps();
+    let lower = thread.to_lowercase();
+    for (name, node) in [
+        (thread.clone(), 3),
+        (lower[..20].to_owned(), 3),
+        ("@".to_owned(), 3),
+        (format!("{thread}~"), 2),
+        (format!("{thread}~2"), 1),
+        (format!("{thread}~3"), 0),
+        (format!("{thread}@0"), 0),
+        (format!("{thread}@1"), 1),
+        ("@@3".to_owned(), 3),
+        (format!("{lower}/reviewer"), 2),
+        ("@/writer".to_owned(), 3),
+        (nodes[2].to_lowercase(), 2),
+        (nodes[1][..10].to_owned(), 1),
+    ] {
+        let step = hash_of(&world, &name);
+        assert_eq!(step, Value::from(nodes[node].as_str()), "{name}");
+    }
+    for name in ["@~4", "@@4", "@/nobody"] {
+        let run = world.uwf(&["cas", "get", name]).exits(1);
+        run.says(&format!("`{name}`"))
+            .says(&format!("uwf thread steps {thread}"));
+    }
+}
+
+#[test]
+fn every_command_takes_the_beginning_of_an_id() {
+    let (world, thread, nodes) = three_steps();
+    let short = &thread[..24];
+    for command in ["show", "steps", "read"] {
+        world.uwf(&["thread", command, short]).exits(0);
+    }
+    let forked = world.uwf(&["thread", "fork", "@@2"]).exits(0).json();
+    let fork = forked["thread"].as_str().unwrap();
+    assert_eq!(world.show(fork)["head"], Value::from(nodes[2].as_str()));
+    // The fork is the newest now.
+    assert_eq!(world.show("@")["thread"], Value::from(fork));
+    assert_eq!(world.show("@2")["thread"], Value::from(thread.as_str()));
+    world.uwf(&["thread", "kill", "@"]).exits(0);
+    assert_eq!(world.show(fork)["status"], Value::from("cancelled"));
+    world
+        .uwf(&["thread", "show", "@3"])
+        .exits(1)
+        .says("no thread is named `@3`");
+}
+
+#[test]
+fn an_ambiguous_beginning_names_the_candidates() {
+    let (world, thread, _) = three_steps();
+    let other = world.start("loop");
+    let common = thread
+        .bytes()
+        .zip(other.bytes())
+        .take_while(|(a, b)| a == b)
+        .count();
+    assert!(common >= 4, "ids begin with the time");
+    let run = world.uwf(&["thread", "show", &thread[..common]]).exits(1);
+    run.says("is ambiguous: 2 begin so")
+        .says(&format!("{thread} (thread of loop)"))
+        .says(&format!("{other} (thread of loop)"));
+    let unknown = world.uwf(&["thread", "show", "ZZZZ"]).exits(1);
+    unknown.says("no thread is named `ZZZZ`");
+    let unknown = world.uwf(&["step", "show", "ZZZZ"]).exits(1);
+    unknown.says("no node and no thread is named `ZZZZ`");
+}
