@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
-use uwf_protocol::run::{Holder, ProcessIdentity};
+use uwf_protocol::run::{LeaseRecord, ProcessIdentity};
 use uwf_storage::{Lease, RunDir, Scratch};
 
 /// The processes of one attempt.
@@ -23,7 +23,7 @@ pub(crate) struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// Returns the processes of the attempt that a record names; `None` if it names no attempt.
-    pub(crate) fn of(holder: &'a Holder, scratch: &Scratch) -> Option<Self> {
+    pub(crate) fn of(record: &'a LeaseRecord, scratch: &Scratch) -> Option<Self> {
         let outputs = [
             scratch.answer_file(),
             scratch.events_file(),
@@ -37,8 +37,8 @@ impl<'a> Members<'a> {
                 .filter_map(|file| file.canonicalize().ok())
                 .collect(),
             lock: Vec::new(),
-            mark: holder.attempt.as_deref()?,
-            agent: holder.agent.as_ref(),
+            mark: record.attempt.as_deref()?,
+            agent: record.agent.as_ref(),
         })
     }
 
@@ -83,14 +83,14 @@ impl Target for Members<'_> {
 /// Tells whether the program that works for the attempt has ended, and its adapter, too, and nobody is left who could
 /// write to its output. Then the answer is as complete as it will be, and the next attempt reads it: invariant 4 of the
 /// lock of a thread in docs/architecture.md.
-pub(crate) fn program_has_ended(holder: &Holder, scratch: &Scratch) -> bool {
+pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool {
     let Some(launched) = scratch.launched() else {
         return false;
     };
     let is_gone = |process: &Option<ProcessIdentity>| {
         process.as_ref().is_some_and(|process| !is_alive(process))
     };
-    let is_of_attempt = launched.mark.is_some() && launched.mark == holder.attempt;
+    let is_of_attempt = launched.mark.is_some() && launched.mark == record.attempt;
     if !is_of_attempt || !is_gone(&launched.adapter) || !is_gone(&launched.program) {
         return false;
     }
@@ -107,11 +107,11 @@ pub(crate) fn program_has_ended(holder: &Holder, scratch: &Scratch) -> bool {
 /// Returns what still runs of the attempt on record whose engine is gone, for people.
 #[must_use]
 pub fn orphans(run: &RunDir) -> Vec<String> {
-    let holder = run.lease.read_holder();
-    let abandoned = holder.filter(|holder| !is_alive(&holder.engine));
+    let record = run.lease.read_record();
+    let abandoned = record.filter(|record| !is_alive(&record.engine));
     let members = abandoned
         .as_ref()
-        .and_then(|holder| Members::of(holder, &run.scratch));
+        .and_then(|record| Members::of(record, &run.scratch));
     members.map_or_else(Vec::new, |members| describe(&members.members()))
 }
 

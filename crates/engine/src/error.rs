@@ -11,14 +11,14 @@ use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{RaiseError, Reached};
-use uwf_protocol::run::Holder;
+use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{Reason, StorageError};
 use uwf_thread::ThreadError;
 use uwf_util::words::SplitError;
 
 pub use self::describe::agent_option;
-use self::describe::{describe_holder, describe_reason};
+use self::describe::{describe_owner, describe_reason};
 pub(crate) use self::describe::{describe_reached, signal_name};
 use crate::read::report::StepReport;
 use crate::run::failure::AgentFailure;
@@ -84,12 +84,12 @@ pub enum EngineError {
     #[error("thread `{0}` is not suspended")]
     NotSuspended(ThreadId),
     /// Another process holds the thread.
-    #[error("thread `{thread}` is busy{}", describe_holder(.holder.as_deref(), *.orphaned))]
+    #[error("thread `{thread}` is busy{}", describe_owner(.lease.as_deref(), *.orphaned))]
     Busy {
         /// The thread.
         thread: ThreadId,
         /// Who holds it, if the record could be read.
-        holder: Option<Box<Holder>>,
+        lease: Option<Box<LeaseRecord>>,
         /// Whether the engine that is named there is gone, and its agent still works.
         orphaned: bool,
     },

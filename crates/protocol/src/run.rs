@@ -69,7 +69,7 @@ pub struct ProcessIdentity {
 /// Who runs a step of a thread. The lock decides; this says whom to name and whom to end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Holder {
+pub struct LeaseRecord {
     /// The engine.
     pub engine: ProcessIdentity,
     /// The agent, which leads a process group of its own, once it is started.
@@ -98,7 +98,7 @@ pub struct Holder {
     pub waiting: bool,
 }
 
-impl Holder {
+impl LeaseRecord {
     /// Tells whether a thread with this head has left the place where the attempt started: its step was committed.
     #[must_use]
     pub fn is_behind(&self, head: CasRef) -> bool {

@@ -33,9 +33,9 @@ impl AtWork {
             if !run.lease.is_held()? {
                 continue;
             }
-            match run.lease.read_holder() {
-                Some(holder) => {
-                    let began = holder.started_at_ms;
+            match run.lease.read_record() {
+                Some(record) => {
+                    let began = record.started_at_ms;
                     let since = found.since_ms.map_or(began, |since| since.min(began));
                     found.since_ms = Some(since);
                 }

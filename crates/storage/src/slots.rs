@@ -91,13 +91,13 @@ impl Pool {
     /// Tells whether only leftovers of a finished step keep the slot.
     ///
     /// The asking thread never has a slot of its own. Another thread's slot is left behind if that thread has no owner,
-    /// no lock and no holder record.
+    /// no lock and no lease record.
     fn is_left_behind(&self, at: u32, asks: ThreadId) -> Result<bool, StorageError> {
         let Some(thread) = self.holder(at).filter(|thread| *thread != asks) else {
             return Ok(self.holder(at) == Some(asks));
         };
         let lease = self.root.run(thread).lease;
-        Ok(lease.was_taken() && !lease.is_held()? && lease.read_holder().is_none())
+        Ok(lease.was_taken() && !lease.is_held()? && lease.read_record().is_none())
     }
 
     fn slot_file(&self, at: u32) -> PathBuf {

@@ -9,7 +9,7 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_protocol::run::{Attempt, Holder, KitFailure, Pending, Phase, ThreadRecord};
+use uwf_protocol::run::{Attempt, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord};
 use uwf_storage::{Root, RunDir};
 use xxhash_rust::xxh64::xxh64;
 
@@ -49,7 +49,7 @@ fn attempt(number: i64) -> Attempt {
 fn a_thread_that_never_ran_has_no_records_and_no_directory() {
     let (_temp, run) = world();
     assert_eq!(run.outbox.read_pending().unwrap(), None);
-    assert_eq!(run.lease.read_holder(), None);
+    assert_eq!(run.lease.read_record(), None);
     assert_eq!(run.scratch.read_failure(), None);
     assert_eq!(run.ledger.chain_summary(), None);
     assert_eq!(run.ledger.attempts(), []);
@@ -67,7 +67,7 @@ fn records_are_read_back_until_they_are_cleared() {
     run.outbox.clear_pending().unwrap();
     assert_eq!(run.outbox.read_pending().unwrap(), None);
 
-    let holder = Holder {
+    let record = LeaseRecord {
         engine: process_identity(std::process::id()).unwrap(),
         agent: None,
         label: String::new(),
@@ -79,10 +79,10 @@ fn records_are_read_back_until_they_are_cleared() {
         started_at_ms: 7,
         waiting: false,
     };
-    run.lease.write_holder(&holder).unwrap();
-    assert_eq!(run.lease.read_holder(), Some(holder));
-    run.lease.clear_holder().unwrap();
-    assert_eq!(run.lease.read_holder(), None);
+    run.lease.write_record(&record).unwrap();
+    assert_eq!(run.lease.read_record(), Some(record));
+    run.lease.clear_record().unwrap();
+    assert_eq!(run.lease.read_record(), None);
 
     let failure = KitFailure {
         phase: Phase::Extract,
@@ -113,7 +113,7 @@ fn records_that_cannot_be_understood_count_as_absent_and_can_be_replaced() {
     for name in ["holder.json", "failure.json", "sessions.json", "chain.json"] {
         fs::write(run.path().join(name), "{\"step\":\"CTS").unwrap();
     }
-    assert_eq!(run.lease.read_holder(), None);
+    assert_eq!(run.lease.read_record(), None);
     assert_eq!(run.scratch.read_failure(), None);
     assert_eq!(run.ledger.chain_summary(), None);
     run.sessions

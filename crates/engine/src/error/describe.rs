@@ -1,7 +1,7 @@
 //! Parts of messages: who holds a thread, which limits are reached, which signal came.
 
 use uwf_protocol::limits::Reached;
-use uwf_protocol::run::Holder;
+use uwf_protocol::run::LeaseRecord;
 use uwf_storage::Reason;
 use uwf_util::words;
 
@@ -37,31 +37,31 @@ pub(super) fn describe_reason(reason: Reason) -> &'static str {
     }
 }
 
-pub(super) fn describe_holder(holder: Option<&Holder>, orphaned: bool) -> String {
-    let Some(holder) = holder else {
+pub(super) fn describe_owner(record: Option<&LeaseRecord>, orphaned: bool) -> String {
+    let Some(record) = record else {
         return ": another process holds it".to_owned();
     };
-    let role = &holder.role;
-    match &holder.agent {
+    let role = &record.role;
+    match &record.agent {
         None if orphaned => format!(
             ": the engine that started `{role}` is gone (process {}), and something of its agent still runs",
-            holder.engine.pid
+            record.engine.pid
         ),
-        None if holder.waiting => format!(
+        None if record.waiting => format!(
             ": `{role}` waits for a free slot (process {})",
-            holder.engine.pid
+            record.engine.pid
         ),
         Some(agent) if orphaned => format!(
             ": `{role}` is at work (agent `{}`, process {}), though the engine that started it is gone (process {}); when it has finished, the next call commits its step",
-            holder.label, agent.pid, holder.engine.pid
+            record.label, agent.pid, record.engine.pid
         ),
         Some(agent) => format!(
             ": `{role}` is at work (process {} runs agent `{}`, process {})",
-            holder.engine.pid, holder.label, agent.pid
+            record.engine.pid, record.label, agent.pid
         ),
         None => format!(
             ": `{role}` is being started (process {} starts agent `{}`)",
-            holder.engine.pid, holder.label
+            record.engine.pid, record.label
         ),
     }
 }

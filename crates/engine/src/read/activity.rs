@@ -5,7 +5,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
-use uwf_protocol::run::{Attempt, Holder, Phase, ProcessIdentity};
+use uwf_protocol::run::{Attempt, LeaseRecord, Phase, ProcessIdentity};
 use uwf_storage::{Ledger, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 
@@ -115,13 +115,13 @@ pub struct RunningView {
     pub waiting: bool,
 }
 
-impl From<Holder> for RunningView {
-    fn from(holder: Holder) -> Self {
+impl From<LeaseRecord> for RunningView {
+    fn from(record: LeaseRecord) -> Self {
         Self {
-            role: holder.role,
-            started_at_ms: holder.started_at_ms,
-            agent_pid: holder.agent.map(|agent| agent.pid),
-            waiting: holder.waiting,
+            role: record.role,
+            started_at_ms: record.started_at_ms,
+            agent_pid: record.agent.map(|agent| agent.pid),
+            waiting: record.waiting,
         }
     }
 }
@@ -144,18 +144,18 @@ impl Activity {
         // In this order a step that is being committed right now is not shown as waiting.
         let pending = run.outbox.read_pending()?;
         let pending = pending.filter(|pending| pending.expects() == head);
-        let holder = run.lease.read_holder();
+        let record = run.lease.read_record();
         let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
         // The next step ends what is left of it, or lets it go on.
-        let is_over = holder.as_ref().is_some_and(|holder| {
-            is_gone(&holder.engine)
-                && holder.agent.as_ref().is_some_and(is_gone)
-                && (pending.is_some() || attempt::program_has_ended(holder, &run.scratch))
+        let is_over = record.as_ref().is_some_and(|record| {
+            is_gone(&record.engine)
+                && record.agent.as_ref().is_some_and(is_gone)
+                && (pending.is_some() || attempt::program_has_ended(record, &run.scratch))
         });
         let orphans = attempt::orphans(run);
-        let running = match holder {
-            Some(holder) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
-                Some(RunningView::from(holder))
+        let running = match record {
+            Some(record) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
+                Some(RunningView::from(record))
             }
             Some(_) | None => None,
         };

@@ -6,7 +6,7 @@ use uwf_moderator::{Route, reenter};
 use uwf_process::{Process, Target, is_alive, left_running};
 use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::{RoleName, ThreadId};
-use uwf_protocol::run::{Holder, Pending, RefusedStep};
+use uwf_protocol::run::{LeaseRecord, Pending, RefusedStep};
 use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::{read_step, steps, with_output};
 
@@ -32,12 +32,12 @@ pub(crate) enum Adoption {
 /// A step that follows another head is kept and named; the record of anything else is removed, and one that cannot be read
 /// now is kept.
 pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
-    let earlier = run.lease.read_holder();
+    let earlier = run.lease.read_record();
     let pending = match run.outbox.read_pending()? {
         Some(pending) => Some(pending),
         None => earlier
             .as_ref()
-            .and_then(|holder| printed(runner, run, holder))
+            .and_then(|record| printed(runner, run, record))
             .filter(|pending| pending.step != thread.head),
     };
     let mut left = run.ended.take();
@@ -85,7 +85,7 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
-    run.lease.clear_holder()?;
+    run.lease.clear_record()?;
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
     let mut told = report(runner, run, committed, Taken::Adopted, &config);
@@ -135,7 +135,7 @@ pub(crate) fn end_rest(
     runner: &Runner,
     run: &RunDir,
     thread: &Thread,
-    earlier: &Holder,
+    earlier: &LeaseRecord,
     is_finished: bool,
 ) -> Result<Vec<String>, EngineError> {
     let is_over = earlier.is_behind(thread.expected_head());
@@ -150,7 +150,7 @@ pub(crate) fn end_rest(
         Some(members) => nothing_lives(thread.id, &members.members())?,
     };
     if is_over {
-        run.lease.clear_holder()?;
+        run.lease.clear_record()?;
     }
     Ok(left)
 }
@@ -168,7 +168,7 @@ pub(crate) fn end_leftovers(
     // As long as the agent lives, it may be writing its records.
     let Some(earlier) = run
         .lease
-        .read_holder()
+        .read_record()
         .filter(|it| agent_is_gone(it, &run.outbox))
     else {
         return Ok(None);
@@ -196,7 +196,7 @@ pub(crate) fn end_leftovers(
 
 /// Tells whether the agent of an attempt was started and has ended. An engine that died right after it had started the
 /// agent did not write down which process that is; the agent itself did, with the step that it finished.
-fn agent_is_gone(earlier: &Holder, outbox: &Outbox) -> bool {
+fn agent_is_gone(earlier: &LeaseRecord, outbox: &Outbox) -> bool {
     let finished = || outbox.read_pending().ok().flatten()?.agent;
     let agent = earlier.agent.clone().or_else(finished);
     agent.is_some_and(|agent| !is_alive(&agent))
@@ -234,7 +234,7 @@ fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>,
 /// Returns the step that an agent printed whose engine died, if the agent speaks the contract by itself and leaves no
 /// pending record. It is checked like every other. An engine that had no agent yet names no head, and what is there was
 /// printed by an earlier one. What an attempt printed that is on record as failed was judged.
-fn printed(runner: &Runner, run: &RunDir, earlier: &Holder) -> Option<Pending> {
+fn printed(runner: &Runner, run: &RunDir, earlier: &LeaseRecord) -> Option<Pending> {
     let said = run.scratch.stdout_end(failure::ANSWER_TAIL);
     let step = parse_answer(&said).ok()?;
     let node = read_step(&runner.site.store, step).ok()?.node;

@@ -9,7 +9,7 @@ use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
-use uwf_protocol::run::{Holder, Pending};
+use uwf_protocol::run::{LeaseRecord, Pending};
 use uwf_storage::{Archived, Outbox, RunDir, Scratch, State};
 
 use crate::read::report::{StepReport, Taken};
@@ -115,7 +115,7 @@ fn archive(runner: &Runner, run: &RunDir, thread: Thread) -> Result<StepReport, 
         }
         Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
             thread: thread.id,
-            holder: None,
+            lease: None,
             orphaned: false,
         }),
     }
@@ -239,7 +239,7 @@ fn fail(
     ended.unwrap_or(failed)
 }
 
-/// Makes room for what an attempt writes, and removes what an earlier one left of itself: before the holder record says
+/// Makes room for what an attempt writes, and removes what an earlier one left of itself: before the lease record says
 /// that what is there is of the new one.
 fn clear_traces(
     runner: &Runner,
@@ -260,7 +260,7 @@ fn clear_traces(
 /// How a run of an agent went.
 struct Performed {
     outcome: Result<Done, Problem>,
-    /// What could not be ended, for people. As long as there is something, the holder record stays, which tells whose it
+    /// What could not be ended, for people. As long as there is something, the lease record stays, which tells whose it
     /// is.
     survivors: Vec<String>,
 }
@@ -290,7 +290,7 @@ fn perform(
         run.renew_lock()?;
     }
     if survivors.is_empty() {
-        run.lease.clear_holder()?;
+        run.lease.clear_record()?;
     }
     if !launched
         .as_ref()
@@ -418,7 +418,7 @@ fn launch(
     };
     // The record names us before the agent exists and the agent once it does: at no time is the thread held
     // without somebody to name.
-    let holder = Holder {
+    let record = LeaseRecord {
         engine: own.clone(),
         agent: None,
         label: agent.label.clone(),
@@ -430,11 +430,11 @@ fn launch(
         started_at_ms,
         waiting: false,
     };
-    run.lease.write_holder(&holder).map_err(EngineError::from)?;
+    run.lease.write_record(&record).map_err(EngineError::from)?;
     let started = |pid| {
         let agent = process_identity(pid);
-        let holder = Holder { agent, ..holder };
-        run.lease.write_holder(&holder).map_err(EngineError::from)?;
+        let record = LeaseRecord { agent, ..record };
+        run.lease.write_record(&record).map_err(EngineError::from)?;
         Ok(check_wanted(runner, thread)?)
     };
     process::run(&launch, &runner.signals, started, || {
@@ -459,7 +459,7 @@ fn check_wanted(runner: &Runner, thread: &Thread) -> Result<(), EngineError> {
     }
     Err(EngineError::Busy {
         thread: thread.id,
-        holder: None,
+        lease: None,
         orphaned: false,
     })
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::run::{Attempt, Holder, Phase};
+use uwf_protocol::run::{Attempt, LeaseRecord, Phase};
 use uwf_storage::{Ledger, RunDir, StorageError};
 use uwf_util::words;
 
@@ -406,11 +406,11 @@ fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &Ru
 }
 
 /// Tells whether an attempt is on record as failed: its engine came so far, and only could not end all of it.
-pub(crate) fn is_recorded(ledger: &Ledger, holder: &Holder) -> bool {
+pub(crate) fn is_recorded(ledger: &Ledger, record: &LeaseRecord) -> bool {
     let attempts = ledger.attempts();
     attempts
         .iter()
-        .any(|attempt| holder.is_recorded_as(attempt))
+        .any(|attempt| record.is_recorded_as(attempt))
 }
 
 /// Puts a run on record whose agent died together with its engine, if there was one that did not finish its step. The
@@ -420,39 +420,39 @@ pub(crate) fn record_lost_run(
     run: &RunDir,
     thread: &Thread,
 ) -> Result<(), StorageError> {
-    let Some(holder) = run
+    let Some(record) = run
         .lease
-        .read_holder()
-        .filter(|holder| holder.agent.is_some())
+        .read_record()
+        .filter(|record| record.agent.is_some())
     else {
         return Ok(());
     };
     if run.outbox.read_pending()?.is_some() {
         return Ok(());
     }
-    if is_recorded(&run.ledger, &holder) {
-        return run.lease.clear_holder();
+    if is_recorded(&run.ledger, &record) {
+        return run.lease.clear_record();
     }
     // The run may have been at another place than the one that is asked about now, such as a redone step.
-    let here = match holder.head {
-        Some(head) => (head, holder.replaces),
+    let here = match record.head {
+        Some(head) => (head, record.replaces),
         None => (thread.head, thread.replaces),
     };
     let started = run.sessions.begun();
     let started = started
-        .filter(|started| started.role == holder.role && (started.head, started.replaces) == here);
+        .filter(|started| started.role == record.role && (started.head, started.replaces) == here);
     let ended = run.scratch.last_output_ms().unwrap_or_default();
     run.ledger.append_attempt(&Attempt {
         replaces: here.1,
-        agent: holder.label,
+        agent: record.label,
         class: Some(FailureClass::Crash),
         error: "the agent was ended together with its engine".to_owned(),
         session_id: started.map(|started| started.session_id),
         usage: run.scratch.usage(),
         end_unseen: true,
-        started_at_ms: holder.started_at_ms,
-        ended_at_ms: ended.clamp(holder.started_at_ms, site.env.now_ms()),
-        ..Attempt::of(here.0, holder.role)
+        started_at_ms: record.started_at_ms,
+        ended_at_ms: ended.clamp(record.started_at_ms, site.env.now_ms()),
+        ..Attempt::of(here.0, record.role)
     })?;
-    run.lease.clear_holder()
+    run.lease.clear_record()
 }

@@ -88,7 +88,7 @@ fn cancelled(runner: &Runner, id: ThreadId, head: CasRef) -> HistoryRecord {
 /// A live engine is asked to end: it ends everything that its agent started. Where it is dead or does not answer, the
 /// processes of its attempt are found and ended from here.
 fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
-    let Some(holder) = run.lease.read_holder() else {
+    let Some(record) = run.lease.read_record() else {
         return Ok(false);
     };
     // Whatever is wrong with the config, the agent is ended.
@@ -96,14 +96,14 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
     let grace = config.and_then(|config| agent_command::grace(&config).ok());
     let grace = grace.unwrap_or(uwf_process::GRACE);
     let mut ended = false;
-    if run.lease.is_held()? && is_alive(&holder.engine) {
-        ended = holder.agent.is_some();
-        ask(&holder.engine);
-        if is_over(&run.lease, &holder.engine, grace + BEYOND_GRACE)? {
+    if run.lease.is_held()? && is_alive(&record.engine) {
+        ended = record.agent.is_some();
+        ask(&record.engine);
+        if is_over(&run.lease, &record.engine, grace + BEYOND_GRACE)? {
             return Ok(ended);
         }
     }
-    let Some(mut members) = Members::of(&holder, &run.scratch) else {
+    let Some(mut members) = Members::of(&record, &run.scratch) else {
         return Ok(ended && !run.lease.is_held()?);
     };
     // As long as we are the owner, no other engine has the lock.

@@ -41,11 +41,11 @@ impl Owned {
             run.create()?;
         }
         let busy = || {
-            let holder = run.lease.read_holder();
+            let record = run.lease.read_record();
             EngineError::Busy {
                 thread: id,
-                orphaned: holder.as_ref().is_some_and(|it| !is_alive(&it.engine)),
-                holder: holder.map(Box::new),
+                orphaned: record.as_ref().is_some_and(|it| !is_alive(&it.engine)),
+                lease: record.map(Box::new),
             }
         };
         let (mut lock, ended) = match run.lease.acquire()? {
@@ -65,7 +65,7 @@ impl Owned {
 
     /// Gives the lock up. What was done is done, whether that fails or not.
     fn give_up(self, runner: &Runner, id: ThreadId) {
-        if self.run.lease.read_holder().is_some() {
+        if self.run.lease.read_record().is_some() {
             // Something of an attempt may live: only its end may free the thread.
             return;
         }

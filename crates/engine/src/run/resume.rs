@@ -117,7 +117,7 @@ fn take_up(
     };
     let thread = Thread::load(&runner.site.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
-    if let Some(earlier) = run.lease.read_holder() {
+    if let Some(earlier) = run.lease.read_record() {
         end_rest(runner, run, &thread, &earlier, false)?;
     }
     admission::accept(&runner.site, run, &thread, &options.accepts)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use uwf_process::{Event, process_identity};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{RoleName, ThreadId};
-use uwf_protocol::run::Holder;
+use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Pool, RunDir, Slot, Taken};
 use uwf_util::time;
 
@@ -63,7 +63,7 @@ pub(crate) fn take(
         };
         let slot = wait.for_slot(choice);
         if wait.since.is_some() && slot.is_err() {
-            run.lease.clear_holder()?;
+            run.lease.clear_record()?;
         }
         slots.push(slot?);
     }
@@ -145,7 +145,7 @@ impl Wait<'_> {
                 source,
             })?;
         if let Some(own) = process_identity(self.runner.site.env.process_id()) {
-            self.run.lease.write_holder(&Holder {
+            self.run.lease.write_record(&LeaseRecord {
                 engine: own,
                 agent: None,
                 label: String::new(),

@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 
 use uwf_durable::FileLock;
-use uwf_protocol::run::Holder;
+use uwf_protocol::run::LeaseRecord;
 
 use super::records::Records;
 use crate::StorageError;
 
-const HOLDER: &str = "holder.json";
+const RECORD: &str = "holder.json";
 
 /// Who works on a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -93,24 +93,24 @@ impl Lease {
 
     /// Returns who runs, or ran, a step; the lock says whether that still holds.
     #[must_use]
-    pub fn read_holder(&self) -> Option<Holder> {
-        self.records.read(HOLDER)
+    pub fn read_record(&self) -> Option<LeaseRecord> {
+        self.records.read(RECORD)
     }
 
     /// Says who runs a step.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
-    pub fn write_holder(&self, holder: &Holder) -> Result<(), StorageError> {
-        self.records.overwrite(HOLDER, holder)
+    pub fn write_record(&self, record: &LeaseRecord) -> Result<(), StorageError> {
+        self.records.overwrite(RECORD, record)
     }
 
     /// Removes the name of who ran a step.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
-    pub fn clear_holder(&self) -> Result<(), StorageError> {
-        self.records.blank(HOLDER)
+    pub fn clear_record(&self) -> Result<(), StorageError> {
+        self.records.blank(RECORD)
     }
 }
 

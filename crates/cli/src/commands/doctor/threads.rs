@@ -110,7 +110,7 @@ fn run_dirs(site: &Site) -> Vec<Run> {
 fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
-        let Some(holder) = run.dir.lease.read_holder() else {
+        let Some(record) = run.dir.lease.read_record() else {
             continue;
         };
         let orphans = orphans(&run.dir);
@@ -118,13 +118,13 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
         if orphans.is_empty() && !is_held() {
             continue;
         }
-        let since = u64::try_from(site.env.now_ms() - holder.started_at_ms).unwrap_or(0);
+        let since = u64::try_from(site.env.now_ms() - record.started_at_ms).unwrap_or(0);
         let since = time::format_duration(since / 1000 * 1000);
-        let engine_lives = is_alive(&holder.engine);
-        let agent = holder.agent.as_ref();
+        let engine_lives = is_alive(&record.engine);
+        let agent = record.agent.as_ref();
         let who = match agent {
-            Some(agent) => format!("role `{}`, agent process {}", holder.role, agent.pid),
-            None => format!("role `{}`, process {}", holder.role, holder.engine.pid),
+            Some(agent) => format!("role `{}`, agent process {}", record.role, agent.pid),
+            None => format!("role `{}`, process {}", record.role, record.engine.pid),
         };
         let thread = name_of(run);
         let hint = format!("wait until it ends, or `uwf thread kill {thread}` ends it");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Detail, Extraction, ExtractionMethod, StartNode, StepNode};
-use uwf_protocol::run::{Attempt, Holder, ProcessIdentity};
+use uwf_protocol::run::{Attempt, LeaseRecord, ProcessIdentity};
 use uwf_protocol::schemas;
 use uwf_storage::{Advance, Archived, Env, HistoryRecord, Reason, Root, State};
 
@@ -147,7 +147,7 @@ impl World {
             started: 1,
             boot: "b".to_owned(),
         };
-        let holder = Holder {
+        let record = LeaseRecord {
             engine: identity.clone(),
             agent: Some(identity),
             label: "uwf-mock".to_owned(),
@@ -161,7 +161,7 @@ impl World {
         };
         let run = self.site.root.run(thread);
         run.create().unwrap();
-        run.lease.write_holder(&holder).unwrap();
+        run.lease.write_record(&record).unwrap();
     }
 
     fn end(&self, thread: ThreadId, reason: Reason) {
