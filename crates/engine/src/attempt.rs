@@ -52,10 +52,7 @@ impl<'a> Members<'a> {
     }
 
     fn is_root(&self, process: &Process) -> bool {
-        let is_agent = |agent: &ProcessIdentity| {
-            (agent.pid, agent.started) == (process.pid, process.started) && is_alive(agent)
-        };
-        self.agent.is_some_and(is_agent)
+        self.agent.is_some_and(|agent| process.has(agent))
             || process.variable(env::ATTEMPT).as_deref() == Some(self.mark)
             || process.writes_to(&self.outputs)
             || (!self.lock.is_empty() && process.has_inherited(&self.lock))

@@ -24,13 +24,15 @@ pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
 /// `/proc` no process is known to run.
 #[must_use]
 pub fn is_alive(identity: &ProcessIdentity) -> bool {
-    if boot_id() != Some(identity.boot.as_str()) {
-        return false;
-    }
     match stat(identity.pid) {
-        Some(stat) => stat.started == identity.started && !stat.ended,
-        None => belongs_to_another_user(identity.pid),
+        Some(stat) => !stat.ended && is_same(identity, identity.pid, stat.started),
+        None => boot_id() == Some(identity.boot.as_str()) && belongs_to_another_user(identity.pid),
     }
+}
+
+/// Tells whether a process that was seen just now is the one meant.
+pub(crate) fn is_same(identity: &ProcessIdentity, pid: u32, started: u64) -> bool {
+    boot_id().is_some_and(|boot| identity.matches(pid, started, boot))
 }
 
 fn belongs_to_another_user(pid: u32) -> bool {

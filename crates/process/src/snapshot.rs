@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uwf_protocol::agent::env::SUPERVISORS;
+use uwf_protocol::run::ProcessIdentity;
 
-use crate::identity::stat;
+use crate::identity::{is_same, stat};
 
 /// How many characters of a command line are shown.
 const SHOWN: usize = 80;
@@ -39,6 +40,12 @@ impl Process {
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         (self.pid, self.started) == (other.pid, other.started)
+    }
+
+    /// Tells whether this is the process that an identity names.
+    #[must_use]
+    pub fn has(&self, identity: &ProcessIdentity) -> bool {
+        is_same(identity, self.pid, self.started)
     }
 
     /// Sends a signal to exactly this process. One that is gone is not an error.

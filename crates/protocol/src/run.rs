@@ -54,7 +54,7 @@ pub struct RefusedStep {
     pub at_ms: i64,
 }
 
-/// Which process this is, beyond its number: numbers are used again.
+/// Names exactly one process. Its number alone does not: the kernel uses numbers again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProcessIdentity {
@@ -64,6 +64,14 @@ pub struct ProcessIdentity {
     pub started: u64,
     /// The start of the machine that both numbers belong to.
     pub boot: String,
+}
+
+impl ProcessIdentity {
+    /// Tells whether a process with this number and this start, seen since this start of the machine, is the one meant.
+    #[must_use]
+    pub fn matches(&self, pid: u32, started: u64, boot: &str) -> bool {
+        (self.pid, self.started, self.boot.as_str()) == (pid, started, boot)
+    }
 }
 
 /// Who runs a step of a thread. The lock decides; this says whom to name and whom to end.

@@ -123,7 +123,7 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
 fn ask(process: &ProcessIdentity) {
     let found = processes()
         .into_iter()
-        .find(|one| (one.pid, one.started) == (process.pid, process.started));
+        .find(|found| found.has(process));
     if let Some(found) = found {
         found.ask(Signal::TERM);
     }
