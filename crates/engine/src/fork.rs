@@ -4,7 +4,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::State;
 
 use crate::limits::{self, Place};
-use crate::read::report::Standing;
+use crate::read::thread_state::ThreadState;
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
 
@@ -16,7 +16,7 @@ pub struct Forked {
     /// Its head: a start or a step.
     pub from: CasRef,
     /// How it stands there.
-    pub standing: Standing,
+    pub state: ThreadState,
 }
 
 /// Makes a thread whose head is a start or a step that is in the store.
@@ -34,12 +34,12 @@ pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
     let place = Place::of(&run.ledger, &thread);
     let config = limits::of_config(site);
     let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
-    let standing = Standing::of_active(&route).at_limits(&reached);
+    let state = ThreadState::of_active(&route).at_limits(&reached);
     State::new(&site.root).insert(id, from)?;
     site.log(&thread, tags::FORKED, &format!("from={from}"));
     Ok(Forked {
         thread: id,
         from,
-        standing,
+        state,
     })
 }

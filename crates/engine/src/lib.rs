@@ -35,12 +35,13 @@ pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, g
 pub use names::{Candidate, NameError, find_node, find_thread};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
-pub use read::report::{Standing, StepReport, ThreadStatus};
+pub use read::report::StepReport;
 pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};
 pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
 pub use read::story::StepStory;
+pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
 pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,

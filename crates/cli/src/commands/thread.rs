@@ -71,7 +71,7 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
         let report = uwf_engine::step(&context.runner, thread, &options);
         let report = or_tell(context, report, &options)?;
         options.session = Session::Known;
-        let is_done = report.standing.done;
+        let is_done = report.state.done;
         print_report(context, report, &options)?;
         if is_done {
             break;

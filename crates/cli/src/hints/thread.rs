@@ -1,6 +1,6 @@
 //! What to type next about a thread as it stands.
 
-use uwf_engine::{Standing, ThreadStatus, ThreadView};
+use uwf_engine::{ThreadState, ThreadStatus, ThreadView};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
 
@@ -8,17 +8,17 @@ use super::remedy;
 
 /// Returns what a person has to do, if the thread waits for one.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
-    let (thread, standing) = (view.thread, &view.standing);
+    let (thread, state) = (view.thread, &view.state);
     if view.finished_step.is_some() {
         return Some(format!(
             "a finished step waits: `uwf thread step {thread}` commits it"
         ));
     }
-    if !standing.reached.is_empty() {
-        let command = raise_command("resume", thread, &standing.reached);
+    if !state.reached.is_empty() {
+        let command = raise_command("resume", thread, &state.reached);
         return Some(format!("a limit is reached: `{command}` goes on"));
     }
-    match standing.status {
+    match state.status {
         ThreadStatus::Suspended => Some(format!(
             "the thread waits for an answer: `uwf thread resume {thread} -p \"…\"` gives it"
         )),
@@ -33,12 +33,12 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
 }
 
 /// Returns the next command, if something is to be done.
-pub(crate) fn next(thread: ThreadId, standing: &Standing) -> Option<String> {
-    match standing.status {
+pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
+    match state.status {
         ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
         ThreadStatus::Suspended => {
-            let command = raise_command("resume", thread, &standing.reached);
-            Some(match standing.held_by_limit {
+            let command = raise_command("resume", thread, &state.reached);
+            Some(match state.held_by_limit {
                 true => command,
                 false => format!("{command} -p \"…\""),
             })

@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{
-    AgentFailure, AttemptView, Forked, Killed, Standing, StartEntry, Started, StepEntry,
-    StepReport, StepsEntry, StepsView, ThreadItem, ThreadStatus, ThreadView, agent_option,
+    AgentFailure, AttemptView, Forked, Killed, StartEntry, Started, StepEntry, StepReport,
+    StepsEntry, StepsView, ThreadItem, ThreadState, ThreadStatus, ThreadView, agent_option,
 };
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
@@ -53,7 +53,7 @@ pub(crate) struct ForkedView {
     #[serde(rename = "forkedFrom")]
     forked_from: ForkedFrom,
     #[serde(skip)]
-    standing: Standing,
+    state: ThreadState,
 }
 
 /// Where a fork begins.
@@ -67,7 +67,7 @@ impl From<Forked> for ForkedView {
         Self {
             thread: forked.thread,
             forked_from: ForkedFrom { step: forked.from },
-            standing: forked.standing,
+            state: forked.state,
         }
     }
 }
@@ -76,11 +76,11 @@ impl Show for ForkedView {
     fn text(&self, _page: Page) -> String {
         let thread = self.thread;
         let from = self.forked_from.step;
-        match next(thread, &self.standing) {
+        match next(thread, &self.state) {
             Some(next) => format!("{thread}\nforked from {from}\nnext: {next}"),
             None => format!(
                 "{thread}\nforked from {from}, and {} there",
-                standing(&self.standing)
+                state_line(&self.state)
             ),
         }
     }
@@ -140,17 +140,17 @@ impl Show for DetailView {
 }
 
 /// Says where a thread stands, in one line.
-fn standing(standing: &Standing) -> String {
-    match (&standing.current_role, &standing.suspended_role) {
-        (None, Some(role)) if standing.held_by_limit => {
+fn state_line(state: &ThreadState) -> String {
+    match (&state.current_role, &state.suspended_role) {
+        (None, Some(role)) if state.held_by_limit => {
             format!("suspended at a limit, next is {role}")
         }
-        (Some(role), _) if standing.status == ThreadStatus::Running => {
+        (Some(role), _) if state.status == ThreadStatus::Running => {
             format!("running, {role} is at work")
         }
-        (Some(role), _) => format!("{}, next is {role}", standing.status.as_str()),
+        (Some(role), _) => format!("{}, next is {role}", state.status.as_str()),
         (None, Some(role)) => format!("suspended, {role} asks"),
-        (None, None) => standing.status.as_str().to_owned(),
+        (None, None) => state.status.as_str().to_owned(),
     }
 }
 
@@ -164,16 +164,16 @@ fn refused_row(refused: &[RefusedCalls]) -> Option<(&'static str, String)> {
 }
 
 /// Returns what a suspended thread waits for: an answer, a higher limit, or both.
-fn why_suspended(standing: &Standing) -> Vec<(&'static str, String)> {
-    let message = standing.suspend_message.clone();
-    if standing.held_by_limit {
+fn why_suspended(state: &ThreadState) -> Vec<(&'static str, String)> {
+    let message = state.suspend_message.clone();
+    if state.held_by_limit {
         return message
             .map(|message| ("limit", message))
             .into_iter()
             .collect();
     }
     let question = message.map(|question| ("question", question));
-    let limit = standing
+    let limit = state
         .limit
         .as_ref()
         .map(|limit| ("limit", limit.to_string()));
@@ -220,10 +220,10 @@ impl Show for StepView {
                 format!("left running: {}", report.left_running.join(", ")),
             ));
         }
-        rows.push(("thread", standing(&report.standing)));
-        rows.extend(why_suspended(&report.standing));
-        if report.standing.status == ThreadStatus::Suspended {
-            let next = next(report.thread, &report.standing);
+        rows.push(("thread", state_line(&report.state)));
+        rows.extend(why_suspended(&report.state));
+        if report.state.status == ThreadStatus::Suspended {
+            let next = next(report.thread, &report.state);
             let option = agent_option(self.agent.as_deref());
             rows.extend(next.map(|next| ("next", next + &option)));
         }
@@ -282,7 +282,7 @@ impl Show for ThreadView {
             ("workflow", self.workflow.to_string()),
             ("head", self.head.to_string()),
             ("steps", self.steps.to_string()),
-            ("status", standing(&self.standing)),
+            ("status", state_line(&self.state)),
         ];
         if let Some(running) = &self.running {
             let since = time::format_utc(running.started_at_ms);
@@ -296,7 +296,7 @@ impl Show for ThreadView {
             rows.push(("alive", format!("{orphans}, without an engine")));
         }
         rows.extend(refused_row(&self.refused_calls));
-        rows.extend(why_suspended(&self.standing));
+        rows.extend(why_suspended(&self.state));
         if let Some(reason) = &self.blocked_reason {
             rows.push(("blocked", reason.clone()));
         }
@@ -305,7 +305,7 @@ impl Show for ThreadView {
             rows.push(("finished", format!("step {step} waits to be committed")));
         }
         rows.extend(self.refused_steps.iter().map(kept_row));
-        rows.extend(next(self.thread, &self.standing).map(|next| ("next", next)));
+        rows.extend(next(self.thread, &self.state).map(|next| ("next", next)));
         if let Some(remedy) = &self.remedy {
             let commands = hints::remedy::commands(remedy, self.thread).into_iter();
             rows.extend(commands.map(|command| ("next", command)));

@@ -10,7 +10,7 @@ use uwf_storage::{Ledger, RunDir, StorageError};
 use uwf_util::causes::with_causes;
 
 use crate::attempt;
-use crate::read::report::{Standing, ThreadStatus};
+use crate::read::thread_state::{ThreadState, ThreadStatus};
 
 /// A failed attempt at a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -169,19 +169,19 @@ impl Activity {
     }
 
     /// Returns what an active thread is whose graph leads here.
-    pub(crate) fn standing(&self, route: &Result<Route, RouteError>) -> Standing {
+    pub(crate) fn thread_state(&self, route: &Result<Route, RouteError>) -> ThreadState {
         if let Some(running) = &self.running {
-            return Standing {
+            return ThreadState {
                 current_role: Some(running.role.clone()),
-                ..Standing::plain(ThreadStatus::Running)
+                ..ThreadState::plain(ThreadStatus::Running)
             };
         }
-        let by_graph = Standing::of_active(route);
+        let by_graph = ThreadState::of_active(route);
         // One that was ended from outside did not fail.
         let last = self.attempts.last();
         let has_failed = last.is_some_and(|last| last.class != Some(FailureClass::Cancelled));
         if by_graph.status == ThreadStatus::Idle && has_failed {
-            return Standing {
+            return ThreadState {
                 status: ThreadStatus::Failed,
                 ..by_graph
             };
@@ -241,15 +241,15 @@ mod tests {
 
     #[test]
     fn an_idle_thread_whose_last_attempt_failed_is_failed_and_keeps_its_next_role() {
-        let idle = quiet(vec![]).standing(&to_writer());
+        let idle = quiet(vec![]).thread_state(&to_writer());
         assert_eq!(idle.status, ThreadStatus::Idle);
-        let failed = quiet(vec![failed()]).standing(&to_writer());
+        let failed = quiet(vec![failed()]).thread_state(&to_writer());
         assert_eq!(failed.status, ThreadStatus::Failed);
         let stopped = AttemptView {
             class: Some(FailureClass::Cancelled),
             ..self::failed()
         };
-        let stopped = quiet(vec![self::failed(), stopped]).standing(&to_writer());
+        let stopped = quiet(vec![self::failed(), stopped]).thread_state(&to_writer());
         assert_eq!(stopped.status, ThreadStatus::Idle);
         assert_eq!(failed.current_role, idle.current_role);
     }
@@ -272,17 +272,17 @@ mod tests {
             role: "asker".parse().unwrap(),
             message: "which?".to_owned(),
         });
-        let standing = activity.standing(&asks);
-        assert_eq!(standing.status, ThreadStatus::Running);
-        assert_eq!(standing.current_role.unwrap().as_str(), "asker");
-        assert_eq!(standing.suspend_message, None);
+        let state = activity.thread_state(&asks);
+        assert_eq!(state.status, ThreadStatus::Running);
+        assert_eq!(state.current_role.unwrap().as_str(), "asker");
+        assert_eq!(state.suspend_message, None);
     }
 
     #[test]
     fn an_active_thread_that_leads_to_the_end_is_idle_with_nobody_next() {
-        let standing = quiet(vec![]).standing(&Ok(Route::End));
-        assert_eq!(standing.status, ThreadStatus::Idle);
-        assert_eq!((standing.current_role, standing.done), (None, false));
+        let state = quiet(vec![]).thread_state(&Ok(Route::End));
+        assert_eq!(state.status, ThreadStatus::Idle);
+        assert_eq!((state.current_role, state.done), (None, false));
     }
 
     #[test]
@@ -291,7 +291,7 @@ mod tests {
             node: NodeName::Start,
         });
         assert_eq!(
-            quiet(vec![failed()]).standing(&route).status,
+            quiet(vec![failed()]).thread_state(&route).status,
             ThreadStatus::Blocked
         );
         assert!(blocked_reason(&route).unwrap().contains("$START"));

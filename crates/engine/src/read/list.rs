@@ -15,8 +15,8 @@ use uwf_thread::{Head, read_program, read_start, steps_with_outputs, with_output
 use crate::conditions::{self, Conditions};
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity};
-use crate::read::report::ThreadStatus;
 use crate::read::show::ended_status;
+use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
 /// Which threads are listed.
@@ -293,7 +293,7 @@ impl<'a> Reader<'a> {
 
     fn active(&mut self, id: ThreadId, head: CasRef) -> ThreadItem {
         let mut workflow = None;
-        self.standing(id, head, &mut workflow)
+        self.read_active(id, head, &mut workflow)
             .unwrap_or_else(|error| ThreadItem {
                 workflow,
                 error: Some(error.to_string()),
@@ -302,7 +302,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an active thread, and tells its workflow as soon as that is known.
-    fn standing(
+    fn read_active(
         &mut self,
         id: ThreadId,
         head: CasRef,
@@ -333,28 +333,28 @@ impl<'a> Reader<'a> {
             replaces: None,
         };
         let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
-        let standing = activity.standing(&route).at_limits(&reached);
-        let blocked = standing.status == ThreadStatus::Blocked;
+        let state = activity.thread_state(&route).at_limits(&reached);
+        let blocked = state.status == ThreadStatus::Blocked;
         let not_evaluated = blocked && conditions::not_evaluated(&route);
-        let mut item = ThreadItem::new(id, head, standing.status);
+        let mut item = ThreadItem::new(id, head, state.status);
         if activity.finished_step.is_some() {
             item.status_display = format!("{} [finished step waits]", item.status.as_str());
         } else if activity.running.is_some_and(|running| running.waiting) {
             item.status_display = "running [waiting]".to_owned();
         } else if !activity.orphans.is_empty() {
             item.status_display = format!("{} [no engine]", item.status.as_str());
-        } else if standing.limit.is_some() {
+        } else if state.limit.is_some() {
             item.status_display = "suspended [limit]".to_owned();
         } else if not_evaluated {
             item.status_display = "blocked [not evaluated]".to_owned();
         }
         Ok(ThreadItem {
             workflow: Some(start.workflow),
-            current_role: standing.current_role,
+            current_role: state.current_role,
             workflow_name: Some(program.name().to_owned()),
             orphans: activity.orphans,
             finished_step: activity.finished_step,
-            limit: standing.limit,
+            limit: state.limit,
             blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(&route),
             not_evaluated,

@@ -13,6 +13,7 @@ pub(crate) mod step_detail;
 pub(crate) mod steps;
 pub(crate) mod story;
 mod thread_document;
+pub(crate) mod thread_state;
 pub(crate) mod thread_story;
 pub(crate) mod workflows;
 

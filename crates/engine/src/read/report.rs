@@ -1,4 +1,4 @@
-//! The result of a step, and the status of a thread that it and other views share.
+//! The result of a step.
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
@@ -6,169 +6,8 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::nodes::RefusedCalls;
 
-use crate::error::describe_reached;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::Thread;
-
-/// What a thread is, as seen from its head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ThreadStatus {
-    /// A step can be done.
-    Idle,
-    /// A step is being done.
-    Running,
-    /// It waits for a person.
-    Suspended,
-    /// Its graph gives no next step.
-    Blocked,
-    /// Its last attempt failed; a step can be tried again.
-    Failed,
-    /// It reached `$END`.
-    Completed,
-    /// It was ended from outside.
-    Cancelled,
-    /// It cannot be read.
-    Corrupt,
-}
-
-impl ThreadStatus {
-    /// Every status.
-    pub const ALL: [Self; 8] = [
-        Self::Idle,
-        Self::Running,
-        Self::Suspended,
-        Self::Blocked,
-        Self::Failed,
-        Self::Completed,
-        Self::Cancelled,
-        Self::Corrupt,
-    ];
-
-    /// Tells whether the thread has ended, so that only the history knows it.
-    #[must_use]
-    pub fn is_ended(self) -> bool {
-        matches!(self, Self::Completed | Self::Cancelled)
-    }
-
-    /// Returns the word for it, as printed and as accepted by filters.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Idle => "idle",
-            Self::Running => "running",
-            Self::Suspended => "suspended",
-            Self::Blocked => "blocked",
-            Self::Failed => "failed",
-            Self::Completed => "completed",
-            Self::Cancelled => "cancelled",
-            Self::Corrupt => "corrupt",
-        }
-    }
-}
-
-/// What follows from a thread's head: the part that every view of a thread shares.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Standing {
-    /// What the thread is.
-    pub status: ThreadStatus,
-    /// Who is next, if somebody is.
-    pub current_role: Option<RoleName>,
-    /// Who asks, if the thread is suspended.
-    pub suspended_role: Option<RoleName>,
-    /// What is asked, if the thread is suspended.
-    pub suspend_message: Option<String>,
-    /// Whether the thread reached `$END`.
-    pub done: bool,
-    /// Kept for programs that expect the key; steps run in the foreground only.
-    pub background: Option<bool>,
-    /// The limit that keeps it from going on, if one is reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Reached>,
-    /// The limits that must be raised before it goes on.
-    #[serde(skip)]
-    pub reached: Vec<Reached>,
-    /// Whether it is suspended for that alone.
-    #[serde(skip)]
-    pub held_by_limit: bool,
-}
-
-impl Standing {
-    /// Returns a standing without a next role.
-    pub(crate) fn plain(status: ThreadStatus) -> Self {
-        Self {
-            status,
-            current_role: None,
-            suspended_role: None,
-            suspend_message: None,
-            done: status.is_ended(),
-            background: None,
-            limit: None,
-            reached: Vec::new(),
-            held_by_limit: false,
-        }
-    }
-
-    /// Returns the same for a thread that cannot go on because limits are reached, if any are.
-    ///
-    /// One that asks keeps its question: the answer does not suffice then.
-    pub(crate) fn at_limits(self, reached: &[Reached]) -> Self {
-        let Some(first) = reached.first() else {
-            return self;
-        };
-        let by_limit = Self {
-            limit: Some(first.clone()),
-            reached: reached.to_vec(),
-            ..self
-        };
-        match by_limit.status {
-            ThreadStatus::Idle | ThreadStatus::Failed => Self {
-                status: ThreadStatus::Suspended,
-                suspended_role: by_limit.current_role,
-                current_role: None,
-                suspend_message: Some(describe_reached(reached)),
-                held_by_limit: true,
-                ..by_limit
-            },
-            ThreadStatus::Suspended => by_limit,
-            ThreadStatus::Running
-            | ThreadStatus::Blocked
-            | ThreadStatus::Completed
-            | ThreadStatus::Cancelled
-            | ThreadStatus::Corrupt => Self {
-                limit: None,
-                reached: Vec::new(),
-                ..by_limit
-            },
-        }
-    }
-
-    /// Returns what an active thread is whose graph leads here. The next step archives one that leads to `$END`;
-    /// until then it is a thread like others, with nobody next.
-    pub(crate) fn of_active(route: &Result<Route, RouteError>) -> Self {
-        match route {
-            Ok(Route::End) => Self::plain(ThreadStatus::Idle),
-            Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Self::of_route(route),
-        }
-    }
-
-    /// Returns what a route means.
-    pub(crate) fn of_route(route: &Result<Route, RouteError>) -> Self {
-        match route {
-            Ok(Route::To(assignment)) => Self {
-                current_role: Some(assignment.role.clone()),
-                ..Self::plain(ThreadStatus::Idle)
-            },
-            Ok(Route::Suspend { role, message }) => Self {
-                suspended_role: Some(role.clone()),
-                suspend_message: Some(message.clone()),
-                ..Self::plain(ThreadStatus::Suspended)
-            },
-            Ok(Route::End) => Self::plain(ThreadStatus::Completed),
-            Err(_) => Self::plain(ThreadStatus::Blocked),
-        }
-    }
-}
 
 /// How a step came into its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +32,7 @@ pub struct StepReport {
     pub head: CasRef,
     /// What the thread is now.
     #[serde(flatten)]
-    pub standing: Standing,
+    pub state: ThreadState,
     /// The step that was committed; `None` if the head already led to `$END`.
     pub step: Option<CasRef>,
     /// Who did it.
@@ -237,8 +76,11 @@ impl StepReport {
             workflow: thread.start.workflow,
             thread: thread.id,
             head: thread.head,
-            standing: route
-                .map_or_else(|| Standing::plain(ThreadStatus::Idle), Standing::of_route)
+            state: route
+                .map_or_else(
+                    || ThreadState::plain(ThreadStatus::Idle),
+                    ThreadState::of_route,
+                )
                 .at_limits(reached),
             step: step.map(|step| step.hash),
             role: step.map(|step| step.node.role.clone()),

@@ -12,7 +12,7 @@ use crate::attempt;
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity, AttemptView, RunningView};
 use crate::read::notes::Notes;
-use crate::read::report::{Standing, ThreadStatus};
+use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::remedy::Remedy;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
@@ -29,7 +29,7 @@ pub struct ThreadView {
     pub head: CasRef,
     /// What it is.
     #[serde(flatten)]
-    pub standing: Standing,
+    pub state: ThreadState,
     /// What a person has to do, if the thread waits for one. The caller fills it in: commands are
     /// not known here.
     pub hint: Option<String>,
@@ -77,15 +77,15 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let config = limits::of_config(site);
     let place = Place::of(&run.ledger, &thread);
     let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
-    let standing = activity.standing(&route).at_limits(&reached);
-    let blocked = standing.status == ThreadStatus::Blocked;
+    let state = activity.thread_state(&route).at_limits(&reached);
+    let blocked = state.status == ThreadStatus::Blocked;
     let remedy = route.as_ref().err().filter(|_| blocked).map(Remedy::of);
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,
         head,
         hint: None,
-        standing,
+        state,
         remedy,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
@@ -104,7 +104,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         workflow: record.workflow,
         thread: record.thread,
         head: record.head,
-        standing: Standing::plain(ended_status(record.reason)),
+        state: ThreadState::plain(ended_status(record.reason)),
         hint: None,
         blocked_reason: None,
         remedy: None,

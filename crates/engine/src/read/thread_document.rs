@@ -12,8 +12,8 @@ use uwf_util::time;
 
 use crate::read::activity::AttemptView;
 use crate::read::document::{RULE, code, counted, length, tagged};
-use crate::read::report::Standing;
 use crate::read::story::StepStory;
+use crate::read::thread_state::ThreadState;
 
 /// How many characters of a failure's text are shown.
 const ERROR_SHOWN: usize = 300;
@@ -231,16 +231,16 @@ fn attempt_line(attempt: &AttemptView) -> String {
 }
 
 /// Returns the section that tells why a thread does not go on by itself, if it does not.
-pub(crate) fn stop_section(standing: &Standing, blocked: Option<&str>) -> Option<String> {
+pub(crate) fn stop_section(state: &ThreadState, blocked: Option<&str>) -> Option<String> {
     if let Some(reason) = blocked {
         let reason = code(&cut_line(reason, ERROR_SHOWN));
         return Some(format!(
             "## Blocked\n\nThe graph gives no next step: {reason}"
         ));
     }
-    let message = standing.suspend_message.as_deref()?;
-    let role = standing.suspended_role.as_ref()?;
-    Some(if standing.held_by_limit {
+    let message = state.suspend_message.as_deref()?;
+    let role = state.suspended_role.as_ref()?;
+    Some(if state.held_by_limit {
         let message = code(&cut_line(message, ERROR_SHOWN));
         format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}")
     } else {

@@ -12,10 +12,10 @@ use uwf_thread::{Stored, read_program};
 use crate::read::activity::AttemptView;
 use crate::read::document::newest_that_fit;
 use crate::read::history::History;
-use crate::read::report::ThreadStatus;
 use crate::read::show::{ThreadView, show};
 use crate::read::story::{StepStory, Teller};
 use crate::read::thread_document::{Block, Frame, failures_section, start_section, stop_section};
+use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
 /// What part of a thread is read.
@@ -106,17 +106,17 @@ pub fn read_thread(
     };
     let frame = frame(id, &history, &program, options, &last, shown.as_ref());
     let (stories, document) = newest(&frame, &teller, steps, history.head, options.quota)?;
-    let standing = shown.as_ref().map(|view| &view.standing);
+    let state = shown.as_ref().map(|view| &view.state);
     Ok(ThreadStory {
         thread: id,
         workflow: history.start.workflow,
         workflow_name: program.name().to_owned(),
-        status: standing.map(|standing| standing.status),
+        status: state.map(|state| state.status),
         hidden: steps.len() - stories.len(),
         steps: stories,
         attempts: last,
-        suspended_role: standing.and_then(|standing| standing.suspended_role.clone()),
-        suspend_message: standing.and_then(|standing| standing.suspend_message.clone()),
+        suspended_role: state.and_then(|state| state.suspended_role.clone()),
+        suspend_message: state.and_then(|state| state.suspend_message.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),
         document,
         task: history.start.prompt,
@@ -189,7 +189,7 @@ fn frame(
         Some(_) => Vec::new(),
         None => {
             let stop =
-                shown.and_then(|view| stop_section(&view.standing, view.blocked_reason.as_deref()));
+                shown.and_then(|view| stop_section(&view.state, view.blocked_reason.as_deref()));
             failures_section(failed).into_iter().chain(stop).collect()
         }
     };

@@ -121,9 +121,7 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
 
 /// Asks exactly this process to end, also if it is stopped.
 fn ask(process: &ProcessIdentity) {
-    let found = processes()
-        .into_iter()
-        .find(|found| found.has(process));
+    let found = processes().into_iter().find(|found| found.has(process));
     if let Some(found) = found {
         found.ask(Signal::TERM);
     }

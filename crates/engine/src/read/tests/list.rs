@@ -5,7 +5,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::Reason;
 
 use super::{NOW, World};
-use crate::read::report::ThreadStatus;
+use crate::read::thread_state::ThreadStatus;
 use crate::{ListFilter, list};
 
 fn listed(world: &World, filter: &ListFilter) -> Vec<(ThreadId, ThreadStatus)> {

@@ -4,7 +4,7 @@ use serde_json::json;
 use uwf_storage::Reason;
 
 use super::World;
-use crate::read::report::ThreadStatus;
+use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, show};
 
 #[test]
@@ -32,11 +32,8 @@ fn a_suspended_thread_says_what_is_asked_and_how_to_answer() {
         "",
     );
     let view = show(&world.site, thread).unwrap();
-    assert_eq!(view.standing.status, ThreadStatus::Suspended);
-    assert_eq!(
-        view.standing.suspend_message.as_deref(),
-        Some("Need: which?")
-    );
+    assert_eq!(view.state.status, ThreadStatus::Suspended);
+    assert_eq!(view.state.suspend_message.as_deref(), Some("Need: which?"));
     assert_eq!(view.steps, 2);
 }
 
@@ -46,8 +43,8 @@ fn a_failed_attempt_shows_until_a_step_is_done() {
     let thread = world.start(10, "Hello");
     world.fail(thread, "exited with code 1");
     let view = show(&world.site, thread).unwrap();
-    assert_eq!(view.standing.status, ThreadStatus::Failed);
-    assert_eq!(view.standing.current_role.unwrap().as_str(), "writer");
+    assert_eq!(view.state.status, ThreadStatus::Failed);
+    assert_eq!(view.state.current_role.unwrap().as_str(), "writer");
     let attempt = serde_json::to_value(&view.attempts[0]).unwrap();
     let keys: Vec<&String> = attempt.as_object().unwrap().keys().collect();
     let expected = [
@@ -73,7 +70,7 @@ fn a_failed_attempt_shows_until_a_step_is_done() {
     world.step(thread, "writer", &json!({}), "");
     let view = show(&world.site, thread).unwrap();
     assert_eq!(
-        (view.standing.status, view.attempts.len()),
+        (view.state.status, view.attempts.len()),
         (ThreadStatus::Idle, 0)
     );
 }
@@ -84,7 +81,7 @@ fn a_thread_is_running_while_it_is_held_and_not_when_its_record_is_stale() {
     let thread = world.start(10, "Hello");
     world.hold(thread, "writer");
     assert_eq!(
-        show(&world.site, thread).unwrap().standing.status,
+        show(&world.site, thread).unwrap().state.status,
         ThreadStatus::Idle
     );
     let _lock = world
@@ -96,7 +93,7 @@ fn a_thread_is_running_while_it_is_held_and_not_when_its_record_is_stale() {
         .unwrap()
         .unwrap();
     let view = show(&world.site, thread).unwrap();
-    assert_eq!(view.standing.status, ThreadStatus::Running);
+    assert_eq!(view.state.status, ThreadStatus::Running);
     assert_eq!(view.running.unwrap().agent_pid, Some(42));
 }
 
@@ -107,7 +104,7 @@ fn a_thread_without_a_way_on_is_blocked_and_says_why() {
     world.step(thread, "writer", &json!({}), "");
     world.step(thread, "reviewer", &json!({ "$status": "maybe" }), "");
     let view = show(&world.site, thread).unwrap();
-    assert_eq!(view.standing.status, ThreadStatus::Blocked);
+    assert_eq!(view.state.status, ThreadStatus::Blocked);
     assert!(view.blocked_reason.unwrap().contains("`maybe`"));
 }
 
@@ -122,8 +119,8 @@ fn an_ended_thread_is_shown_from_the_history() {
         world.step(thread, "writer", &json!({}), "");
         world.end(thread, reason);
         let view = show(&world.site, thread).unwrap();
-        assert_eq!((view.standing.status, view.standing.done), (status, true));
-        assert_eq!((view.steps, view.standing.current_role), (1, None));
+        assert_eq!((view.state.status, view.state.done), (status, true));
+        assert_eq!((view.steps, view.state.current_role), (1, None));
     }
 }
 
