@@ -11,7 +11,7 @@ use crate::thread::Thread;
 
 /// How a step came into its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum StepOrigin {
     /// Its agent ran in this call.
     Ran,
     /// Its agent had finished after the engine that started it died.
@@ -65,12 +65,12 @@ impl StepReport {
     pub(crate) fn new(
         thread: &Thread,
         route: Option<&Result<Route, RouteError>>,
-        taken: Taken,
+        origin: StepOrigin,
         reached: &[Reached],
     ) -> Self {
-        let step = match taken {
-            Taken::Ran | Taken::Adopted => thread.last(),
-            Taken::Nothing => None,
+        let step = match origin {
+            StepOrigin::Ran | StepOrigin::Adopted => thread.last(),
+            StepOrigin::Nothing => None,
         };
         Self {
             workflow: thread.start.workflow,
@@ -86,7 +86,7 @@ impl StepReport {
             role: step.map(|step| step.node.role.clone()),
             agent: step.map(|step| step.node.agent.clone()),
             duration_ms: step.and_then(|step| step.node.duration_ms()),
-            adopted: taken == Taken::Adopted,
+            adopted: origin == StepOrigin::Adopted,
             blocked_reason: route.and_then(|route| Some(route.as_ref().err()?.to_string())),
             refused_calls: Vec::new(),
             replaced: None,

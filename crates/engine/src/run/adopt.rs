@@ -11,7 +11,7 @@ use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::{read_step, steps, with_output};
 
 use crate::attempt::{Members, describe, program_has_ended};
-use crate::read::report::{StepReport, Taken};
+use crate::read::report::{StepOrigin, StepReport};
 use crate::run::agent_command;
 use crate::run::answer::{self, Refusal};
 use crate::run::commit::{Nodes, commit, count_replaced, report};
@@ -23,7 +23,7 @@ use crate::{EngineError, Runner, conditions, limits, tags};
 /// What became of looking for a finished step.
 pub(crate) enum Adoption {
     /// There was one, and it is in the thread now.
-    Taken(Box<StepReport>),
+    Committed(Box<StepReport>),
     /// There is none: the thread is as it was.
     Nothing(Box<Thread>),
 }
@@ -88,10 +88,10 @@ pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adop
     run.lease.clear_record()?;
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
-    let mut told = report(runner, run, committed, Taken::Adopted, &config);
-    told.report.kept_running = kept && !left.is_empty();
-    told.report.left_running = left;
-    Ok(Adoption::Taken(Box::new(told.result()?)))
+    let mut reported = report(runner, run, committed, StepOrigin::Adopted, &config);
+    reported.report.kept_running = kept && !left.is_empty();
+    reported.report.left_running = left;
+    Ok(Adoption::Committed(Box::new(reported.result()?)))
 }
 
 /// Removes the pending record of a step that does not follow the thread's head. The step was paid for: it is kept and

@@ -10,7 +10,7 @@ use uwf_thread::used_by;
 
 use crate::limits::{self, Place};
 use crate::read::notes::Notes;
-use crate::read::report::{StepReport, Taken};
+use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
@@ -164,12 +164,12 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
 }
 
 /// What is told of a step, and what kept us from finding out what follows it.
-pub(crate) struct Told {
+pub(crate) struct CommitReport {
     pub(crate) report: StepReport,
     unrouted: Option<EngineError>,
 }
 
-impl Told {
+impl CommitReport {
     /// Returns the report; within an error if it is not all that there is to tell.
     pub(crate) fn result(self) -> Result<StepReport, EngineError> {
         match self.unrouted {
@@ -187,9 +187,9 @@ pub(crate) fn report(
     runner: &Runner,
     run: &RunDir,
     committed: Committed,
-    taken: Taken,
+    origin: StepOrigin,
     config: &Limits,
-) -> Told {
+) -> CommitReport {
     let Committed {
         thread,
         replaced,
@@ -215,19 +215,19 @@ pub(crate) fn report(
     };
     let reached = reached.unwrap_or_default();
     // A step is recorded whatever can be told about it.
-    let notes = match taken {
-        Taken::Ran | Taken::Adopted => thread
+    let notes = match origin {
+        StepOrigin::Ran | StepOrigin::Adopted => thread
             .last()
             .map(|step| Notes::read(&runner.site.store, step.node.detail)),
-        Taken::Nothing => None,
+        StepOrigin::Nothing => None,
     };
     let notes = notes.and_then(Result::ok).unwrap_or_default();
     let report = StepReport {
         replaced,
         refused_calls: notes.refused_calls,
-        ..StepReport::new(&thread, route.as_ref(), taken, &reached)
+        ..StepReport::new(&thread, route.as_ref(), origin, &reached)
     };
-    Told { report, unrouted }
+    CommitReport { report, unrouted }
 }
 
 /// Returns the history record of a thread that reached `$END` at its head.

@@ -16,7 +16,7 @@ use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// How the agent is supervised.
-pub(crate) struct Supervision<'a> {
+pub(crate) struct SupervisionVariables<'a> {
     pub(crate) engine: &'a ProcessIdentity,
     /// The mark by which everything that the agent starts can be found.
     pub(crate) attempt: &'a str,
@@ -26,7 +26,7 @@ pub(crate) struct Supervision<'a> {
     pub(crate) keep_running: bool,
 }
 
-impl Supervision<'_> {
+impl SupervisionVariables<'_> {
     fn variables(&self) -> Vec<(String, String)> {
         // An agent that steps another thread hands its own variables down to us.
         let keep_running = if self.keep_running { "1" } else { "" };
@@ -81,7 +81,7 @@ pub(crate) fn environment(
     site: &Site,
     thread: &Thread,
     assignment: &Assignment,
-    supervision: &Supervision<'_>,
+    supervision: &SupervisionVariables<'_>,
 ) -> Result<Vec<(String, String)>, EngineError> {
     let mut variables = load_dotenv(&site.root)?;
     variables.retain(|(name, _)| !site.env.is_set(name) && !env::CONTRACT.contains(&name.as_str()));

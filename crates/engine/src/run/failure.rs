@@ -11,7 +11,7 @@ use uwf_storage::{Ledger, RunDir, StorageError};
 use uwf_util::words;
 
 use crate::error::{agent_option, signal_name};
-use crate::run::cycle::AgentRun;
+use crate::run::agent_run::AgentRun;
 use crate::run::process::RunEnding;
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};

@@ -4,6 +4,7 @@ mod admission;
 mod adopt;
 mod agent_command;
 mod agent_hints;
+mod agent_run;
 mod answer;
 mod commit;
 mod contract;

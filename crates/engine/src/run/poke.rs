@@ -9,7 +9,7 @@ use uwf_protocol::ids::ThreadId;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
-use crate::run::cycle::{Job, play};
+use crate::run::cycle::{Job, do_step};
 use crate::run::failure::Verb;
 use crate::run::owned::with_thread;
 use crate::thread::{self, Thread};
@@ -31,7 +31,7 @@ pub fn poke(
         let thread = Thread::load(&runner.site.store, id, head)?;
         admission::raise(&runner.site, run, &thread, &options.raises)?;
         let thread = match adopt(runner, run, thread)? {
-            Adoption::Taken(report) => return Ok(*report),
+            Adoption::Committed(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
         };
         admission::accept(&runner.site, run, &thread, &options.accepts)?;
@@ -47,7 +47,7 @@ pub fn poke(
             options: &options.step,
             verb: Verb::Poke(options.prompt.clone()),
         };
-        play(runner, run, before, job)
+        do_step(runner, run, before, job)
     })
 }
 

@@ -1,4 +1,4 @@
-//! Running one agent: its output into files, its limits, and its end with everything that it started.
+//! Running the process of an agent: its output goes into files, limits apply to it, and its descendants end with it.
 
 mod show;
 
@@ -16,14 +16,14 @@ use crate::AgentOutput;
 use crate::attempt::describe;
 use show::Shown;
 
-/// How much space a file of output may take before its beginning is dropped, in bytes. Half of it is kept, which is
-/// more than is read for the answer.
+/// The largest size of an output file, in bytes. At this size the first half is dropped; the rest is more than we read
+/// for the answer.
 const OUTPUT_CAP: u64 = 128 * 1024 * 1024;
 
-/// What an agent is to the system.
+/// The program of an agent.
 #[derive(Debug)]
 pub(crate) enum Program {
-    /// A file that is run.
+    /// An executable file.
     File(PathBuf),
     /// A built-in adapter, by its name without `uwf-`: it runs from the file of this program.
     BuiltIn { name: String, file: PathBuf },
@@ -38,34 +38,35 @@ impl fmt::Display for Program {
     }
 }
 
-/// What to run, and within which limits.
-pub(crate) struct Launch<'a> {
+/// The program to start, its surroundings and its limits.
+pub(crate) struct LaunchSpec<'a> {
     pub(crate) program: &'a Program,
     pub(crate) args: &'a [String],
     pub(crate) env: &'a [(String, String)],
     pub(crate) cwd: &'a Path,
     pub(crate) stdout: PathBuf,
     pub(crate) stderr: PathBuf,
-    /// Where the programs of built-in agents write their output: it is a sign of life, too.
+    /// The files to which the programs of built-in agents write. Output there counts as activity, too.
     pub(crate) watched: [PathBuf; 2],
     pub(crate) limits: Limits,
-    /// How long the agent and what it started have to end after they were asked to.
+    /// The time that the agent and its descendants have to end after they were asked to.
     pub(crate) grace: Duration,
-    /// Whether what a successful agent leaves running may go on.
+    /// Whether processes that a successful agent leaves running may go on.
     pub(crate) keep_running: bool,
     pub(crate) output: AgentOutput,
 }
 
-/// A run that is over.
+/// The end of a run.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct EndedRun {
     pub(crate) ending: RunEnding,
-    /// What a successful agent left running, for people.
+    /// The processes that a successful agent left running, for people.
     pub(crate) left: Vec<String>,
-    /// What could not be ended, for people. Usually nothing.
+    /// The processes that could not be ended, for people. Usually none.
     pub(crate) survivors: Vec<String>,
-    /// Whether all that the agent had started had already ended well. Then what its program printed is complete.
-    pub(crate) spared: bool,
+    /// Whether everything that the agent had started ended by itself and succeeded. Then the output of its program is
+    /// complete.
+    pub(crate) ended_well: bool,
 }
 
 /// How a run ended.
@@ -77,7 +78,7 @@ pub(crate) enum RunEnding {
     Finished,
     /// It took too long.
     TimedOut(Duration),
-    /// It was silent for too long.
+    /// It printed nothing for too long.
     Idle(Duration),
     /// We were told to stop.
     Interrupted(i32),
@@ -85,28 +86,28 @@ pub(crate) enum RunEnding {
     NotStarted(i32),
 }
 
-/// Runs the program to its end. `started` is told the process number before anything is waited for; `has_finished`
-/// tells whether the agent's step is on record.
+/// Runs the program to its end.
 ///
-/// Signals are watched from before the start, so none can leave an agent behind.
+/// `started` gets the process number as soon as the program runs. `has_finished` tells whether the agent's step is on
+/// record. We watch for signals before we start the program, so that no signal can end us and leave the agent behind.
 pub(crate) fn run<E: From<io::Error>>(
-    launch: &Launch,
+    spec: &LaunchSpec,
     signals: &Signals,
     started: impl FnOnce(u32) -> Result<(), E>,
     has_finished: impl Fn() -> bool,
-) -> Result<Run, E> {
+) -> Result<EndedRun, E> {
     signals.watch()?;
     if let Some(stop) = signals.stop() {
-        return Ok(Run {
+        return Ok(EndedRun {
             ending: RunEnding::NotStarted(stop.signal),
             left: Vec::new(),
             survivors: Vec::new(),
-            spared: true,
+            ended_well: true,
         });
     }
-    let mut stdout = Output::create(&launch.stdout, OUTPUT_CAP)?;
-    let mut stderr = Shown::new(Output::create(&launch.stderr, OUTPUT_CAP)?, launch.output);
-    let mut command = command(launch);
+    let mut stdout = Output::create(&spec.stdout, OUTPUT_CAP)?;
+    let mut stderr = Shown::new(Output::create(&spec.stderr, OUTPUT_CAP)?, spec.output);
+    let mut command = command(spec);
     command
         .stdin(Stdio::null())
         .stdout(stdout.for_child()?)
@@ -116,42 +117,42 @@ pub(crate) fn run<E: From<io::Error>>(
         tag = "X6B3T9W2",
         pid = tree.leader(),
         "started {} in {}",
-        launch.program,
-        launch.cwd.display()
+        spec.program,
+        spec.cwd.display()
     );
     if let Err(error) = started(tree.leader()) {
-        let survivors = tree.end(Asked::NotYet, launch.grace, signals);
+        let survivors = tree.end(Asked::NotYet, spec.grace, signals);
         if survivors.is_empty() {
             return Err(error);
         }
-        return Ok(Run {
+        return Ok(EndedRun {
             ending: RunEnding::NotStarted(Signal::TERM.as_raw()),
             left: Vec::new(),
             survivors: describe(&survivors),
-            spared: false,
+            ended_well: false,
         });
     }
     let mut programs = 0;
-    let ending = tree.wait(signals, launch.limits, &mut || {
-        let before = std::mem::replace(&mut programs, total_length(&launch.watched));
+    let ending = tree.wait(signals, spec.limits, &mut || {
+        let before = std::mem::replace(&mut programs, total_length(&spec.watched));
         match stdout.look() | stderr.look() | (programs != before) {
             true => Look::Grown,
             false => Look::Same,
         }
     });
-    let run = conclude(tree, ending, launch, signals, has_finished);
+    let run = conclude(tree, ending, spec, signals, has_finished);
     stderr.look();
     Ok(run)
 }
 
-/// Ends what is left of a run, unless it may go on.
+/// Ends the remaining processes of a run, unless they may go on.
 fn conclude(
     mut tree: Tree,
     ending: WaitEnd,
-    launch: &Launch,
+    spec: &LaunchSpec,
     signals: &Signals,
     has_finished: impl Fn() -> bool,
-) -> Run {
+) -> EndedRun {
     let status = tree.status();
     let has_succeeded = status.is_some_and(|status| status.success());
     let left = match has_succeeded {
@@ -160,7 +161,7 @@ fn conclude(
     };
     let ending = match (ending, status) {
         (WaitEnd::Stopped(stop), _) if !has_succeeded => {
-            return interrupted(tree, stop, launch, signals);
+            return interrupted(tree, stop, spec, signals);
         }
         (_, Some(status)) => RunEnding::Exited(status),
         (WaitEnd::TimedOut(_) | WaitEnd::Idle(_), None) if has_finished() => RunEnding::Finished,
@@ -173,37 +174,37 @@ fn conclude(
         }
     };
     if matches!(&ending, RunEnding::Exited(status) if status.code().is_none()) {
-        // The program of an adapter that was killed may be about to end.
+        // A signal ended the adapter, and its program may be ending, too. We wait for it, so that its output counts.
         let _ = tree.left_running(signals);
     }
-    let spared = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
-    let survivors = match has_succeeded && launch.keep_running {
+    let ended_well = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
+    let survivors = match has_succeeded && spec.keep_running {
         true => Vec::new(),
-        false => describe(&tree.end(Asked::NotYet, launch.grace, signals)),
+        false => describe(&tree.end(Asked::NotYet, spec.grace, signals)),
     };
-    Run {
+    EndedRun {
         ending,
         left,
         survivors,
-        spared,
+        ended_well,
     }
 }
 
-fn interrupted(mut tree: Tree, stop: Stop, launch: &Launch, signals: &Signals) -> Run {
+fn interrupted(mut tree: Tree, stop: Stop, spec: &LaunchSpec, signals: &Signals) -> EndedRun {
     let asked = match stop.by_supervisor {
         true => Asked::ByOurSupervisor,
         false => Asked::NotYet,
     };
-    let survivors = tree.end(asked, launch.grace, signals);
-    Run {
+    let survivors = tree.end(asked, spec.grace, signals);
+    EndedRun {
         ending: RunEnding::Interrupted(stop.signal),
         left: Vec::new(),
         survivors: describe(&survivors),
-        spared: false,
+        ended_well: false,
     }
 }
 
-/// Returns how long the files are together; one that is not there has no length.
+/// Returns the total length of the files, in bytes. A missing file has length 0.
 fn total_length(files: &[PathBuf]) -> u64 {
     let lengths = files
         .iter()
@@ -211,8 +212,8 @@ fn total_length(files: &[PathBuf]) -> u64 {
     lengths.sum()
 }
 
-fn command(launch: &Launch) -> Command {
-    let mut command = match launch.program {
+fn command(spec: &LaunchSpec) -> Command {
+    let mut command = match spec.program {
         Program::File(path) => Command::new(path),
         Program::BuiltIn { name, file } => {
             let mut command = Command::new(file);
@@ -221,8 +222,8 @@ fn command(launch: &Launch) -> Command {
         }
     };
     command
-        .args(launch.args)
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(launch.cwd);
+        .args(spec.args)
+        .envs(spec.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(spec.cwd);
     command
 }

@@ -7,7 +7,7 @@ use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, end_rest, refuse};
-use crate::run::cycle::{Job, play};
+use crate::run::cycle::{Job, do_step};
 use crate::run::failure::Verb;
 use crate::run::owned::{Owned, with_thread};
 use crate::thread::{self, Thread};
@@ -29,7 +29,7 @@ pub fn resume(
             let thread = Thread::load(&runner.site.store, id, head)?;
             admission::raise(&runner.site, run, &thread, &options.raises)?;
             let thread = match adopt(runner, run, thread)? {
-                Adoption::Taken(report) => return Ok(*report),
+                Adoption::Committed(report) => return Ok(*report),
                 Adoption::Nothing(thread) => *thread,
             };
             admission::accept(&runner.site, run, &thread, &options.accepts)?;
@@ -63,7 +63,7 @@ pub fn resume(
                 options: &options.step,
                 verb,
             };
-            play(runner, run, thread, job)
+            do_step(runner, run, thread, job)
         }
         Located::Archived(record) => take_up(runner, run, &record, options),
     })
@@ -144,12 +144,12 @@ fn take_up(
         options: &options.step,
         verb: Verb::Resume(options.prompt.clone()),
     };
-    let played = play(runner, run, thread, job);
-    if played.is_err() {
+    let done = do_step(runner, run, thread, job);
+    if done.is_err() {
         // If the head has moved after all, the thread is active, and stays so.
         let _ = state.archive(record)?;
     }
-    played
+    done
 }
 
 /// Returns the assignment of the way back into an ended thread, if the workflow has one.

@@ -12,7 +12,7 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Pool, RunDir, Slot, Taken};
 use uwf_util::time;
 
-use crate::run::cycle::AgentRun;
+use crate::run::agent_run::AgentRun;
 use crate::{EngineError, Runner, thread};
 
 /// How often a slot is looked for.

@@ -1,0 +1,280 @@
+//! One run of an agent: it is started as a process, watched to its end, and its answer is checked.
+
+use std::path::Path;
+use std::time::Duration;
+
+use uwf_moderator::Assignment;
+use uwf_process::process_identity;
+use uwf_protocol::agent::{engine_mark, parse_answer};
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::{LeaseRecord, Pending};
+use uwf_storage::{Outbox, RunDir, Scratch};
+
+use crate::run::agent_command::AgentCommand;
+use crate::run::answer::{self, Refusal};
+use crate::run::contract::{self, SupervisionVariables};
+use crate::run::failure::{self, Problem};
+use crate::run::owned::Owned;
+use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
+use crate::thread::{self, Thread};
+use crate::{EngineError, Runner};
+
+/// What one run of an agent needs to know.
+pub(crate) struct AgentRun<'a> {
+    pub(crate) thread: &'a Thread,
+    pub(crate) assignment: &'a Assignment,
+    pub(crate) agent: &'a AgentCommand,
+    pub(crate) cwd: &'a Path,
+    /// The time that the agent and its descendants have to end after they were asked to.
+    pub(crate) grace: Duration,
+}
+
+/// How a run of an agent went.
+pub(crate) struct AgentRunResult {
+    /// The step, or why there is none.
+    pub(crate) outcome: Result<FinishedStep, Problem>,
+    /// The processes that could not be ended, for people. While there are any, the lease record stays: it tells which
+    /// attempt they belong to.
+    pub(crate) survivors: Vec<String>,
+}
+
+/// A step that the agent finished and that passed the check.
+pub(crate) struct FinishedStep {
+    pub(crate) step: StepContext,
+    /// The processes that the agent left running, for people.
+    pub(crate) left: Vec<String>,
+}
+
+/// Runs the agent to its end, and returns the step that it did or why there is none.
+///
+/// # Errors
+/// When no agent was started, or when the engine itself failed. A failure of the agent is part of the result.
+pub(crate) fn run_agent(
+    runner: &Runner,
+    run: &Owned,
+    agent_run: &AgentRun<'_>,
+    started_at_ms: i64,
+) -> Result<AgentRunResult, EngineError> {
+    let ended = launch(runner, run, agent_run, started_at_ms);
+    clean_up(run, agent_run.agent, ended.as_ref().ok())?;
+    let mut ended = match ended {
+        Ok(ended) => ended,
+        Err(LaunchError::Engine(error)) => return Err(error),
+        Err(LaunchError::Spawn(error)) => {
+            let problem = agent_run.agent.not_started(runner, agent_run.cwd, &error);
+            return Ok(AgentRunResult {
+                outcome: Err(problem),
+                survivors: Vec::new(),
+            });
+        }
+    };
+    let survivors = std::mem::take(&mut ended.survivors);
+    let outcome = match ended.ending {
+        RunEnding::Interrupted(signal) => Err(Problem::interrupted(signal)),
+        RunEnding::NotStarted(signal) if survivors.is_empty() => {
+            return Err(EngineError::NotStarted(signal));
+        }
+        RunEnding::NotStarted(_) => {
+            return Err(EngineError::Survivors {
+                thread: agent_run.thread.id,
+                processes: survivors,
+                failed: None,
+            });
+        }
+        RunEnding::Exited(_)
+        | RunEnding::Finished
+        | RunEnding::TimedOut(_)
+        | RunEnding::Idle(_) => check_run(runner, run, agent_run, ended)?,
+    };
+    Ok(AgentRunResult { outcome, survivors })
+}
+
+/// Removes the records of a run that is over, unless something still needs them. `ended` is `None` if the agent could not
+/// be started.
+fn clean_up(
+    run: &Owned,
+    agent: &AgentCommand,
+    ended: Option<&EndedRun>,
+) -> Result<(), EngineError> {
+    let has_left = ended.is_some_and(|ended| !ended.left.is_empty());
+    if agent.keep_running && has_left {
+        // Invariant 7 of the lock of a thread in docs/architecture.md.
+        run.renew_lock()?;
+    }
+    if ended.is_none_or(|ended| ended.survivors.is_empty()) {
+        run.lease.clear_record()?;
+    }
+    if !ended.is_some_and(|ended| has_whole_output(&run.scratch, ended)) {
+        run.scratch.clear_launched()?;
+    }
+    Ok(())
+}
+
+/// Returns the step of a run that ended by itself or by a limit of time, or why there is none.
+fn check_run(
+    runner: &Runner,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    ended: EndedRun,
+) -> Result<Result<FinishedStep, Problem>, EngineError> {
+    let thread = agent_run.thread;
+    let hash = match finished_step(run, thread, agent_run.agent, &ended.ending)? {
+        Ok(hash) => hash,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    match answer::check(&runner.site.store, thread, &agent_run.assignment.role, hash) {
+        Ok(step) => Ok(Ok(FinishedStep {
+            step,
+            left: ended.left,
+        })),
+        Err(Refusal::Store(error)) => Err(error.into()),
+        Err(Refusal::Unfit(why)) => {
+            run.outbox.clear_pending()?;
+            Ok(Err(Problem::refused(why)))
+        }
+    }
+}
+
+/// Tells whether the output of the adapter's program is complete, so that the next attempt may use it. It is cut off if
+/// the program was ended together with the adapter.
+fn has_whole_output(scratch: &Scratch, ended: &EndedRun) -> bool {
+    let ended_itself =
+        matches!(&ended.ending, RunEnding::Exited(status) if status.code().is_some());
+    ended_itself || ended.ended_well || scratch.launched().is_some_and(|launched| launched.ended)
+}
+
+/// Returns the step of the run: the pending record names it, or else the agent's last line does. A step that was
+/// finished only after a limit of time does not count.
+fn finished_step(
+    run: &RunDir,
+    thread: &Thread,
+    agent: &AgentCommand,
+    ending: &RunEnding,
+) -> Result<Result<CasRef, Problem>, EngineError> {
+    let pending = pending_of(&run.outbox, thread)?;
+    Ok(match (pending, ending) {
+        (Some(pending), RunEnding::TimedOut(_) | RunEnding::Idle(_)) => {
+            run.outbox.clear_pending()?;
+            Err(agent.answered_late(ending, pending.step))
+        }
+        (Some(pending), _) => Ok(pending.step),
+        (None, RunEnding::Exited(status)) if status.success() => {
+            let printed = run.scratch.stdout_end(failure::ANSWER_TAIL);
+            parse_answer(&printed).map_err(|error| agent.unanswered(&error))
+        }
+        (None, ending) => Err(agent.ended(ending)),
+    })
+}
+
+/// Starts the agent, writes down that it works on the thread, and waits for its end.
+fn launch(
+    runner: &Runner,
+    run: &RunDir,
+    agent_run: &AgentRun<'_>,
+    started_at_ms: i64,
+) -> Result<EndedRun, LaunchError> {
+    let AgentRun {
+        thread,
+        assignment,
+        agent,
+        cwd,
+        grace,
+    } = *agent_run;
+    let own = process_identity(runner.site.env.process_id()).ok_or(EngineError::NoProc)?;
+    let attempt = format!("{}/{}", engine_mark(&own), runner.site.env.now_ms());
+    let supervision = SupervisionVariables {
+        engine: &own,
+        attempt: &attempt,
+        grace,
+        keep_running: agent.keep_running,
+    };
+    let variables = contract::environment(&runner.site, thread, assignment, &supervision)?;
+    let args = arguments(agent, thread.id, assignment)?;
+    let spec = LaunchSpec {
+        program: &agent.program,
+        args: &args,
+        env: &variables,
+        cwd,
+        stdout: run.scratch.stdout_file(),
+        stderr: run.scratch.stderr_file(),
+        watched: [run.scratch.answer_file(), run.scratch.events_file()],
+        limits: agent.limits,
+        grace,
+        keep_running: agent.keep_running,
+        output: runner.agent_output,
+    };
+    // The record names this engine before the agent exists, and the agent as soon as it does. So whenever the thread is
+    // locked, the record tells by whom.
+    let record = LeaseRecord {
+        engine: own.clone(),
+        agent: None,
+        label: agent.label.clone(),
+        attempt: Some(attempt.clone()),
+        head: Some(thread.head),
+        replaces: thread.replaces,
+        keep_running: agent.keep_running,
+        role: assignment.role.clone(),
+        started_at_ms,
+        waiting: false,
+    };
+    run.lease.write_record(&record).map_err(EngineError::from)?;
+    let started = |pid| {
+        let agent = process_identity(pid);
+        let record = LeaseRecord { agent, ..record };
+        run.lease.write_record(&record).map_err(EngineError::from)?;
+        Ok(check_wanted(runner, thread)?)
+    };
+    process::run(&spec, &runner.signals, started, || {
+        matches!(pending_of(&run.outbox, thread), Ok(Some(_)))
+    })
+}
+
+fn arguments(
+    agent: &AgentCommand,
+    thread: ThreadId,
+    assignment: &Assignment,
+) -> Result<Vec<String>, EngineError> {
+    let call = contract::call_arguments(agent.protocol, thread, assignment)?;
+    Ok(agent.args.iter().cloned().chain(call).collect())
+}
+
+/// Fails if the thread was ended or changed before the agent was on record: `thread kill` could not have found the agent.
+fn check_wanted(runner: &Runner, thread: &Thread) -> Result<(), EngineError> {
+    let head = thread::active_head(&runner.site, thread.id)?;
+    if head == thread.expected_head() {
+        return Ok(());
+    }
+    Err(EngineError::Busy {
+        thread: thread.id,
+        lease: None,
+        orphaned: false,
+    })
+}
+
+/// Returns the pending record if its step follows the thread's head and replaces the same step.
+fn pending_of(outbox: &Outbox, thread: &Thread) -> Result<Option<Pending>, EngineError> {
+    let is_here =
+        |pending: &Pending| (pending.head, pending.replaces) == (thread.head, thread.replaces);
+    Ok(outbox.read_pending()?.filter(is_here))
+}
+
+/// Why an agent could not be started.
+enum LaunchError {
+    /// The system refused.
+    Spawn(std::io::Error),
+    /// The engine could not prepare the run or put it on record.
+    Engine(EngineError),
+}
+
+impl From<std::io::Error> for LaunchError {
+    fn from(source: std::io::Error) -> Self {
+        Self::Spawn(source)
+    }
+}
+
+impl From<EngineError> for LaunchError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
