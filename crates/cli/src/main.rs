@@ -43,7 +43,7 @@ fn main() -> ExitCode {
             Err(arg) => return ExitCode::from(not_text(&arg)),
         }
     }
-    if given.len() == 2 && given[1] == uwf_engine::EVALUATOR_DOOR {
+    if given.len() == 2 && given[1] == uwf_engine::EVALUATOR_COMMAND {
         return exit(uwf_engine::evaluate_conditions());
     }
     let code = match name {

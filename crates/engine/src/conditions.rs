@@ -1,69 +1,70 @@
 //! The conditions of a workflow, evaluated within limits of time and memory.
 //!
-//! A condition is a program that somebody else wrote, and one call of a built-in function can take hours or all
-//! memory. So a process of its own evaluates it (`door`), which we can end (`evaluator`). It is started when the
-//! first question is asked, and answers all questions of one operation. Workflows of status maps start none.
+//! A condition is a program that somebody else wrote. One call of a built-in function can take hours, or all memory.
+//! So a separate process evaluates conditions: `worker` is that process, and `evaluator` starts it, asks it and ends it.
+//! One process answers all questions of an operation. It starts with the first question, so a workflow without
+//! conditions starts none.
 
-mod door;
 mod evaluator;
+mod worker;
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use uwf_moderator::condition::{ConditionError, FailedCondition, Question, Verdict};
 use uwf_moderator::{Route, RouteError, next};
+use uwf_process::Signals;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 
-pub use self::door::{EVALUATOR_DOOR, evaluate_conditions};
 use self::evaluator::{Evaluator, Trouble};
+pub use self::worker::{EVALUATOR_COMMAND, evaluate_conditions};
 use crate::EngineError;
-use uwf_process::Signals;
 
-/// How long the question of one thread may take. The evaluator ends long before by limits of its own, unless the
-/// machine is so busy that it does not get to its work.
+/// How long the question of one thread may take. The worker's own limits end it much earlier, unless the machine is too
+/// busy to run it.
 const QUESTION_LIMIT: Duration = Duration::from_secs(60);
 
 /// How long all questions of one list may take together.
 const LIST_LIMIT: Duration = Duration::from_secs(5);
 
-/// The part of the list's remaining time that one question may take in the first pass. So a costly condition leaves time
-/// for the others. The second pass gives costly conditions the rest.
+/// In the first pass one question may take this fraction of the list's remaining time: one tenth. So a costly condition
+/// leaves time for the others. The second pass gives costly conditions the rest.
 const FIRST_SHARE: u32 = 10;
 
-/// What evaluates the conditions of one operation.
+/// Evaluates the conditions of one operation.
 pub(crate) struct Conditions<'e> {
-    /// What may tell us to stop meanwhile; `None` where a signal ends this process at once.
+    /// The signals that may tell us to stop meanwhile; `None` where a signal ends this process at once.
     signals: Option<&'e Signals>,
     evaluator: Option<Evaluator>,
     budget: Budget,
-    /// The questions that were not answered once. They are not asked again for the next thread of a list.
+    /// The questions that had no answer for one thread of a list. They are not asked again for the next one.
     unanswered: HashMap<Vec<String>, FailedCondition>,
-    /// Why there is no route, if that is nothing that the conditions do.
+    /// Why there is no route, if the conditions are not the cause.
     trouble: Option<EngineError>,
 }
 
-/// How much time there is.
+/// The time for questions.
 enum Budget {
-    /// So much for each question.
+    /// For each question.
     Each(Duration),
-    /// So much for all questions.
+    /// For all questions together.
     All {
-        /// How much is left.
+        /// The time that is left.
         left: Duration,
-        /// Which part of it one question may take.
+        /// One question may take the time that is left, divided by this number.
         share: u32,
     },
 }
 
 impl<'e> Conditions<'e> {
-    /// Returns what evaluates the conditions of one thread.
+    /// Returns an evaluation for one thread.
     pub(crate) fn of_one_thread(signals: Option<&'e Signals>) -> Self {
         Self::within(signals, Budget::Each(QUESTION_LIMIT))
     }
 
-    /// Returns what evaluates the conditions of many threads, within one limit for all of them.
+    /// Returns an evaluation for many threads, within one limit for all of them.
     pub(crate) fn of_a_list() -> Self {
         let budget = Budget::All {
             left: LIST_LIMIT,
@@ -72,7 +73,7 @@ impl<'e> Conditions<'e> {
         Self::within(None, budget)
     }
 
-    /// Starts the second pass: each question may now take all the time that is left, also one that had no answer before.
+    /// Starts the second pass: each question may now take all the time that is left, and unanswered ones are asked again.
     pub(crate) fn ask_again(&mut self) {
         if let Budget::All { share, .. } = &mut self.budget {
             *share = 1;
@@ -93,7 +94,7 @@ impl<'e> Conditions<'e> {
     /// Returns where the graph leads after these steps.
     ///
     /// # Errors
-    /// When a signal told us to stop, and for one thread when its question cannot be answered now. A condition that
+    /// When a signal told us to stop; for one thread, also when its question cannot be answered now. A condition that
     /// fails is part of the route.
     pub(crate) fn route(
         &mut self,
@@ -112,22 +113,22 @@ impl<'e> Conditions<'e> {
         if let Some(known) = self.unanswered.get(&question.expressions) {
             return Err(known.clone());
         }
-        let begun = Instant::now();
+        let started = Instant::now();
         let limit = match self.budget {
             Budget::Each(limit) => limit,
             Budget::All { left, share } => left / share,
         };
-        let answered = self.exchange(question, begun + limit);
+        let answered = self.exchange(question, started + limit);
         if let Budget::All { left, .. } = &mut self.budget {
-            *left = left.saturating_sub(begun.elapsed());
+            *left = left.saturating_sub(started.elapsed());
         }
         let (index, trouble) = match answered {
             Ok(verdict) => return verdict,
             Err(found) => found,
         };
-        // What it was doing is not known any more, or it is not there.
+        // The process is gone or in an unknown state: the next question starts another one.
         self.evaluator = None;
-        self.trouble = self.foreign(&trouble);
+        self.trouble = self.outside_error(&trouble);
         let expression = question.expressions.get(index).map(String::as_str);
         let failed = FailedCondition {
             index,
@@ -138,7 +139,7 @@ impl<'e> Conditions<'e> {
         Err(failed)
     }
 
-    /// Has the evaluator answer; otherwise says which condition it was at, and what the trouble is.
+    /// Asks the worker process. An error names the condition that it was evaluating, and what went wrong.
     fn exchange(
         &mut self,
         question: &Question,
@@ -154,8 +155,8 @@ impl<'e> Conditions<'e> {
         evaluator.answer(question, deadline, self.signals)
     }
 
-    /// Returns the error for trouble that no condition causes. In a list it is part of what is told of its thread.
-    fn foreign(&self, trouble: &Trouble) -> Option<EngineError> {
+    /// Returns the error for trouble that no condition causes. In a list such trouble is shown with its thread instead.
+    fn outside_error(&self, trouble: &Trouble) -> Option<EngineError> {
         match (trouble, &self.budget) {
             (Trouble::Stopped(signal), _) => Some(EngineError::RouteInterrupted(*signal)),
             (Trouble::Late, Budget::Each(limit)) => Some(EngineError::NotEvaluated(format!(
@@ -165,7 +166,7 @@ impl<'e> Conditions<'e> {
             (Trouble::Broken(problem), Budget::Each(_)) => {
                 Some(EngineError::NotEvaluated(of_process(problem)))
             }
-            (Trouble::Memory, Budget::Each(_)) if door::has_less_memory() => {
+            (Trouble::Memory, Budget::Each(_)) if worker::has_less_memory() => {
                 Some(EngineError::NotEvaluated(less_memory()))
             }
             (Trouble::Late | Trouble::Broken(_), Budget::All { .. })
@@ -185,12 +186,12 @@ impl<'e> Conditions<'e> {
         match trouble {
             Trouble::Work => exceeded(format!(
                 "it takes more than {} seconds of work",
-                door::WORK_SECONDS
+                worker::WORK_SECONDS
             )),
-            Trouble::Memory if door::has_less_memory() => unevaluated(less_memory()),
+            Trouble::Memory if worker::has_less_memory() => unevaluated(less_memory()),
             Trouble::Memory => exceeded(format!(
                 "it takes more than {} MiB of memory",
-                door::MEMORY >> 20
+                worker::MEMORY >> 20
             )),
             Trouble::Depth => exceeded("it nests too deeply".to_owned()),
             Trouble::Failed(message) => ConditionError::Evaluation {
@@ -208,7 +209,7 @@ impl<'e> Conditions<'e> {
 }
 
 fn less_memory() -> String {
-    let most = door::MEMORY >> 20;
+    let most = worker::MEMORY >> 20;
     format!("this process may use less than the {most} MiB of memory that a condition may take")
 }
 
@@ -216,12 +217,12 @@ fn of_process(problem: &str) -> String {
     format!("the process that evaluates conditions {problem}")
 }
 
-/// Tells whether a thread is blocked because its conditions cost too much, rather than by what they say.
+/// Tells whether a thread is blocked because its conditions need too much time or memory.
 pub(crate) fn cost_too_much(route: &Result<Route, RouteError>) -> bool {
     matches!(problem_of(route), Some(ConditionError::Exceeded { .. }))
 }
 
-/// Tells whether nobody knows where a thread stands, since its conditions were not evaluated.
+/// Tells whether the route is unknown because the conditions were not evaluated.
 pub(crate) fn not_evaluated(route: &Result<Route, RouteError>) -> bool {
     matches!(problem_of(route), Some(ConditionError::Unevaluated { .. }))
 }
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_an_evaluation_takes_counts_as_cost() {
+    fn only_an_exceeded_limit_counts_as_cost() {
         let failed = |problem: ConditionError| {
             Err(RouteError::Condition {
                 edge: uwf_moderator::EdgeName {

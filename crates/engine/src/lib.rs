@@ -28,7 +28,7 @@ mod words;
 mod workflow_ref;
 
 pub use attempt::orphans;
-pub use conditions::{EVALUATOR_DOOR, evaluate_conditions};
+pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use error::{EngineError, agent_option};
 pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};

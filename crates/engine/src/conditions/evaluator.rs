@@ -1,4 +1,4 @@
-//! Our side of the evaluator: starting it, asking it, and ending it when it takes too long.
+//! The engine's side of evaluating conditions: it starts the worker process, asks it, and ends it if it takes too long.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -12,27 +12,27 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use uwf_moderator::condition::{Question, Verdict};
 
-use super::door::EVALUATOR_DOOR;
+use super::worker::EVALUATOR_COMMAND;
 use uwf_process::Signals;
 
-/// The program that we are, also when its file was replaced meanwhile.
+/// The file of this program, even if it was replaced on disk meanwhile.
 const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// How often we look whether a signal has come.
 const TICK: Duration = Duration::from_millis(50);
 
-/// How much of what a broken evaluator says is read.
-const MOST_SAID: u64 = 4096;
+/// How much of a failed worker's stderr is read, in bytes.
+const MAX_STDERR: u64 = 4096;
 
-/// The code with which a program exits that has a bug.
+/// The exit code of a Rust program that panicked.
 const PANICKED: i32 = 101;
 
-/// What the evaluator prints, one line each.
+/// What the worker prints, one line each.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Reply {
-    /// It goes on to the condition with this index.
+    /// It starts to evaluate the condition with this index.
     At(usize),
-    /// It has the answer.
+    /// The answer.
     Verdict(Verdict),
 }
 
@@ -45,34 +45,34 @@ pub(super) enum Trouble {
     Memory,
     /// The condition nested too deeply.
     Depth,
-    /// The time is over.
+    /// The time was up.
     Late,
     /// A signal told us to stop.
     Stopped(i32),
-    /// The condition made the program fail, and would do so again.
+    /// The condition made the worker panic, and would do so again.
     Failed(String),
-    /// The process could not be started, or was ended from outside.
+    /// The worker could not be started, or was ended from outside.
     Broken(String),
 }
 
-/// A process that answers questions. Dropping it ends it.
+/// The worker process, as the engine has it. Dropping it ends the process.
 pub(super) struct Evaluator {
     child: Child,
     questions: ChildStdin,
     replies: ChildStdout,
-    /// What was read and is not a whole line yet.
+    /// The received bytes that are not a whole line yet.
     buffer: Vec<u8>,
 }
 
 impl Evaluator {
-    /// Starts the process, in a group of its own: a signal from the terminal is for us.
+    /// Starts the process in a group of its own, so that signals from the terminal reach only the engine.
     pub(super) fn start() -> Result<Self, Trouble> {
         let broken = |error: io::Error| {
             Trouble::Broken(format!("cannot be started from `{OWN_PROGRAM}`: {error}"))
         };
         let mut child = Command::new(OWN_PROGRAM)
             .arg0("uwf")
-            .arg(EVALUATOR_DOOR)
+            .arg(EVALUATOR_COMMAND)
             .env_clear()
             .process_group(0)
             .stdin(Stdio::piped())
@@ -94,7 +94,7 @@ impl Evaluator {
         Ok(started)
     }
 
-    /// Returns the verdict; or which condition was at work when there was trouble.
+    /// Returns the verdict, or the trouble with the index of the condition that was being evaluated.
     pub(super) fn answer(
         &mut self,
         question: &Question,
@@ -123,7 +123,7 @@ impl Evaluator {
             self.wait(left.min(TICK), !unsent.is_empty());
             let gone = self.send(&mut unsent).is_err() | self.receive().is_err();
             if gone && !self.buffer.contains(&b'\n') {
-                return Err((at, self.last_words()));
+                return Err((at, self.cause_of_end()));
             }
         }
     }
@@ -135,7 +135,7 @@ impl Evaluator {
         Some(serde_json::from_slice(&line))
     }
 
-    /// Waits until there is something to read, or room to write, but not longer than this.
+    /// Waits until there is something to read, or room to write, but at most this long.
     fn wait(&self, most: Duration, sending: bool) {
         let timeout = Timespec {
             tv_sec: i64::try_from(most.as_secs()).unwrap_or(i64::MAX),
@@ -145,77 +145,77 @@ impl Evaluator {
         if sending {
             pipes.push(PollFd::new(&self.questions, PollFlags::OUT));
         }
-        // A signal interrupts the wait: it is looked at by the caller.
+        // A signal interrupts the wait. The caller looks for signals.
         let _ = poll(&mut pipes, Some(&timeout));
     }
 
-    /// Sends what the pipe has room for. An error says that nobody reads.
+    /// Sends what the pipe has room for. An error means that the worker no longer reads.
     fn send(&mut self, unsent: &mut &[u8]) -> io::Result<()> {
         while !unsent.is_empty() {
             match self.questions.write(unsent) {
                 Ok(sent) => *unsent = &unsent[sent..],
-                Err(error) => return unless_not_yet(error),
+                Err(error) => return ignore_would_block(error),
             }
         }
         Ok(())
     }
 
-    /// Receives what is there. An error says that nothing more will come.
+    /// Receives what is there. An error means that nothing more will come.
     fn receive(&mut self) -> io::Result<()> {
         let mut chunk = [0; 4096];
         loop {
             match self.replies.read(&mut chunk) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => self.buffer.extend_from_slice(&chunk[..count]),
-                Err(error) => return unless_not_yet(error),
+                Err(error) => return ignore_would_block(error),
             }
         }
     }
 
-    /// Returns why the process has ended.
-    fn last_words(&mut self) -> Trouble {
-        // It may have closed its streams and live on.
+    /// Returns why the process ended.
+    fn cause_of_end(&mut self) -> Trouble {
+        // It may have closed its streams and still run.
         let _ = self.child.kill();
         let status = match self.child.wait() {
             Ok(status) => status,
             Err(error) => return Trouble::Broken(format!("is lost: {error}")),
         };
-        let mut said = Vec::new();
+        let mut message = Vec::new();
         if let Some(stderr) = self.child.stderr.take() {
-            let _ = stderr.take(MOST_SAID).read_to_end(&mut said);
+            let _ = stderr.take(MAX_STDERR).read_to_end(&mut message);
         }
-        explain(status, String::from_utf8_lossy(&said).trim())
+        explain(status, String::from_utf8_lossy(&message).trim())
     }
 }
 
 impl Drop for Evaluator {
     fn drop(&mut self) {
-        // It has nothing to finish. If it is gone already, that is what we want.
+        // It has nothing to finish. An error means that it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn unless_not_yet(error: io::Error) -> io::Result<()> {
+fn ignore_would_block(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
         _ => Err(error),
     }
 }
 
-/// Returns what it means that the evaluator ended like this, with these words on stderr.
-fn explain(status: ExitStatus, said: &str) -> Trouble {
+/// Returns what the end of the worker means, by its exit status and its stderr.
+fn explain(status: ExitStatus, stderr: &str) -> Trouble {
     let ended_by = |signal: Signal| status.signal() == Some(signal.as_raw());
     if ended_by(Signal::XCPU) {
         Trouble::Work
-    } else if said.contains("memory allocation of") || said.contains("capacity overflow") {
+    } else if stderr.contains("memory allocation of") || stderr.contains("capacity overflow") {
         Trouble::Memory
-    } else if said.contains("overflowed its stack") || ended_by(Signal::SEGV) {
+    } else if stderr.contains("overflowed its stack") || ended_by(Signal::SEGV) {
         Trouble::Depth
     } else if status.code() == Some(PANICKED) {
-        Trouble::Failed(said.lines().next().unwrap_or_default().to_owned())
+        Trouble::Failed(stderr.lines().next().unwrap_or_default().to_owned())
     } else {
-        let said = said.lines().next().unwrap_or_default();
+        let said = stderr.lines().next().unwrap_or_default();
         Trouble::Broken(format!("ended with {status}: {said}"))
     }
 }
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_evaluator_that_was_ended_from_outside_is_told_from_one_that_its_condition_ended() {
+    fn a_worker_that_was_ended_from_outside_is_told_from_one_that_its_condition_ended() {
         let signalled = |signal: Signal| ExitStatus::from_raw(signal.as_raw());
         let exited = |code: i32| ExitStatus::from_raw(code << 8);
         let broken = |status, said| matches!(explain(status, said), Trouble::Broken(_));

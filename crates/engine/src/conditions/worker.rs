@@ -1,7 +1,7 @@
-//! The side of the evaluator: a process of this binary that reads questions and prints verdicts, one line each.
+//! The worker process that evaluates conditions: it reads questions from stdin and prints verdicts, one line each.
 //!
-//! Before each question it lowers its own limits, so that it ends by itself even if nobody ends it. It has no
-//! more open files than its three streams, and dies with the process that started it.
+//! It runs from this binary. Before each question it lowers its own resource limits, so that the kernel ends it if the
+//! engine does not. It keeps no open files beside its three streams, and the kernel kills it when the engine dies.
 
 use std::ffi::CString;
 use std::io::{self, BufRead, Write};
@@ -16,16 +16,16 @@ use uwf_moderator::condition::{Question, Verdict};
 
 use super::evaluator::Reply;
 
-/// The hidden command that opens this side.
-pub const EVALUATOR_DOOR: &str = "evaluate-conditions";
+/// The hidden command that runs the worker.
+pub const EVALUATOR_COMMAND: &str = "evaluate-conditions";
 
-/// How many seconds of processor time a question may take. The kernel counts whole seconds: it may be one more.
+/// The processor time that a question may take, in seconds. The kernel counts whole seconds, so it may take one more.
 pub(super) const WORK_SECONDS: u64 = 2;
 
-/// How much memory a question may take beside what it says itself, in bytes.
+/// The memory that a question may take beside its own text, in bytes.
 pub(super) const MEMORY: u64 = 512 << 20;
 
-/// How much memory one byte of a question may take: a number of two digits becomes a value of 24 bytes.
+/// The memory that one byte of a question may take: a number of two digits becomes a value of 24 bytes.
 const MEMORY_PER_BYTE: u64 = 32;
 
 /// The highest number of a file that may have been inherited.
@@ -38,21 +38,21 @@ pub fn evaluate_conditions() -> i32 {
     match served {
         Ok(()) => 0,
         Err(error) => {
-            // Who started us reads it, if there is still somebody.
+            // The engine reads stderr, if it still runs.
             let _ = writeln!(io::stderr(), "{error}");
             1
         }
     }
 }
 
-/// Makes sure that this process outlives nobody and keeps nothing busy.
+/// Makes sure that this process dies with the engine, and that it keeps no inherited lock.
 fn confine() -> io::Result<()> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The lock of a thread may be among them. Nothing else is open yet: these numbers belong to nobody here.
+    // The lock of a thread may be among the inherited files. This process has not opened any file itself yet.
     for inherited in 3..=HIGHEST_INHERITED {
         let _ = nix::unistd::close(inherited);
     }
-    // For people who look at processes.
+    // The name that people see in `ps`.
     let _ = set_name(&CString::new("uwf-conditions")?);
     limit(Resource::Core, 0)
 }
@@ -69,15 +69,16 @@ fn serve(mut questions: impl BufRead, mut verdicts: impl Write) -> io::Result<()
     Ok(())
 }
 
-/// Answers a question, and says before each condition which one it is: that is known then if we do not come back.
+/// Answers a question. Before each condition but the first it prints the index: if this process dies, the engine knows
+/// which condition it was evaluating.
 fn answer(question: Question, out: &mut impl Write) -> io::Result<Verdict> {
-    let mut told = Ok(());
+    let mut printed = Ok(());
     let verdict = question.answer_telling(&mut |index| {
-        if index > 0 && told.is_ok() {
-            told = print(out, &Reply::At(index));
+        if index > 0 && printed.is_ok() {
+            printed = print(out, &Reply::At(index));
         }
     });
-    told.map(|()| verdict)
+    printed.map(|()| verdict)
 }
 
 fn print(out: &mut impl Write, reply: &Reply) -> io::Result<()> {
@@ -87,27 +88,27 @@ fn print(out: &mut impl Write, reply: &Reply) -> io::Result<()> {
     out.flush()
 }
 
-/// Lowers the limits to what the next question may take.
+/// Lowers the resource limits to what the next question may take.
 fn limit_next(length: u64) -> io::Result<()> {
     let used = clock_gettime(ClockId::ProcessCPUTime);
     let used = Duration::new(
         u64::try_from(used.tv_sec).unwrap_or_default(),
         u32::try_from(used.tv_nsec).unwrap_or_default(),
     );
-    let begun = used.as_secs() + u64::from(used.subsec_nanos() > 0);
-    limit(Resource::Cpu, begun + WORK_SECONDS)?;
+    let used_seconds = used.as_secs() + u64::from(used.subsec_nanos() > 0);
+    limit(Resource::Cpu, used_seconds + WORK_SECONDS)?;
     let memory = MEMORY.saturating_add(length.saturating_mul(MEMORY_PER_BYTE));
     limit(Resource::As, memory)
 }
 
-/// Tells whether this process may not use as much memory as a condition may.
+/// Tells whether this process itself has a lower memory limit than a condition.
 pub(super) fn has_less_memory() -> bool {
     getrlimit(Resource::As)
         .current
         .is_some_and(|most| most < MEMORY)
 }
 
-/// Sets a limit, unless a lower one is set from outside.
+/// Sets a resource limit, unless a lower one was set from outside.
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
     let maximum = getrlimit(resource).maximum;
     let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
