@@ -15,6 +15,7 @@ mod fork;
 mod gc;
 mod limits;
 mod names;
+mod person_message;
 mod read;
 mod register;
 mod remedy;
@@ -24,7 +25,6 @@ mod start;
 mod store_error;
 mod tags;
 mod thread;
-mod words;
 mod workflow_ref;
 
 pub use attempt::orphans;

@@ -1,5 +1,5 @@
-//! What happened in a step, told from its node and from what the thread knows about it: the instruction, what a person
-//! said, what failed before, and the answer.
+//! The story of a step, for readers: the instruction, the message of a person, the attempts that failed before, and the
+//! answer. It is put together from the step's node and from the records of the thread.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,13 +13,13 @@ use uwf_thread::{Stored, read_step};
 use uwf_util::time;
 
 use crate::Site;
+use crate::person_message::MessageContext;
 use crate::read::activity::AttemptView;
 use crate::read::notes::Notes;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
-use crate::words::Occasion;
 
-/// One step as a reader wants to know it.
+/// The story of one step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepStory {
@@ -39,32 +39,32 @@ pub struct StepStory {
     pub time: String,
     /// How long it took, in milliseconds, if it is known.
     pub duration_ms: Option<u64>,
-    /// What the graph told the role; older steps have none.
+    /// The instruction of the graph; older steps have none.
     pub instruction: Option<String>,
-    /// What the role had asked a person before.
+    /// The question that the role had asked before.
     pub question: Option<String>,
-    /// What the person said.
+    /// The message of a person.
     pub person: Option<String>,
     /// What the agent answered, if that was kept.
     pub answer: Option<String>,
     /// The data of the answer, if it is in the store.
     pub output: Option<Value>,
-    /// How the data was got out of the answer; `None` with other programs' details.
+    /// How the data was extracted from the answer; `None` for details of other programs.
     pub extraction: Option<Extraction>,
-    /// The calls of tools that the agent was not allowed to make.
+    /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
     /// The steps whose place it took, oldest first.
     pub replaces: Vec<CasRef>,
     /// The attempts at this step that failed, and those to do it again, oldest first.
     pub attempts: Vec<AttemptView>,
-    /// What could not be read of it.
+    /// Why a part of the step could not be read, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
 }
 
-/// What the stories of a thread's steps are told from.
-pub(crate) struct Teller<'a> {
+/// Reads the stories of a thread's steps.
+pub(crate) struct StoryReader<'a> {
     pub(crate) site: &'a Site,
     pub(crate) thread: ThreadId,
     pub(crate) program: &'a Program,
@@ -78,21 +78,22 @@ pub(crate) struct Teller<'a> {
     pub(crate) attempts: &'a [AttemptView],
 }
 
-impl Teller<'_> {
-    /// Tells the story of a step. What cannot be read of it is said in it; a node that is lost is an error.
-    pub(crate) fn tell(
+impl StoryReader<'_> {
+    /// Reads the story of a step. A damaged node is named in the story; a node that is lost is an error.
+    pub(crate) fn read(
         &self,
         number: usize,
         step: &Stored<StepNode>,
     ) -> Result<StepStory, StoreError> {
         let node = &step.node;
         let replaces = replaced_by(step.hash, self.replaced);
-        let occasion = self.occasion(node, replaces.last().copied());
-        let words = occasion.as_ref().and_then(|(_, words)| words.clone());
-        let (occasion, graph) = match &occasion {
-            Some((occasion, _)) => (Some(occasion), Some(occasion.asked())),
-            None => (None, node.edge_prompt.as_deref()),
+        let (context, message) = match self.message(node, replaces.last().copied()) {
+            Some((context, message)) => (Some(context), message),
+            None => (None, None),
         };
+        let context = context.as_ref();
+        let composed = node.edge_prompt.as_deref();
+        let instruction = context.map(MessageContext::instruction).or(composed);
         let mut story = StepStory {
             number,
             hash: step.hash,
@@ -102,11 +103,13 @@ impl Teller<'_> {
             timestamp: step.timestamp_ms,
             time: time::format_iso(step.timestamp_ms),
             duration_ms: node.duration_ms(),
-            instruction: graph
+            instruction: instruction
                 .filter(|text| !text.trim().is_empty())
                 .map(str::to_owned),
-            question: occasion.and_then(Occasion::question).map(str::to_owned),
-            person: words,
+            question: context
+                .and_then(MessageContext::question)
+                .map(str::to_owned),
+            person: message,
             answer: None,
             output: None,
             extraction: None,
@@ -123,7 +126,7 @@ impl Teller<'_> {
         Ok(story)
     }
 
-    /// Adds what the agent said, and the data of it.
+    /// Adds the agent's answer and its data.
     fn add_answer(&self, story: &mut StepStory, node: &StepNode) -> Result<(), StoreError> {
         let output = self.site.store.need(node.output);
         if let Ok(node) = &output {
@@ -137,34 +140,35 @@ impl Teller<'_> {
         output.map(|_| ())
     }
 
-    /// Returns the occasion on which a person may have spoken before the step, and the words.
-    fn occasion(
+    /// Returns the message that a person may have sent before the step, and the context of it. `None` if the instruction
+    /// has no place for a message.
+    fn message(
         &self,
         node: &StepNode,
         redone: Option<CasRef>,
-    ) -> Option<(Occasion, Option<String>)> {
-        let told = node.edge_prompt.as_deref()?;
-        let found = |occasion: Occasion| {
-            let words = occasion.words_in(told)?.map(str::to_owned);
-            Some((occasion, words))
+    ) -> Option<(MessageContext, Option<String>)> {
+        let composed = node.edge_prompt.as_deref()?;
+        let found = |context: MessageContext| {
+            let message = context.message_in(composed)?.map(str::to_owned);
+            Some((context, message))
         };
         if let Some(step) = redone
             && let Ok(old) = read_step(&self.site.store, step)
         {
-            let asked = old.node.edge_prompt.unwrap_or_default();
-            return found(Occasion::Redo { asked, step });
+            let instruction = old.node.edge_prompt.unwrap_or_default();
+            return found(MessageContext::Redo { instruction, step });
         }
-        if !Occasion::may_be_in(told) {
+        if !MessageContext::may_be_in(composed) {
             return None;
         }
         let head = node.prev.unwrap_or(self.start);
         let before = Thread::load(&self.site.store, self.thread, head).ok()?;
-        let addition = |instruction| found(Occasion::Addition { instruction });
+        let addition = |instruction| found(MessageContext::Addition { instruction });
         match before.route(None).ok()?.ok()? {
             Route::Suspend { message, .. } => {
-                let asked = before.last()?.node.edge_prompt.clone();
-                found(Occasion::Question {
-                    asked: asked.unwrap_or_default(),
+                let instruction = before.last()?.node.edge_prompt.clone();
+                found(MessageContext::Question {
+                    instruction: instruction.unwrap_or_default(),
                     question: message,
                 })
             }

@@ -13,7 +13,7 @@ use crate::read::activity::AttemptView;
 use crate::read::document::newest_that_fit;
 use crate::read::history::History;
 use crate::read::show::{ThreadView, show};
-use crate::read::story::{StepStory, Teller};
+use crate::read::story::{StepStory, StoryReader};
 use crate::read::thread_document::{Block, Frame, failures_section, start_section, stop_section};
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
@@ -95,7 +95,7 @@ pub fn read_thread(
         .filter(|attempt| attempt.at() == history.head);
     let last: Vec<AttemptView> = last.cloned().collect();
     let replaced = State::new(&site.root).replaced()?;
-    let teller = Teller {
+    let reader = StoryReader {
         site,
         thread: id,
         program: &program,
@@ -105,7 +105,7 @@ pub fn read_thread(
         attempts: &attempts,
     };
     let frame = frame(id, &history, &program, options, &last, shown.as_ref());
-    let (stories, document) = newest(&frame, &teller, steps, history.head, options.quota)?;
+    let (stories, document) = newest(&frame, &reader, steps, history.head, options.quota)?;
     let state = shown.as_ref().map(|view| &view.state);
     Ok(ThreadStory {
         thread: id,
@@ -126,7 +126,7 @@ pub fn read_thread(
 /// Returns the newest steps that fit into the quota, oldest first, and the document with them.
 fn newest(
     frame: &Frame,
-    teller: &Teller<'_>,
+    reader: &StoryReader<'_>,
     steps: &[Stored<StepNode>],
     head: CasRef,
     quota: usize,
@@ -141,7 +141,7 @@ fn newest(
         |hidden| frame.notice_cost(hidden, head),
         |nth| {
             let index = steps.len() - 1 - nth;
-            match teller.tell(index + 1, &steps[index]) {
+            match reader.read(index + 1, &steps[index]) {
                 Ok(story) => {
                     let block = Block::of(&story);
                     let cost = block.cost(&mut told);

@@ -1,11 +1,12 @@
-//! Doing the newest step of a thread again: the new step takes the place of the old one.
+//! Poking a thread: its newest step is done again, and the new step replaces the old one.
 //!
-//! Nothing is lost by it. The replaced step stays in the store, and the history tells which step replaced it.
+//! Nothing is lost. The replaced step stays in the store, and the history records which step replaced it.
 
 use uwf_moderator::{Assignment, Route, assign};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
 
+use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
@@ -13,11 +14,10 @@ use crate::run::cycle::{Job, do_step};
 use crate::run::failure::Verb;
 use crate::run::owned::with_thread;
 use crate::thread::{self, Thread};
-use crate::words::Occasion;
 use crate::{EngineError, Intervention, Runner, tags};
 
-/// Runs the role of the newest step again, with its answer and what a person says about it. Where the graph leads
-/// from there does not matter: a thread that asks, or is blocked, can be poked, too.
+/// Runs the role of the newest step again, with its answer and the message of a person. The route after that step does
+/// not matter: a thread that is suspended or blocked can be poked, too.
 ///
 /// # Errors
 /// When there is no step, or as for a step.
@@ -51,8 +51,8 @@ pub fn poke(
     })
 }
 
-/// Returns what the role is told: its instruction as it was, and what is said about the answer. The answer itself
-/// is read by the agent, which knows the step.
+/// Returns the assignment: the old instruction with the message of the person. The agent reads the old answer itself, by
+/// the hash of the step.
 fn again(
     runner: &Runner,
     before: &Thread,
@@ -60,16 +60,19 @@ fn again(
     prompt: Option<&str>,
 ) -> Result<Assignment, EngineError> {
     let StepContext { hash, node, .. } = last;
-    let asked = match node.edge_prompt {
-        Some(asked) => asked,
-        // Older steps do not have it.
+    let instruction = match node.edge_prompt {
+        Some(instruction) => instruction,
+        // Older steps have no instruction on record.
         None => match before.route(Some(&runner.signals))? {
             Ok(Route::To(assignment)) if assignment.role == node.role => assignment.prompt,
             Ok(_) | Err(_) => String::new(),
         },
     };
-    let redo = Occasion::Redo { asked, step: hash };
+    let redo = MessageContext::Redo {
+        instruction,
+        step: hash,
+    };
     let location = node.cwd.filter(|cwd| !cwd.is_empty());
-    let prompt = redo.instruction(prompt);
+    let prompt = redo.compose(prompt);
     Ok(assign(&before.program, node.role, prompt, location))
 }

@@ -1,9 +1,10 @@
-//! Answering a suspended thread, and taking up an ended one whose workflow provides for it.
+//! Resuming a thread: answering a suspended one, and continuing an ended one whose workflow allows it.
 
 use uwf_moderator::{Assignment, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
+use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, end_rest, refuse};
@@ -11,14 +12,13 @@ use crate::run::cycle::{Job, do_step};
 use crate::run::failure::Verb;
 use crate::run::owned::{Owned, with_thread};
 use crate::thread::{self, Thread};
-use crate::words::Occasion;
 use crate::{EngineError, Intervention, Runner, tags};
 
-/// Runs the role that suspended the thread again, with its question and the answer; or lets a thread go on that
-/// reached a limit; or enters an ended thread's workflow through the `resume` edge of `$START`.
+/// Resumes a thread. A role that suspended it runs again, with its question and the answer. A thread that reached a limit
+/// goes on. An ended thread enters its workflow again through the `resume` edge of `$START`.
 ///
 /// # Errors
-/// When the thread is neither, or as for a step.
+/// When the thread waits for nothing and cannot be entered again, or as for a step.
 pub fn resume(
     runner: &Runner,
     id: ThreadId,
@@ -36,17 +36,17 @@ pub fn resume(
             let prompt = options.prompt.as_deref();
             let answered = || Verb::Resume(options.prompt.clone());
             let (assignment, verb) = match thread.route(Some(&runner.signals))? {
-                // An earlier call took the ended thread up again and was ended itself.
+                // An earlier call reactivated the ended thread and was ended before its step was.
                 Ok(Route::End) => {
                     let entrance = entrance(&thread, prompt);
                     (entrance.ok_or(EngineError::NotSuspended(id))?, answered())
                 }
-                Ok(Route::To(assignment)) => (with_words(assignment, prompt), Verb::Step),
+                Ok(Route::To(assignment)) => (with_message(assignment, prompt), Verb::Step),
                 route => (answer(runner, &thread, route, prompt)?, answered()),
             };
             let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
             match verb {
-                // Nobody asks: the call is of use only if it allows something.
+                // The thread waits for no answer: the call is useful only if it raises a limit or accepts an attempt.
                 Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
                     return Err(EngineError::NotSuspended(id));
                 }
@@ -65,11 +65,11 @@ pub fn resume(
             };
             do_step(runner, run, thread, job)
         }
-        Located::Archived(record) => take_up(runner, run, &record, options),
+        Located::Archived(record) => reactivate(runner, run, &record, options),
     })
 }
 
-/// Returns what the suspended role is told: its instruction, its question, the answer.
+/// Returns the assignment of the suspended role: its instruction, its question and the answer.
 fn answer(
     runner: &Runner,
     thread: &Thread,
@@ -89,23 +89,23 @@ fn answer(
         ));
     }
     let last = thread.last().map(|step| &step.node);
-    let asked = last
+    let instruction = last
         .and_then(|step| step.edge_prompt.clone())
         .unwrap_or_default();
     let location = last
         .and_then(|step| step.cwd.clone())
         .filter(|cwd| !cwd.is_empty());
-    let question = Occasion::Question {
-        asked,
+    let question = MessageContext::Question {
+        instruction,
         question: message,
     };
-    let prompt = question.instruction(prompt);
+    let prompt = question.compose(prompt);
     Ok(assign(&thread.program, role, prompt, location))
 }
 
-/// Takes an ended thread up again where its workflow has a way back in. If the step fails, the thread has
-/// ended as before, and the same call tries again.
-fn take_up(
+/// Reactivates an ended thread and does the step to which the `resume` edge of its workflow leads. If the step fails, the
+/// thread is archived again, and the same call can be repeated.
+fn reactivate(
     runner: &Runner,
     run: &Owned,
     record: &HistoryRecord,
@@ -123,7 +123,7 @@ fn take_up(
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
     admission::raise(&runner.site, run, &thread, &options.raises)?;
     let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
-    // What a run that was ended with its thread left behind is no answer to this call.
+    // A pending record from before the thread ended is not the result of this call.
     match run.outbox.read_pending() {
         Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,
         Ok(None) | Err(_) => run.outbox.clear_pending()?,
@@ -146,27 +146,27 @@ fn take_up(
     };
     let done = do_step(runner, run, thread, job);
     if done.is_err() {
-        // If the head has moved after all, the thread is active, and stays so.
+        // If the head has moved after all, this changes nothing: the thread stays active.
         let _ = state.archive(record)?;
     }
     done
 }
 
-/// Returns the assignment of the way back into an ended thread, if the workflow has one.
+/// Returns the assignment of the `resume` edge, if the workflow has one.
 fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
     let Ok(Route::To(assignment)) = reenter(&thread.program) else {
         return None;
     };
-    Some(with_words(assignment, prompt))
+    Some(with_message(assignment, prompt))
 }
 
-/// Adds what a person says to an instruction.
-fn with_words(assignment: Assignment, prompt: Option<&str>) -> Assignment {
-    let addition = Occasion::Addition {
+/// Adds the message of a person to an instruction.
+fn with_message(assignment: Assignment, prompt: Option<&str>) -> Assignment {
+    let addition = MessageContext::Addition {
         instruction: assignment.prompt,
     };
     Assignment {
-        prompt: addition.instruction(prompt),
+        prompt: addition.compose(prompt),
         ..assignment
     }
 }
