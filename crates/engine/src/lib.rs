@@ -11,6 +11,7 @@
 mod attempt;
 mod conditions;
 mod error;
+mod fix;
 mod fork;
 mod gc;
 mod limits;
@@ -18,7 +19,6 @@ mod names;
 mod person_message;
 mod read;
 mod register;
-mod remedy;
 mod run;
 mod site;
 mod start;
@@ -30,6 +30,7 @@ mod workflow_ref;
 pub use attempt::orphans;
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use error::{EngineError, agent_option};
+pub use fix::Fix;
 pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
 pub use names::{Candidate, NameError, find_node, find_thread};
@@ -47,7 +48,6 @@ pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };
 pub use register::{Checked, Registered, check_file, put_workflow};
-pub use remedy::Remedy;
 pub use run::cycle::{Intervention, Session, StepOptions, step};
 pub use run::failure::AgentFailure;
 pub use run::kill::{Killed, kill};

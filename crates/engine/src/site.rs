@@ -1,4 +1,4 @@
-//! A storage root with its store, and what every operation does with it: make it, draw an id, write a log line.
+//! A storage root with its store, and what every operation needs of it: creating it, drawing an id, logging.
 
 use uwf_cas_fs::Store;
 use uwf_config::{load_dotenv, secret};
@@ -8,9 +8,9 @@ use uwf_storage::{Env, Root, Tag, users};
 use crate::thread::Thread;
 use crate::{EngineError, tags};
 
-/// A storage root with its store, as this machine sees them. It starts no agent, and threads of a process may share it.
+/// A storage root with its store. Operations on it start no agent. The threads of a process may share it.
 pub struct Site {
-    /// What the machine says: variables, directory, clock.
+    /// The machine: variables, directory, clock.
     pub env: Env,
     /// The storage root.
     pub root: Root,
@@ -19,17 +19,17 @@ pub struct Site {
 }
 
 impl Site {
-    /// Makes the storage root and the store if they are not there.
+    /// Creates the storage root and the store unless they exist.
     ///
     /// # Errors
-    /// When they cannot be made.
+    /// When they cannot be created.
     pub fn create(&self) -> Result<(), EngineError> {
         self.root.create()?;
         self.store.create(self.env.now_ms())?;
         self.enlist()
     }
 
-    /// Puts the root on the list of those who use the store, if it is not its own: the garbage collector asks them.
+    /// Puts the root on the list of a store that it shares: the garbage collector asks every root on the list.
     pub(crate) fn enlist(&self) -> Result<(), EngineError> {
         Ok(users::enlist(self.store.dir(), &self.root)?)
     }
@@ -43,7 +43,7 @@ impl Site {
         Ok(ThreadId::new(now, random))
     }
 
-    /// Logs why an operation on a thread was not done. A failed attempt has a line of its own already.
+    /// Logs why an operation on a thread was refused. A failed attempt has its own log line already.
     pub(crate) fn log_refusal(&self, thread: ThreadId, error: &EngineError) {
         if matches!(
             error,
@@ -51,12 +51,16 @@ impl Site {
         ) {
             return;
         }
-        let message = format!("exit={} error={}", error.exit().code(), self.told(error));
+        let message = format!(
+            "exit={} error={}",
+            error.exit().code(),
+            self.loggable(error)
+        );
         self.log_line(tags::REFUSED, &message, Some(thread), None);
     }
 
-    /// Returns what a log may tell of a problem: one line, without the secrets that are known. It may quote an agent.
-    pub(crate) fn told(&self, problem: &impl ToString) -> String {
+    /// Returns a problem as the log may show it: one line, without the known secrets, which the text of an agent may have.
+    pub(crate) fn loggable(&self, problem: &impl ToString) -> String {
         let mut secrets: Vec<String> = load_dotenv(&self.root)
             .into_iter()
             .flatten()
@@ -76,12 +80,12 @@ impl Site {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// Logs what was done with a thread.
+    /// Logs an event of a thread.
     pub(crate) fn log(&self, thread: &Thread, tag: Tag, message: &str) {
         self.log_line(tag, message, Some(thread.id), Some(thread.start.workflow));
     }
 
-    /// Emits an event of the process log. Whoever runs the engine decides where it is written.
+    /// Emits an event of the process log. The caller of the engine decides where it is written.
     pub(crate) fn log_line(
         &self,
         tag: Tag,

@@ -1,8 +1,8 @@
 //! What to type next after an error of the engine: one function for each theme.
 
-use uwf_engine::{EngineError, Remedy, agent_option};
+use uwf_engine::{EngineError, Fix, agent_option};
 
-use super::remedy;
+use super::fix;
 use super::thread::raise_command;
 
 /// Returns what to type next, if there is something, after a call that chose this agent: the next one keeps it.
@@ -87,7 +87,7 @@ fn of_thread(error: &EngineError, option: &str) -> Option<String> {
         EngineError::HeadMoved { step, .. } => {
             format!("the work is not lost: `uwf thread fork {step}` goes on from it")
         }
-        EngineError::Blocked { thread, source } => remedy::hint(&Remedy::of(source), *thread),
+        EngineError::Blocked { thread, source } => fix::hint(&Fix::of(source), *thread),
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }

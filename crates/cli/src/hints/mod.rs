@@ -2,7 +2,7 @@
 
 pub(crate) mod config;
 mod engine;
-pub(crate) mod remedy;
+pub(crate) mod fix;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod thread;

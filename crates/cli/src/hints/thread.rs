@@ -4,7 +4,7 @@ use uwf_engine::{ThreadState, ThreadStatus, ThreadView};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
 
-use super::remedy;
+use super::fix;
 
 /// Returns what a person has to do, if the thread waits for one.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
@@ -22,7 +22,7 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         ThreadStatus::Suspended => Some(format!(
             "the thread waits for an answer: `uwf thread resume {thread} -p \"…\"` gives it"
         )),
-        ThreadStatus::Blocked => Some(remedy::hint(view.remedy.as_ref()?, thread)),
+        ThreadStatus::Blocked => Some(fix::hint(view.fix.as_ref()?, thread)),
         ThreadStatus::Idle
         | ThreadStatus::Running
         | ThreadStatus::Failed

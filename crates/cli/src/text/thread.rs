@@ -306,8 +306,8 @@ impl Show for ThreadView {
         }
         rows.extend(self.refused_steps.iter().map(kept_row));
         rows.extend(next(self.thread, &self.state).map(|next| ("next", next)));
-        if let Some(remedy) = &self.remedy {
-            let commands = hints::remedy::commands(remedy, self.thread).into_iter();
+        if let Some(fix) = &self.fix {
+            let commands = hints::fix::commands(fix, self.thread).into_iter();
             rows.extend(commands.map(|command| ("next", command)));
         }
         fields(&rows, page)

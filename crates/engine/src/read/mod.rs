@@ -1,11 +1,11 @@
 //! What commands show: plain data made from the store and the state, never changing either.
 
 pub(crate) mod activity;
+pub(crate) mod detail_summary;
 mod document;
 mod expand;
 mod history;
 pub(crate) mod list;
-pub(crate) mod notes;
 pub(crate) mod report;
 pub(crate) mod show;
 pub(crate) mod step_data;

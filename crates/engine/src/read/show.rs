@@ -9,11 +9,11 @@ use uwf_storage::{HistoryRecord, Ledger, Located, Reason};
 use uwf_thread::{Head, summarize};
 
 use crate::attempt;
+use crate::fix::Fix;
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity, AttemptView, RunningView};
-use crate::read::notes::Notes;
+use crate::read::detail_summary::DetailSummary;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
-use crate::remedy::Remedy;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
 
@@ -35,9 +35,9 @@ pub struct ThreadView {
     pub hint: Option<String>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
-    /// What helps then.
+    /// What fixes that.
     #[serde(skip)]
-    pub remedy: Option<Remedy>,
+    pub fix: Option<Fix>,
     /// The failed attempts at the step after the head, or at doing the head again, newest last.
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
@@ -79,14 +79,14 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
     let state = activity.thread_state(&route).at_limits(&reached);
     let blocked = state.status == ThreadStatus::Blocked;
-    let remedy = route.as_ref().err().filter(|_| blocked).map(Remedy::of);
+    let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,
         head,
         hint: None,
         state,
-        remedy,
+        fix,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
         attempts: activity.attempts,
         steps: count_steps(&site.store, &run.ledger, head)?,
@@ -107,7 +107,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         state: ThreadState::plain(ended_status(record.reason)),
         hint: None,
         blocked_reason: None,
-        remedy: None,
+        fix: None,
         attempts: activity::attempts_at(&run.ledger, record.head),
         steps: count_steps(&site.store, &run.ledger, record.head)?,
         running: None,
@@ -121,7 +121,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
 /// Returns what the agent of a head was not allowed to do.
 fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, EngineError> {
     Ok(match Head::read(store, head)? {
-        Head::Step(step) => Notes::read(store, step.node.detail)?.refused_calls,
+        Head::Step(step) => DetailSummary::read(store, step.node.detail)?.refused_calls,
         Head::Start(_) => Vec::new(),
     })
 }

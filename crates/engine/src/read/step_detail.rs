@@ -9,8 +9,8 @@ use uwf_protocol::nodes::{RefusedCalls, StepNode};
 use uwf_thread::{Answers, Call, Turn, read_turns};
 use uwf_util::text::one_line;
 
+use crate::read::detail_summary::DetailSummary;
 use crate::read::document::{code, counted, length, newest_that_fit, tagged};
-use crate::read::notes::Notes;
 use crate::{EngineError, Site};
 
 /// What stands between the parts of a document.
@@ -74,7 +74,7 @@ pub fn read_step(
 ) -> Result<StepTurns, EngineError> {
     let node = read(&site.store, step)?;
     let found = site.store.need(node.detail)?;
-    let notes = Notes::of(found.type_hash, &found.payload);
+    let summary = DetailSummary::of(found.type_hash, &found.payload);
     let detail = found.payload;
     let mut turns = read_turns(&site.store, &detail)?;
     turns.retain(|turn| !turn.is_empty());
@@ -84,7 +84,7 @@ pub fn read_step(
         let raw = uwf_thread::raw(&site.store, &detail)?;
         blocks.extend(raw.map(|raw| format!("## Answer{GAP}{}", content(&raw))));
     }
-    let refused = RefusedCalls::note(&notes.refused_calls);
+    let refused = RefusedCalls::note(&summary.refused_calls);
     let refused = refused.map_or_else(String::new, |note| {
         format!("\n**Refused:** {}", one_line(&note))
     });
@@ -97,7 +97,7 @@ pub fn read_step(
         hidden,
         turns: turns.split_off(hidden.min(turns.len())),
         answer,
-        refused_calls: notes.refused_calls,
+        refused_calls: summary.refused_calls,
         document,
     })
 }

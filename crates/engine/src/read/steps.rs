@@ -9,8 +9,8 @@ use uwf_storage::{ReplacedStep, State};
 use uwf_thread::{Stored, output};
 
 use crate::read::activity::{Activity, AttemptView};
+use crate::read::detail_summary::DetailSummary;
 use crate::read::history::History;
-use crate::read::notes::Notes;
 use crate::{EngineError, Site};
 
 /// A thread as the list of what happened in it.
@@ -138,7 +138,7 @@ fn entry(
 ) -> Result<StepEntry, StoreError> {
     let output = output(store, &step.node)?;
     let duration_ms = step.node.duration_ms();
-    let notes = Notes::read(store, step.node.detail)?;
+    let summary = DetailSummary::read(store, step.node.detail)?;
     Ok(StepEntry {
         hash: step.hash,
         role: step.node.role,
@@ -147,8 +147,8 @@ fn entry(
         agent: step.node.agent,
         timestamp: step.timestamp_ms,
         duration_ms,
-        extraction: notes.extraction,
-        refused_calls: notes.refused_calls,
+        extraction: summary.extraction,
+        refused_calls: summary.refused_calls,
         edge_prompt: step.node.edge_prompt,
         replaces,
     })

@@ -15,7 +15,7 @@ use uwf_util::time;
 use crate::Site;
 use crate::person_message::MessageContext;
 use crate::read::activity::AttemptView;
-use crate::read::notes::Notes;
+use crate::read::detail_summary::DetailSummary;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
 
@@ -133,9 +133,9 @@ impl StoryReader<'_> {
             story.output = Some(node.payload.clone());
         }
         let detail = self.site.store.need(node.detail)?;
-        let notes = Notes::of(detail.type_hash, &detail.payload);
-        story.extraction = notes.extraction;
-        story.refused_calls = notes.refused_calls;
+        let summary = DetailSummary::of(detail.type_hash, &detail.payload);
+        story.extraction = summary.extraction;
+        story.refused_calls = summary.refused_calls;
         story.answer = uwf_thread::answer(&self.site.store, &detail.payload)?;
         output.map(|_| ())
     }

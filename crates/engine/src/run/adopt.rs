@@ -16,7 +16,7 @@ use crate::run::agent_command;
 use crate::run::answer::{self, Refusal};
 use crate::run::commit::{Nodes, commit, count_replaced, report};
 use crate::run::failure;
-use crate::run::owned::Owned;
+use crate::run::owned::OwnedRun;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, conditions, limits, tags};
 
@@ -31,7 +31,11 @@ pub(crate) enum Adoption {
 /// Commits the finished step that the run's record names, if it follows the head and the graph asks for its role there.
 /// A step that follows another head is kept and named; the record of anything else is removed, and one that cannot be read
 /// now is kept.
-pub(crate) fn adopt(runner: &Runner, run: &Owned, thread: Thread) -> Result<Adoption, EngineError> {
+pub(crate) fn adopt(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: Thread,
+) -> Result<Adoption, EngineError> {
     let earlier = run.lease.read_record();
     let pending = match run.outbox.read_pending()? {
         Some(pending) => Some(pending),

@@ -15,7 +15,7 @@ use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
 use crate::run::contract::{self, SupervisionVariables};
 use crate::run::failure::{self, Problem};
-use crate::run::owned::Owned;
+use crate::run::owned::OwnedRun;
 use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
@@ -52,7 +52,7 @@ pub(crate) struct FinishedStep {
 /// When no agent was started, or when the engine itself failed. A failure of the agent is part of the result.
 pub(crate) fn run_agent(
     runner: &Runner,
-    run: &Owned,
+    run: &OwnedRun,
     agent_run: &AgentRun<'_>,
     started_at_ms: i64,
 ) -> Result<AgentRunResult, EngineError> {
@@ -93,7 +93,7 @@ pub(crate) fn run_agent(
 /// Removes the records of a run that is over, unless something still needs them. `ended` is `None` if the agent could not
 /// be started.
 fn clean_up(
-    run: &Owned,
+    run: &OwnedRun,
     agent: &AgentCommand,
     ended: Option<&EndedRun>,
 ) -> Result<(), EngineError> {

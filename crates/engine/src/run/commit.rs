@@ -9,7 +9,7 @@ use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, 
 use uwf_thread::used_by;
 
 use crate::limits::{self, Place};
-use crate::read::notes::Notes;
+use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
 use crate::thread::Thread;
@@ -215,16 +215,16 @@ pub(crate) fn report(
     };
     let reached = reached.unwrap_or_default();
     // A step is recorded whatever can be told about it.
-    let notes = match origin {
+    let summary = match origin {
         StepOrigin::Ran | StepOrigin::Adopted => thread
             .last()
-            .map(|step| Notes::read(&runner.site.store, step.node.detail)),
+            .map(|step| DetailSummary::read(&runner.site.store, step.node.detail)),
         StepOrigin::Nothing => None,
     };
-    let notes = notes.and_then(Result::ok).unwrap_or_default();
+    let summary = summary.and_then(Result::ok).unwrap_or_default();
     let report = StepReport {
         replaced,
-        refused_calls: notes.refused_calls,
+        refused_calls: summary.refused_calls,
         ..StepReport::new(&thread, route.as_ref(), origin, &reached)
     };
     CommitReport { report, unrouted }

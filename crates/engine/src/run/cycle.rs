@@ -13,7 +13,7 @@ use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure::{self, Attempted, Problem, Verb};
-use crate::run::owned::{Owned, with_thread};
+use crate::run::owned::{OwnedRun, with_thread};
 use crate::run::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, tags};
@@ -124,7 +124,7 @@ pub(crate) struct Job<'a> {
 /// Does a step and commits it.
 pub(crate) fn do_step(
     runner: &Runner,
-    run: &Owned,
+    run: &OwnedRun,
     thread: Thread,
     job: Job<'_>,
 ) -> Result<StepReport, EngineError> {
@@ -136,7 +136,7 @@ pub(crate) fn do_step(
 /// Runs the agent for a step, and commits the step.
 fn do_agent_step(
     runner: &Runner,
-    run: &Owned,
+    run: &OwnedRun,
     thread: Thread,
     job: Job<'_>,
 ) -> Result<StepReport, EngineError> {

@@ -275,7 +275,7 @@ fn log(site: &Site, thread: &Thread, attempt: &Attempt, signal: Option<i32>) {
             attempt.phase.as_str(),
             attempt.class.unwrap_or(FailureClass::Crash),
             exit.code(),
-            site.told(&attempt.error),
+            site.loggable(&attempt.error),
         ),
     );
 }

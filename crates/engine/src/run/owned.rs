@@ -12,14 +12,14 @@ use crate::run::adopt::end_leftovers;
 use crate::{EngineError, Runner, tags, thread};
 
 /// The run of a thread whose lock is ours.
-pub(crate) struct Owned {
+pub(crate) struct OwnedRun {
     run: RunDir,
     lock: RefCell<ThreadLock>,
     /// What an earlier attempt had left running, for people, until a report tells it.
     pub(crate) ended: RefCell<Vec<String>>,
 }
 
-impl Deref for Owned {
+impl Deref for OwnedRun {
     type Target = RunDir;
 
     fn deref(&self) -> &RunDir {
@@ -27,7 +27,7 @@ impl Deref for Owned {
     }
 }
 
-impl Owned {
+impl OwnedRun {
     /// Takes the lock away from what the agent left running.
     pub(crate) fn renew_lock(&self) -> Result<(), EngineError> {
         Ok(self.lock.borrow_mut().renew()?)
@@ -72,7 +72,7 @@ impl Owned {
         if let Err(error) = self.lock.into_inner().release() {
             runner.site.log_line(
                 tags::LOCK_NOT_RELEASED,
-                &runner.site.told(&error),
+                &runner.site.loggable(&error),
                 Some(id),
                 None,
             );
@@ -84,9 +84,9 @@ impl Owned {
 pub(crate) fn with_thread<T>(
     runner: &Runner,
     id: ThreadId,
-    operate: impl FnOnce(&Owned) -> Result<T, EngineError>,
+    operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
-    let operated = Owned::acquire(runner, id).and_then(|owned| {
+    let operated = OwnedRun::acquire(runner, id).and_then(|owned| {
         // The root may have been moved since it made the thread.
         let result = runner.site.enlist().and_then(|()| operate(&owned));
         owned.give_up(runner, id);

@@ -10,7 +10,7 @@ use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, end_rest, refuse};
 use crate::run::cycle::{Job, do_step};
 use crate::run::failure::Verb;
-use crate::run::owned::{Owned, with_thread};
+use crate::run::owned::{OwnedRun, with_thread};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 
@@ -107,7 +107,7 @@ fn answer(
 /// thread is archived again, and the same call can be repeated.
 fn reactivate(
     runner: &Runner,
-    run: &Owned,
+    run: &OwnedRun,
     record: &HistoryRecord,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {

@@ -1,22 +1,22 @@
-//! What helps a thread that the graph gives no next step: another answer, or another workflow.
+//! What fixes a blocked thread, to which the graph gives no next step: another answer, or another workflow.
 
 use uwf_moderator::RouteError;
 use uwf_protocol::workflow::NodeName;
 
-/// What helps a blocked thread.
+/// What fixes a blocked thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Remedy {
-    /// Another answer of the last role may take an edge.
+pub enum Fix {
+    /// Another answer of the last role: an edge may apply to it.
     Answer {
-        /// The statuses that have edges, if the answer has one that has none.
+        /// The statuses that have edges, if the status of the answer has none.
         statuses: Vec<String>,
     },
-    /// Whatever is answered, the workflow leads nowhere: a thread keeps the workflow that it began with.
+    /// Another workflow in a new thread: here no answer leads on, and a thread keeps the workflow that it started with.
     Workflow,
 }
 
-impl Remedy {
-    /// Returns what helps where the graph leads nowhere for this reason.
+impl Fix {
+    /// Returns what fixes a thread that is blocked for this reason.
     #[must_use]
     pub fn of(error: &RouteError) -> Self {
         let answer = || Self::Answer {
@@ -70,16 +70,13 @@ mod tests {
             known: known.iter().map(|key| Status::new(*key)).collect(),
         };
         let statuses = vec!["good".to_owned()];
-        let answer = Remedy::Answer { statuses };
-        assert_eq!(Remedy::of(&unknown(node("a"), &["good"])), answer);
-        assert_eq!(Remedy::of(&unknown(node("a"), &[])), Remedy::Workflow);
-        assert_eq!(
-            Remedy::of(&unknown(NodeName::Start, &["x"])),
-            Remedy::Workflow
-        );
-        let no_match = |node| Remedy::of(&RouteError::NoMatch { node });
-        assert_ne!(no_match(node("a")), Remedy::Workflow);
-        assert_eq!(no_match(NodeName::Start), Remedy::Workflow);
+        let answer = Fix::Answer { statuses };
+        assert_eq!(Fix::of(&unknown(node("a"), &["good"])), answer);
+        assert_eq!(Fix::of(&unknown(node("a"), &[])), Fix::Workflow);
+        assert_eq!(Fix::of(&unknown(NodeName::Start, &["x"])), Fix::Workflow);
+        let no_match = |node| Fix::of(&RouteError::NoMatch { node });
+        assert_ne!(no_match(node("a")), Fix::Workflow);
+        assert_eq!(no_match(NodeName::Start), Fix::Workflow);
         let condition = RouteError::Condition {
             edge: EdgeName {
                 from: node("a"),
@@ -88,8 +85,8 @@ mod tests {
             condition: "c".to_owned(),
             problem: Box::new(ConditionError::TooLong { length: 1 }),
         };
-        assert_eq!(Remedy::of(&condition), Remedy::Workflow);
+        assert_eq!(Fix::of(&condition), Fix::Workflow);
         let no_edges = RouteError::NoEdges { node: node("a") };
-        assert_eq!(Remedy::of(&no_edges), Remedy::Workflow);
+        assert_eq!(Fix::of(&no_edges), Fix::Workflow);
     }
 }

@@ -1,19 +1,19 @@
 //! What to type next about a thread that is blocked.
 
-use uwf_engine::Remedy;
+use uwf_engine::Fix;
 use uwf_protocol::ids::ThreadId;
 
 /// Returns the commands that a person may type next.
-pub(crate) fn commands(remedy: &Remedy, thread: ThreadId) -> Vec<String> {
-    match remedy {
-        Remedy::Answer { statuses } => {
+pub(crate) fn commands(fix: &Fix, thread: ThreadId) -> Vec<String> {
+    match fix {
+        Fix::Answer { statuses } => {
             let told = match statuses.as_slice() {
                 [] => "…".to_owned(),
                 some => format!("Answer with one of: {}", some.join(", ")),
             };
             vec![format!("uwf thread poke {thread} -p \"{told}\"")]
         }
-        Remedy::Workflow => vec![
+        Fix::Workflow => vec![
             "uwf workflow put <file>".to_owned(),
             "uwf thread start <workflow> -p \"…\"".to_owned(),
         ],
@@ -21,15 +21,15 @@ pub(crate) fn commands(remedy: &Remedy, thread: ThreadId) -> Vec<String> {
 }
 
 /// Says the same in a sentence.
-pub(super) fn hint(remedy: &Remedy, thread: ThreadId) -> String {
-    let commands = commands(remedy, thread);
+pub(super) fn hint(fix: &Fix, thread: ThreadId) -> String {
+    let commands = commands(fix, thread);
     let commands: Vec<String> = commands.iter().map(|one| format!("`{one}`")).collect();
     let commands = commands.join(" and ");
-    match remedy {
-        Remedy::Answer { .. } => format!(
+    match fix {
+        Fix::Answer { .. } => format!(
             "{commands} has the last step done again, `uwf thread fork <step>` goes back to one that `uwf thread steps {thread}` lists; if the answer is right, correct the workflow and start a new thread"
         ),
-        Remedy::Workflow => format!(
+        Fix::Workflow => format!(
             "only a corrected workflow helps, and this thread keeps the one that it began with: {commands} begin a new one"
         ),
     }
@@ -43,10 +43,10 @@ mod tests {
     fn a_hint_names_the_command_and_the_statuses_that_have_edges() {
         let thread: ThreadId = "01J7K9Z000000000000000000A".parse().unwrap();
         let statuses = vec!["good".to_owned(), "bad".to_owned()];
-        let hint = hint(&Remedy::Answer { statuses }, thread);
+        let hint = hint(&Fix::Answer { statuses }, thread);
         let command = format!("`uwf thread poke {thread} -p \"Answer with one of: good, bad\"`");
         assert!(hint.starts_with(&command), "{hint}");
-        let hint = super::hint(&Remedy::Workflow, thread);
+        let hint = super::hint(&Fix::Workflow, thread);
         assert!(hint.contains("`uwf workflow put <file>`"), "{hint}");
         assert!(!hint.contains("poke"), "{hint}");
     }

@@ -1,4 +1,5 @@
-//! What is worth a note beside a step's data: how the data was got, and what its agent was not allowed to do.
+//! The two facts of a step's detail that views show beside its data: how the data was extracted, and which tool calls
+//! were refused.
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
@@ -6,21 +7,21 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::schemas;
 
-/// What a detail that the agent kit wrote says; nothing for those of other programs.
+/// The summary of a detail that the agent kit wrote; empty for details of other programs.
 #[derive(Debug, Default)]
-pub(crate) struct Notes {
+pub(crate) struct DetailSummary {
     pub(crate) extraction: Option<Extraction>,
     pub(crate) refused_calls: Vec<RefusedCalls>,
 }
 
-impl Notes {
-    /// Reads those of a detail node.
+impl DetailSummary {
+    /// Reads the summary of a detail node.
     pub(crate) fn read(store: &Store, detail: CasRef) -> Result<Self, StoreError> {
         let node = store.need(detail)?;
         Ok(Self::of(node.type_hash, &node.payload))
     }
 
-    /// Returns those in the payload of a detail.
+    /// Returns the summary of a detail, by its type and its payload.
     pub(crate) fn of(type_hash: CasRef, detail: &Value) -> Self {
         if !schemas::DETAILS.contains(&type_hash) {
             return Self::default();
