@@ -1,4 +1,4 @@
-//! Whether an agent may be started: the limits of the thread, and what a person allows beyond them.
+//! Admission: whether an agent may be started within the limits of its thread, and what a person allows beyond them.
 
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
@@ -11,13 +11,13 @@ use crate::run::failure;
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
 
-/// The leave to start an agent: no limit of the thread is reached. It brings along what was read to know that.
+/// Permission to start an agent: proof that no limit of the thread is reached. It carries what was read for the check.
 pub(crate) struct Admitted {
     pub(crate) config: Config,
     pub(crate) summary: ChainSummary,
 }
 
-/// Lets a role do the next step, unless a limit is reached.
+/// Admits a role to the next step, unless a limit is reached.
 pub(crate) fn admit(
     site: &Site,
     run: &RunDir,
@@ -46,7 +46,7 @@ pub(crate) fn admit(
     })
 }
 
-/// Accepts attempts that do not tell what they used up: they count as they are.
+/// Accepts attempts whose usage is not fully known: they count with what is known.
 pub(crate) fn accept(
     site: &Site,
     run: &RunDir,
@@ -56,7 +56,7 @@ pub(crate) fn accept(
     if attempts.is_empty() {
         return Ok(());
     }
-    // The newest one may be on record only now.
+    // An attempt whose engine died is recorded only now, and may be one of these.
     failure::record_lost_run(site, run, thread)?;
     if let Some(number) = run.ledger.accept_unknown(attempts)? {
         let thread = thread.id;
@@ -66,7 +66,7 @@ pub(crate) fn accept(
     Ok(())
 }
 
-/// Remembers what is allowed beyond the thread's limits.
+/// Records the limits that a person raises.
 pub(crate) fn raise(
     site: &Site,
     run: &RunDir,
@@ -90,7 +90,7 @@ pub(crate) fn raise(
     let mut raises = before.clone();
     raises.extend(settings.iter().filter(|one| !before.contains(one)).cloned());
     run.ledger.write_raises(&raises)?;
-    let told: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    site.log(thread, tags::RAISED, &told.join(" "));
+    let raised: Vec<String> = settings.iter().map(ToString::to_string).collect();
+    site.log(thread, tags::RAISED, &raised.join(" "));
     Ok(())
 }

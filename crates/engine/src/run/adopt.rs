@@ -1,5 +1,5 @@
-//! What an earlier call left behind whose engine died: a finished step is committed, and what still runs of the attempt
-//! keeps the thread busy.
+//! Adopting the work of an earlier call whose engine died: a finished step is committed, and processes of the attempt that
+//! may still be working keep the thread busy.
 
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
@@ -20,17 +20,18 @@ use crate::run::owned::OwnedRun;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, conditions, limits, tags};
 
-/// What became of looking for a finished step.
+/// The result of looking for a finished step.
 pub(crate) enum Adoption {
-    /// There was one, and it is in the thread now.
+    /// There was a finished step, and it is committed now.
     Committed(Box<StepReport>),
-    /// There is none: the thread is as it was.
+    /// There is no finished step for this place: the thread is as it was.
     Nothing(Box<Thread>),
 }
 
-/// Commits the finished step that the run's record names, if it follows the head and the graph asks for its role there.
-/// A step that follows another head is kept and named; the record of anything else is removed, and one that cannot be read
-/// now is kept.
+/// Commits the finished step that the pending record names, if it follows the head and the graph asks for its role there.
+///
+/// A step that follows another head is refused: it is kept, and views name it. The record of a step that does not pass the
+/// check is removed. If a node cannot be read now, the record stays.
 pub(crate) fn adopt(
     runner: &Runner,
     run: &OwnedRun,
@@ -41,20 +42,20 @@ pub(crate) fn adopt(
         Some(pending) => Some(pending),
         None => earlier
             .as_ref()
-            .and_then(|record| printed(runner, run, record))
+            .and_then(|record| printed_step(runner, run, record))
             .filter(|pending| pending.step != thread.head),
     };
     let mut left = run.ended.take();
     if let Some(earlier) = &earlier {
         let is_finished = pending.is_some();
-        left.extend(end_rest(runner, run, &thread, earlier, is_finished)?);
+        left.extend(end_remaining(runner, run, &thread, earlier, is_finished)?);
     }
     let Some(pending) = pending else {
         run.ended.replace(left);
         return Ok(Adoption::Nothing(Box::new(thread)));
     };
-    let again = done_again(runner, &thread, &pending)?;
-    let (place, role) = match (&again, pending.replaces) {
+    let redone = before_replaced(runner, &thread, &pending)?;
+    let (place, role) = match (&redone, pending.replaces) {
         (Some((before, role)), _) => (before, Some(role.clone())),
         (None, None) => (&thread, expected_role(runner, &thread)?),
         (None, Some(_)) => (&thread, None),
@@ -65,25 +66,26 @@ pub(crate) fn adopt(
         expected.map(|role| answer::check(&runner.site.store, place, &role, pending.step));
     let step = match checked {
         Some(Ok(step)) => step,
-        Some(Err(Refusal::Store(error))) if !is_gone(&error) => return Err(error.into()),
+        Some(Err(Refusal::Store(error))) if !is_permanent(&error) => return Err(error.into()),
         Some(Err(_)) | None => {
             let message = format!("step={}", pending.step);
             runner.site.log(&thread, tags::PENDING_REFUSED, &message);
             if let Some(replaced) = pending.replaces.filter(|_| pending.step == thread.head) {
-                // The head has moved, and its engine came no further.
+                // The engine died after it had moved the head to this step, before it counted the replaced one.
                 count_replaced(runner, &run.ledger, replaced);
             }
             if pending.step == thread.head {
                 let _ = run.ledger.count_in_step(&pending);
             }
-            match is_elsewhere {
-                true => refuse(runner, run, &thread, &pending)?,
-                false => run.outbox.clear_pending()?,
+            if is_elsewhere {
+                refuse(runner, run, &thread, &pending)?;
+            } else {
+                run.outbox.clear_pending()?;
             }
             return Ok(Adoption::Nothing(Box::new(thread)));
         }
     };
-    let thread = again.map_or(thread, |(before, _)| before);
+    let thread = redone.map_or(thread, |(before, _)| before);
     let summary = thread.summary(&runner.site.store, &run.ledger)?;
     runner
         .site
@@ -98,8 +100,8 @@ pub(crate) fn adopt(
     Ok(Adoption::Committed(Box::new(reported.result()?)))
 }
 
-/// Removes the pending record of a step that does not follow the thread's head. The step was paid for: it is kept and
-/// named, unless the thread has it already.
+/// Refuses a finished step that does not follow the thread's head, and removes its pending record. The step was paid for:
+/// unless the thread has it already, its nodes are synced and it is recorded as refused.
 pub(crate) fn refuse(
     runner: &Runner,
     run: &RunDir,
@@ -128,14 +130,15 @@ pub(crate) fn refuse(
     })?)
 }
 
-/// Deals with the processes of an attempt whose engine died. If its step is finished, or its program has ended, what it
-/// left running is ended or may go on, as after any step, and is returned for people. Otherwise they may still be doing the paid work, so the
-/// thread is busy.
+/// Deals with the processes of an attempt whose engine died.
 ///
-/// If the thread has gone on from where the attempt began, the call that committed the step was killed, too. Then the
-/// attempt is over, and its record is blanked, or it would pass for a failed one: invariant 9 of the lock of a thread in
-/// docs/architecture.md.
-pub(crate) fn end_rest(
+/// If its step is finished, or its program has ended, the rest is left over: it is ended or may go on, as after any step,
+/// and is returned for people. Otherwise the processes may still be doing paid work, so the thread is busy.
+///
+/// If the thread's head has moved from where the attempt started, the step was committed by a call that was killed right
+/// after that. Then the attempt is over. Its lease record is blanked, or it would count as a failed attempt: invariant 9
+/// of the lock of a thread in docs/architecture.md.
+pub(crate) fn end_remaining(
     runner: &Runner,
     run: &RunDir,
     thread: &Thread,
@@ -143,15 +146,15 @@ pub(crate) fn end_rest(
     is_finished: bool,
 ) -> Result<Vec<String>, EngineError> {
     let is_over = earlier.is_behind(thread.expected_head());
-    let works_on = !is_finished && !is_over && !program_has_ended(earlier, &run.scratch);
+    let may_be_working = !is_finished && !is_over && !program_has_ended(earlier, &run.scratch);
     let left = match Members::of(earlier, &run.scratch) {
         None => Vec::new(),
-        Some(members) if works_on => nothing_lives(thread.id, &members.members())?,
+        Some(members) if may_be_working => expect_none(thread.id, &members.members())?,
         Some(mut members) if !earlier.keep_running => end_members(runner, thread.id, &mut members)?,
         Some(mut members) if agent_is_gone(earlier, &run.outbox) => {
             describe(&left_running(&mut members, &runner.signals))
         }
-        Some(members) => nothing_lives(thread.id, &members.members())?,
+        Some(members) => expect_none(thread.id, &members.members())?,
     };
     if is_over {
         run.lease.clear_record()?;
@@ -159,17 +162,17 @@ pub(crate) fn end_rest(
     Ok(left)
 }
 
-/// Ends the leftovers of an attempt that is over, or replaces the lock, and returns the lock with what was ended, for
-/// people. Returns `None` if the attempt may still be working.
+/// Takes the lock of a thread that processes of an earlier attempt still have, if that attempt is over.
 ///
-/// These are invariants 4 and 5 of the lock of a thread in docs/architecture.md.
+/// The leftovers are ended, or may go on and lose the lock: invariants 4 and 5 of the lock of a thread in
+/// docs/architecture.md. Returns the lock with the ended processes, for people; `None` if the attempt may still be working.
 pub(crate) fn end_leftovers(
     runner: &Runner,
     run: &RunDir,
     thread: ThreadId,
     orphaned: Orphaned,
 ) -> Result<Option<(ThreadLock, Vec<String>)>, EngineError> {
-    // As long as the agent lives, it may be writing its records.
+    // While the agent lives, it may be writing its records.
     let Some(earlier) = run
         .lease
         .read_record()
@@ -179,7 +182,7 @@ pub(crate) fn end_leftovers(
     };
     let pending = match run.outbox.read_pending()? {
         Some(pending) => Some(pending),
-        None => printed(runner, run, &earlier),
+        None => printed_step(runner, run, &earlier),
     };
     let place = (earlier.head, earlier.replaces);
     let is_finished =
@@ -198,15 +201,17 @@ pub(crate) fn end_leftovers(
     Ok(orphaned.retry()?.map(|lock| (lock, ended)))
 }
 
-/// Tells whether the agent of an attempt was started and has ended. An engine that died right after it had started the
-/// agent did not write down which process that is; the agent itself did, with the step that it finished.
+/// Tells whether the agent of an attempt was started and has ended.
+///
+/// An engine that died right after starting the agent did not record its process. Then the pending record names it: the
+/// agent wrote that with its finished step.
 fn agent_is_gone(earlier: &LeaseRecord, outbox: &Outbox) -> bool {
     let finished = || outbox.read_pending().ok().flatten()?.agent;
     let agent = earlier.agent.clone().or_else(finished);
     agent.is_some_and(|agent| !is_alive(&agent))
 }
 
-/// Ends what an attempt left running that is over, and returns it for people.
+/// Ends the leftovers of an attempt that is over, and returns them for people.
 fn end_members(
     runner: &Runner,
     thread: ThreadId,
@@ -219,28 +224,30 @@ fn end_members(
     let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
     let grace = agent_command::grace(&config)?;
     let survivors = uwf_process::end_for_another(members, grace, &runner.signals);
-    nothing_lives(thread, &survivors)?;
+    expect_none(thread, &survivors)?;
     Ok(left)
 }
 
-/// Fails if there are processes, and names them.
-fn nothing_lives(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>, EngineError> {
-    match processes.is_empty() {
-        true => Ok(Vec::new()),
-        false => Err(EngineError::Survivors {
-            thread,
-            processes: describe(processes),
-            failed: None,
-        }),
+/// Fails if any process is left, and names the processes. Otherwise returns the empty list.
+fn expect_none(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>, EngineError> {
+    if processes.is_empty() {
+        return Ok(Vec::new());
     }
+    Err(EngineError::Survivors {
+        thread,
+        processes: describe(processes),
+        failed: None,
+    })
 }
 
-/// Returns the step that an agent printed whose engine died, if the agent speaks the contract by itself and leaves no
-/// pending record. It is checked like every other. An engine that had no agent yet names no head, and what is there was
-/// printed by an earlier one. What an attempt printed that is on record as failed was judged.
-fn printed(runner: &Runner, run: &RunDir, earlier: &LeaseRecord) -> Option<Pending> {
-    let said = run.scratch.stdout_end(failure::ANSWER_TAIL);
-    let step = parse_answer(&said).ok()?;
+/// Returns the step that the agent's last line names, for an agent that speaks the contract itself and writes no pending
+/// record. The step is checked like any other.
+///
+/// The line counts only if it is from this attempt and was not judged yet. A lease record without a head means that no
+/// agent was started: then the output is from an earlier attempt. An attempt that is recorded as failed was judged.
+fn printed_step(runner: &Runner, run: &RunDir, earlier: &LeaseRecord) -> Option<Pending> {
+    let stdout = run.scratch.stdout_end(failure::ANSWER_TAIL);
+    let step = parse_answer(&stdout).ok()?;
     let node = read_step(&runner.site.store, step).ok()?.node;
     let head = node.prev.unwrap_or(node.start);
     let counts = earlier.head == Some(head) && !failure::is_recorded(&run.ledger, earlier);
@@ -254,9 +261,8 @@ fn printed(runner: &Runner, run: &RunDir, earlier: &LeaseRecord) -> Option<Pendi
     })
 }
 
-/// Returns the place of a step that was done again, if it is the newest one that was: the thread before it, and
-/// who did it.
-fn done_again(
+/// Returns the thread before its newest step, and the role of that step, if the pending step replaces it.
+fn before_replaced(
     runner: &Runner,
     thread: &Thread,
     pending: &Pending,
@@ -269,9 +275,11 @@ fn done_again(
     Ok(place.map(|(before, last)| (before, last.node.role)))
 }
 
-/// Returns who can have been at work at the thread's head: the role that is next, the one that was
-/// answered, or the one through which an ended thread was entered again. Where that cannot be known now, the step
-/// waits.
+/// Returns the role that can have worked at the thread's head: the next role, the role that suspended the thread, or the
+/// role of the `resume` edge.
+///
+/// # Errors
+/// When the conditions cost too much: then the role is unknown, and the pending step waits.
 fn expected_role(runner: &Runner, thread: &Thread) -> Result<Option<RoleName>, EngineError> {
     Ok(match thread.route(Some(&runner.signals))? {
         Ok(Route::To(assignment)) => Some(assignment.role),
@@ -291,8 +299,8 @@ fn expected_role(runner: &Runner, thread: &Thread) -> Result<Option<RoleName>, E
     })
 }
 
-/// Tells whether a node of the step is gone or damaged, so that waiting does not help.
-fn is_gone(error: &StoreError) -> bool {
+/// Tells whether a node of the step is lost or damaged, so that trying again later does not help.
+fn is_permanent(error: &StoreError) -> bool {
     matches!(
         error,
         StoreError::NotFound { .. } | StoreError::Damaged { .. }

@@ -1,4 +1,4 @@
-//! Taking a finished step into its thread: the nodes are on disk, then the head moves, then we tidy up.
+//! Committing a finished step: its nodes are made durable, then the head moves, then the records of the run are cleared.
 
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, StepContext};
@@ -20,7 +20,7 @@ pub(crate) struct Committed {
     pub(crate) thread: Thread,
     /// The step whose place was taken, if one was done again.
     pub(crate) replaced: Option<CasRef>,
-    /// Where the graph leads; the outer error says why that is not known.
+    /// The route from the new head; the outer error says why it is unknown.
     pub(crate) route: Result<Result<Route, RouteError>, EngineError>,
 }
 
@@ -29,16 +29,16 @@ pub(crate) struct Committed {
 pub(crate) enum Nodes {
     /// The agent of this call.
     New,
-    /// The agent of an earlier call. It may have failed because the disk refused: then the kernel gives up what was
-    /// not written, and says so only once. Such nodes are written anew.
+    /// The agent of an earlier call, which may have ended because of a disk error. After such an error the kernel drops
+    /// unwritten pages, and reports that only once. So a sync proves nothing here, and the nodes are written anew.
     FromBefore,
 }
 
-/// A finished step that may become the head: its nodes are on the disk, and it is known what follows it.
+/// A finished step that may become the head: its nodes are durable.
 struct Prepared {
     /// The thread with the step.
     thread: Thread,
-    /// The step before.
+    /// The head that the step follows.
     follows: CasRef,
     /// The step whose place it takes, if one was done again.
     replaces: Option<CasRef>,
@@ -46,7 +46,7 @@ struct Prepared {
     route: Result<Result<Route, RouteError>, EngineError>,
 }
 
-/// Commits a step: its nodes are made safe, then the head moves.
+/// Commits a step: its nodes are made durable, then the head moves.
 pub(crate) fn commit(
     runner: &Runner,
     run: &RunDir,
@@ -59,7 +59,7 @@ pub(crate) fn commit(
     move_head(runner, run, summary, prepared)
 }
 
-/// Makes the nodes of a checked step durable and finds out what follows it. Nobody else sees the step yet.
+/// Makes the nodes of a checked step durable, and routes from it. The step is not yet part of the thread.
 fn prepare(
     runner: &Runner,
     before: Thread,
@@ -67,7 +67,7 @@ fn prepare(
     nodes: Nodes,
 ) -> Result<Prepared, EngineError> {
     let closure = answer::closure(&runner.site.store, &step)?;
-    // Before the lock of the state is taken: other threads need not wait for our nodes.
+    // This comes before the lock of the state is taken: other threads do not wait for our disk.
     match nodes {
         Nodes::New => runner.site.store.sync(&closure)?,
         Nodes::FromBefore => runner.site.store.renew(&closure)?,
@@ -75,7 +75,7 @@ fn prepare(
     let (follows, replaces) = (before.head, before.replaces);
     let role = step.node.role.clone();
     let thread = before.followed_by(step, &runner.site.store)?;
-    // The head moves even if the route cannot be found: the step is finished.
+    // The step is finished, so its head moves even if the route is unknown.
     let route = thread.route(Some(&runner.signals));
     Ok(Prepared {
         thread,
@@ -86,7 +86,7 @@ fn prepare(
     })
 }
 
-/// Moves the head to the step if it still is where the step began, and archives the thread if the graph leads to `$END`.
+/// Moves the head to the step, if the head did not change meanwhile. Archives the thread if the graph leads to `$END`.
 fn move_head(
     runner: &Runner,
     run: &RunDir,
@@ -132,7 +132,7 @@ fn move_head(
     })
 }
 
-/// Moves the head by compare-and-set; a replaced step is told first.
+/// Moves the head by compare-and-set. A replaced step is recorded before that.
 fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError> {
     let Prepared {
         thread,
@@ -143,7 +143,7 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
     } = prepared;
     let state = State::new(&runner.site.root);
     if let Some(replaced) = *replaces {
-        // It is told before the head moves: nothing else will refer to the step then.
+        // This record comes first: once the head has moved, nothing else refers to the replaced step, and it is garbage.
         state.record_replaced(&ReplacedStep {
             replaced,
             by: thread.head,
@@ -163,14 +163,14 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
     })
 }
 
-/// What is told of a step, and what kept us from finding out what follows it.
+/// The report of a committed step, and the error that kept us from routing after it.
 pub(crate) struct CommitReport {
     pub(crate) report: StepReport,
     unrouted: Option<EngineError>,
 }
 
 impl CommitReport {
-    /// Returns the report; within an error if it is not all that there is to tell.
+    /// Returns the report. If the route is unknown, the report is part of the error.
     pub(crate) fn result(self) -> Result<StepReport, EngineError> {
         match self.unrouted {
             None => Ok(self.report),
@@ -182,7 +182,7 @@ impl CommitReport {
     }
 }
 
-/// Logs what became of a thread and returns it for the caller.
+/// Logs the new head and builds the report for the caller.
 pub(crate) fn report(
     runner: &Runner,
     run: &RunDir,
@@ -207,14 +207,14 @@ pub(crate) fn report(
             .site
             .log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
     }
-    // The step is committed. Whether the next one may run is decided when it is to run.
+    // The step is committed, so an error here is no failure: the next call checks the limits again.
     let place = Place::of(&run.ledger, &thread);
     let reached = match &route {
         Some(route) => limits::on_the_way(&runner.site.store, &place, route, config),
         None => Ok(Vec::new()),
     };
     let reached = reached.unwrap_or_default();
-    // A step is recorded whatever can be told about it.
+    // An unreadable detail is no failure, either.
     let summary = match origin {
         StepOrigin::Ran | StepOrigin::Adopted => thread
             .last()
@@ -241,16 +241,16 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
     }
 }
 
-/// Counts what a step used up that is no more in the chain: it was paid for. Like all of this, it is not worth
-/// failing for.
+/// Counts what a replaced step used up: it left the chain, and was paid for. The head has moved already, so an error here
+/// must not fail the call.
 pub(crate) fn count_replaced(runner: &Runner, ledger: &Ledger, replaced: CasRef) {
     if let Ok(used) = used_by(&runner.site.store, replaced) {
         let _ = ledger.count_replaced(replaced, &used);
     }
 }
 
-/// Notes that the step counts what an earlier attempt used up whose answer it has. An engine that dies before this is
-/// followed by one that finds the pending record: until then the answer counts twice, and never too little.
+/// Records that the step counts the usage of the failed attempt whose answer it uses. If the engine dies before this, the
+/// next engine finds the pending record and does it. Until then the usage counts twice, which is safe for limits.
 fn count_attempts(run: &RunDir, step: CasRef) {
     let pending = run.outbox.read_pending().ok().flatten();
     if let Some(pending) = pending.filter(|pending| pending.step == step) {
@@ -258,8 +258,8 @@ fn count_attempts(run: &RunDir, step: CasRef) {
     }
 }
 
-/// Removes what the step left in the run. The head has moved: whatever fails here is made good by the next
-/// call, which sees that the record names the head, so that nothing is worth failing for.
+/// Clears the records of the run. The head has moved already, so errors are ignored: the next call sees that the pending
+/// record names the head, and clears it.
 fn tidy(run: &RunDir, summary: &ChainSummary, step: CasRef, role: &RoleName) {
     let mut summary = summary.clone();
     summary.push(step, role);

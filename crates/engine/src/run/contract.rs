@@ -1,4 +1,4 @@
-//! What the engine tells an agent when it starts it: arguments, environment and directory.
+//! The engine's side of the agent contract: the arguments, the environment and the directory of an agent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,20 +15,20 @@ use uwf_util::size;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// How the agent is supervised.
+/// The variables that tell an agent how it is supervised.
 pub(crate) struct SupervisionVariables<'a> {
     pub(crate) engine: &'a ProcessIdentity,
-    /// The mark by which everything that the agent starts can be found.
+    /// The mark by which all processes of the attempt can be found.
     pub(crate) attempt: &'a str,
-    /// How long it has to end after it was asked to.
+    /// The time that the agent has to end after it was asked to.
     pub(crate) grace: Duration,
-    /// Whether what it leaves running when it succeeds may go on.
+    /// Whether processes that it leaves running when it succeeds may go on.
     pub(crate) keep_running: bool,
 }
 
 impl SupervisionVariables<'_> {
     fn variables(&self) -> Vec<(String, String)> {
-        // An agent that steps another thread hands its own variables down to us.
+        // We may have been called by another agent and inherit its variables. So "no" is written as an empty value.
         let keep_running = if self.keep_running { "1" } else { "" };
         let variables = [
             (env::ENGINE, engine_mark(self.engine)),
@@ -75,8 +75,8 @@ fn argument(assignment: &Assignment) -> Result<&str, EngineError> {
     })
 }
 
-/// Returns the variables that an agent gets beside our own: the secrets of `.env` that are not set
-/// already, and the contract.
+/// Returns the variables that an agent gets beside the inherited ones: the values of `.env` that the environment does not
+/// set, and the contract.
 pub(crate) fn environment(
     site: &Site,
     thread: &Thread,
@@ -91,9 +91,10 @@ pub(crate) fn environment(
         .put_volatile(schemas::TEXT, &prompt, site.env.now_ms())?;
     // No variable can hold a zero byte.
     let fits = assignment.prompt.len() < EDGE_PROMPT_INLINE_LIMIT;
-    let inline = match fits && !assignment.prompt.contains('\0') {
-        true => assignment.prompt.clone(),
-        false => String::new(),
+    let inline = if fits && !assignment.prompt.contains('\0') {
+        assignment.prompt.clone()
+    } else {
+        String::new()
     };
     let contract = [
         (env::THREAD_ID, thread.id.to_string()),
@@ -107,7 +108,7 @@ pub(crate) fn environment(
     variables.extend(contract.map(|(name, value)| (name.to_owned(), value)));
     let replaces = match thread.replaces {
         Some(step) => Some(step.to_string()),
-        // We may have been called by an agent that does another thread's step again.
+        // We may have been called by an agent that replaces a step of another thread, and inherit its variable.
         None => site.env.is_set(env::REPLACES).then(String::new),
     };
     variables.extend(replaces.map(|step| (env::REPLACES.to_owned(), step)));
@@ -115,7 +116,7 @@ pub(crate) fn environment(
     Ok(variables)
 }
 
-/// Returns where the agent runs: the edge's location, else the thread's directory, else ours.
+/// Returns the agent's working directory: the edge's location, else the thread's directory, else ours.
 pub(crate) fn working_directory(
     site: &Site,
     thread: &Thread,
@@ -129,12 +130,12 @@ pub(crate) fn working_directory(
     let directory = base.join(given);
     if !directory.is_dir() {
         let path = directory.display().to_string();
-        return Err(match Some(given) == thread.start.cwd.as_ref() {
-            true => EngineError::NoDirectory(path),
-            false => EngineError::NoLocation {
-                role: assignment.role.clone(),
-                path,
-            },
+        if Some(given) == thread.start.cwd.as_ref() {
+            return Err(EngineError::NoDirectory(path));
+        }
+        return Err(EngineError::NoLocation {
+            role: assignment.role.clone(),
+            path,
         });
     }
     Ok(directory)

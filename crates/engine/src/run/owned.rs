@@ -1,5 +1,5 @@
-//! A thread that this process works on: nobody else does meanwhile. `docs/architecture.md` has the argument, under "The
-//! lock of a thread".
+//! Owning a thread: while this process has its lock, no other process works on it. `docs/architecture.md` proves that,
+//! under "The lock of a thread".
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -11,11 +11,11 @@ use uwf_storage::{Acquired, RunDir, ThreadLock};
 use crate::run::adopt::end_leftovers;
 use crate::{EngineError, Runner, tags, thread};
 
-/// The run of a thread whose lock is ours.
+/// The run directory of a thread whose lock this process has.
 pub(crate) struct OwnedRun {
     run: RunDir,
     lock: RefCell<ThreadLock>,
-    /// What an earlier attempt had left running, for people, until a report tells it.
+    /// The leftovers of an earlier attempt that were ended, for people, until they are part of a report.
     pub(crate) ended: RefCell<Vec<String>>,
 }
 
@@ -28,7 +28,7 @@ impl Deref for OwnedRun {
 }
 
 impl OwnedRun {
-    /// Takes the lock away from what the agent left running.
+    /// Takes the lock away from the processes that the agent left running.
     pub(crate) fn renew_lock(&self) -> Result<(), EngineError> {
         Ok(self.lock.borrow_mut().renew()?)
     }
@@ -63,10 +63,10 @@ impl OwnedRun {
         })
     }
 
-    /// Gives the lock up. What was done is done, whether that fails or not.
-    fn give_up(self, runner: &Runner, id: ThreadId) {
+    /// Releases the lock. The operation is over, so an error is only logged.
+    fn release(self, runner: &Runner, id: ThreadId) {
         if self.run.lease.read_record().is_some() {
-            // Something of an attempt may live: only its end may free the thread.
+            // Processes of an attempt may live. They keep the lock, and their end releases it.
             return;
         }
         if let Err(error) = self.lock.into_inner().release() {
@@ -80,16 +80,16 @@ impl OwnedRun {
     }
 }
 
-/// Runs an operation on a thread that nobody else works on meanwhile; one that somebody works on is busy.
+/// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it.
 pub(crate) fn with_thread<T>(
     runner: &Runner,
     id: ThreadId,
     operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     let operated = OwnedRun::acquire(runner, id).and_then(|owned| {
-        // The root may have been moved since it made the thread.
+        // The root may have been moved since the thread was created, so it is listed again.
         let result = runner.site.enlist().and_then(|()| operate(&owned));
-        owned.give_up(runner, id);
+        owned.release(runner, id);
         result
     });
     if let Err(error) = &operated {

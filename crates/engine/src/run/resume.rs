@@ -7,7 +7,7 @@ use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
-use crate::run::adopt::{Adoption, adopt, end_rest, refuse};
+use crate::run::adopt::{Adoption, adopt, end_remaining, refuse};
 use crate::run::cycle::{Job, do_step};
 use crate::run::failure::Verb;
 use crate::run::owned::{OwnedRun, with_thread};
@@ -118,7 +118,7 @@ fn reactivate(
     let thread = Thread::load(&runner.site.store, record.thread, record.head)?;
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
     if let Some(earlier) = run.lease.read_record() {
-        end_rest(runner, run, &thread, &earlier, false)?;
+        end_remaining(runner, run, &thread, &earlier, false)?;
     }
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
     admission::raise(&runner.site, run, &thread, &options.raises)?;
