@@ -1,8 +1,8 @@
-//! The processes of an attempt whose engine does not look after them: it died, or it does not answer.
+//! Finding the processes of an attempt whose engine died or does not react.
 //!
-//! They are found by the mark that the engine gave to the agent's environment, which everything inherits that the agent
-//! starts, by the files of the run that they write to, by the thread's lock that they inherited, and as descendants of
-//! those.
+//! A process belongs to the attempt if it is the agent, if it inherited the attempt's mark in its environment, if it can
+//! write to the output files of the run, or if it inherited the thread's lock. The descendants of such processes belong to
+//! the attempt, too.
 
 use std::path::PathBuf;
 
@@ -15,14 +15,14 @@ use uwf_storage::{Lease, RunDir, Scratch};
 pub(crate) struct Members<'a> {
     mark: &'a str,
     agent: Option<&'a ProcessIdentity>,
-    /// The files that get what the agent and its program print.
+    /// The output files of the agent and its program.
     outputs: Vec<PathBuf>,
-    /// The file of the lock that the agent inherited, if that is looked at.
+    /// The file of the thread's lock; empty if inheriting it proves nothing.
     lock: Vec<PathBuf>,
 }
 
 impl<'a> Members<'a> {
-    /// Returns the processes of the attempt that a record names; `None` if it names no attempt.
+    /// Returns the processes of the attempt that a lease record names; `None` if it names no attempt.
     pub(crate) fn of(record: &'a LeaseRecord, scratch: &Scratch) -> Option<Self> {
         let outputs = [
             scratch.answer_file(),
@@ -31,7 +31,7 @@ impl<'a> Members<'a> {
             scratch.stderr_file(),
         ];
         Some(Self {
-            // The kernel names open files without links.
+            // The kernel reports open files by canonical paths.
             outputs: outputs
                 .iter()
                 .filter_map(|file| file.canonicalize().ok())
@@ -42,9 +42,9 @@ impl<'a> Members<'a> {
         })
     }
 
-    /// Returns the same with the processes that inherited the lock. The caller knows that no engine works on the thread:
-    /// it would be one of them.
-    pub(crate) fn and_those_with_the_lock(self, lease: &Lease) -> Self {
+    /// Adds the processes that inherited the lock. The caller knows that no engine works on the thread: the engine has the
+    /// lock, too.
+    pub(crate) fn with_lock(self, lease: &Lease) -> Self {
         Self {
             lock: lease.lock_file().canonicalize().into_iter().collect(),
             ..self
@@ -77,9 +77,9 @@ impl Target for Members<'_> {
     }
 }
 
-/// Tells whether the program that works for the attempt has ended, and its adapter, too, and nobody is left who could
-/// write to its output. Then the answer is as complete as it will be, and the next attempt reads it: invariant 4 of the
-/// lock of a thread in docs/architecture.md.
+/// Tells whether the adapter of the attempt and its program have ended, and no process can write to the program's output.
+/// Then the output is as complete as it will ever be, and the next attempt reads it: invariant 4 of the lock of a thread in
+/// docs/architecture.md.
 pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool {
     let Some(launched) = scratch.launched() else {
         return false;
@@ -101,7 +101,7 @@ pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool
         .any(|process| process.writes_to(&outputs))
 }
 
-/// Returns what still runs of the attempt on record whose engine is gone, for people.
+/// Returns the processes of an attempt whose engine has died, for people.
 #[must_use]
 pub fn orphans(run: &RunDir) -> Vec<String> {
     let record = run.lease.read_record();
@@ -112,7 +112,7 @@ pub fn orphans(run: &RunDir) -> Vec<String> {
     members.map_or_else(Vec::new, |members| describe(&members.members()))
 }
 
-/// Returns processes as people read them.
+/// Returns one line for each process, for people.
 pub(crate) fn describe(processes: &[Process]) -> Vec<String> {
     processes.iter().map(Process::describe).collect()
 }

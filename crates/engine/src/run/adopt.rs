@@ -196,7 +196,7 @@ pub(crate) fn end_leftovers(
     let Some(members) = Members::of(&earlier, &run.scratch) else {
         return Ok(None);
     };
-    let mut members = members.and_those_with_the_lock(&run.lease);
+    let mut members = members.with_lock(&run.lease);
     let ended = end_members(runner, thread, &mut members)?;
     Ok(orphaned.retry()?.map(|lock| (lock, ended)))
 }

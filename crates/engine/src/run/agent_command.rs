@@ -1,4 +1,4 @@
-//! Which program plays a role: the call's own choice, the config's override, the config's default.
+//! Choosing the agent of a role: by the command line, else by the config's override, else by the config's default.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::{EngineError, Runner};
 
 /// A program that can be started as an agent.
 pub(crate) struct AgentCommand {
-    /// What to call it in records: the program as it was given.
+    /// Its name in records: the program as it was given.
     pub(crate) label: String,
     /// The program.
     pub(crate) program: Program,
@@ -27,9 +27,9 @@ pub(crate) struct AgentCommand {
     pub(crate) limits: Limits,
     /// Its alias in the config, if it has one.
     pub(crate) alias: Option<String>,
-    /// Whether what it leaves running when it succeeds may go on.
+    /// Whether processes that it leaves running when it succeeds may go on.
     pub(crate) keep_running: bool,
-    /// How many of the alias may work at once, if that is limited.
+    /// How many agents of the alias may work at once, if that is limited.
     pub(crate) max_running: Option<NonZeroU32>,
 }
 
@@ -81,7 +81,7 @@ fn from_words(runner: &Runner, text: &str, config: &Config) -> Result<AgentComma
         AgentProtocol::Positional,
         Limits::default(),
     );
-    // Nobody was asked to do anything yet: a slip of the finger is no failed attempt.
+    // A typo on the command line is no failed attempt, so it is refused before one starts.
     if matches!(&found.program, Program::File(path) if !path.is_file()) {
         return Err(EngineError::NoProgram {
             near: agent_hints::meant(runner, &command, config.agents.keys().map(String::as_str)),
@@ -119,7 +119,7 @@ fn from_config(
     })
 }
 
-/// Returns how long processes have to end after they were asked to.
+/// Returns the time that processes have to end after they were asked to.
 pub(crate) fn grace(config: &Config) -> Result<Duration, EngineError> {
     let grace = duration("grace".to_owned(), config.grace.as_deref())?;
     Ok(grace.unwrap_or(uwf_process::GRACE))
@@ -136,7 +136,7 @@ fn duration(key: String, text: Option<&str>) -> Result<Option<Duration>, EngineE
     }
 }
 
-/// Looks for the command on PATH; a `uwf-<name>` that is only built in runs from the file of this program.
+/// Looks for the command on PATH. A built-in `uwf-<name>` that is not on PATH runs from the file of this program.
 fn located(
     runner: &Runner,
     command: &str,

@@ -1,4 +1,4 @@
-//! Checking the step that an agent names before the head may move to it.
+//! Checking the step that an agent names, before the head may move to it.
 
 use serde_json::Value;
 use uwf_cas_fs::{Node, Store, StoreError};
@@ -12,7 +12,7 @@ use uwf_thread::{Head, Stored};
 use crate::EngineError;
 use crate::thread::Thread;
 
-/// Why a step is not what the agent was asked for.
+/// Why a step cannot be committed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error("the agent's step was refused: {0}")]
@@ -21,8 +21,8 @@ pub(crate) enum Refusal {
     Store(#[from] StoreError),
 }
 
-/// Reads a step and checks that it continues this thread, was done by this role, and that its answer fits
-/// the role's schema.
+/// Reads a step and checks it: it must continue this thread, be done by this role, and have an output that fits the role's
+/// schema.
 pub(crate) fn check(
     store: &Store,
     thread: &Thread,
@@ -58,7 +58,7 @@ fn read_step(store: &Store, hash: CasRef) -> Result<StepNode, Refusal> {
     }
 }
 
-/// Compares a step with the schema that types it.
+/// Checks a step against the schema of its type. Our own schema is compiled into this program.
 fn check_schema(store: &Store, node: &Node) -> Result<(), StoreError> {
     let type_hash = node.type_hash;
     if type_hash != schemas::STEP_NODE {
@@ -131,7 +131,7 @@ fn unfit<T>(why: String) -> Result<T, Refusal> {
     Err(Refusal::Unfit(why))
 }
 
-/// Returns the nodes that a step brought with it: what must be on disk before the head moves to it.
+/// Returns the nodes that came with a step: they must be durable before the head moves to it.
 pub(crate) fn closure(store: &Store, step: &StepContext) -> Result<Vec<CasRef>, EngineError> {
     let node = &step.node;
     let mut closure = vec![node.output];
@@ -141,7 +141,7 @@ pub(crate) fn closure(store: &Store, step: &StepContext) -> Result<Vec<CasRef>, 
     Ok(closure)
 }
 
-/// Returns the detail node and what it refers to. What our own kit wrote is read without its schema.
+/// Returns the detail node and everything that it refers to. The details of our own kit are read without their schema.
 fn reached_from_detail(store: &Store, hash: CasRef) -> Result<Vec<CasRef>, EngineError> {
     let node = store.get(hash)?;
     if schemas::DETAILS.contains(&node.type_hash)

@@ -1,4 +1,4 @@
-//! Ending a thread from outside: it is archived first, then its agent is ended.
+//! Cancelling a thread: it is archived first, then its agent is ended.
 
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ use crate::run::agent_command;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, tags};
 
-/// How long an engine has beyond the grace to end its agent.
+/// The time beyond the grace that an engine has to end its agent.
 const BEYOND_GRACE: Duration = Duration::from_secs(12);
-/// How often it is checked whether the engine has ended.
+/// How often we check whether the engine has ended.
 const TICK: Duration = Duration::from_millis(20);
 
 /// A thread that was ended.
@@ -23,16 +23,16 @@ const TICK: Duration = Duration::from_millis(20);
 pub struct Killed {
     /// The thread.
     pub thread: ThreadId,
-    /// Whether an agent was at work and was ended with everything that it started.
+    /// Whether an agent was working and was ended with all its descendants.
     pub agent_ended: bool,
-    /// The step that an agent had finished and nobody had committed, if there is one. It can be forked.
+    /// The step that an agent had finished and no engine had committed, if there is one. It can be forked.
     pub finished_step: Option<CasRef>,
 }
 
-/// Archives the thread as cancelled and ends the agent that works on it, if one does.
+/// Archives the thread as cancelled, and ends the agent that works on it, if there is one.
 ///
-/// The thread is archived before anything is signalled: a step that finishes in between finds its thread
-/// ended and does not move the head.
+/// The thread is archived before any process is signalled. So a step that finishes in between finds its thread ended, and
+/// the head does not move.
 ///
 /// # Errors
 /// When the thread is unknown or has ended.
@@ -50,7 +50,7 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {
             Archived::Done => break,
-            // A step was committed in between: the thread is ended where it is now.
+            // A step was committed in between: we try again with the new head.
             Archived::HeadIs(_) | Archived::NotActive => {}
         }
     }
@@ -65,12 +65,13 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     Ok(Killed {
         thread: id,
         agent_ended,
-        // The thread is ended whatever the record says.
+        // The thread is ended even if the pending record cannot be read.
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
     })
 }
 
-/// Returns the record of a thread cancelled at a head. Even a thread whose nodes are damaged can be ended.
+/// Returns the history record of a thread that is cancelled at a head. A thread with damaged nodes can be cancelled, too:
+/// its workflow is unknown then, and the record names the head instead.
 fn cancelled(runner: &Runner, id: ThreadId, head: CasRef) -> HistoryRecord {
     let workflow =
         Thread::load(&runner.site.store, id, head).map_or(head, |thread| thread.start.workflow);
@@ -83,15 +84,15 @@ fn cancelled(runner: &Runner, id: ThreadId, head: CasRef) -> HistoryRecord {
     }
 }
 
-/// Ends the agent that works on the thread. Returns whether there was one and it has ended.
+/// Ends the agent that works on the thread. Returns whether there was one, and it has ended.
 ///
-/// A live engine is asked to end: it ends everything that its agent started. Where it is dead or does not answer, the
-/// processes of its attempt are found and ended from here.
+/// A live engine is asked to end, and ends its agent with all descendants. If the engine is dead or does not react, we find
+/// and end the processes of its attempt ourselves.
 fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
     let Some(record) = run.lease.read_record() else {
         return Ok(false);
     };
-    // Whatever is wrong with the config, the agent is ended.
+    // A config that cannot be used must not keep the agent alive: the default grace applies.
     let config = uwf_config::load(&runner.site.root).ok().flatten();
     let grace = config.and_then(|config| agent_command::grace(&config).ok());
     let grace = grace.unwrap_or(uwf_process::GRACE);
@@ -99,17 +100,17 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
     if run.lease.is_held()? && is_alive(&record.engine) {
         ended = record.agent.is_some();
         ask(&record.engine);
-        if is_over(&run.lease, &record.engine, grace + BEYOND_GRACE)? {
+        if wait_for_end(&run.lease, &record.engine, grace + BEYOND_GRACE)? {
             return Ok(ended);
         }
     }
     let Some(mut members) = Members::of(&record, &run.scratch) else {
         return Ok(ended && !run.lease.is_held()?);
     };
-    // As long as we are the owner, no other engine has the lock.
+    // While we are the owner, no other engine can take the lock.
     let owner = run.lease.acquire()?;
     if matches!(owner, Acquired::Orphaned(_)) {
-        members = members.and_those_with_the_lock(&run.lease);
+        members = members.with_lock(&run.lease);
     }
     if members.is_empty() {
         drop(owner);
@@ -119,7 +120,7 @@ fn end_agent(runner: &Runner, run: &RunDir) -> Result<bool, EngineError> {
     Ok(left.is_empty())
 }
 
-/// Asks exactly this process to end, also if it is stopped.
+/// Asks exactly this process to end, even if it is stopped.
 fn ask(process: &ProcessIdentity) {
     let found = processes().into_iter().find(|found| found.has(process));
     if let Some(found) = found {
@@ -127,9 +128,13 @@ fn ask(process: &ProcessIdentity) {
     }
 }
 
-/// Waits until the engine has ended, but not longer than this, and tells whether nobody holds the thread then.
-fn is_over(lease: &Lease, engine: &ProcessIdentity, most: Duration) -> Result<bool, EngineError> {
-    let deadline = Instant::now() + most;
+/// Waits until the engine has ended, at most this long. Tells whether the thread is free then.
+fn wait_for_end(
+    lease: &Lease,
+    engine: &ProcessIdentity,
+    timeout: Duration,
+) -> Result<bool, EngineError> {
+    let deadline = Instant::now() + timeout;
     while Instant::now() < deadline {
         if !is_alive(engine) {
             return Ok(!lease.is_held()?);

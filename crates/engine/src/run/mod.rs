@@ -1,4 +1,4 @@
-//! The half that runs agents: one step of a thread, and what a person does in place of a plain step.
+//! The half of the engine that runs agents: plain steps, resumed ones and poked ones, and the end of a thread.
 
 mod admission;
 mod adopt;
@@ -21,7 +21,7 @@ use uwf_process::Signals;
 
 use crate::Site;
 
-/// What does steps on a site: it starts agents and ends them.
+/// Does steps on a site: it starts agents and ends them.
 pub struct Runner {
     /// The site.
     pub site: Site,
@@ -31,15 +31,15 @@ pub struct Runner {
     pub signals: Signals,
     /// Whether the agent's stderr is shown while it runs.
     pub agent_output: AgentOutput,
-    /// Tells the user on the spot what a call is waiting for.
+    /// Shows the user at once what a call is waiting for.
     pub notice: fn(&str),
 }
 
 /// What happens to the agent's stderr while it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentOutput {
-    /// It is kept in a file of the run only.
+    /// It goes to a file of the run only.
     Kept,
-    /// It is also copied to our stderr.
+    /// It goes to the file, and is copied to our stderr.
     Shown,
 }

@@ -1,7 +1,7 @@
 //! Waiting for a slot to start an agent in.
 //!
-//! The slot of the agent is taken before the one of the root: a thread that waits for the first keeps nobody else from
-//! working. All threads take them in the same order, so they cannot wait for each other in a circle.
+//! A thread takes the slot of the agent before the slot of the root: while it waits for the first, it keeps no slot that
+//! another agent could use. All threads take slots in this order, so they cannot deadlock.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use uwf_util::time;
 use crate::run::agent_run::AgentRun;
 use crate::{EngineError, Runner, thread};
 
-/// How often a slot is looked for.
-const LOOK: Duration = Duration::from_millis(50);
-/// How often it is looked whether the thread still wants one.
-const CHECK: Duration = Duration::from_secs(1);
-/// How often it is said what is waited for.
-const REMIND: Duration = Duration::from_secs(60);
+/// How often to look for a free slot.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often to check that the thread still needs a slot.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often to repeat the "waiting" message.
+const REMINDER_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What to do when no slot is free.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub enum NoSlot {
     GiveUp,
 }
 
-/// Takes a slot of each pool that the agent counts in; none if nothing is limited.
+/// Takes a slot of each pool that the agent counts in; no slot if nothing is limited.
 pub(crate) fn take(
     runner: &Runner,
     run: &RunDir,
@@ -59,10 +59,10 @@ pub(crate) fn take(
             role: &agent_run.assignment.role,
             pool: &pool,
             whose: &whose,
-            since: None,
+            times: None,
         };
         let slot = wait.for_slot(choice);
-        if wait.since.is_some() && slot.is_err() {
+        if wait.times.is_some() && slot.is_err() {
             run.lease.clear_record()?;
         }
         slots.push(slot?);
@@ -78,8 +78,17 @@ struct Wait<'a> {
     role: &'a RoleName,
     pool: &'a Pool,
     whose: &'a str,
-    /// Since when, when it was last checked, and when it was last told; `None` before the first look is over.
-    since: Option<[Instant; 3]>,
+    /// The times of the wait; `None` until no slot was free once.
+    times: Option<Times>,
+}
+
+/// The times of a wait.
+struct Times {
+    started: Instant,
+    /// When the thread was last checked.
+    checked: Instant,
+    /// When the last message was shown.
+    notified: Instant,
 }
 
 impl Wait<'_> {
@@ -106,28 +115,32 @@ impl Wait<'_> {
         }
     }
 
-    /// Waits a little, and says so when it is time.
+    /// Waits for one interval. Shows a message when one is due.
     fn pause(&mut self, holders: &[ThreadId]) -> Result<(), EngineError> {
         let now = Instant::now();
-        let Some([begun, checked, told]) = &mut self.since else {
-            self.begin(holders)?;
-            self.since = Some([now; 3]);
+        let Some(times) = &mut self.times else {
+            self.start(holders)?;
+            self.times = Some(Times {
+                started: now,
+                checked: now,
+                notified: now,
+            });
             return Ok(());
         };
-        if now.duration_since(*checked) >= CHECK {
-            *checked = now;
+        if now.duration_since(times.checked) >= CHECK_INTERVAL {
+            times.checked = now;
             thread::active_head(&self.runner.site, self.thread)?;
         }
-        if now.duration_since(*told) >= REMIND {
-            *told = now;
-            let waited = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        if now.duration_since(times.notified) >= REMINDER_INTERVAL {
+            times.notified = now;
+            let waited = u64::try_from(times.started.elapsed().as_millis()).unwrap_or(u64::MAX);
             let waited = time::format_duration(waited);
             let full = self.full(holders);
             (self.runner.notice)(&format!("still waiting after {waited}: {full}"));
         }
-        match self.runner.signals.wait(LOOK) {
+        match self.runner.signals.wait(POLL_INTERVAL) {
             Event::Stop(stop) => {
-                // The signal may be that of `thread kill`.
+                // The signal may come from `thread kill`: then the error is that the thread has ended.
                 thread::active_head(&self.runner.site, self.thread)?;
                 Err(EngineError::WaitInterrupted(stop.signal))
             }
@@ -135,8 +148,8 @@ impl Wait<'_> {
         }
     }
 
-    /// Puts on record that the thread waits, and says so.
-    fn begin(&self, holders: &[ThreadId]) -> Result<(), EngineError> {
+    /// Records that the thread waits, and shows a message.
+    fn start(&self, holders: &[ThreadId]) -> Result<(), EngineError> {
         self.runner
             .signals
             .watch()
@@ -163,6 +176,7 @@ impl Wait<'_> {
         Ok(())
     }
 
+    /// Says which pool is full, and who works.
     fn full(&self, holders: &[ThreadId]) -> String {
         let (max, whose) = (self.pool.max(), self.whose);
         let agents = if max == 1 { "agent" } else { "agents" };

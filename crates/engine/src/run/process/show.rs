@@ -8,15 +8,15 @@ use uwf_util::printable::printable;
 
 use crate::AgentOutput;
 
-/// The agent's stderr, of which what is new goes to ours if the user wants to see it.
+/// The agent's stderr. New text is copied to our stderr if the user wants to see it.
 pub(super) struct Shown {
     output: Output,
     choice: AgentOutput,
-    /// Whether what was shown last ended in the middle of a line.
+    /// Whether the text that was shown last ended in the middle of a line.
     in_line: bool,
 }
 
-/// What stands before each line of the agent's stderr that is shown, so that none passes for a message of ours.
+/// The prefix of each shown line of the agent's stderr, so that no line looks like a message of ours.
 const MARGIN: &str = "| ";
 
 impl Shown {
@@ -32,7 +32,7 @@ impl Shown {
         self.output.for_child()
     }
 
-    /// Tells whether something was written since the last look, and shows it.
+    /// Tells whether the agent wrote something since the last call, and shows that.
     pub(super) fn look(&mut self) -> bool {
         let grown = self.output.look();
         if self.choice == AgentOutput::Shown {
@@ -43,20 +43,21 @@ impl Shown {
 
     fn show(&mut self) {
         while let Ok(mut news) = self.output.news() {
-            let started = started_character(&news);
-            self.output.give_back(started);
-            news.truncate(news.len() - started);
+            let incomplete = incomplete_character(&news);
+            self.output.give_back(incomplete);
+            news.truncate(news.len() - incomplete);
             if news.is_empty() {
                 return;
             }
             let text = with_margin(&String::from_utf8_lossy(&news), &mut self.in_line);
-            // Our own stderr may be closed. The agent's work is worth more than showing it.
+            // Our own stderr may be closed: that must not end the agent's work.
             let _ = io::stderr().write_all(text.as_bytes());
         }
     }
 }
 
 /// Returns the text as a person sees it, with the margin before each line that starts in it.
+/// `in_line` tells whether the text continues a line, and is updated.
 fn with_margin(text: &str, in_line: &mut bool) -> String {
     let mut shown = String::new();
     for line in text.split_inclusive('\n') {
@@ -69,13 +70,13 @@ fn with_margin(text: &str, in_line: &mut bool) -> String {
     shown
 }
 
-/// Returns how many bytes at the end are the start of a character whose rest is not there yet.
-fn started_character(bytes: &[u8]) -> usize {
+/// Returns how many bytes at the end belong to a character that is not complete yet.
+fn incomplete_character(bytes: &[u8]) -> usize {
     let Some(last) = bytes.utf8_chunks().last() else {
         return 0;
     };
-    let started = str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none());
-    if started { last.invalid().len() } else { 0 }
+    let incomplete = str::from_utf8(last.invalid()).is_err_and(|error| error.error_len().is_none());
+    if incomplete { last.invalid().len() } else { 0 }
 }
 
 #[cfg(test)]
@@ -94,11 +95,11 @@ mod tests {
     #[test]
     fn a_character_is_shown_when_it_is_whole() {
         let euro = "€".as_bytes();
-        assert_eq!(started_character(b""), 0);
-        assert_eq!(started_character(b"a"), 0);
-        assert_eq!(started_character(euro), 0);
-        assert_eq!(started_character(&euro[..2]), 2);
-        assert_eq!(started_character(b"a\xff"), 0, "never a character");
-        assert_eq!(started_character(b"\xffa\xe2"), 1);
+        assert_eq!(incomplete_character(b""), 0);
+        assert_eq!(incomplete_character(b"a"), 0);
+        assert_eq!(incomplete_character(euro), 0);
+        assert_eq!(incomplete_character(&euro[..2]), 2);
+        assert_eq!(incomplete_character(b"a\xff"), 0, "never a character");
+        assert_eq!(incomplete_character(b"\xffa\xe2"), 1);
     }
 }
