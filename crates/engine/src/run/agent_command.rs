@@ -84,7 +84,7 @@ fn from_words(runner: &Runner, text: &str, config: &Config) -> Result<AgentComma
     // A typo on the command line is no failed attempt, so it is refused before one starts.
     if matches!(&found.program, Program::File(path) if !path.is_file()) {
         return Err(EngineError::NoProgram {
-            near: agent_hints::meant(runner, &command, config.agents.keys().map(String::as_str)),
+            near: agent_hints::nearest(runner, &command, config.agents.keys().map(String::as_str)),
             word: command,
         });
     }

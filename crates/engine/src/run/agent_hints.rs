@@ -1,4 +1,5 @@
-//! What to type when an agent cannot be used as it is configured. Asked only after it went wrong.
+//! The hints of failed attempts that depend on how the agent is configured. They are worded here because the record of the
+//! attempt stores them as text, as `retry` explains.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt;
@@ -15,11 +16,11 @@ use crate::run::agent_command::AgentCommand;
 use crate::run::failure::Problem;
 use crate::run::process::{Program, RunEnding};
 
-/// The exit code by which programs say that they were called with wrong options.
-const MISUSED: i32 = 2;
+/// The exit code of many programs for wrong options.
+const WRONG_OPTIONS: i32 = 2;
 
-/// Returns the alias or the built-in agent that a word was most likely meant to be.
-pub(crate) fn meant<'a>(
+/// Returns the alias or the built-in agent whose name is nearest to a word, if one is near.
+pub(crate) fn nearest<'a>(
     runner: &Runner,
     word: &str,
     aliases: impl Iterator<Item = &'a str>,
@@ -28,18 +29,18 @@ pub(crate) fn meant<'a>(
         return Some(format!("uwf-{word}"));
     }
     let alias = suggest::nearest(word, aliases).map(ToOwned::to_owned);
-    alias.or_else(|| built_in(runner, word))
+    alias.or_else(|| nearest_built_in(runner, word))
 }
 
-/// Returns the built-in agent whose name is near. The prefix is left out, since it would make all names alike.
-fn built_in(runner: &Runner, word: &str) -> Option<String> {
+/// Returns the built-in agent whose name is near. The prefix is ignored: with it, all names would be near.
+fn nearest_built_in(runner: &Runner, word: &str) -> Option<String> {
     let name = word.strip_prefix("uwf-").unwrap_or(word);
     let near = suggest::nearest(name, runner.built_in_agents.iter().copied())?;
     Some(format!("uwf-{near}"))
 }
 
-/// Returns the commands that give an alias its program and arguments, as they are typed.
-fn configure(alias: &str, program: &str, args: &[String]) -> String {
+/// Returns the commands that set the program and the arguments of an alias.
+fn config_commands(alias: &str, program: &str, args: &[String]) -> String {
     let args = serde_json::Value::from(args).to_string();
     let set = |key: &str, value: &str| {
         let key = format!("agents.{alias}.{key}");
@@ -58,9 +59,10 @@ impl AgentCommand {
         );
         Problem {
             phase: Phase::Spawn,
-            class: match is_missing {
-                true => FailureClass::NotInstalled,
-                false => FailureClass::Crash,
+            class: if is_missing {
+                FailureClass::NotInstalled
+            } else {
+                FailureClass::Crash
             },
             text: format!(
                 "`{}` could not be started in `{}`: {error}",
@@ -68,13 +70,13 @@ impl AgentCommand {
                 cwd.display()
             ),
             exit_code: None,
-            hint: Some(self.if_not_started(runner, error)),
+            hint: Some(self.hint_if_not_started(runner, error)),
             signal: None,
         }
     }
 
-    /// Returns what to do if the program could not be started.
-    fn if_not_started(&self, runner: &Runner, error: &io::Error) -> String {
+    /// Returns the hint for a program that could not be started.
+    fn hint_if_not_started(&self, runner: &Runner, error: &io::Error) -> String {
         match (error.kind(), &self.program) {
             (ErrorKind::InvalidInput, _) => {
                 "no variable and no argument can hold a zero byte: take it out of `.env` or `args`"
@@ -84,11 +86,11 @@ impl AgentCommand {
                 "the system has no room for another process: `ulimit -u` tells how many may run"
                     .to_owned()
             }
-            (_, Program::File(_)) => self.if_missing(runner),
+            (_, Program::File(_)) => self.hint_if_missing(runner),
         }
     }
 
-    fn if_missing(&self, runner: &Runner) -> String {
+    fn hint_if_missing(&self, runner: &Runner) -> String {
         let Some(alias) = &self.alias else {
             return "`--agent` takes an alias of the config, or a program with its arguments"
                 .to_owned();
@@ -100,10 +102,12 @@ impl AgentCommand {
         {
             return format!(
                 "arguments belong in `args`: {}",
-                configure(alias, program, args)
+                config_commands(alias, program, args)
             );
         }
-        match built_in(runner, &self.label).filter(|_| !Path::new(&self.label).is_absolute()) {
+        match nearest_built_in(runner, &self.label)
+            .filter(|_| !Path::new(&self.label).is_absolute())
+        {
             Some(near) => format!(
                 "did you mean `{near}`? `uwf config set agents.{alias}.command {near}` sets it"
             ),
@@ -115,7 +119,7 @@ impl AgentCommand {
 
     /// Returns the problem of an answer that names no step.
     pub(crate) fn unanswered(&self, error: &AnswerError) -> Problem {
-        let in_words =
+        let is_free_text =
             matches!(error, AnswerError::Malformed(_)) && matches!(self.program, Program::File(_));
         Problem {
             class: match error {
@@ -123,7 +127,7 @@ impl AgentCommand {
                 AnswerError::Malformed(_) => FailureClass::BadAnswer,
             },
             exit_code: Some(0),
-            hint: in_words.then(|| self.if_prose()),
+            hint: is_free_text.then(|| self.hint_if_free_text()),
             ..Problem::refused(error.to_string())
         }
     }
@@ -144,7 +148,7 @@ impl AgentCommand {
             class,
             text: ending.to_string(),
             exit_code,
-            hint: (exit_code == Some(MISUSED)).then(|| self.if_misused()),
+            hint: (exit_code == Some(WRONG_OPTIONS)).then(|| self.hint_if_wrong_options()),
             signal: None,
         }
     }
@@ -158,8 +162,8 @@ impl AgentCommand {
         }
     }
 
-    /// A program that answers in words needs an adapter that makes a step of them.
-    fn if_prose(&self) -> String {
+    /// Returns the hint for a program that answers with free text: it needs an adapter that makes a step of the text.
+    fn hint_if_free_text(&self) -> String {
         const ADAPTER: &str = "uwf-command";
         let mut args = vec!["--".to_owned(), self.label.clone()];
         args.extend(self.args.iter().cloned());
@@ -168,12 +172,12 @@ impl AgentCommand {
                 let line = [ADAPTER].into_iter().chain(args.iter().map(String::as_str));
                 format!("`--agent {}`", words::quote(&words::join(line)))
             }
-            Some(alias) => configure(alias, ADAPTER, &args),
+            Some(alias) => config_commands(alias, ADAPTER, &args),
         };
         format!("a program that answers in words is run by `{ADAPTER}`: {commands}")
     }
 
-    fn if_misused(&self) -> String {
+    fn hint_if_wrong_options(&self) -> String {
         let place = match &self.alias {
             Some(alias) => format!(
                 "correct `agents.{alias}.args`, which `uwf config get agents.{alias}` shows"

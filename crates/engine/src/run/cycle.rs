@@ -12,8 +12,9 @@ use crate::run::agent_command;
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
-use crate::run::failure::{self, Attempted, Problem, Verb};
+use crate::run::failure::{self, Attempted, Problem};
 use crate::run::owned::{OwnedRun, with_thread};
+use crate::run::retry::Verb;
 use crate::run::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, tags};
@@ -168,7 +169,7 @@ fn do_agent_step(
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     let now_ms = runner.site.env.now_ms();
-    let attempted = Attempted::now(&agent_run, options.agent.clone(), verb, now_ms);
+    let attempted = Attempted::new(&agent_run, options.agent.clone(), verb, now_ms);
     clear_scratch(runner, run, role, options.session)?;
     runner.site.log(
         &thread,

@@ -1,6 +1,5 @@
-//! Failed attempts: what went wrong, put on record so that people see it and the next attempt can go on.
+//! Failed attempts: the record of what went wrong, for people and for the next attempt.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use uwf_protocol::exit::Exit;
@@ -8,24 +7,20 @@ use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, LeaseRecord, Phase};
 use uwf_storage::{Ledger, RunDir, StorageError};
-use uwf_util::words;
 
-use crate::error::{agent_option, signal_name};
+use crate::error::signal_name;
 use crate::run::agent_run::AgentRun;
-use crate::run::process::RunEnding;
+use crate::run::retry::{Verb, hint_for};
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
 
-/// How much of the agent's stdout is looked at for the answer, in bytes: the last line may carry all that the
-/// agent wrote.
+/// How much of the end of the agent's stdout is searched for the answer, in bytes. The last line may be as long as
+/// everything that the agent wrote.
 pub(crate) const ANSWER_TAIL: u64 = 32 * 1024 * 1024;
-/// How much of the agent's stderr goes on record, in bytes.
+/// How much of the end of the agent's stderr is recorded, in bytes.
 const STDERR_TAIL: u64 = 4 * 1024;
 
-/// How many bytes of a person's words are repeated in a command.
-const MOST_WORDS: usize = 200;
-
-/// What was tried.
+/// An attempt that is being made: what its record needs if it fails.
 pub(crate) struct Attempted {
     pub(crate) head: CasRef,
     pub(crate) replaces: Option<CasRef>,
@@ -35,15 +30,15 @@ pub(crate) struct Attempted {
     pub(crate) alias: Option<String>,
     /// Where the agent worked.
     pub(crate) directory: PathBuf,
-    /// The agent that the caller chose for this call.
+    /// The agent that the command line chose, if it did.
     pub(crate) choice: Option<String>,
     pub(crate) verb: Verb,
     pub(crate) started_at_ms: i64,
 }
 
 impl Attempted {
-    /// Returns what is tried from now on.
-    pub(crate) fn now(
+    /// Returns an attempt that starts now.
+    pub(crate) fn new(
         agent_run: &AgentRun<'_>,
         choice: Option<String>,
         verb: Verb,
@@ -64,25 +59,14 @@ impl Attempted {
     }
 }
 
-/// The command of `uwf thread` that tries a step again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verb {
-    /// The graph leads to it.
-    Step,
-    /// The thread waits for an answer, or has ended. A person said this.
-    Resume(Option<String>),
-    /// It is done again. A person said this.
-    Poke(Option<String>),
-}
-
-/// What went wrong, as the engine sees it.
+/// What went wrong in an attempt, as the engine sees it.
 pub(crate) struct Problem {
     pub(crate) phase: Phase,
     pub(crate) class: FailureClass,
     pub(crate) text: String,
     pub(crate) exit_code: Option<i32>,
     pub(crate) hint: Option<String>,
-    /// The signal that told us to stop, if that is why.
+    /// The signal that told us to stop, if that is the cause.
     pub(crate) signal: Option<i32>,
 }
 
@@ -106,7 +90,7 @@ pub struct AgentFailure {
     pub class: FailureClass,
     /// What went wrong.
     pub problem: String,
-    /// The end of the agent's stderr, if the agent did not say otherwise what went wrong.
+    /// The end of the agent's stderr; empty if the agent reported by other means what went wrong.
     pub stderr_tail: String,
     /// What to do about it.
     pub hint: String,
@@ -118,30 +102,8 @@ pub struct AgentFailure {
     pub raw: Option<CasRef>,
 }
 
-/// Says how a run ended.
-impl fmt::Display for RunEnding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(status) => match status.code() {
-                Some(code) => write!(f, "the agent exited with code {code}"),
-                None => write!(f, "the agent was ended from outside ({status})"),
-            },
-            Self::TimedOut(limit) => {
-                write!(f, "the agent was ended after its time limit of {limit:?}")
-            }
-            Self::Idle(limit) => {
-                write!(f, "the agent was ended: it printed nothing for {limit:?}")
-            }
-            Self::Finished => f.write_str("the agent did not end after it had finished its step"),
-            Self::Interrupted(signal) | Self::NotStarted(signal) => {
-                write!(f, "interrupted by {}", signal_name(*signal))
-            }
-        }
-    }
-}
-
 impl Problem {
-    /// Returns what is wrong with an answer that the engine does not take.
+    /// Returns the problem of an answer that the engine refused.
     pub(crate) fn refused(why: String) -> Self {
         Self {
             phase: Phase::Answer,
@@ -153,7 +115,7 @@ impl Problem {
         }
     }
 
-    /// Returns the problem of a run that was ended because we were told to stop.
+    /// Returns the problem of a run that was ended because a signal told us to stop.
     pub(crate) fn interrupted(signal: i32) -> Self {
         Self {
             phase: Phase::Agent,
@@ -166,14 +128,15 @@ impl Problem {
     }
 }
 
-/// Returns the session that an attempt had started when it was killed. The record may be that of an earlier attempt; a
-/// session of another agent does not count.
-fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
+/// Returns the session that an attempt had started when it was killed. The record counts only if it is from this place
+/// and from this agent: it may be from an earlier attempt.
+fn killed_session(run: &RunDir, attempted: &Attempted) -> Option<String> {
     let begun = run.sessions.begun()?;
     let place = (begun.head, begun.replaces) == (attempted.head, attempted.replaces);
     let here = place && begun.role == attempted.role;
     let session = here.then_some(begun.session_id)?;
-    // The agents' own names for whose sessions they are mean nothing to the engine; its labels do.
+    // The session's record names the agent by a key of the adapter. The engine knows agents by their labels only, so it
+    // looks the session up among the attempts.
     let attempts = run.ledger.attempts();
     let in_session = |attempt: &&Attempt| attempt.session_id.as_ref() == Some(&session);
     let known = attempts.iter().rev().find(in_session);
@@ -181,13 +144,13 @@ fn begun(run: &RunDir, attempted: &Attempted) -> Option<String> {
     (!is_of_another).then_some(session)
 }
 
-/// Fails if the agent did not begin, and nodes that the thread needs are gone or damaged: then it is the store that
-/// failed.
+/// Fails if the agent could not start its work because nodes that the thread needs are lost or damaged: then the store
+/// failed, not the agent.
 pub(crate) fn check_nodes(site: &Site, run: &RunDir, thread: &Thread) -> Result<(), EngineError> {
-    let unbegun = run.scratch.read_failure().is_some_and(|told| {
-        told.session_id.is_none() && told.usage.is_none() && told.raw.is_none()
+    let did_nothing = run.scratch.read_failure().is_some_and(|failure| {
+        failure.session_id.is_none() && failure.usage.is_none() && failure.raw.is_none()
     });
-    if !unbegun {
+    if !did_nothing {
         return Ok(());
     }
     let used_by = format!("the head of thread `{}`", thread.id);
@@ -198,7 +161,7 @@ pub(crate) fn check_nodes(site: &Site, run: &RunDir, thread: &Thread) -> Result<
     }
 }
 
-/// Puts the attempt on record, with what the kit told about it, and returns the error to report.
+/// Records a failed attempt, with what the agent kit reported about it. Returns the error to show.
 pub(crate) fn record(
     site: &Site,
     run: &RunDir,
@@ -207,10 +170,9 @@ pub(crate) fn record(
     problem: Problem,
 ) -> EngineError {
     let signal = problem.signal;
-    let told = run.scratch.read_failure();
+    let is_unreported = run.scratch.read_failure().is_none();
     let stderr_tail = run.scratch.stderr_end(STDERR_TAIL);
-    let is_untold = told.is_none();
-    let said = is_untold && signal.is_none();
+    let shows_stderr = is_unreported && signal.is_none();
     let attempt = attempt(site, run, thread.id, attempted, problem, stderr_tail);
     log(site, thread, &attempt, signal);
     let recorded = run.ledger.append_attempt(&attempt);
@@ -218,7 +180,7 @@ pub(crate) fn record(
     let is_disk_full = error.is_some_and(StorageError::is_of_full_disk);
     let number = recorded.ok();
     if number.is_none() {
-        // What the agent did wrong is told all the same: the disk may be full.
+        // The failure is shown nevertheless. A full disk is a likely cause.
         site.log(
             thread,
             tags::ATTEMPT_NOT_KEPT,
@@ -233,19 +195,21 @@ pub(crate) fn record(
         number,
         phase: attempt.phase,
         class: attempt.class.unwrap_or(FailureClass::Crash),
-        // The agent may have failed for the same reason, and had no room to say so.
-        problem: match is_disk_full && is_untold {
-            true => format!("{}, and the disk is full", attempt.error),
-            false => attempt.error,
+        // The agent may have failed for the same reason, without room to report that.
+        problem: if is_disk_full && is_unreported {
+            format!("{}, and the disk is full", attempt.error)
+        } else {
+            attempt.error
         },
-        stderr_tail: if said {
+        stderr_tail: if shows_stderr {
             attempt.stderr_tail
         } else {
             String::new()
         },
-        hint: match is_disk_full {
-            true => FULL_DISK_HINT.to_owned(),
-            false => attempt.hint.unwrap_or_default(),
+        hint: if is_disk_full {
+            FULL_DISK_HINT.to_owned()
+        } else {
+            attempt.hint.unwrap_or_default()
         },
         exit_code: attempt.exit_code,
         session_id: attempt.session_id,
@@ -280,7 +244,8 @@ fn log(site: &Site, thread: &Thread, attempt: &Attempt, signal: Option<i32>) {
     );
 }
 
-/// Returns the record of an attempt. What the kit says counts, but not against a signal that stopped us.
+/// Returns the record of an attempt. The kit's report takes precedence, unless a signal or a limit of time ended the agent:
+/// the kit knows only that it was interrupted.
 fn attempt(
     site: &Site,
     run: &RunDir,
@@ -289,23 +254,24 @@ fn attempt(
     problem: Problem,
     stderr_tail: String,
 ) -> Attempt {
-    let told = run.scratch.read_failure();
-    let (phase, class, error, hint) = match &told {
-        // The kit only knows that it was interrupted; the engine knows why.
-        Some(told) if problem.signal.is_none() && problem.class != FailureClass::Timeout => (
-            told.phase,
-            told.class.unwrap_or(FailureClass::Crash),
-            told.error.clone(),
-            told.hint.clone(),
+    let reported = run.scratch.read_failure();
+    let (phase, class, error, hint) = match &reported {
+        Some(reported) if problem.signal.is_none() && problem.class != FailureClass::Timeout => (
+            reported.phase,
+            reported.class.unwrap_or(FailureClass::Crash),
+            reported.error.clone(),
+            reported.hint.clone(),
         ),
         _ => (problem.phase, problem.class, problem.text, problem.hint),
     };
-    let session_id = match &told {
-        Some(told) => told.session_id.clone(),
+    let session_id = match &reported {
+        Some(reported) => reported.session_id.clone(),
         None if phase == Phase::Spawn => None,
-        None => begun(run, attempted),
+        None => killed_session(run, attempted),
     };
-    let usage = told.as_ref().and_then(|told| told.usage.clone());
+    let usage = reported
+        .as_ref()
+        .and_then(|reported| reported.usage.clone());
     Attempt {
         replaces: attempted.replaces,
         agent: attempted.agent.clone(),
@@ -314,98 +280,25 @@ fn attempt(
         phase,
         class: Some(class),
         error,
-        hint: Some(hint.unwrap_or_else(|| advice(class, thread, attempted, run))),
+        hint: Some(hint.unwrap_or_else(|| hint_for(class, thread, attempted, run))),
         exit_code: problem.exit_code,
-        feedback: told.as_ref().and_then(|told| told.feedback.clone()),
+        feedback: reported
+            .as_ref()
+            .and_then(|reported| reported.feedback.clone()),
         stderr_tail,
         session_id,
         usage: usage.or_else(|| run.scratch.usage()),
-        raw: told.as_ref().and_then(|told| told.raw),
-        turns: told.map(|told| told.turns).unwrap_or_default(),
-        words: attempted.verb.words().map(str::to_owned),
+        raw: reported.as_ref().and_then(|reported| reported.raw),
+        turns: reported.map(|reported| reported.turns).unwrap_or_default(),
+        words: attempted.verb.message().map(str::to_owned),
         started_at_ms: attempted.started_at_ms,
         ended_at_ms: site.env.now_ms(),
         ..Attempt::of(attempted.head, attempted.role.clone())
     }
 }
 
-impl Verb {
-    /// Returns the command that tries again, with the agent that was chosen.
-    fn retry(&self, thread: ThreadId, agent: Option<&str>) -> String {
-        let option = agent_option(agent);
-        match self {
-            Self::Step => format!("uwf thread step {thread}{option}"),
-            Self::Resume(words) => format!("uwf thread resume {thread}{option}{}", say(words)),
-            Self::Poke(words) => format!("uwf thread poke {thread}{option}{}", say(words)),
-        }
-    }
-
-    /// Returns what a person said, if somebody did.
-    fn words(&self) -> Option<&str> {
-        match self {
-            Self::Step => None,
-            Self::Resume(words) | Self::Poke(words) => words.as_deref(),
-        }
-    }
-}
-
-/// Returns the option that says the same words again; what is long is on record and stands for itself.
-fn say(words: &Option<String>) -> String {
-    match words.as_deref() {
-        None => String::new(),
-        Some(words) if words.len() <= MOST_WORDS && !words.contains(char::is_control) => {
-            format!(" -p {}", words::quote(words))
-        }
-        Some(_) => " -p \"…\"".to_owned(),
-    }
-}
-
-/// Returns what to do about a failure of which nothing more is known than its class.
-fn advice(class: FailureClass, thread: ThreadId, attempted: &Attempted, run: &RunDir) -> String {
-    let other = format!("{} --agent <agent>", attempted.verb.retry(thread, None));
-    let retry = attempted.verb.retry(thread, attempted.choice.as_deref());
-    let retry = format!("`{retry}`");
-    let place = match &attempted.alias {
-        Some(alias) => format!("`agents.{alias}.args`"),
-        None => "the options of the agent".to_owned(),
-    };
-    let stderr = run.scratch.stderr_file();
-    let stderr = stderr.display();
-    match class {
-        FailureClass::NotInstalled => {
-            format!("install the program, or say where it is; then {retry} tries again")
-        }
-        FailureClass::Auth => {
-            format!(
-                "log in with the agent's own tool, or correct its key; then {retry} tries again"
-            )
-        }
-        FailureClass::RateLimit => format!(
-            "wait until the provider allows more calls, or choose another agent: `{other}`; {retry} tries again"
-        ),
-        FailureClass::Overloaded => {
-            format!("the provider has a problem: wait a little, then {retry} tries again")
-        }
-        FailureClass::ContextTooLong => format!("{retry} begins a new session with the whole task"),
-        FailureClass::Permission => {
-            format!("allow the agent what the step needs, in {place}; then {retry} tries again")
-        }
-        FailureClass::Timeout => format!(
-            "{retry} tries again; if the work needs more time, raise the limit: `timeout` or `idleTimeout` of the agent in the config, or `--timeout` among its arguments"
-        ),
-        FailureClass::Crash => format!("{retry} tries again; the agent's stderr is in {stderr}"),
-        FailureClass::NoAnswer => format!(
-            "{retry} tries again; what the agent printed is in {}",
-            run.path().display()
-        ),
-        FailureClass::BadAnswer => {
-            format!("{retry} asks again; `uwf thread show {thread}` lists what was tried")
-        }
-        FailureClass::Cancelled => format!("{retry} goes on where the thread stands"),
-    }
-}
-
-/// Tells whether an attempt is on record as failed: its engine came so far, and only could not end all of it.
+/// Tells whether the attempt of a lease record is recorded as failed: its engine got that far, but could not end all of its
+/// processes.
 pub(crate) fn is_recorded(ledger: &Ledger, record: &LeaseRecord) -> bool {
     let attempts = ledger.attempts();
     attempts
@@ -413,8 +306,8 @@ pub(crate) fn is_recorded(ledger: &Ledger, record: &LeaseRecord) -> bool {
         .any(|attempt| record.is_recorded_as(attempt))
 }
 
-/// Puts a run on record whose agent died together with its engine, if there was one that did not finish its step. The
-/// caller has the thread's lock, so the recorded engine is dead.
+/// Records the attempt of an agent that died together with its engine, if there is one that is neither finished nor
+/// recorded. The caller has the thread's lock, so the engine of the lease record is dead.
 pub(crate) fn record_lost_run(
     site: &Site,
     run: &RunDir,
@@ -433,7 +326,7 @@ pub(crate) fn record_lost_run(
     if is_recorded(&run.ledger, &record) {
         return run.lease.clear_record();
     }
-    // The run may have been at another place than the one that is asked about now, such as a redone step.
+    // The run may have been at another place of the thread than the current call, such as a redone step.
     let here = match record.head {
         Some(head) => (head, record.replaces),
         None => (thread.head, thread.replaces),

@@ -15,6 +15,7 @@ mod owned;
 pub(crate) mod poke;
 mod process;
 pub(crate) mod resume;
+mod retry;
 pub(crate) mod slots;
 
 use uwf_process::Signals;

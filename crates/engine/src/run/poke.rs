@@ -11,8 +11,8 @@ use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::cycle::{Job, do_step};
-use crate::run::failure::Verb;
 use crate::run::owned::with_thread;
+use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 

@@ -14,6 +14,7 @@ use uwf_process::{Asked, Limits, Look, Output, Signals, Stop, Tree, WaitEnd};
 
 use crate::AgentOutput;
 use crate::attempt::describe;
+use crate::error::signal_name;
 use show::Shown;
 
 /// The largest size of an output file, in bytes. At this size the first half is dropped; the rest is more than we read
@@ -84,6 +85,27 @@ pub(crate) enum RunEnding {
     Interrupted(i32),
     /// We were told to stop before the program was started.
     NotStarted(i32),
+}
+
+impl fmt::Display for RunEnding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exited(status) => match status.code() {
+                Some(code) => write!(f, "the agent exited with code {code}"),
+                None => write!(f, "the agent was ended from outside ({status})"),
+            },
+            Self::TimedOut(limit) => {
+                write!(f, "the agent was ended after its time limit of {limit:?}")
+            }
+            Self::Idle(limit) => {
+                write!(f, "the agent was ended: it printed nothing for {limit:?}")
+            }
+            Self::Finished => f.write_str("the agent did not end after it had finished its step"),
+            Self::Interrupted(signal) | Self::NotStarted(signal) => {
+                write!(f, "interrupted by {}", signal_name(*signal))
+            }
+        }
+    }
 }
 
 /// Runs the program to its end.

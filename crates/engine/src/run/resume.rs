@@ -9,8 +9,8 @@ use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, end_remaining, refuse};
 use crate::run::cycle::{Job, do_step};
-use crate::run::failure::Verb;
 use crate::run::owned::{OwnedRun, with_thread};
+use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 
