@@ -1,4 +1,4 @@
-//! Starting a new thread from a node of an old one. Nothing is copied and the old thread is not touched.
+//! Forking a thread: a new thread starts at a node of an old one. Nothing is copied, and the old thread does not change.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::State;
@@ -8,21 +8,21 @@ use crate::read::thread_state::ThreadState;
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
 
-/// A thread that begins where another one was.
+/// A thread that was made by a fork.
 #[derive(Debug, Clone)]
 pub struct Forked {
     /// The new thread.
     pub thread: ThreadId,
     /// Its head: a start or a step.
     pub from: CasRef,
-    /// How it stands there.
+    /// Its state there.
     pub state: ThreadState,
 }
 
-/// Makes a thread whose head is a start or a step that is in the store.
+/// Creates a thread whose head is a stored start or step.
 ///
 /// # Errors
-/// When the node is missing or is neither.
+/// When the node is missing, or is neither a start nor a step.
 pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
     let _hold = site.store.hold()?;
     site.store.get(from)?;
@@ -33,7 +33,7 @@ pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
     let route = thread.route(None)?;
     let place = Place::of(&run.ledger, &thread);
     let config = limits::of_config(site);
-    let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
+    let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
     State::new(&site.root).insert(id, from)?;
     site.log(&thread, tags::FORKED, &format!("from={from}"));

@@ -1,7 +1,7 @@
-//! Collecting garbage: who refers to nodes, and whether that can be known at all.
+//! Garbage collection: finding everything that refers to nodes, and refusing to collect if that cannot be known.
 //!
-//! Needed are the heads of active and ended threads, the steps that were done again, and the workflows that have a
-//! name. What the records of runs name is kept as far as it is there: all of them can be deleted.
+//! The roots are the heads of active and ended threads, the replaced steps, and the registered workflows: these nodes must
+//! exist. Nodes that records of runs name are kept, too, but may be missing: anybody may delete those records.
 
 use std::path::PathBuf;
 
@@ -13,30 +13,29 @@ use uwf_storage::{Root, State, users};
 
 use crate::{EngineError, Site, tags};
 
-/// What garbage is.
+/// What is garbage, and what happens to it.
 #[derive(Debug, Clone)]
 pub struct GcOptions {
-    /// How long nothing may have used a node, in milliseconds; at least [`LEAST_GRACE_MS`].
+    /// The grace time: a node that was used within it is kept. In milliseconds; at least [`LEAST_GRACE_MS`].
     pub older_than_ms: u64,
-    /// Whether it is removed.
+    /// Whether garbage is removed or only listed.
     pub mode: Collect,
-    /// Nodes that are known to be lost.
+    /// Nodes that the user gives up as lost.
     pub lost: Vec<CasRef>,
-    /// Other storage roots that use the store, too.
+    /// Other storage roots that use the store.
     pub used_by: Vec<PathBuf>,
 }
 
-/// The shortest time that a node can be protected by, in milliseconds. In this time a program that has put a node
-/// makes somebody refer to it.
+/// The shortest grace time, in milliseconds. It must be long enough for a program to put a node and then refer to it.
 pub const LEAST_GRACE_MS: u64 = 60 * 60 * 1000;
-/// The time that protects a node if nothing else is said, in milliseconds.
+/// The default grace time, in milliseconds.
 pub const USUAL_GRACE_MS: u64 = 14 * 24 * LEAST_GRACE_MS;
 
-/// Removes the nodes that nothing refers to and nobody has used for a while, and temporary files of that age.
+/// Removes the nodes that nothing refers to and that were not used within the grace time, and temporary files of that age.
 ///
 /// # Errors
-/// With nothing removed: when it cannot be known who uses the store, when a file that says so cannot be read, or when
-/// a node that is in use is broken.
+/// When the roots that use the store cannot be known, when one of their files cannot be read, or when a node in use is
+/// broken. Then nothing is removed.
 pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
     let mut roots = roots_of(site, options)?;
     let grace_ms = options.older_than_ms.max(LEAST_GRACE_MS);
@@ -50,7 +49,7 @@ pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
             young_from_ms: i64::MAX,
             ..Roots::default()
         };
-        // Asked again, since another root may have begun to use the store meanwhile.
+        // We look again, because another root may have started to use the store meanwhile.
         roots = roots_of(site, options)?;
         for root in &roots {
             add(root, site.env.now_ms(), grace_ms, &mut found)?;
@@ -80,7 +79,10 @@ pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
     Ok(collected)
 }
 
-/// Returns the roots that use the store, if that can be known.
+/// Returns the roots that use the store.
+///
+/// # Errors
+/// When that cannot be known.
 fn roots_of(site: &Site, options: &GcOptions) -> Result<Vec<Root>, EngineError> {
     let store = site.store.dir();
     let listed = users::enlisted(store)?;
@@ -110,8 +112,7 @@ fn roots_of(site: &Site, options: &GcOptions) -> Result<Vec<Root>, EngineError> 
     }
 }
 
-/// Returns the start of a thread that is older than all that is young, where no thread at all is on record: whatever
-/// made it has lost the files of the state.
+/// Returns a start node older than the grace time if no thread at all is on record: then the files of the state are lost.
 fn lost_start(
     site: &Site,
     roots: &[Root],
@@ -133,11 +134,12 @@ fn lost_start(
     Ok(None)
 }
 
-/// Adds what one root says.
+/// Adds the references of one storage root.
 ///
-/// The order matters, for what changes meanwhile: who is at work is looked at first, so that whatever was not there
-/// yet is young; records before heads, since a step goes from there into its thread; heads before the history, since
-/// a thread that ends is there before it goes.
+/// The order matters, because engines go on meanwhile:
+/// 1. Running attempts come first. An attempt that starts later writes only young nodes.
+/// 2. Records of runs come before heads, because a finished step moves from a record to a head.
+/// 3. Heads come before the history, because a thread that ends is in the history before its head goes.
 fn add(root: &Root, now_ms: i64, grace_ms: u64, found: &mut Roots) -> Result<(), EngineError> {
     let at_work = AtWork::look(root)?;
     found.useful.extend(references::named_by_runs(root)?);
@@ -149,7 +151,7 @@ fn add(root: &Root, now_ms: i64, grace_ms: u64, found: &mut Roots) -> Result<(),
     Ok(())
 }
 
-/// Adds what the files of the state need.
+/// Adds the nodes that the files of the state refer to.
 fn add_needed(root: &Root, found: &mut Roots) -> Result<(), EngineError> {
     let state = State::new(root);
     for (thread, head) in state.heads()? {
@@ -174,28 +176,28 @@ fn add_needed(root: &Root, found: &mut Roots) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// What came of verifying a store.
+/// The result of verifying a store.
 #[derive(Debug)]
 pub struct VerifiedStore {
-    /// Every node that is stored, with what came of checking it.
+    /// Every stored node, with the result of its check.
     pub nodes: Vec<Verified>,
-    /// What this root needs and cannot be read, with who needs it.
+    /// The nodes that this root needs and that cannot be read, with their users.
     pub broken: Vec<BrokenNode>,
 }
 
-/// Checks every node of the store, and that everything is there that the threads and workflows of the root need.
+/// Checks every node of the store, and that no node is missing that a thread or a workflow of the root needs.
 ///
 /// # Errors
 /// When a file of the state or of the store cannot be read.
 pub fn verify(site: &Site) -> Result<VerifiedStore, EngineError> {
-    // What is collected meanwhile would look as if it were missing.
+    // The hold keeps the garbage collector out: nodes that it removes meanwhile would look as if they were missing.
     let _hold = site.store.hold_to_read().ok();
     let nodes = site.store.verify(&site.store.all()?)?;
     let broken = broken(site)?;
     Ok(VerifiedStore { nodes, broken })
 }
 
-/// Returns what the threads and workflows of the root need and cannot be read.
+/// Returns the nodes that threads and workflows of the root need and that cannot be read.
 ///
 /// # Errors
 /// See [`verify`].
@@ -206,19 +208,19 @@ pub fn broken(site: &Site) -> Result<Vec<BrokenNode>, EngineError> {
     Ok(site.store.broken(&roots.needed)?)
 }
 
-/// Returns from when on nodes are young: so long ago, counted from when the oldest step began that is at work. What
-/// it put or will put is not in its thread yet.
+/// Returns the time from which on nodes are young: the grace time before the start of the oldest running step. Nodes of a
+/// running step are not in its thread yet.
 fn young_from(at_work: &AtWork, now_ms: i64, grace_ms: u64) -> i64 {
     let since_ms = at_work.since_ms.map_or(now_ms, |since| since.min(now_ms));
     let ago = |from_ms: i64, grace_ms: u64| {
         from_ms.saturating_sub(i64::try_from(grace_ms).unwrap_or(i64::MAX))
     };
     let young_from_ms = ago(since_ms, grace_ms);
-    match at_work.unknown {
-        // Nobody knows for how long it has been at work.
-        true => young_from_ms.min(ago(now_ms, USUAL_GRACE_MS)),
-        false => young_from_ms,
+    if at_work.unknown {
+        // The start of a running step is unknown, so we assume the usual grace.
+        return young_from_ms.min(ago(now_ms, USUAL_GRACE_MS));
     }
+    young_from_ms
 }
 
 #[cfg(test)]
@@ -226,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nodes_are_young_since_the_oldest_step_at_work_began_and_the_time_of_grace_before() {
+    fn nodes_are_young_from_the_grace_time_before_the_oldest_running_step() {
         let check = |since_ms: Option<i64>, unknown: bool, expected: i64| {
             let at_work = AtWork { since_ms, unknown };
             assert_eq!(young_from(&at_work, 10_000_000_000, 5000), expected);

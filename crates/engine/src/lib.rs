@@ -1,12 +1,11 @@
-//! One step of a thread, and its siblings: start, resume, poke, fork, kill, adopt; and the views that commands
-//! print of them.
+//! The operations on threads: start, step, resume, poke, fork, kill; garbage collection; and the views that commands print.
 //!
-//! The crate has two halves. [`Site`] is a storage root with its store: whatever reads it or records something in it
-//! needs no more, and many threads of a process may share one. [`Runner`] does steps on a site: it starts agents as
-//! processes, checks what they answer and moves heads.
+//! The crate has two halves. [`Site`] is a storage root with its store: it is enough to read and to record, and the threads
+//! of a process may share one. [`Runner`] does steps on a site: it starts agents as processes, checks their answers and
+//! moves heads.
 //!
-//! Where a thread goes is decided by pure functions of the moderator. The crate never parses an answer's text and
-//! never knows which agent is behind a command; it prints nothing.
+//! The moderator decides in pure functions where a thread goes. This crate never parses the text of an answer, never knows
+//! which agent is behind a command, and prints nothing.
 
 mod attempt;
 mod conditions;

@@ -1,5 +1,5 @@
-//! Gathering what a thread has spent, and holding it against its limits. What counts, and when a limit is
-//! reached, is decided by `uwf_protocol::limits`.
+//! Summing the usage of a thread and comparing it with its limits. `uwf_protocol::limits` decides what counts, and when a
+//! limit is reached.
 
 use uwf_cas_fs::Store;
 use uwf_moderator::{Route, RouteError};
@@ -12,12 +12,12 @@ use uwf_thread::{summarize, used_by, used_up_to};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// Where a thread stands: what is spent there, and what its workflow allows.
+/// A place in a thread: the records of its usage there, and the limits of its workflow.
 pub(crate) struct Place<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) workflow: &'a Limits,
     pub(crate) head: CasRef,
-    /// The step after the head that is done again.
+    /// The step after the head that is done again, if one is.
     pub(crate) replaces: Option<CasRef>,
 }
 
@@ -32,8 +32,8 @@ impl<'a> Place<'a> {
     }
 }
 
-/// Returns the limits that keep a thread from going on where the graph leads.
-pub(crate) fn on_the_way(
+/// Returns the reached limits that keep a thread from following its route.
+pub(crate) fn reached_on_route(
     store: &Store,
     place: &Place<'_>,
     route: &Result<Route, RouteError>,
@@ -49,18 +49,18 @@ pub(crate) fn on_the_way(
     }
     let recorded = place.ledger.chain_summary();
     let summary = summarize(store, recorded.as_ref(), place.head)?;
-    Ok(look(store, place, role, config, &summary)?.0)
+    Ok(reached_by(store, place, role, config, &summary)?.0)
 }
 
-/// Returns the limits of the config, none if it cannot be read. Only starting an agent fails for that: a view shows what
-/// it was asked for.
+/// Returns the limits of the config; none if the config cannot be read. That error belongs to the call that starts an
+/// agent: a view is shown without it.
 pub(crate) fn of_config(site: &Site) -> Limits {
     let config = uwf_config::load(&site.root).ok().flatten();
     config.unwrap_or_default().limits
 }
 
-/// Returns the limits that are reached, and what the chain used up if that had to be summed anew.
-pub(crate) fn look(
+/// Returns the reached limits for a role, and the usage of the chain if it had to be summed anew.
+pub(crate) fn reached_by(
     store: &Store,
     place: &Place<'_>,
     role: &RoleName,

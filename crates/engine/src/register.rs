@@ -1,4 +1,4 @@
-//! Turning a workflow file into nodes of the store: read, checked as a whole, then written at once.
+//! Registering a workflow: its file is read, checked as a whole, and written to the store in one batch.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,23 +23,23 @@ pub struct Registered {
     pub name: String,
     /// Its node.
     pub hash: CasRef,
-    /// What is probably not meant.
+    /// The warnings about its file.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// A workflow file in which nothing is wrong.
+/// A workflow file without errors.
 #[derive(Debug, Clone)]
 pub struct Checked {
-    /// What it says.
+    /// The workflow.
     pub workflow: Workflow<Value>,
-    /// What is probably not meant.
+    /// The warnings about its file.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// Checks a workflow file, stores it, and registers it under its name.
 ///
 /// # Errors
-/// When the file cannot be read, or with everything that is wrong with it.
+/// When the file cannot be read or has errors: then with all of them.
 pub fn put_workflow(site: &Site, file: &Path) -> Result<Registered, EngineError> {
     let checked = check_file(site, file)?;
     site.create()?;
@@ -49,10 +49,10 @@ pub fn put_workflow(site: &Site, file: &Path) -> Result<Registered, EngineError>
     Ok(registered)
 }
 
-/// Reads a workflow file and returns it if nothing is wrong with it. Nothing is stored.
+/// Reads and checks a workflow file. Nothing is stored.
 ///
 /// # Errors
-/// When the file cannot be read, or with everything that is wrong with it.
+/// When the file cannot be read or has errors: then with all of them.
 pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
     let path = site.env.cwd().join(file);
     let check = |workflow: &Workflow<Value>| {
@@ -65,7 +65,7 @@ pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
             if source.kind() == ErrorKind::NotFound =>
         {
             EngineError::NoFile {
-                near: file_beside(&path, file),
+                near: similar_file(&path, file),
                 file: file.to_owned(),
                 source,
             }
@@ -78,8 +78,8 @@ pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
     })
 }
 
-/// Returns the workflow file that a path to nothing was probably meant to be, as it would be typed.
-fn file_beside(path: &Path, typed: &Path) -> Option<String> {
+/// Returns an existing workflow file that a wrong path probably meant, as the user would type it.
+fn similar_file(path: &Path, typed: &Path) -> Option<String> {
     let wanted = path.file_name()?.to_str()?;
     let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
@@ -134,7 +134,7 @@ fn with_schema(role: &Role<Value>, schema: CasRef) -> Role<CasRef> {
     }
 }
 
-/// Returns the schema with a title, if it has none: a role's schema tells whose it is.
+/// Gives a schema without a title this one, so that a stored schema tells which role it belongs to.
 fn titled(schema: &Value, title: &str) -> Value {
     let mut schema = schema.clone();
     if schema.get("title").is_none() {
@@ -143,7 +143,7 @@ fn titled(schema: &Value, title: &str) -> Value {
     schema
 }
 
-/// Returns a key of a JSON pointer as it stands in the document.
+/// Returns a key of a JSON pointer without its escapes.
 fn unescaped(key: &str) -> String {
     key.replace("~1", "/").replace("~0", "~")
 }

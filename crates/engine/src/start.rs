@@ -11,12 +11,12 @@ use uwf_storage::State;
 use crate::workflow_ref::HiddenWorkflow;
 use crate::{EngineError, Site, tags, workflow_ref};
 
-/// What the task is.
+/// The task of a new thread.
 #[derive(Debug, Clone)]
 pub struct StartOptions {
     /// What the agents are asked to do.
     pub prompt: String,
-    /// Where they work; ours if absent. A relative path starts at our directory.
+    /// Where they work; our directory if absent. A relative path starts at our directory.
     pub cwd: Option<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ pub struct Started {
     pub workflow: CasRef,
     /// The thread.
     pub thread: ThreadId,
-    /// What is probably not meant in the workflow's file.
+    /// The warnings about the workflow's file.
     pub warnings: Vec<Diagnostic>,
     /// The other workflow that is registered by the name, if a project's file was chosen in its place.
     pub hidden: Option<HiddenWorkflow>,

@@ -1,4 +1,4 @@
-//! What an error of the content-addressed store means to who calls a command.
+//! The exit codes for errors of the content-addressed store.
 
 use uwf_cas_fs::StoreError;
 use uwf_protocol::exit::Exit;

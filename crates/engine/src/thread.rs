@@ -1,4 +1,4 @@
-//! A thread as it stands: its head, its start, its workflow, and as much of the chain as routing needs.
+//! A thread in memory: its head, its start, its workflow, and as many steps as routing needs.
 
 use uwf_cas_fs::Store;
 use uwf_moderator::{HistoryNeed, Route, RouteError, history_need};
@@ -17,7 +17,7 @@ use crate::{EngineError, Site};
 pub(crate) struct Thread {
     pub(crate) id: ThreadId,
     pub(crate) head: CasRef,
-    /// The step after the head that is done again: it is the thread's head as others see it.
+    /// The step after the head that is being done again, if one is. In the state files it still is the thread's head.
     pub(crate) replaces: Option<CasRef>,
     pub(crate) start_hash: CasRef,
     pub(crate) start: StartNode,
@@ -53,8 +53,7 @@ impl Thread {
         })
     }
 
-    /// Returns the thread as it was before its newest step, which is to be done again, and that step; `None` if
-    /// there is no step.
+    /// Returns the thread before its newest step, which is to be done again, and that step; `None` if there is no step.
     pub(crate) fn without_last(
         mut self,
         store: &Store,
@@ -70,7 +69,7 @@ impl Thread {
         Ok(Some((before, last)))
     }
 
-    /// Returns where the thread's head must be for a step to be committed.
+    /// Returns the head that the state files must have for a step to be committed.
     pub(crate) fn expected_head(&self) -> CasRef {
         self.replaces.unwrap_or(self.head)
     }
@@ -85,10 +84,10 @@ impl Thread {
         self.last().map(|step| step.hash)
     }
 
-    /// Returns the summary of the chain, and sees to it that it is on record for the agent.
+    /// Returns the summary of the chain, and records it for the agent.
     ///
-    /// Only a chain that grew behind the record's back, such as a fork's, is walked; and only as far as the
-    /// record does not reach.
+    /// Steps that the recorded summary covers are not read again. Only a chain that grew without it, such as a fork's, is
+    /// walked.
     pub(crate) fn summary(
         &self,
         store: &Store,
@@ -102,9 +101,10 @@ impl Thread {
         Ok(summary)
     }
 
-    /// Returns where the graph leads from the head.
+    /// Returns the route from the head. The inner error means that the thread is blocked.
     ///
-    /// The outer error says that a signal told us to stop before that was known.
+    /// # Errors
+    /// When a signal told us to stop, or the conditions cannot be evaluated now.
     pub(crate) fn route(
         &self,
         signals: Option<&Signals>,
@@ -113,7 +113,7 @@ impl Thread {
         conditions.route(&self.program, &self.start, &self.steps)
     }
 
-    /// Returns the thread as it will be when this step is its head.
+    /// Returns the thread with this step as its head.
     pub(crate) fn followed_by(
         mut self,
         step: StepContext,

@@ -1,4 +1,4 @@
-//! Finding the workflow that a person means: a hash, a file, a project's folder, the registry; in that order.
+//! Resolving a workflow reference: by hash, by file, in the project's folder, then in the registry.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ pub enum Origin {
 pub(crate) struct Found {
     pub(crate) hash: CasRef,
     pub(crate) origin: Origin,
-    /// What is probably not meant in its file.
+    /// The warnings about its file.
     pub(crate) warnings: Vec<Diagnostic>,
     /// The other workflow that is registered by the name, if a project's file was chosen in its place.
     pub(crate) hidden: Option<HiddenWorkflow>,
@@ -43,7 +43,7 @@ pub struct HiddenWorkflow {
     pub registered: CasRef,
 }
 
-/// Finds a workflow; one that is found as a file is checked and stored, but not registered.
+/// Finds a workflow. A file is checked and stored, but not registered.
 pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
     let text = text.trim();
     if let Ok(hash) = text.parse::<CasRef>() {
@@ -84,8 +84,8 @@ pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
     }
 }
 
-/// Returns what a word that names no workflow was probably meant to be: a file beside us that lacks only its path, or
-/// a workflow of the project or the registry.
+/// Returns the nearest name for an unknown workflow: a file in our directory if only its path is missing, else a workflow of
+/// the project or the registry.
 fn nearest(
     site: &Site,
     word: &str,

@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
             head,
             replaces: None,
         };
-        let reached = limits::on_the_way(store, &place, &route, &self.limits)?;
+        let reached = limits::reached_on_route(store, &place, &route, &self.limits)?;
         let state = activity.thread_state(&route).at_limits(&reached);
         let blocked = state.status == ThreadStatus::Blocked;
         let not_evaluated = blocked && conditions::not_evaluated(&route);

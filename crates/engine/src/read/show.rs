@@ -76,7 +76,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let route = thread.route(None)?;
     let config = limits::of_config(site);
     let place = Place::of(&run.ledger, &thread);
-    let reached = limits::on_the_way(&site.store, &place, &route, &config)?;
+    let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
     let state = activity.thread_state(&route).at_limits(&reached);
     let blocked = state.status == ThreadStatus::Blocked;
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);

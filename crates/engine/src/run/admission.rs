@@ -6,7 +6,7 @@ use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Rules, Setting};
 use uwf_storage::RunDir;
 
-use crate::limits::{Place, look};
+use crate::limits::{Place, reached_by};
 use crate::run::failure;
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
@@ -28,7 +28,7 @@ pub(crate) fn admit(
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let place = Place::of(&run.ledger, thread);
-    let (reached, usage) = look(&site.store, &place, role, &config.limits, &summary)?;
+    let (reached, usage) = reached_by(&site.store, &place, role, &config.limits, &summary)?;
     if let Some(usage) = usage {
         run.ledger.write_chain_usage(&usage)?;
     }

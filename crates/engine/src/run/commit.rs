@@ -210,7 +210,7 @@ pub(crate) fn report(
     // The step is committed, so an error here is no failure: the next call checks the limits again.
     let place = Place::of(&run.ledger, &thread);
     let reached = match &route {
-        Some(route) => limits::on_the_way(&runner.site.store, &place, route, config),
+        Some(route) => limits::reached_on_route(&runner.site.store, &place, route, config),
         None => Ok(Vec::new()),
     };
     let reached = reached.unwrap_or_default();
