@@ -122,7 +122,7 @@ fn a_question_that_is_not_answered_is_told() {
     let world = World::new();
     let thread = suspended_thread(&world);
     world.uwf(&["thread", "resume", &thread]).exits(0).says(
-        "note: `reviewer` asked: Need: q\n      There is no answer (`-p`), so it is told to go on",
+        "note: `reviewer` asked: Need: q\n      No answer was given (`-p`), so the role is told to continue",
     );
 }
 

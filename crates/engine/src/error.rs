@@ -1,4 +1,4 @@
-//! What can go wrong in an operation, by what the caller can do about it. What to type next is for the command line to say.
+//! The errors of operations, by what the caller can do about them. The command line says what to type next.
 
 mod describe;
 
@@ -30,7 +30,7 @@ pub enum EngineError {
     /// No thread has this id.
     #[error("thread `{0}` does not exist")]
     UnknownThread(ThreadId),
-    /// The thread is in the history.
+    /// The thread has ended.
     #[error("thread `{thread}` has ended: it is {}", describe_reason(*reason))]
     Ended {
         /// The thread.
@@ -58,7 +58,7 @@ pub enum EngineError {
         /// The command of `uwf thread` that was refused, and may raise them.
         command: &'static str,
     },
-    /// A step was to be done again in a thread that has none.
+    /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
     /// No failed attempt of the thread has this number.
@@ -72,7 +72,7 @@ pub enum EngineError {
     /// A limit cannot be raised like this.
     #[error(transparent)]
     Raise(#[from] RaiseError),
-    /// As many agents are at work as may be, and the caller does not want to wait.
+    /// No slot is free, and the caller does not want to wait.
     #[error("no slot is free for thread `{thread}`: {full}")]
     NoSlot {
         /// The thread.
@@ -80,21 +80,21 @@ pub enum EngineError {
         /// What is full, and who works.
         full: String,
     },
-    /// `resume` was asked for a thread that does not wait.
+    /// `resume` was called for a thread that is not suspended.
     #[error("thread `{0}` is not suspended")]
     NotSuspended(ThreadId),
-    /// Another process holds the thread.
+    /// Another process works on the thread.
     #[error("thread `{thread}` is busy{}", describe_owner(.lease.as_deref(), *.orphaned))]
     Busy {
         /// The thread.
         thread: ThreadId,
-        /// Who holds it, if the record could be read.
+        /// Who works on it, if the record could be read.
         lease: Option<Box<LeaseRecord>>,
-        /// Whether the engine that is named there is gone, and its agent still works.
+        /// Whether the engine of that record has died and its agent still works.
         orphaned: bool,
     },
-    /// Processes of an attempt live on, though its engine died or could not end them.
-    #[error("thread `{thread}` is busy: something of an attempt still runs: {}", .processes.join(", "))]
+    /// Processes of an attempt still run: its engine died, or could not end them.
+    #[error("thread `{thread}` is busy: processes of an attempt still run: {}", .processes.join(", "))]
     Survivors {
         /// The thread.
         thread: ThreadId,
@@ -104,7 +104,7 @@ pub enum EngineError {
         #[source]
         failed: Option<Box<EngineError>>,
     },
-    /// The system does not tell processes apart.
+    /// The system gives no information about processes.
     #[error("`/proc` is not mounted: without it, agents and what they start cannot be supervised")]
     NoProc,
     /// The thread's head moved, or the thread ended, while a step ran.
@@ -132,12 +132,12 @@ pub enum EngineError {
     /// The agent failed; the attempt is on record.
     #[error(transparent)]
     Agent(#[from] Box<AgentFailure>),
-    /// A signal ended the call, and the agent with it; the attempt is on record.
+    /// A signal ended the call and its agent; the attempt is on record.
     #[error("interrupted by {}; the agent was ended", signal_name(*signal))]
     Interrupted {
         /// The signal.
         signal: i32,
-        /// What was tried.
+        /// The failed attempt.
         attempt: Box<AgentFailure>,
     },
     /// A signal ended the call before the agent was started.
@@ -149,15 +149,15 @@ pub enum EngineError {
     /// A signal ended the call while a condition was evaluated.
     #[error("interrupted by {} while the conditions of the workflow were evaluated", signal_name(*.0))]
     RouteInterrupted(i32),
-    /// The conditions of a workflow could not be evaluated for a reason that is not theirs and may pass.
+    /// The conditions of a workflow could not be evaluated, for a temporary reason outside of them.
     #[error("the conditions of the workflow cannot be evaluated now: {0}")]
     NotEvaluated(String),
-    /// A step is recorded, and something kept us from finding out what follows it.
+    /// A step is committed, but the route after it could not be found.
     #[error("step `{}` is recorded: what follows it is not known yet", .report.head)]
     Unrouted {
         /// The step.
         report: Box<StepReport>,
-        /// What kept us from it.
+        /// Why the route could not be found.
         source: Box<EngineError>,
     },
     /// No agent is configured for the role.
@@ -173,21 +173,21 @@ pub enum EngineError {
     UnknownAgent {
         /// The alias.
         alias: String,
-        /// The alias that it may have been meant to be.
+        /// The nearest alias.
         near: Option<String>,
     },
-    /// `--agent` with what is neither an alias nor a program.
+    /// `--agent` names neither an alias nor a program.
     #[error("`{word}` is neither an agent of the config nor a program")]
     NoProgram {
-        /// What was asked for.
+        /// The first word of the option.
         word: String,
-        /// The alias or the built-in agent that it may have been meant to be.
+        /// The nearest alias or built-in agent.
         near: Option<String>,
     },
-    /// `--agent` with what no shell would take for a command line.
+    /// `--agent` cannot be split into words as a shell does it.
     #[error("`--agent` is not a command line: {0}")]
     AgentWords(#[from] SplitError),
-    /// `--agent` without an agent.
+    /// `--agent` is empty.
     #[error("`--agent` is empty")]
     EmptyAgent,
     /// The system cannot pass the instruction as an argument.
@@ -209,7 +209,7 @@ pub enum EngineError {
     /// The working directory of a thread or step is not there.
     #[error("working directory `{0}` does not exist or is not a directory")]
     NoDirectory(String),
-    /// The directory is not there to which the graph sends a role.
+    /// The directory to which the graph sends a role does not exist.
     #[error("the `location` of `{role}`, `{path}`, does not exist or is not a directory")]
     NoLocation {
         /// The role.
@@ -228,7 +228,7 @@ pub enum EngineError {
     NoFile {
         /// The path, as it was typed.
         file: PathBuf,
-        /// The file that it may have been meant to be.
+        /// The nearest file.
         near: Option<String>,
         /// What the system says.
         source: std::io::Error,
@@ -238,10 +238,10 @@ pub enum EngineError {
     UnknownWorkflow {
         /// What was asked for.
         name: String,
-        /// The workflow or file that it may have been meant to be.
+        /// The nearest workflow or file.
         near: Option<String>,
     },
-    /// A node is there but is not what it should be.
+    /// A node has another type than expected.
     #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
     WrongType {
         /// The node.
@@ -259,7 +259,7 @@ pub enum EngineError {
         /// The thread.
         thread: ThreadId,
     },
-    /// Nothing refers to any node: who uses the store is not known.
+    /// The root refers to no node, so collecting garbage would remove everything.
     #[error("nothing under `{}` says which nodes are in use", .0.display())]
     NothingInUse(PathBuf),
     /// No thread is on record, though the store has the start of one.
@@ -270,7 +270,7 @@ pub enum EngineError {
     /// The store is not the root's own.
     #[error("the store `{}` is not this root's own: other roots may use it", .0.display())]
     SharedStore(PathBuf),
-    /// A directory that was named as a root is none.
+    /// A directory that was named as a root is not a storage root.
     #[error("`{}` is not a storage root", root.display())]
     NoRoot {
         /// The directory.
@@ -278,7 +278,7 @@ pub enum EngineError {
         /// The file of the store that lists its roots.
         list: PathBuf,
     },
-    /// Another program keeps its references to nodes where they cannot be read.
+    /// Another program keeps references to nodes in a file that we cannot read.
     #[error("another program keeps references to nodes in `{}`", .0.display())]
     ForeignState(PathBuf),
     /// The content-addressed store failed.
@@ -380,7 +380,7 @@ impl EngineError {
             Self::NoThreads(_) => Exit::Store,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
-            // Who told us to stop is told that we did.
+            // A signal ended the call: the exit code says so, even if processes are left.
             Self::Survivors {
                 failed: Some(failed),
                 ..

@@ -62,7 +62,7 @@ fn a_limit_of_time_is_on_record_though_the_agent_cannot_be_ended() {
     world.configure("agents.default.timeout", "1s");
     let (thread, traced) = step_that_leaves_a_survivor(&world, |_| {});
     assert_eq!(traced.code, Some(5), "{}", traced.stderr);
-    assert!(traced.stderr.contains("still runs: "), "{}", traced.stderr);
+    assert!(traced.stderr.contains("still run: "), "{}", traced.stderr);
     let error = "the agent was ended after its time limit of 1s";
     assert!(traced.stderr.contains(error), "{}", traced.stderr);
     let object: Value = serde_json::from_str(&traced.stdout).unwrap();
@@ -75,7 +75,7 @@ fn a_signal_is_on_record_though_the_agent_cannot_be_ended() {
     let world = World::new();
     let (thread, traced) = step_that_leaves_a_survivor(&world, |engine| signal("INT", engine));
     assert_eq!(traced.code, Some(130), "{}", traced.stderr);
-    assert!(traced.stderr.contains("still runs: "), "{}", traced.stderr);
+    assert!(traced.stderr.contains("still run: "), "{}", traced.stderr);
     is_recorded_once(
         &world,
         &thread,

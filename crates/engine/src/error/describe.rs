@@ -1,11 +1,11 @@
-//! Parts of messages: who holds a thread, which limits are reached, which signal came.
+//! Parts of messages: who works on a thread, which limits are reached, which signal came.
 
 use uwf_protocol::limits::Reached;
 use uwf_protocol::run::LeaseRecord;
 use uwf_storage::Reason;
 use uwf_util::words;
 
-/// Returns the option with which a command chooses an agent, with a blank before it; nothing for none.
+/// Returns ` --agent <agent>`, quoted for a shell; the empty text for `None`.
 #[must_use]
 pub fn agent_option(agent: Option<&str>) -> String {
     agent.map_or_else(String::new, |agent| {
@@ -13,14 +13,14 @@ pub fn agent_option(agent: Option<&str>) -> String {
     })
 }
 
-/// Says which limits are reached, in one line.
+/// Returns the reached limits in one line.
 #[must_use]
 pub(crate) fn describe_reached(reached: &[Reached]) -> String {
     let reached: Vec<String> = reached.iter().map(ToString::to_string).collect();
     reached.join("; ")
 }
 
-/// Returns a signal by the name that people know.
+/// Returns the name of a signal for people.
 pub(crate) fn signal_name(signal: i32) -> String {
     match signal {
         1 => "SIGHUP".to_owned(),
@@ -44,7 +44,7 @@ pub(super) fn describe_owner(record: Option<&LeaseRecord>, orphaned: bool) -> St
     let role = &record.role;
     match &record.agent {
         None if orphaned => format!(
-            ": the engine that started `{role}` is gone (process {}), and something of its agent still runs",
+            ": the engine that started `{role}` is gone (process {}), and processes of its agent still run",
             record.engine.pid
         ),
         None if record.waiting => format!(

@@ -1,4 +1,4 @@
-//! What goes on at the head of an active thread beside its chain: who works on it, and what failed there.
+//! The records about the head of an active thread: who works on it, which attempts failed, which step is finished.
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
@@ -28,7 +28,7 @@ pub struct AttemptView {
     pub error: String,
     /// What the user could do about it.
     pub hint: Option<String>,
-    /// The code with which the agent's process exited, if it did.
+    /// The exit code of the agent's process, if it exited.
     pub exit_code: Option<i32>,
     /// The end of what the agent wrote to stderr.
     pub stderr_tail: String,
@@ -42,10 +42,10 @@ pub struct AttemptView {
     pub directory: Option<String>,
     /// What the attempt used up, if known.
     pub usage: Option<Usage>,
-    /// Whether a person accepted that nobody knows all that it used up.
+    /// Whether a person accepted that its usage is not fully known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unknown_accepted: bool,
-    /// The step that counts what it used up, since its answer became that one.
+    /// The step that counts its usage, because a later attempt made that step of its answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counted_in: Option<CasRef>,
     /// When it began, in milliseconds since 1970.
@@ -57,7 +57,7 @@ pub struct AttemptView {
     /// The step that was to be done again, if one was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
-    /// What a person said to the thread for it.
+    /// The message of a person for this attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// The text node with the last answer, if there was one.
@@ -100,7 +100,7 @@ impl AttemptView {
     }
 }
 
-/// Who does a step of a thread right now.
+/// The step that is being done right now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunningView {
@@ -126,13 +126,13 @@ impl From<LeaseRecord> for RunningView {
     }
 }
 
-/// What the records of an active thread's runs say about its head.
+/// The records about the head of an active thread.
 pub(crate) struct Activity {
     /// Who works on it.
     pub(crate) running: Option<RunningView>,
-    /// What still runs of an attempt whose engine is gone, for people.
+    /// The processes of an attempt whose engine has died, for people.
     pub(crate) orphans: Vec<String>,
-    /// What failed there, newest last.
+    /// The attempts that failed there, newest last.
     pub(crate) attempts: Vec<AttemptView>,
     /// The finished step after the head that waits to be committed: its agent and its engine have ended.
     pub(crate) finished_step: Option<CasRef>,
@@ -141,12 +141,13 @@ pub(crate) struct Activity {
 impl Activity {
     /// Reads the records.
     pub(crate) fn at(run: &RunDir, head: CasRef) -> Result<Self, StorageError> {
-        // In this order a step that is being committed right now is not shown as waiting.
+        // The pending record is read before the lease record. So a step that is being committed right now is not shown as
+        // waiting.
         let pending = run.outbox.read_pending()?;
         let pending = pending.filter(|pending| pending.expects() == head);
         let record = run.lease.read_record();
         let is_gone = |process: &ProcessIdentity| !uwf_process::is_alive(process);
-        // The next step ends what is left of it, or lets it go on.
+        // Then only leftovers may run: the next call ends them, or lets them go on.
         let is_over = record.as_ref().is_some_and(|record| {
             is_gone(&record.engine)
                 && record.agent.as_ref().is_some_and(is_gone)
@@ -168,7 +169,7 @@ impl Activity {
         })
     }
 
-    /// Returns what an active thread is whose graph leads here.
+    /// Returns the state of an active thread with this route.
     pub(crate) fn thread_state(&self, route: &Result<Route, RouteError>) -> ThreadState {
         if let Some(running) = &self.running {
             return ThreadState {
@@ -177,7 +178,7 @@ impl Activity {
             };
         }
         let by_graph = ThreadState::of_active(route);
-        // One that was ended from outside did not fail.
+        // A cancelled attempt did not fail.
         let last = self.attempts.last();
         let has_failed = last.is_some_and(|last| last.class != Some(FailureClass::Cancelled));
         if by_graph.status == ThreadStatus::Idle && has_failed {
@@ -190,10 +191,6 @@ impl Activity {
     }
 }
 
-/// Tells whether somebody has the lock of a thread.
-///
-/// Trying the lock takes it for a moment, and a step that begins in that moment would find its thread busy.
-/// So a thread that nobody is on record for is not tried, and looking at idle threads disturbs nobody.
 /// Returns the failed attempts at a head, newest last: at the step after it, or at doing it again.
 pub(crate) fn attempts_at(ledger: &Ledger, head: CasRef) -> Vec<AttemptView> {
     let attempts = ledger.attempts().into_iter();
@@ -203,7 +200,7 @@ pub(crate) fn attempts_at(ledger: &Ledger, head: CasRef) -> Vec<AttemptView> {
         .collect()
 }
 
-/// Returns why the graph leads nowhere, with the causes.
+/// Returns why the thread is blocked, with the causes; `None` if it is not.
 pub(crate) fn blocked_reason(route: &Result<Route, RouteError>) -> Option<String> {
     let error = route.as_ref().err()?;
     Some(with_causes(error))
@@ -255,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_decides_whatever_the_graph_says() {
+    fn a_thread_is_running_while_somebody_works_whatever_the_route() {
         let running = RunningView {
             role: "asker".parse().unwrap(),
             started_at_ms: 1,
@@ -279,14 +276,14 @@ mod tests {
     }
 
     #[test]
-    fn an_active_thread_that_leads_to_the_end_is_idle_with_nobody_next() {
+    fn an_active_thread_whose_route_is_the_end_is_idle_without_a_next_role() {
         let state = quiet(vec![]).thread_state(&Ok(Route::End));
         assert_eq!(state.status, ThreadStatus::Idle);
         assert_eq!((state.current_role, state.done), (None, false));
     }
 
     #[test]
-    fn a_thread_without_a_way_on_is_blocked_also_after_a_failure() {
+    fn a_thread_without_a_route_is_blocked_even_after_a_failure() {
         let route = Err(RouteError::NoEdges {
             node: NodeName::Start,
         });

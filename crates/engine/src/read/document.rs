@@ -1,20 +1,19 @@
-//! The pieces of the Markdown documents that people and agents read, their lengths, and how many of them
-//! fit into a quota. Pure; what the pieces say is for others.
+//! The pieces of Markdown documents, their lengths, and how many of them fit into a quota. Pure.
 
 use uwf_util::text::one_line;
 
-/// What stands between the parts of a document.
+/// The separator between the parts of a document.
 pub(crate) const RULE: &str = "\n\n---\n\n";
 
-/// Returns the length that a quota counts: characters, not bytes.
+/// Returns the length as a quota counts it: in characters, not bytes.
 pub(crate) fn length(text: &str) -> usize {
     text.chars().count()
 }
 
 /// Returns how many of the newest pieces fit into the room, and at least one if there is any.
 ///
-/// `cost(n)` is what the `n`-th newest piece adds, counted from 0; it is asked once per piece, newest first,
-/// and only as long as there is room. `notice(n)` is what it costs to say that `n` older pieces are hidden.
+/// `cost(n)` is the length of the `n`-th newest piece, counted from 0. It is called once per piece, newest first, and only
+/// while there is room. `notice(n)` is the length of the notice that `n` older pieces are hidden.
 pub(crate) fn newest_that_fit(
     count: usize,
     room: usize,
@@ -28,7 +27,7 @@ pub(crate) fn newest_that_fit(
         if used > room {
             break;
         }
-        // One more piece may fit where this one does not: with the last one the notice goes away.
+        // We go on even if this piece does not fit: the oldest piece needs no notice, so all may fit.
         let hidden = count - nth - 1;
         if hidden == 0 || used + notice(hidden) <= room {
             fitting = nth + 1;
@@ -39,8 +38,8 @@ pub(crate) fn newest_that_fit(
 
 /// Puts a text between tags that it cannot close.
 ///
-/// A text that has the closing tag in it gets a numbered one that it does not have: `<output-1>`. So the
-/// text itself stays as it is, and whatever it imitates stays inside.
+/// If the text contains the closing tag, the tag gets a number that the text does not contain: `<output-1>`. So the text
+/// stays unchanged, and no part of it can leave the tags.
 pub(crate) fn tagged(tag: &str, text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let is_free = |name: &String| !lower.contains(&format!("</{name}"));
@@ -51,7 +50,7 @@ pub(crate) fn tagged(tag: &str, text: &str) -> String {
     format!("<{name}>\n{text}\n</{name}>")
 }
 
-/// Returns the text as a code span in one line, between more backticks than it has in a row.
+/// Returns the text as a code span in one line. The fence has more backticks than any row of them in the text.
 pub(crate) fn code(text: &str) -> String {
     let line = one_line(text);
     let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);

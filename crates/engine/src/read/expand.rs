@@ -1,4 +1,4 @@
-//! A node with what it refers to in the place of the references.
+//! Expanding a node: its references are replaced by the nodes that they name.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -10,11 +10,14 @@ use uwf_schema::references;
 
 /// How deep references are followed. Deeper ones stay hashes.
 const MAX_DEPTH: usize = 32;
-/// How many references are followed in all, because few nodes can refer to each other in very many ways.
+/// How many references are followed in all: a few nodes that refer to each other can expand to very many.
 const MAX_NODES: usize = 20_000;
 
-/// Returns the payload with every reference that its schema names replaced by the payload of the node, and
-/// so on down. What is not in the store, or lies too deep, stays a hash.
+/// Returns the payload of a node. Every reference that its schema names is replaced by the expanded payload of that node.
+/// A reference that lies too deep stays a hash.
+///
+/// # Errors
+/// When a node that is referred to is not in the store.
 pub(crate) fn expand(store: &Store, node: Node) -> Result<Value, StoreError> {
     let mut expansion = Expansion {
         store,

@@ -45,8 +45,9 @@ impl History {
 
 /// Returns when a thread began.
 ///
-/// Threads that were asked the same share one start node, so that its time may be that of another thread;
-/// the thread's id has its own. But the id of a fork is younger than the steps that it began with.
+/// The thread's id has the time. The time of the start node may be that of another thread, since threads with the same task
+/// share one start node. Only a fork's id is too young: the thread that it came from has older steps, so the start node
+/// counts.
 fn started_ms(id_ms: Option<i64>, node_ms: i64, first_step_ms: Option<i64>) -> i64 {
     match id_ms {
         Some(id_ms) if first_step_ms.is_none_or(|first| id_ms <= first) => id_ms,

@@ -1,4 +1,4 @@
-//! All threads, one line each. Made for very many of them: what a filter leaves out is not read.
+//! The list of threads, one line each. There may be very many: threads that the filter leaves out are not read.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -22,17 +22,17 @@ use crate::{EngineError, Site};
 /// Which threads are listed.
 #[derive(Debug, Clone, Default)]
 pub struct ListFilter {
-    /// Also those that have ended; a status of such threads asks for them too.
+    /// Also ended threads. A status of ended threads includes them, too.
     pub all: bool,
-    /// Only those with one of these statuses.
+    /// Only threads with one of these statuses.
     pub statuses: Option<Vec<ThreadStatus>>,
-    /// Only those made after this time, in milliseconds since 1970.
+    /// Only threads made after this time, in milliseconds since 1970.
     pub after_ms: Option<i64>,
-    /// Only those made before this time, in milliseconds since 1970.
+    /// Only threads made before this time, in milliseconds since 1970.
     pub before_ms: Option<i64>,
-    /// How many of the newest are left out.
+    /// How many of the newest threads to leave out.
     pub skip: usize,
-    /// How many are listed at most.
+    /// How many threads to list at most.
     pub take: Option<usize>,
 }
 
@@ -41,7 +41,7 @@ pub struct ListFilter {
 pub struct ThreadList {
     /// The threads, newest first.
     pub threads: Vec<ThreadItem>,
-    /// What could not be read and may hide a thread or its status, one line each.
+    /// The problems that may hide a thread or its status, one line each.
     pub warnings: Vec<String>,
 }
 
@@ -55,9 +55,9 @@ pub struct ThreadItem {
     pub workflow: Option<CasRef>,
     /// Its head.
     pub head: CasRef,
-    /// What it is.
+    /// Its status.
     pub status: ThreadStatus,
-    /// Who is next, or at work.
+    /// The role that is next or working.
     pub current_role: Option<RoleName>,
     /// The status as it is shown to people.
     pub status_display: String,
@@ -66,7 +66,7 @@ pub struct ThreadItem {
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What still runs of an attempt whose engine is gone, for people: number and command line.
+    /// The processes of an attempt whose engine has died, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
     /// The finished step that waits to be committed, if there is one.
@@ -78,10 +78,10 @@ pub struct ThreadItem {
     /// Why it is blocked, if it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blocked_reason: Option<String>,
-    /// Whether it is blocked because its conditions take too much time or memory.
+    /// Whether it is blocked because its conditions need too much time or memory.
     #[serde(skip)]
     pub costs_too_much: bool,
-    /// Whether it only counts as blocked, because nobody evaluated its conditions.
+    /// Whether it counts as blocked only because its conditions were not evaluated.
     #[serde(skip)]
     pub not_evaluated: bool,
 }
@@ -110,7 +110,7 @@ impl ThreadItem {
     }
 }
 
-/// Lists threads. One that cannot be read is listed as corrupt, and hides no other.
+/// Lists threads. A thread that cannot be read is listed as corrupt.
 ///
 /// # Errors
 /// When the files of the state cannot be read.
@@ -146,13 +146,13 @@ struct Candidate {
     place: Located,
 }
 
-/// Returns the threads that can pass the filter, newest first, and what is wrong with the state.
+/// Returns the threads that can pass the filter, newest first, and warnings about damaged lines of the state.
 fn candidates(
     site: &Site,
     filter: &ListFilter,
 ) -> Result<(Vec<Candidate>, Vec<String>), EngineError> {
     let state = State::new(&site.root);
-    // The active ones come first: a thread that ends in between is found twice, and never missed.
+    // Active threads are read first: a thread that ends in between is found twice, and never missed.
     let heads = state.heads()?;
     let active: HashSet<ThreadId> = heads.iter().map(|(id, _)| *id).collect();
     let mut found = Vec::new();
@@ -200,7 +200,7 @@ fn last_records(records: Vec<HistoryRecord>) -> Vec<HistoryRecord> {
         .collect()
 }
 
-/// Returns those within the bounds of time, newest first; those made at the same time by their ids.
+/// Returns the candidates within the bounds of time, newest first; candidates of the same time are ordered by id.
 fn newest_first(found: Vec<Candidate>, filter: &ListFilter, now_ms: i64) -> Vec<Candidate> {
     let timed = found.into_iter().map(|one| (one.id.time_ms(now_ms), one));
     let mut timed: Vec<_> = timed.filter(|(time, _)| is_within(*time, filter)).collect();
@@ -208,7 +208,7 @@ fn newest_first(found: Vec<Candidate>, filter: &ListFilter, now_ms: i64) -> Vec<
     timed.into_iter().map(|(_, one)| one).collect()
 }
 
-/// Tells whether a time is strictly between the bounds; no time at all is within no bound.
+/// Tells whether a time is strictly between the bounds. An unknown time is outside of every bound.
 fn is_within(time_ms: Option<i64>, filter: &ListFilter) -> bool {
     let after = filter
         .after_ms
@@ -225,7 +225,7 @@ fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
         .collect()
 }
 
-/// Reads threads, and each workflow once.
+/// Reads threads. Each workflow is read once.
 struct Reader<'a> {
     site: &'a Site,
     programs: HashMap<CasRef, Rc<Program>>,
@@ -257,8 +257,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the threads with these statuses, until there are enough of them, and those before whose status is not
-    /// known yet.
+    /// Reads candidates until enough of them have one of these statuses. The result also has the candidates in between whose
+    /// status is not known yet.
     fn items_with(
         &mut self,
         statuses: &[ThreadStatus],
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
             })
     }
 
-    /// Reads an active thread, and tells its workflow as soon as that is known.
+    /// Reads an active thread. Sets `workflow_hash` as soon as the workflow is known, even if an error follows.
     fn read_active(
         &mut self,
         id: ThreadId,

@@ -1,4 +1,5 @@
-//! What commands show: plain data made from the store and the state, never changing either.
+//! The half of the engine that reads: views of threads, steps and workflows as plain data. It never changes the store or
+//! the state.
 
 pub(crate) mod activity;
 pub(crate) mod detail_summary;

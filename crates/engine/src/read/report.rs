@@ -9,14 +9,14 @@ use uwf_protocol::nodes::RefusedCalls;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::Thread;
 
-/// How a step came into its thread.
+/// Where the step of a report comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepOrigin {
     /// Its agent ran in this call.
     Ran,
-    /// Its agent had finished after the engine that started it died.
+    /// An earlier call whose engine died: this call committed the finished step.
     Adopted,
-    /// There was no step: the head led to `$END`.
+    /// There is no step: the head led to `$END`.
     Nothing,
 }
 
@@ -30,7 +30,7 @@ pub struct StepReport {
     pub thread: ThreadId,
     /// Its head now.
     pub head: CasRef,
-    /// What the thread is now.
+    /// Its state now.
     #[serde(flatten)]
     pub state: ThreadState,
     /// The step that was committed; `None` if the head already led to `$END`.
@@ -45,23 +45,23 @@ pub struct StepReport {
     pub adopted: bool,
     /// Why the thread is blocked, if it is.
     pub blocked_reason: Option<String>,
-    /// The calls of tools that the step's agent was not allowed to make.
+    /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
-    /// The step whose place this one took, if it was done again.
+    /// The step that this one replaced, if it was poked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
-    /// What the agent left running when it had succeeded, for people: number and command line.
+    /// The processes that the successful agent left running, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_running: Vec<String>,
-    /// Whether that may go on; otherwise it was ended.
+    /// Whether those processes may go on; otherwise they were ended.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub kept_running: bool,
 }
 
 impl StepReport {
-    /// Returns the report of a thread whose head is the step that was just committed. Where it is not known where the
-    /// graph leads, the next step finds out.
+    /// Returns the report of a thread whose head is the step that was just committed. If the route is unknown, the thread is
+    /// reported as idle: the next call finds the route.
     pub(crate) fn new(
         thread: &Thread,
         route: Option<&Result<Route, RouteError>>,

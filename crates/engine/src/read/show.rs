@@ -1,4 +1,4 @@
-//! One thread as it stands now.
+//! The view of one thread.
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
@@ -17,7 +17,7 @@ use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
 
-/// A thread as it stands.
+/// The view of one thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadView {
@@ -27,11 +27,10 @@ pub struct ThreadView {
     pub thread: ThreadId,
     /// Its head.
     pub head: CasRef,
-    /// What it is.
+    /// Its state.
     #[serde(flatten)]
     pub state: ThreadState,
-    /// What a person has to do, if the thread waits for one. The caller fills it in: commands are
-    /// not known here.
+    /// What a person has to do, if the thread waits for a person. The caller fills it in: the engine knows no commands.
     pub hint: Option<String>,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
@@ -42,23 +41,23 @@ pub struct ThreadView {
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
     pub steps: u64,
-    /// Who works on it now.
+    /// The step that is being done right now.
     pub running: Option<RunningView>,
-    /// What still runs of an attempt whose engine is gone, for people: number and command line.
+    /// The processes of an attempt whose engine has died, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
-    /// The calls of tools that the agent of the last step was not allowed to make.
+    /// The tool calls that the agent of the last step was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
-    /// The finished steps that were refused, because the thread had left the place where they began.
+    /// The finished steps that were refused, because the thread's head had moved since they started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_steps: Vec<RefusedStep>,
 }
 
-/// Returns how a thread stands, active or ended.
+/// Returns the view of a thread, active or ended.
 ///
 /// # Errors
 /// When the thread is unknown or its nodes cannot be read.
@@ -118,7 +117,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
     })
 }
 
-/// Returns what the agent of a head was not allowed to do.
+/// Returns the refused tool calls of the step at the head.
 fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, EngineError> {
     Ok(match Head::read(store, head)? {
         Head::Step(step) => DetailSummary::read(store, step.node.detail)?.refused_calls,
@@ -126,7 +125,7 @@ fn refused_calls(store: &Store, head: CasRef) -> Result<Vec<RefusedCalls>, Engin
     })
 }
 
-/// Returns what a thread is that ended like this.
+/// Returns the status of a thread that ended for this reason.
 pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
     match reason {
         Reason::Completed => ThreadStatus::Completed,
@@ -134,7 +133,7 @@ pub(crate) fn ended_status(reason: Reason) -> ThreadStatus {
     }
 }
 
-/// Counts the steps up to a head. Only those are walked that the run's own count does not know.
+/// Counts the steps up to a head. Steps that the recorded summary covers are not read.
 fn count_steps(store: &Store, ledger: &Ledger, head: CasRef) -> Result<u64, EngineError> {
     let recorded = ledger.chain_summary();
     Ok(summarize(store, recorded.as_ref(), head)?.steps)

@@ -12,8 +12,8 @@ use crate::read::expand::expand;
 use crate::read::step_detail;
 use crate::{EngineError, Site};
 
-/// Returns what a step recorded: the step itself, then the keys of its detail with everything that the detail refers to
-/// in place. A key that both have is the detail's.
+/// Returns a step as data: its own keys, then the keys of its detail. Everything that the detail refers to is expanded. If
+/// both have a key, the detail's value wins.
 ///
 /// # Errors
 /// When the step or its detail is not in the store, or the node is not a step.
@@ -52,8 +52,8 @@ fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Va
     Ok(keys.as_object().cloned().unwrap_or_default())
 }
 
-/// Returns the thread that a step or a start belongs to: the oldest one that has it, which its forks came from, or the
-/// one in which the step was done again.
+/// Returns the thread that a step or a start belongs to. Forks share nodes, so this is the oldest thread that has the node.
+/// For a replaced step it is the thread in which the step was replaced.
 ///
 /// # Errors
 /// When the state cannot be read. A thread that cannot be read hides no other.
@@ -81,7 +81,7 @@ pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineEr
     Ok(redone.map(|step| step.in_thread))
 }
 
-/// Tells whether a thread with this head has the node. Only threads with the same start are walked.
+/// Tells whether the thread with this head has the node. Only a thread with the same start is walked.
 fn has(store: &Store, head: CasRef, start: CasRef, node: CasRef) -> bool {
     let from = Head::read(store, head).map(|head| head.start());
     match from {

@@ -1,6 +1,6 @@
-//! What happened within a step, as data and as a document: its turns, and the prompt that its agent got.
+//! The inside of a step, as data and as a document: its turns, and the prompt of its agent.
 //!
-//! Details of other programs are shown too, as far as they resemble ours.
+//! Details of other programs are shown, too, as far as they resemble ours.
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
@@ -13,17 +13,17 @@ use crate::read::detail_summary::DetailSummary;
 use crate::read::document::{code, counted, length, newest_that_fit, tagged};
 use crate::{EngineError, Site};
 
-/// What stands between the parts of a document.
+/// The separator between the parts of a document.
 const GAP: &str = "\n\n";
 
-/// How much of a step is read.
+/// How much of a step to read.
 #[derive(Debug, Clone, Copy)]
 pub struct StepReadOptions {
-    /// How long the document may be, in characters. The newest turn is shown whatever it takes.
+    /// How long the document may be, in characters. The newest turn is always shown.
     pub quota: usize,
 }
 
-/// The turns of a step as they are read.
+/// The turns of a step, for readers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepTurns {
     /// The step.
@@ -38,7 +38,7 @@ pub struct StepTurns {
     pub turns: Vec<Turn>,
     /// The agent's answer, if it was kept.
     pub answer: Option<String>,
-    /// The calls of tools that the agent was not allowed to make.
+    /// The tool calls that the agent was not allowed to make.
     #[serde(rename = "refusedCalls", skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
     /// The Markdown document; ends with one line end.
@@ -46,7 +46,7 @@ pub struct StepTurns {
     pub document: String,
 }
 
-/// The prompt of a step as it is read.
+/// The prompt of a step, for readers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepPrompt {
     /// The step.
@@ -55,15 +55,15 @@ pub struct StepPrompt {
     pub role: RoleName,
     /// The label of the agent.
     pub agent: String,
-    /// All that the agent was told; `None` if it was not kept.
+    /// The whole prompt of the agent; `None` if it was not kept.
     pub prompt: Option<String>,
     /// The Markdown document; ends with one line end.
     #[serde(skip)]
     pub document: String,
 }
 
-/// Returns the turns of a step, and as Markdown: the newest that fit, oldest first; where no turns were recorded, the
-/// answer.
+/// Returns the newest turns of a step that fit the quota, oldest first, as data and as Markdown. If no turns were recorded,
+/// the document has the answer.
 ///
 /// # Errors
 /// When the step or its detail is not in the store, or the node is not a step.
@@ -102,7 +102,7 @@ pub fn read_step(
     })
 }
 
-/// Returns the whole prompt that the agent of a step got, and as Markdown; if it was not kept, a note says so.
+/// Returns the whole prompt of a step's agent, as data and as Markdown. If it was not kept, the document says so.
 ///
 /// # Errors
 /// When the step is not in the store, or the node is not a step.
@@ -153,7 +153,7 @@ fn turn_section(turn: &Turn) -> String {
     format!("{head}{GAP}{}", content(&turn.content))
 }
 
-/// Returns which call a turn answers, and what came of it unless it went well.
+/// Returns the tool whose call a turn answers, and the outcome unless it is `ok`.
 fn answers_note(answers: &Answers) -> String {
     let tool = answers.tool.as_deref().map(one_line);
     let outcome = (answers.outcome != "ok").then(|| one_line(&answers.outcome));
@@ -176,9 +176,10 @@ fn call_line(call: &Call) -> String {
 fn content(text: &str) -> String {
     let own = ["# Step ", "## Turn ", "## Answer", "**Turn role:**"];
     let imitates = |line: &str| own.iter().any(|start| line.trim_start().starts_with(start));
-    match text.lines().any(imitates) {
-        true => tagged("content", text),
-        false => text.to_owned(),
+    if text.lines().any(imitates) {
+        tagged("content", text)
+    } else {
+        text.to_owned()
     }
 }
 

@@ -1,4 +1,4 @@
-//! All steps of a thread with their data, oldest first, and the attempts that failed.
+//! All steps of a thread with their data, oldest first, and its failed attempts.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::read::detail_summary::DetailSummary;
 use crate::read::history::History;
 use crate::{EngineError, Site};
 
-/// A thread as the list of what happened in it.
+/// The steps and the failed attempts of a thread.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StepsView {
@@ -23,7 +23,7 @@ pub struct StepsView {
     pub workflow: CasRef,
     /// Its start, then its steps.
     pub steps: Vec<StepsEntry>,
-    /// The failed attempts that are on record, at the head and before, newest last.
+    /// All failed attempts on record, newest last.
     pub attempts: Vec<AttemptView>,
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -71,19 +71,19 @@ pub struct StepEntry {
     pub timestamp: i64,
     /// How long it took, in milliseconds, if it is known.
     pub duration_ms: Option<u64>,
-    /// How the data was got out of the answer; `None` with other programs' details.
+    /// How the data was extracted from the answer; `None` for details of other programs.
     pub extraction: Option<Extraction>,
-    /// The calls of tools that the agent was not allowed to make.
+    /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
     /// The instruction that the moderator rendered; older steps have none.
     pub edge_prompt: Option<String>,
-    /// The steps whose place it took, oldest first.
+    /// The steps that it replaced, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<CasRef>,
 }
 
-/// Returns everything that happened in a thread, active or ended.
+/// Returns the steps and the failed attempts of a thread, active or ended.
 ///
 /// # Errors
 /// When the thread is unknown or its chain cannot be read.
@@ -114,7 +114,7 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
     })
 }
 
-/// Returns the steps that stood in the place of a step, oldest first.
+/// Returns the steps that a step replaced, directly or through others, oldest first.
 pub(crate) fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef> {
     let mut found = vec![step];
     let mut next = 0;

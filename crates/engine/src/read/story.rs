@@ -54,9 +54,9 @@ pub struct StepStory {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
-    /// The steps whose place it took, oldest first.
+    /// The steps that it replaced, oldest first.
     pub replaces: Vec<CasRef>,
-    /// The attempts at this step that failed, and those to do it again, oldest first.
+    /// The failed attempts at this step and at replacing it, oldest first.
     pub attempts: Vec<AttemptView>,
     /// Why a part of the step could not be read, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ pub(crate) struct StoryReader<'a> {
     pub(crate) program: &'a Program,
     /// The node before the first step.
     pub(crate) start: CasRef,
-    /// The head, whose own failed attempts are not part of any step's story.
+    /// The head. Failed attempts to replace it are not part of its story: they are shown after the last step.
     pub(crate) head: CasRef,
     /// The steps of the thread that were done again.
     pub(crate) replaced: &'a [ReplacedStep],

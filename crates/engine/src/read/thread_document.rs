@@ -1,7 +1,7 @@
-//! How a thread reads as a document: its start, the newest steps that fit, and what failed last. Pure.
+//! A thread as a Markdown document: its start, the newest steps that fit, and the attempts that failed last. Pure.
 //!
-//! What roles are told and what agents say stands between tags that it cannot close, so that a heading in
-//! an answer is never taken for one of the document.
+//! Texts of roles and agents stand between tags that they cannot close. So a heading in an answer cannot be mistaken for a
+//! heading of the document.
 
 use std::collections::HashSet;
 
@@ -21,9 +21,9 @@ const ERROR_SHOWN: usize = 300;
 /// The parts of a document that do not depend on how many steps fit.
 pub(crate) struct Frame {
     pub(crate) thread: ThreadId,
-    /// The section with the task, if it is wanted.
+    /// The section with the task, if it is part of the document.
     pub(crate) start: Option<String>,
-    /// The sections below the steps: the failed attempts, and why the thread does not go on by itself.
+    /// The sections below the steps: the failed attempts, and why the thread has stopped.
     pub(crate) ends: Vec<String>,
 }
 
@@ -31,24 +31,24 @@ pub(crate) struct Frame {
 pub(crate) struct Block {
     pub(crate) step: CasRef,
     pub(crate) role: RoleName,
-    /// The heading and the line below it, and what failed before.
+    /// The heading, the line below it, and the failed attempts.
     pub(crate) heading: String,
     /// What the role is for, between tags.
     pub(crate) prompt: Option<String>,
-    /// What it was told, what a person said, and what it answered, between tags.
+    /// The instruction, the message of a person and the answer, between tags.
     pub(crate) body: String,
 }
 
 impl Frame {
-    /// Returns what is left of a quota for the steps, each with the rule above it.
+    /// Returns the part of a quota that is left for the steps, each with the rule above it.
     pub(crate) fn room(&self, quota: usize) -> usize {
         let sections = self.start.iter().chain(&self.ends);
         let used: usize = sections.map(|section| length(section) + RULE.len()).sum();
-        // The first part of a document has no rule above it; the line end at its end counts.
+        // The first part has no rule above it, and the document ends with a line end.
         (quota + RULE.len()).saturating_sub(used + 1)
     }
 
-    /// Returns what it takes to say that this many steps are hidden.
+    /// Returns the length of the notice that this many steps are hidden.
     pub(crate) fn notice_cost(&self, hidden: usize, any: CasRef) -> usize {
         length(&self.notice(hidden, any)) + RULE.len()
     }
@@ -59,16 +59,16 @@ impl Frame {
         format!("*({steps}, load with `uwf thread read {thread} --before {first_shown}`)*")
     }
 
-    /// Returns the document with these steps, oldest first, of which this many before are hidden.
+    /// Returns the document with these steps, oldest first. `hidden` steps before them are left out.
     pub(crate) fn render(&self, blocks: &[Block], hidden: usize) -> String {
         let notice = match blocks.first() {
             Some(first) if hidden > 0 => Some(self.notice(hidden, first.step)),
             Some(_) | None => None,
         };
-        let mut told = HashSet::new();
+        let mut shown = HashSet::new();
         let blocks = blocks
             .iter()
-            .map(|block| block.render(told.insert(&block.role)));
+            .map(|block| block.render(shown.insert(&block.role)));
         let parts = self
             .start
             .iter()
@@ -88,9 +88,10 @@ impl Block {
     /// Returns the block of a step.
     pub(crate) fn of(story: &StepStory) -> Self {
         let lines = lines(story);
-        let heading = match lines.is_empty() {
-            true => heading(story),
-            false => format!("{}\n\n{}", heading(story), lines.join("\n")),
+        let heading = if lines.is_empty() {
+            heading(story)
+        } else {
+            format!("{}\n\n{}", heading(story), lines.join("\n"))
         };
         let goal = story.goal.as_deref();
         Self {
@@ -104,13 +105,13 @@ impl Block {
         }
     }
 
-    /// Returns what the step adds to a document: with what its role is told if that is new there.
-    pub(crate) fn cost(&self, told: &mut HashSet<RoleName>) -> usize {
-        length(&self.render(told.insert(self.role.clone()))) + RULE.len()
+    /// Returns the length that the step adds to a document. The prompt of its role counts if the role is not in `shown` yet.
+    pub(crate) fn cost(&self, shown: &mut HashSet<RoleName>) -> usize {
+        length(&self.render(shown.insert(self.role.clone()))) + RULE.len()
     }
 
-    fn render(&self, tells_role: bool) -> String {
-        let prompt = self.prompt.as_deref().filter(|_| tells_role);
+    fn render(&self, with_prompt: bool) -> String {
+        let prompt = self.prompt.as_deref().filter(|_| with_prompt);
         let parts: Vec<&str> = [Some(self.heading.as_str()), prompt, Some(&self.body)]
             .into_iter()
             .flatten()
@@ -132,7 +133,7 @@ fn heading(story: &StepStory) -> String {
     if let Some(duration) = story.duration_ms {
         line += &format!(" | **Duration:** {}", time::format_duration(duration));
     }
-    // Data that a model read out of an answer is not quite what the agent said.
+    // Data that a model extracted may differ from what the agent said, so the reader is told.
     if let Some(note) = story.extraction.as_ref().and_then(Extraction::note) {
         line += &format!(" | **Extraction:** {}", one_line(&note));
     }
@@ -142,7 +143,7 @@ fn heading(story: &StepStory) -> String {
     format!("## Step {number}: {role} `{hash}`\n{line}")
 }
 
-/// Returns a line for each attempt at the step that failed, and for each step whose place it took.
+/// Returns a line for each failed attempt at the step, and for each step that it replaced.
 fn lines(story: &StepStory) -> Vec<String> {
     let attempts = story.attempts.iter().map(|attempt| {
         let what = match attempt.replaces {
@@ -156,14 +157,14 @@ fn lines(story: &StepStory) -> Vec<String> {
     attempts.chain(replaced).collect()
 }
 
-/// Returns what the role was told and what came of it, each between tags.
+/// Returns the instruction, the question, the message of a person and the answer, each between tags.
 fn body(story: &StepStory) -> String {
-    let told = [
+    let asked = [
         ("instruction", story.instruction.as_deref()),
         ("question", story.question.as_deref()),
         ("person", story.person.as_deref()),
     ];
-    let told = told
+    let asked = asked
         .into_iter()
         .filter_map(|(tag, text)| Some(tagged(tag, text?)));
     let unreadable = story.unreadable.iter();
@@ -174,7 +175,7 @@ fn body(story: &StepStory) -> String {
         (None, None) => None,
     };
     let answer = answer.map(|answer| tagged("output", &answer));
-    let parts: Vec<String> = told.chain(unreadable).chain(answer).collect();
+    let parts: Vec<String> = asked.chain(unreadable).chain(answer).collect();
     parts.join("\n\n")
 }
 
@@ -189,7 +190,7 @@ pub(crate) fn start_section(
     format!("# Thread `{thread}`\n\n**Workflow:** {name} (`{workflow}`)\n\n## Task\n\n{prompt}")
 }
 
-/// Returns the section that tells what failed after the last step, if anything did.
+/// Returns the section with the attempts that failed after the last step, if there are any.
 pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
     let (again, next): (Vec<_>, Vec<_>) = attempts
         .iter()
@@ -206,8 +207,8 @@ pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
     (!parts.is_empty()).then(|| format!("## Failed attempts\n\n{}", parts.join("\n\n")))
 }
 
-/// Lists failed attempts at one thing, if there are any.
-fn failures(attempts: &[&AttemptView], said: impl Fn(&str) -> String) -> Option<String> {
+/// Lists failed attempts of one kind, if there are any. `title` gets how often it was tried.
+fn failures(attempts: &[&AttemptView], title: impl Fn(&str) -> String) -> Option<String> {
     let times = match attempts.len() {
         0 => return None,
         1 => "once".to_owned(),
@@ -217,7 +218,7 @@ fn failures(attempts: &[&AttemptView], said: impl Fn(&str) -> String) -> Option<
         format!("{}. {}", number + 1, attempt_line(attempt))
     };
     let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
-    Some(format!("{}\n\n{}", said(&times), lines.join("\n")))
+    Some(format!("{}\n\n{}", title(&times), lines.join("\n")))
 }
 
 fn attempt_line(attempt: &AttemptView) -> String {
@@ -230,7 +231,7 @@ fn attempt_line(attempt: &AttemptView) -> String {
     )
 }
 
-/// Returns the section that tells why a thread does not go on by itself, if it does not.
+/// Returns the section that tells why a thread has stopped, if it has: it is blocked or suspended.
 pub(crate) fn stop_section(state: &ThreadState, blocked: Option<&str>) -> Option<String> {
     if let Some(reason) = blocked {
         let reason = code(&cut_line(reason, ERROR_SHOWN));

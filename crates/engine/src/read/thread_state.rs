@@ -7,7 +7,7 @@ use uwf_protocol::limits::Reached;
 
 use crate::error::describe_reached;
 
-/// What a thread is, as seen from its head.
+/// The status of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ThreadStatus {
@@ -64,17 +64,17 @@ impl ThreadStatus {
     }
 }
 
-/// What follows from a thread's head: the part that every view of a thread shares.
+/// The state of a thread: the part that every view of a thread shares.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadState {
-    /// What the thread is.
+    /// The status.
     pub status: ThreadStatus,
-    /// Who is next, if somebody is.
+    /// The role that is next, if one is.
     pub current_role: Option<RoleName>,
-    /// Who asks, if the thread is suspended.
+    /// The role that asks, if the thread is suspended.
     pub suspended_role: Option<RoleName>,
-    /// What is asked, if the thread is suspended.
+    /// The question, if the thread is suspended.
     pub suspend_message: Option<String>,
     /// Whether the thread reached `$END`.
     pub done: bool,
@@ -86,13 +86,13 @@ pub struct ThreadState {
     /// The limits that must be raised before it goes on.
     #[serde(skip)]
     pub reached: Vec<Reached>,
-    /// Whether it is suspended for that alone.
+    /// Whether the limits alone suspend it.
     #[serde(skip)]
     pub held_by_limit: bool,
 }
 
 impl ThreadState {
-    /// Returns a state without a next role.
+    /// Returns a state with this status and without a next role.
     pub(crate) fn plain(status: ThreadStatus) -> Self {
         Self {
             status,
@@ -107,9 +107,9 @@ impl ThreadState {
         }
     }
 
-    /// Returns the same for a thread that cannot go on because limits are reached, if any are.
+    /// Returns this state with the reached limits, if there are any. An idle or failed thread is suspended by them.
     ///
-    /// One that asks keeps its question: the answer does not suffice then.
+    /// A thread that asks keeps its question: it needs the answer and a raised limit.
     pub(crate) fn at_limits(self, reached: &[Reached]) -> Self {
         let Some(first) = reached.first() else {
             return self;
@@ -141,8 +141,8 @@ impl ThreadState {
         }
     }
 
-    /// Returns what an active thread is whose graph leads here. The next step archives one that leads to `$END`;
-    /// until then it is a thread like others, with nobody next.
+    /// Returns the state of an active thread with this route. A thread whose route is `$END` is idle without a next role: the
+    /// next call archives it.
     pub(crate) fn of_active(route: &Result<Route, RouteError>) -> Self {
         match route {
             Ok(Route::End) => Self::plain(ThreadStatus::Idle),
@@ -150,7 +150,7 @@ impl ThreadState {
         }
     }
 
-    /// Returns what a route means.
+    /// Returns the state that a route means.
     pub(crate) fn of_route(route: &Result<Route, RouteError>) -> Self {
         match route {
             Ok(Route::To(assignment)) => Self {

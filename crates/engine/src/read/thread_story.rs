@@ -18,18 +18,18 @@ use crate::read::thread_document::{Block, Frame, failures_section, start_section
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
-/// What part of a thread is read.
+/// Which part of a thread to read.
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
-    /// How long the document may be, in characters. The newest step is shown whatever it takes.
+    /// How long the document may be, in characters. The newest step is always shown.
     pub quota: usize,
-    /// Only the steps before this one; without it, all.
+    /// Read only the steps before this one; all steps if absent.
     pub before: Option<CasRef>,
-    /// Shows the task also with `before`.
+    /// Show the task even with `before`.
     pub start: bool,
 }
 
-/// A thread as it is read: as data, and as the document that people and agents read.
+/// A thread for readers: as data, and as the document that people and agents read.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStory {
@@ -37,11 +37,11 @@ pub struct ThreadStory {
     pub thread: ThreadId,
     /// The workflow that it is pinned to.
     pub workflow: CasRef,
-    /// The name in it.
+    /// The name of the workflow.
     pub workflow_name: String,
     /// What the user asked.
     pub task: String,
-    /// What it is; `None` if that cannot be told.
+    /// Its status; `None` if the view of the thread cannot be made.
     pub status: Option<ThreadStatus>,
     /// How many earlier steps are left out.
     pub hidden: usize,
@@ -63,8 +63,8 @@ pub struct ThreadStory {
 /// Returns a thread, active or ended, with the newest steps that fit as Markdown, oldest first.
 ///
 /// # Errors
-/// When the thread is unknown, `before` is not one of its steps, or its chain cannot be read. Trouble with
-/// what a single step answered is told in its place.
+/// When the thread is unknown, `before` is not one of its steps, or its chain cannot be read. A damaged answer is no error:
+/// it is named in its step.
 pub fn read_thread(
     site: &Site,
     id: ThreadId,
@@ -81,7 +81,7 @@ pub fn read_thread(
         None => &history.steps,
     };
     let program = read_program(&site.store, history.start.workflow)?;
-    // What cannot be said here is said by the step.
+    // The status is not essential here: an error in finding it belongs to `thread show` and `thread step`.
     let shown = show(site, id).ok();
     let run = site.root.run(id);
     let attempts: Vec<AttemptView> = run
@@ -131,7 +131,7 @@ fn newest(
     head: CasRef,
     quota: usize,
 ) -> Result<(Vec<StepStory>, String), EngineError> {
-    let mut told = HashSet::new();
+    let mut roles_shown = HashSet::new();
     let mut stories = Vec::new();
     let mut blocks = Vec::new();
     let mut lost = None;
@@ -144,7 +144,7 @@ fn newest(
             match reader.read(index + 1, &steps[index]) {
                 Ok(story) => {
                     let block = Block::of(&story);
-                    let cost = block.cost(&mut told);
+                    let cost = block.cost(&mut roles_shown);
                     stories.push(story);
                     blocks.push(block);
                     cost

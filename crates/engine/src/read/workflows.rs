@@ -63,8 +63,8 @@ fn hash_or_local<S: Serializer>(hash: &Option<CasRef>, serializer: S) -> Result<
     }
 }
 
-/// Lists the workflows that `start` finds by name: those of the project first, then the registered ones
-/// that no local one hides.
+/// Lists the workflows that `start` finds by name: the local ones of the project, then the registered ones that no local one
+/// hides.
 ///
 /// # Errors
 /// When the registry or the project's folder cannot be read.
@@ -98,10 +98,10 @@ fn shadowing(
     local.into_iter().chain(global).collect()
 }
 
-/// Finds a workflow as `start` does and returns it in full. One that is a file is checked and stored.
+/// Finds a workflow as `start` does, and returns it in full. A file is checked and stored first.
 ///
 /// # Errors
-/// When there is no such workflow, or with everything that is wrong with its file.
+/// When there is no such workflow, or its file has errors: then with all of them.
 pub fn show_workflow(site: &Site, text: &str) -> Result<WorkflowView, EngineError> {
     site.create()?;
     let Found {

@@ -85,7 +85,7 @@ fn answer(
     };
     if prompt.is_none() {
         (runner.notice)(&format!(
-            "`{role}` asked: {message}\nThere is no answer (`-p`), so it is told to go on"
+            "`{role}` asked: {message}\nNo answer was given (`-p`), so the role is told to continue"
         ));
     }
     let last = thread.last().map(|step| &step.node);
