@@ -106,8 +106,15 @@ pub(super) fn drive(
         let ending = tree.wait(signals, limits, &mut || pump(Timing::InTime, &mut stderr));
         conclude(tree, ending, launch.supervision, signals)
     });
-    let was_stopped = held.with(Signals::stop).is_some();
+    let stop = held.with(Signals::stop);
     drop(held);
+    let ending = match (ending, stop) {
+        // A signal to the whole tree may end the program before this process has seen the signal.
+        (ProgramEnding::Exited(status), Some(stop)) if !status.success() => {
+            ProgramEnding::Stopped(stop.signal)
+        }
+        (ending, _) => ending,
+    };
     let timing = match ending {
         ProgramEnding::Exited(_) => Timing::InTime,
         ProgramEnding::TimedOut(_) | ProgramEnding::Stopped(_) => Timing::Late,
@@ -117,7 +124,7 @@ pub(super) fn drive(
         ending,
         stderr: stderr.text(),
         took: started.elapsed(),
-        was_stopped,
+        was_stopped: stop.is_some(),
     })
 }
 

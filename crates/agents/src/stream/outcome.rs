@@ -61,9 +61,9 @@ fn failure(
         &ended.stderr,
         seen.noise_seen(),
     ];
-    let timed_out = !matches!(ended.ending, ProgramEnding::Exited(_));
-    // What was said before the time was over is seldom why.
-    let worth = if timed_out { &said[..1] } else { &said[..] };
+    let was_cut_short = !matches!(ended.ending, ProgramEnding::Exited(_));
+    // The tool was ended from outside: what it printed before is seldom the reason.
+    let worth = if was_cut_short { &said[..1] } else { &said[..] };
     let mut worth = worth.iter().map(|said| complaint(said));
     let told = worth.find(|said| !said.is_empty());
     let told = told.as_deref().map(tail);
@@ -82,7 +82,7 @@ fn failure(
     };
     // A session that has worked is there, whatever is spoken about.
     let is_gone = session.is_some() && seen.last_text.is_none() && tells(tool.gone);
-    let was_refused = !timed_out && tells(tool.logged_out);
+    let was_refused = !was_cut_short && tells(tool.logged_out);
     let class = match (seen.class, ended.ending.class(said.map(tail))) {
         (_, FailureClass::Timeout) => FailureClass::Timeout,
         (Some(class), _) => class,
@@ -95,10 +95,10 @@ fn failure(
         (None, class) => class,
     };
     let turns = seen.take_turns();
-    // A session in which nothing was done yet may not even hold the task.
-    let has_worked = !turns.is_empty() || !matches!(ended.ending, ProgramEnding::Stopped(_));
-    let begun = seen.session_id.take().filter(|_| has_worked);
-    let session_id = begun.or(session.map(ToOwned::to_owned));
+    // A new session that was cut short before its first turn may not even hold the task.
+    let has_task = !turns.is_empty() || !was_cut_short;
+    let started = seen.session_id.take().filter(|_| has_task);
+    let session_id = started.or(session.map(ToOwned::to_owned));
     AdapterError {
         hint: (class == FailureClass::Auth).then(|| tool.login.to_owned()),
         session_gone: is_gone,

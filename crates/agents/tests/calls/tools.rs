@@ -208,6 +208,21 @@ fn interruptions_are_passed_on() {
 }
 
 #[test]
+fn a_session_that_was_cut_short_before_its_first_turn_does_not_go_on() {
+    // The signal reaches the agent and its tool at once; the tool may be gone before the agent sees the signal.
+    let fake = Fake::new(CLAUDE, "head -n 1 work; kill -TERM $PPID $$");
+    for _ in 0..5 {
+        let failure = fake.fail(&[]);
+        says(&failure, "signal 15 interrupted the step");
+        assert_eq!(failure.session_id, None);
+    }
+    fake.script("head -n 1 work; exec sleep 30");
+    let failure = fake.fail(&["--timeout", "1s"]);
+    says(&failure, "time limit of 1 s");
+    assert_eq!(failure.session_id, None);
+}
+
+#[test]
 fn a_tool_that_hangs_is_ended_and_what_it_did_is_kept() {
     let fake = Fake::new(CLAUDE, "say work; exec sleep 30");
     let began = Instant::now();
