@@ -19,10 +19,10 @@ mod codex;
 mod command;
 mod complaint;
 mod cursor;
-mod drives;
 mod gemini;
 mod hermes;
 mod json;
+mod launch_target;
 mod llm;
 mod mock;
 mod options;
@@ -44,7 +44,7 @@ use uwf_util::printable::labelled;
 use options::{Known, listed as listed_options};
 
 pub use allowance::{Allowance, allow, can_be_allowed, leaves_open};
-pub use drives::{Drives, drives};
+pub use launch_target::{LaunchTarget, launch_target};
 
 /// The names of the adapters that are built in, without the prefix `uwf-`.
 pub const BUILT_IN: &[&str] = &names();

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use uwf_agents::{Drives, drives, leaves_open};
+use uwf_agents::{LaunchTarget, launch_target, leaves_open};
 use uwf_engine::Site;
 use uwf_protocol::config::{AgentConfig, Config};
 
@@ -89,10 +89,10 @@ fn missing(alias: &str, command: &str) -> Check {
 
 fn built_in(site: &Site, adapter: &str, agent: &AgentConfig) -> Check {
     let ours = format!("built in (uwf {})", env!("CARGO_PKG_VERSION"));
-    let (tool, is_known) = match drives(adapter, &agent.args) {
-        Drives::Tool(tool) => (tool, true),
-        Drives::Program(program) => (program, false),
-        Drives::Model | Drives::Nothing => return Check::ok(NAME, ours),
+    let (tool, is_known) = match launch_target(adapter, &agent.args) {
+        LaunchTarget::Tool(tool) => (tool, true),
+        LaunchTarget::Program(program) => (program, false),
+        LaunchTarget::Model | LaunchTarget::Unknown => return Check::ok(NAME, ours),
     };
     let found = site.env.find_program(&tool).filter(|path| path.is_file());
     let is_relative = tool.contains('/') && !tool.starts_with('/');
@@ -114,7 +114,7 @@ fn built_in(site: &Site, adapter: &str, agent: &AgentConfig) -> Check {
         let problem = format!("{ours}, but `{tool}`, which it drives, is not executable");
         return Check::error(NAME, problem, format!("chmod +x {}", path.display()));
     }
-    // What may be anything is not run only to be looked at.
+    // A program that may be anything is not run for its version.
     if !is_known {
         return Check::ok(NAME, format!("{ours}, drives {}", path.display()));
     }

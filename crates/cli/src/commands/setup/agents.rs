@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use uwf_agents::{Drives, drives};
+use uwf_agents::{LaunchTarget, launch_target};
 use uwf_storage::Env;
 
 /// An agent that can be chosen.
@@ -21,7 +21,7 @@ pub(super) struct Found {
 pub(super) fn discover(env: &Env, built_in: &[&str]) -> Vec<Found> {
     let mut found = Vec::new();
     for name in built_in {
-        if drives(name, &[]) == Drives::Model {
+        if launch_target(name, &[]) == LaunchTarget::Model {
             found.push(Found {
                 name: (*name).to_owned(),
                 origin: "built in, uses the model".to_owned(),
@@ -29,7 +29,7 @@ pub(super) fn discover(env: &Env, built_in: &[&str]) -> Vec<Found> {
         }
     }
     for name in built_in {
-        if let Drives::Tool(tool) = drives(name, &[])
+        if let LaunchTarget::Tool(tool) = launch_target(name, &[])
             && let Some(path) = env.find_program(&tool)
         {
             found.push(Found {

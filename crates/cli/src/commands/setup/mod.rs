@@ -10,7 +10,7 @@ mod wizard;
 use std::io::IsTerminal;
 
 use uwf_agent_kit::llm::{CallLimits, Client, LlmError, Secret, with_code};
-use uwf_agents::{Drives, can_be_allowed, drives, leaves_open};
+use uwf_agents::{LaunchTarget, can_be_allowed, launch_target, leaves_open};
 use uwf_config::load_dotenv;
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
@@ -319,7 +319,7 @@ fn unknown_agent(agent: &str, setting: &Setting) -> Failure {
 fn warn_of_agent(answers: &Answers, setting: &Setting) {
     let agent = &answers.agent;
     let behind = Behind::of(agent, &setting.config);
-    if let Drives::Tool(tool) = drives(&behind.adapter, &behind.args)
+    if let LaunchTarget::Tool(tool) = launch_target(&behind.adapter, &behind.args)
         && setting.env.find_program(&tool).is_none()
     {
         warn(&format!(

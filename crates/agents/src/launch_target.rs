@@ -1,41 +1,43 @@
-//! What stands behind an adapter, told by its name and arguments, without running anything.
+//! What an adapter launches, found out from its name and arguments. Pure: nothing is run.
 
 use crate::{claude_code, codex, cursor, gemini, hermes};
 
-/// What an adapter drives.
+/// What an adapter launches or calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Drives {
-    /// The tool that it is made for: a path, or a name that is looked for on PATH.
+pub enum LaunchTarget {
+    /// The tool that the adapter is made for: a path, or a name that is looked for on PATH.
     Tool(String),
-    /// A program that only its arguments name, and that may be anything.
+    /// Any program, named by the arguments of the adapter.
     Program(String),
     /// A model of the config.
     Model,
-    /// Nothing that is known.
-    Nothing,
+    /// Nothing, or something that is not known before a step.
+    Unknown,
 }
 
-/// Returns what the built-in adapter of a name drives with these arguments.
+/// Returns what the built-in adapter of this name launches with these arguments.
 #[must_use]
-pub fn drives(adapter: &str, args: &[String]) -> Drives {
+pub fn launch_target(adapter: &str, args: &[String]) -> LaunchTarget {
     let end = args.iter().position(|arg| arg == "--");
     let (own, rest) = args.split_at(end.unwrap_or(args.len()));
-    let usual = match adapter {
+    let default = match adapter {
         "claude-code" => claude_code::TOOL.program,
         "codex" => codex::TOOL.program,
         "gemini" => gemini::TOOL.program,
         "cursor" => cursor::program(value_of(own, "--form")),
         "hermes" => hermes::PROGRAM,
-        "builtin" | "llm" => return Drives::Model,
+        "builtin" | "llm" => return LaunchTarget::Model,
         "command" => {
-            // A name with placeholders is known when a step is done.
+            // A step fills in the placeholders of the name; without a step it is not known.
             let program = rest.get(1).filter(|program| !program.contains('{'));
-            let program = program.cloned();
-            return program.map_or(Drives::Nothing, Drives::Program);
+            return match program {
+                Some(program) => LaunchTarget::Program(program.clone()),
+                None => LaunchTarget::Unknown,
+            };
         }
-        _ => return Drives::Nothing,
+        _ => return LaunchTarget::Unknown,
     };
-    Drives::Tool(value_of(own, "--program").unwrap_or(usual).to_owned())
+    LaunchTarget::Tool(value_of(own, "--program").unwrap_or(default).to_owned())
 }
 
 /// Returns the last value of an option, given as `--name value` or `--name=value`.
@@ -55,11 +57,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_the_usual_one_unless_the_arguments_name_another() {
+    fn the_arguments_replace_the_default_program_of_a_tool() {
         let check = |adapter: &str, args: &[&str], expected: &str| {
             let args: Vec<String> = args.iter().map(ToString::to_string).collect();
-            let expected = Drives::Tool(expected.to_owned());
-            assert_eq!(drives(adapter, &args), expected, "{adapter} {args:?}");
+            let expected = LaunchTarget::Tool(expected.to_owned());
+            assert_eq!(
+                launch_target(adapter, &args),
+                expected,
+                "{adapter} {args:?}"
+            );
         };
         check("claude-code", &[], "claude");
         check(
@@ -76,14 +82,17 @@ mod tests {
     }
 
     #[test]
-    fn others_drive_what_follows_a_model_or_nothing_that_is_known() {
+    fn other_adapters_launch_any_program_call_a_model_or_are_unknown() {
         let args = ["--timeout", "5s", "--", "llm", "-m"].map(str::to_owned);
-        assert_eq!(drives("command", &args), Drives::Program("llm".to_owned()));
-        assert_eq!(drives("command", &[]), Drives::Nothing);
+        assert_eq!(
+            launch_target("command", &args),
+            LaunchTarget::Program("llm".to_owned())
+        );
+        assert_eq!(launch_target("command", &[]), LaunchTarget::Unknown);
         let of_role = ["--", "./{role}.sh"].map(str::to_owned);
-        assert_eq!(drives("command", &of_role), Drives::Nothing);
-        assert_eq!(drives("builtin", &[]), Drives::Model);
-        assert_eq!(drives("mock", &args), Drives::Nothing);
-        assert_eq!(drives("record", &args), Drives::Nothing);
+        assert_eq!(launch_target("command", &of_role), LaunchTarget::Unknown);
+        assert_eq!(launch_target("builtin", &[]), LaunchTarget::Model);
+        assert_eq!(launch_target("mock", &args), LaunchTarget::Unknown);
+        assert_eq!(launch_target("record", &args), LaunchTarget::Unknown);
     }
 }
