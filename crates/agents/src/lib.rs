@@ -27,6 +27,7 @@ mod llm;
 mod mock;
 mod options;
 mod program;
+mod progress;
 mod record;
 mod recording;
 mod shorten;
@@ -34,7 +35,6 @@ mod signs;
 mod stream;
 #[cfg(test)]
 mod test_task;
-mod told;
 
 use std::io::{self, Write as _};
 

@@ -14,7 +14,7 @@ use super::client::{Action, Client, Errand, Outcome};
 use super::error::AcpError;
 use crate::complaint::complaint;
 use crate::program::{self, Dialogue, Heard, Launch};
-use crate::told;
+use crate::progress;
 
 /// How long a program may take to end after its stdin was closed.
 const EXIT_TIME: Duration = Duration::from_secs(5);
@@ -185,7 +185,7 @@ fn act(label: &str, action: Action, dialogue: &Dialogue, live: &mut Live) {
         Action::Send(line) => dialogue.say(line),
         Action::Turn(turn) => {
             live.turn(&turn);
-            told::turn(label, &turn);
+            progress::turn(label, &turn);
         }
         Action::Delta(text) => live.delta(&text),
         Action::Tell(words) => {

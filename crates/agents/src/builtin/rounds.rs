@@ -12,7 +12,7 @@ use super::LABEL;
 use super::form::Form;
 use super::tools::Tools;
 use crate::chat::Session;
-use crate::told;
+use crate::progress;
 
 /// The tool by which the model hands in its result.
 pub(super) const FINISH: &str = "finish";
@@ -83,7 +83,7 @@ impl Rounds<'_, '_> {
             observe: &mut |what| match what {
                 Observed::Turn(turn) => {
                     live.turn(turn);
-                    told::turn(LABEL, turn);
+                    progress::turn(LABEL, turn);
                 }
                 Observed::Text(piece) => live.delta(piece),
                 Observed::Usage(usage) => live.usage(usage),

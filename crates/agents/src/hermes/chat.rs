@@ -12,7 +12,7 @@ use super::options::{Chat, Options};
 use super::record::Record;
 use super::words;
 use crate::program::{self, Ended, Launch, Line};
-use crate::told;
+use crate::progress;
 
 /// How long hermes may take to export a session.
 const EXPORT_LIMIT: Duration = Duration::from_secs(60);
@@ -80,7 +80,7 @@ impl Asker<'_> {
         let mut live = Live::of(task);
         for turn in &observed.turns {
             live.turn(turn);
-            told::turn(LABEL, turn);
+            progress::turn(LABEL, turn);
         }
         if let Some(problem) = self.problem(&said) {
             return Err(AdapterError {

@@ -14,7 +14,7 @@ use uwf_storage::{Env, Root};
 use crate::call;
 use crate::chat::{self, Session};
 use crate::options::{self, Known};
-use crate::told;
+use crate::progress;
 
 const LABEL: &str = "uwf-llm";
 
@@ -136,7 +136,7 @@ impl Llm<'_> {
         });
         session.keep()?;
         live.turn(&turn(&reply));
-        told::turn(LABEL, &turn(&reply));
+        progress::turn(LABEL, &turn(&reply));
         let asked = self.client()?.endpoint().model.clone();
         answer(reply, session.id, asked)
     }

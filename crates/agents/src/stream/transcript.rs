@@ -8,8 +8,8 @@ use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
 use uwf_util::size;
 
+use crate::progress;
 use crate::shorten::{TURN_TEXT, shorten};
-use crate::told;
 
 /// How much of all turns is kept, in bytes.
 const ALL: usize = 16 << 20;
@@ -177,7 +177,7 @@ impl Transcript {
 
     /// Tells people what happens.
     pub(crate) fn tell(&self, what: &str) {
-        told::line(self.label, what);
+        progress::line(self.label, what);
     }
 
     /// Takes note of a line that is no event.
@@ -222,7 +222,7 @@ impl Transcript {
         for call in turn.tool_calls.iter_mut().flatten() {
             call.args = shorten(&call.args, TURN_TEXT);
         }
-        told::turn(self.label, &turn);
+        progress::turn(self.label, &turn);
         self.tell_session();
         self.live.turn(&turn);
         match self.room.checked_sub(weight(&turn)) {

@@ -1,5 +1,4 @@
-//! Telling who watches what an agent does: one line for each turn, on stderr. It also gives the engine signs of
-//! life that there are some.
+//! Progress of an agent for people: one line for each turn, on stderr. The engine takes these lines as signs of life.
 
 use std::io::{self, Write as _};
 
@@ -7,21 +6,21 @@ use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
 use uwf_util::printable::printable;
 use uwf_util::size;
 
-/// How many characters of a turn are told.
-const TOLD: usize = 100;
+/// How many characters of a turn are shown.
+const SHOWN: usize = 100;
 
-/// Tells what happens, in a line that names the agent.
+/// Prints what happens, in a line that names the agent.
 pub(crate) fn line(label: &str, what: &str) {
-    // The fence before an answer's data says nothing.
+    // The fence of the front matter is skipped: it says nothing.
     let mut lines = what.lines().map(str::trim);
     let line = lines.find(|line| !line.is_empty() && *line != "---");
     let line = line.unwrap_or_default();
-    let short: String = line.chars().take(TOLD).collect();
-    // Nobody has to watch.
+    let short: String = line.chars().take(SHOWN).collect();
+    // A closed stderr is no error: nobody has to watch.
     let _ = writeln!(io::stderr(), "{label}: {}", printable(&short));
 }
 
-/// Tells a turn.
+/// Prints a turn.
 pub(crate) fn turn(label: &str, turn: &Turn) {
     line(label, &summary(turn));
 }
@@ -52,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_is_told_in_a_few_words() {
+    fn a_turn_is_shown_in_a_few_words() {
         let spoken = |role, text: &str| summary(&Turn::spoken(role, text));
         assert_eq!(spoken(TurnRole::Assistant, " I look.\n"), "I look.");
         assert_eq!(spoken(TurnRole::Assistant, "\n"), "thinks");
