@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::form::Form;
 use super::options::Options;
-use super::rounds::FINISH;
+use super::result_schema::ResultSchema;
+use super::task_loop::FINISH;
 use super::tools::Tool;
 use super::tools::workspace::Reach;
 
 /// Returns the system prompt.
-pub(super) fn system(cwd: &Path, options: &Options, form: &Form) -> String {
+pub(super) fn system(cwd: &Path, options: &Options, result_schema: &ResultSchema) -> String {
     let names: Vec<&str> = options.tools.iter().map(|tool| tool.name()).collect();
     let reach = match options.reach {
         Reach::Inside => {
@@ -35,7 +35,7 @@ pub(super) fn system(cwd: &Path, options: &Options, form: &Form) -> String {
          - You may answer {} times at most, so do not waste turns.\n",
         cwd.display(),
         names.join("`, `"),
-        form.explain(),
+        result_schema.explain(),
         options.max_turns,
     )
 }

@@ -1,13 +1,13 @@
 //! The builtin agent: a model with tools in a loop, confined to the step's working directory.
 //!
 //! `uwf-builtin [options] <thread> <role>`. The tool loop is the kit's, one round at a time: between rounds the
-//! conversation is kept, and time and turns are looked at.
+//! conversation is saved, and the limits of time and turns are checked.
 
-mod form;
 mod instructions;
 mod options;
-mod rounds;
+mod result_schema;
 mod supervisor;
+mod task_loop;
 mod tools;
 
 use std::time::{Duration, Instant};
@@ -23,11 +23,11 @@ use uwf_storage::{Env, Root};
 
 use crate::call;
 use crate::chat::{self, Session};
-use form::Form;
 use options::Options;
+use result_schema::ResultSchema;
 
 pub(crate) use options::OPTIONS;
-use rounds::Rounds;
+use task_loop::TaskLoop;
 use tools::environment::Variables;
 use tools::workspace::Workspace;
 use tools::{Commands, Tools};
@@ -56,7 +56,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
         store: Store::open(root.cas_dir(env)),
         root,
         env,
-        began: Instant::now(),
+        started: Instant::now(),
         client: None,
         calls: MAX_CALLS,
     };
@@ -68,8 +68,8 @@ struct Builtin<'a> {
     store: Store,
     root: Root,
     env: &'a Env,
-    /// When the step began: corrections do not begin it anew.
-    began: Instant,
+    /// When the step started. Corrections count from there, too.
+    started: Instant,
     client: Option<(Client, Config)>,
     /// How often tools may still be called.
     calls: u32,
@@ -88,20 +88,20 @@ impl Adapter for Builtin<'_> {
         if let Some(session) = &task.session {
             return self.resume(task, session, &task.prompt);
         }
-        let form = form(task)?;
-        let system = instructions::system(&task.cwd, &self.options, &form);
+        let result_schema = result_schema(task)?;
+        let system = instructions::system(&task.cwd, &self.options, &result_schema);
         let session = Session::begin(task, self.env, Some(system));
-        self.ask(task, &form, session, &task.prompt)
+        self.ask(task, &result_schema, session, &task.prompt)
     }
 
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError> {
         let session = Session::load(task, session).ok_or_else(|| chat::gone(session))?;
-        self.ask(task, &form(task)?, session, message)
+        self.ask(task, &result_schema(task)?, session, message)
     }
 }
 
-fn form(task: &Task) -> Result<Form, AdapterError> {
-    Form::new(&task.schema).map_err(|error| {
+fn result_schema(task: &Task) -> Result<ResultSchema, AdapterError> {
+    ResultSchema::new(&task.schema).map_err(|error| {
         AdapterError::not_started(format!(
             "the schema of `{}` cannot be used: {error}",
             task.role
@@ -113,7 +113,7 @@ impl Builtin<'_> {
     fn ask(
         &mut self,
         task: &Task,
-        form: &Form,
+        result_schema: &ResultSchema,
         mut session: Session,
         message: &str,
     ) -> Result<Reply, AdapterError> {
@@ -124,7 +124,7 @@ impl Builtin<'_> {
             Some(made) => made,
             None => self.client.insert(connect(&self.root, self.env, options)?),
         };
-        let deadline = options.timeout.map(|timeout| self.began + timeout);
+        let deadline = options.timeout.map(|timeout| self.started + timeout);
         let workspace = Workspace::open(&task.cwd, options.reach, self.root.path())
             .map_err(AdapterError::not_started)?;
         let variables = Variables {
@@ -141,9 +141,9 @@ impl Builtin<'_> {
             turns_left: options.max_turns,
             deadline,
         };
-        let result = Rounds {
+        let result = TaskLoop {
             task,
-            form,
+            result_schema,
             client,
             tools: &mut tools,
             max_turns: options.max_turns,
@@ -165,8 +165,8 @@ fn connect(root: &Root, env: &Env, options: &Options) -> Result<(Client, Config)
     Ok((client, config))
 }
 
-/// Returns the variables that hold secrets by the user's own word: all of `.env`, and those that the
-/// configuration names for keys.
+/// Returns the variables that the user has declared secret: all of `.env`, and those that the configuration names for
+/// keys.
 fn secrets(root: &Root, config: &Config) -> Vec<String> {
     let dotenv = load_dotenv(root).unwrap_or_default();
     let keys = config.providers.values();

@@ -1,8 +1,7 @@
-//! The form in which a model hands in its result: the parameters of the finishing tool, out of the role's schema,
-//! and the way back from them to an answer.
+//! The result schema: the parameters of the tool by which a model submits its result. They are made from the role's
+//! schema, and a result is converted back to an answer.
 //!
-//! Pure. Whether a result fits is asked of the very extraction that the kit uses, so that what is accepted here is
-//! accepted there.
+//! Pure. A result is checked by the kit's own extraction, so that the kit accepts every result that is accepted here.
 
 use serde_json::{Map, Value, json};
 use uwf_agent_kit::extract::{Rejected, RoleSchema};
@@ -13,21 +12,24 @@ use uwf_schema::{Field, Schema, SchemaError, Shape, fields};
 
 use crate::answer;
 
-/// The longest name of a parameter that endpoints take.
-const LONGEST: usize = 64;
+/// The longest name of a parameter that endpoints accept, in characters.
+const MAX_NAME: usize = 64;
 
-/// The form of one role.
-pub(super) struct Form {
+/// The result schema of one role.
+pub(super) struct ResultSchema {
     schema: RoleSchema,
-    /// Parameter and field, for every field of the schema. Endpoints do not take every name.
+    /// Parameter and field, for every field of the schema. They differ where endpoints do not accept the field's name.
     names: Vec<(String, String)>,
     /// The parameter with the Markdown.
     body: String,
     parameters: Value,
 }
 
-impl Form {
-    /// Makes the form of a role by its schema.
+impl ResultSchema {
+    /// Returns the result schema of a role.
+    ///
+    /// # Errors
+    /// When the schema of the role cannot be used.
     pub(super) fn new(schema: &Value) -> Result<Self, SchemaError> {
         let fields = fields(&[Schema::new(schema)], STATUS_FIELD);
         let mut names: Vec<(String, String)> = Vec::new();
@@ -45,7 +47,7 @@ impl Form {
         let body = unused("body".to_owned(), &names);
         Ok(Self {
             parameters: parameters(schema, &fields, &names, &body),
-            // The hash is that of the output's type, which nobody asks for here.
+            // The hash of the output's type is not used here.
             schema: RoleSchema::new(schemas::OBJECT, schema.clone())?,
             names,
             body,
@@ -57,7 +59,7 @@ impl Form {
         &self.parameters
     }
 
-    /// Says in words how the parameters stand for the front matter that the prompt asks for.
+    /// Explains to the model which parameter stands for which part of the answer that the prompt asks for.
     pub(super) fn explain(&self) -> String {
         let renamed = self
             .names
@@ -66,9 +68,10 @@ impl Form {
         let renamed: Vec<String> = renamed
             .map(|(parameter, field)| format!("`{parameter}` stands for `{field}`"))
             .collect();
-        let renamed = match renamed.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", renamed.join(", ")),
+        let renamed = if renamed.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", renamed.join(", "))
         };
         format!(
             "Its parameters are the fields of the front matter{renamed}; `{}` is the Markdown after it.",
@@ -76,24 +79,27 @@ impl Form {
         )
     }
 
-    /// Returns the answer that a result amounts to.
+    /// Converts a result to an answer.
+    ///
+    /// # Errors
+    /// Says for the model what does not fit.
     pub(super) fn answer(&self, value: &Value) -> Result<String, String> {
         let result = value
             .as_object()
             .ok_or("the result must be a JSON object")?;
-        let (data, body) = self.take_apart(result);
+        let (data, body) = self.data_and_body(result);
         let text = answer::render(&data, &body);
         let problem = match self.check(&text) {
             Ok(()) => return Ok(text),
             Err(problem) => problem,
         };
-        // Models fill what they need not fill with nothing.
+        // Models pass null for optional fields: try again without those.
         let filled = data.into_iter().filter(|(_, value)| !value.is_null());
         let text = answer::render(&filled.collect(), &body);
         self.check(&text).map(|()| text).map_err(|_| problem)
     }
 
-    /// Checks an answer that was given as text. `None` says that it is none: it has no front matter.
+    /// Checks an answer that was given as text. Returns `None` for a text without front matter: it is no answer.
     pub(super) fn check_text(&self, text: &str) -> Option<Result<(), String>> {
         match self.schema.extract(text) {
             Err(Rejected::NoFrontMatter(_)) if !text.trim_start().starts_with("---") => None,
@@ -111,8 +117,8 @@ impl Form {
             })
     }
 
-    /// Tells the data from the Markdown, under the names that the schema has for it.
-    fn take_apart(&self, result: &Map<String, Value>) -> (Map<String, Value>, String) {
+    /// Splits a result into the data, under the schema's names for it, and the Markdown.
+    fn data_and_body(&self, result: &Map<String, Value>) -> (Map<String, Value>, String) {
         let mut data = Map::new();
         let mut body = String::new();
         for (name, value) in result {
@@ -135,21 +141,22 @@ impl Form {
     }
 }
 
-/// Returns a name for a field that every endpoint takes.
+/// Returns the field's name with only the characters that every endpoint accepts.
 fn parameter(field: &str) -> String {
     let field = field.strip_prefix('$').unwrap_or(field);
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     let name: String = field
         .chars()
         .map(|c| if allowed(c) { c } else { '_' })
-        .take(LONGEST - 2)
+        .take(MAX_NAME - 2)
         .collect();
-    match name.is_empty() {
-        true => "field".to_owned(),
-        false => name,
+    if name.is_empty() {
+        return "field".to_owned();
     }
+    name
 }
 
+/// Returns the name, with a number behind it if it is taken.
 fn unused(name: String, taken: &[(String, String)]) -> String {
     let is_taken = |name: &str| taken.iter().any(|(parameter, _)| parameter == name);
     if !is_taken(&name) {
@@ -198,7 +205,7 @@ fn parameters(
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// Returns one schema for what several parts of a schema say about a field.
+/// Merges what several parts of a schema say about a field into one schema.
 fn one_of(schemas: &[Schema<'_>]) -> Value {
     let mut different: Vec<Schema<'_>> = Vec::new();
     for schema in schemas {
@@ -217,7 +224,7 @@ fn one_of(schemas: &[Schema<'_>]) -> Value {
     }
 }
 
-/// Lets a status that may have certain values only say that the thread must wait, too.
+/// Adds `$SUSPEND` to the values of a status whose values are listed.
 fn with_suspension(mut schema: Value) -> Value {
     if let Some(value) = Schema::new(&schema).fixed_value().cloned() {
         schema = json!({ "enum": [value] });

@@ -1,4 +1,4 @@
-//! Forms of roles, and results that survive the way through an answer's text.
+//! Result schemas of roles, and results that survive the way through an answer's text.
 
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::{
@@ -17,14 +17,14 @@ fn review() -> Value {
     ] })
 }
 
-fn form(schema: &Value) -> Form {
-    Form::new(schema).unwrap()
+fn result_schema(schema: &Value) -> ResultSchema {
+    ResultSchema::new(schema).unwrap()
 }
 
 #[test]
 fn the_parameters_are_the_fields_of_all_variants() {
-    let form = form(&review());
-    let parameters = form.parameters();
+    let result_schema = result_schema(&review());
+    let parameters = result_schema.parameters();
     assert_eq!(
         parameters["properties"]["status"],
         json!({ "enum": ["approved", "rejected", "$SUSPEND"] })
@@ -36,7 +36,11 @@ fn the_parameters_are_the_fields_of_all_variants() {
         .keys()
         .collect();
     assert_eq!(names, ["status", "summary", "reason", "body"]);
-    assert!(form.explain().contains("`status` stands for `$status`"));
+    assert!(
+        result_schema
+            .explain()
+            .contains("`status` stands for `$status`")
+    );
 }
 
 #[test]
@@ -44,8 +48,8 @@ fn names_that_no_endpoint_takes_get_others_that_are_free() {
     let schema = json!({ "properties": {
         "status": {}, "$status": { "type": "string" }, "body": {}, "größe in mm": {},
     }, "required": ["body"] });
-    let form = form(&schema);
-    let names: Vec<&str> = form
+    let result_schema = result_schema(&schema);
+    let names: Vec<&str> = result_schema
         .names
         .iter()
         .map(|(parameter, _)| parameter.as_str())
@@ -54,12 +58,12 @@ fn names_that_no_endpoint_takes_get_others_that_are_free() {
         names,
         ["status", "status2", "body", "gr__e_in_mm", "reason"]
     );
-    let answer = form
+    let answer = result_schema
         .answer(
             &json!({ "status": "a", "status2": 1, "body": 2, "body2": "Text", "gr__e_in_mm": 3 }),
         )
         .unwrap();
-    let extracted = form.schema.extract(&answer).unwrap();
+    let extracted = result_schema.schema.extract(&answer).unwrap();
     let expected = json!({ "$status": "a", "status": 1, "body": 2, "größe in mm": 3 });
     assert_eq!(
         (extracted.output, extracted.body.as_str()),
@@ -69,9 +73,9 @@ fn names_that_no_endpoint_takes_get_others_that_are_free() {
 
 #[test]
 fn a_result_that_does_not_fit_is_told_in_the_words_of_the_schema() {
-    let form = form(&review());
+    let result_schema = result_schema(&review());
     let check = |value: Value, part: &str| {
-        let problem = form.answer(&value).unwrap_err();
+        let problem = result_schema.answer(&value).unwrap_err();
         assert!(problem.contains(part), "{problem}");
     };
     check(json!({ "status": "approved", "body": "" }), "summary");
@@ -83,38 +87,42 @@ fn a_result_that_does_not_fit_is_told_in_the_words_of_the_schema() {
         json!({ "$status": "approved", "summary": "s" }),
         json!({ "status": "$SUSPEND", "reason": "Which one?" }),
     ] {
-        let answer = form.answer(&good).unwrap();
+        let answer = result_schema.answer(&good).unwrap();
         assert!(answer.starts_with("---\n$status: "), "{answer}");
     }
 }
 
 #[test]
 fn any_role_can_suspend_although_its_schema_has_no_status() {
-    let form = form(&json!({ "properties": { "n": { "type": "integer" } }, "required": ["n"] }));
-    let answer = form
+    let result_schema =
+        result_schema(&json!({ "properties": { "n": { "type": "integer" } }, "required": ["n"] }));
+    let answer = result_schema
         .answer(&json!({ "status": "$SUSPEND", "reason": "Why?" }))
         .unwrap();
     assert_eq!(
-        form.schema.extract(&answer).unwrap().output["reason"],
+        result_schema.schema.extract(&answer).unwrap().output["reason"],
         "Why?"
     );
-    assert_eq!(form.parameters()["required"], json!(["n", "body"]));
+    assert_eq!(result_schema.parameters()["required"], json!(["n", "body"]));
 }
 
 #[test]
 fn text_counts_as_an_answer_only_with_front_matter() {
-    let form = form(&review());
-    assert_eq!(form.check_text("I am done."), None);
-    assert_eq!(form.check_text("Look:\n\n---\n\nwell"), None);
+    let result_schema = result_schema(&review());
+    assert_eq!(result_schema.check_text("I am done."), None);
+    assert_eq!(result_schema.check_text("Look:\n\n---\n\nwell"), None);
     assert_eq!(
-        form.check_text("---\n$status: approved\nsummary: s\n---\n"),
+        result_schema.check_text("---\n$status: approved\nsummary: s\n---\n"),
         Some(Ok(()))
     );
     assert!(matches!(
-        form.check_text("---\n$status: approved\n---\n"),
+        result_schema.check_text("---\n$status: approved\n---\n"),
         Some(Err(_))
     ));
-    assert!(matches!(form.check_text("---\nnever closed"), Some(Err(_))));
+    assert!(matches!(
+        result_schema.check_text("---\nnever closed"),
+        Some(Err(_))
+    ));
 }
 
 /// Texts that look like something else to YAML, or to who looks for fences.
@@ -201,9 +209,9 @@ proptest! {
             "status": "done", "text": one, "texts": several, "number": integer, "flag": flag, "any": anything,
             "body": body,
         });
-        let form = form(&schema());
-        let answer = form.answer(&result).unwrap();
-        let extracted = form.schema.extract(&answer).unwrap();
+        let result_schema = result_schema(&schema());
+        let answer = result_schema.answer(&result).unwrap();
+        let extracted = result_schema.schema.extract(&answer).unwrap();
         for name in ["text", "texts", "number", "flag", "any"] {
             prop_assert_eq!(&extracted.output[name], &result[name], "{} in {}", name, answer);
         }

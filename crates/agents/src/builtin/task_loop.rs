@@ -1,4 +1,4 @@
-//! The rounds of one task: the model answers, its tools are called, until its result is accepted or a limit is
+//! The tool loop of one task: the model answers and its tools are called, until its result is accepted or a limit is
 //! reached.
 
 use std::time::Instant;
@@ -9,28 +9,32 @@ use uwf_agent_kit::{AdapterError, Live, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 
 use super::LABEL;
-use super::form::Form;
+use super::result_schema::ResultSchema;
 use super::tools::Tools;
 use crate::chat::Session;
 use crate::progress;
 
-/// The tool by which the model hands in its result.
+/// The tool by which the model submits its result.
 pub(super) const FINISH: &str = "finish";
 
-/// How often in a row a model may answer with neither a call of a tool nor an accepted result.
+/// How many answers in a row may have neither a call of a tool nor an accepted result.
 const CORRECTIONS: u32 = 4;
-/// What the rounds need.
-pub(super) struct Rounds<'a, 'b> {
+
+/// One task, and what the loop works with.
+pub(super) struct TaskLoop<'a, 'b> {
     pub(super) task: &'a Task,
-    pub(super) form: &'a Form,
+    pub(super) result_schema: &'a ResultSchema,
     pub(super) client: &'a mut Client,
     pub(super) tools: &'a mut Tools<'b>,
     pub(super) max_turns: u32,
     pub(super) deadline: Option<Instant>,
 }
 
-impl Rounds<'_, '_> {
-    /// Runs them. Whatever comes of it, the session holds what was said.
+impl TaskLoop<'_, '_> {
+    /// Runs the loop. The session holds what was said, also after an error.
+    ///
+    /// # Errors
+    /// When the model cannot be asked, submits no result, or reaches a limit.
     pub(super) fn run(mut self, session: &mut Session) -> Result<Reply, AdapterError> {
         let mut transcript = Transcript::default();
         let mut live = Live::of(self.task);
@@ -64,10 +68,10 @@ impl Rounds<'_, '_> {
         transcript: &mut Transcript,
         live: &mut Live,
     ) -> Result<String, AdapterError> {
-        let form = self.form;
+        let result_schema = self.result_schema;
         let description = format!(
             "Hands in your result and ends your work. {}",
-            form.explain()
+            result_schema.explain()
         );
         let mut tool_loop = ToolLoop {
             client: &mut *self.client,
@@ -75,9 +79,9 @@ impl Rounds<'_, '_> {
             finish: Finish {
                 name: FINISH,
                 description: &description,
-                parameters: form.parameters().clone(),
-                accept: &|value| form.answer(value).map(|_| ()),
-                accept_text: Some(&|text| form.check_text(text)),
+                parameters: result_schema.parameters().clone(),
+                accept: &|value| result_schema.answer(value).map(|_| ()),
+                accept_text: Some(&|text| result_schema.check_text(text)),
             },
             stream: true,
             observe: &mut |what| match what {
@@ -102,7 +106,7 @@ impl Rounds<'_, '_> {
             session.keep()?;
             match round.map_err(|error| crate::chat::failed(&error))? {
                 Round::Done(Handed::Data(value)) => {
-                    return form.answer(&value).map_err(AdapterError::failed);
+                    return result_schema.answer(&value).map_err(AdapterError::failed);
                 }
                 Round::Done(Handed::Text(text)) => return Ok(text),
                 Round::CalledTools => refused = 0,
