@@ -246,7 +246,7 @@ fn limits_end_a_step_and_the_next_attempt_goes_on_with_the_conversation() {
         .says("within 2 turns (max_rounds_exceeded)")
         .says("--max-turns");
     let second = server.requests()[1].json()["messages"].to_string();
-    assert!(second.contains("You may answer 1 more time"), "{second}");
+    assert!(second.contains("You can answer 1 more time"), "{second}");
     world.step(&thread).exits(0);
     // The attempt before gave no answer that could have been corrected.
     let method = detail(&world, &thread)["extraction"]["method"].clone();

@@ -48,10 +48,10 @@ impl Toolbox for CasTool<'_> {
     fn specs(&self) -> Vec<ToolSpec> {
         vec![ToolSpec {
             name: CAS_GET.to_owned(),
-            description: "Returns the content of a node of the store by its hash.".to_owned(),
+            description: "Returns the content of the node with this hash.".to_owned(),
             parameters: json!({
                 "type": "object",
-                "properties": { "hash": { "type": "string", "description": "13 characters" } },
+                "properties": { "hash": { "type": "string", "description": "The hash, 13 characters" } },
                 "required": ["hash"],
                 "additionalProperties": false,
             }),

@@ -299,11 +299,11 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
     fn prose(&self, text: &str, has_tools: bool) -> Refusal {
         let told = match has_tools {
             true => format!(
-                "That was neither a tool call nor a result. Go on, or hand in the result by calling `{}`.",
+                "Your message was neither a tool call nor a result. Call a tool, or call `{}` to submit the result.",
                 self.finish.name
             ),
             false => {
-                "That was not a JSON object. Answer with a single JSON object that fits the schema, and nothing else."
+                "Your message was not a JSON object. Answer with one JSON object that fits the schema, and nothing else."
                     .to_owned()
             }
         };
@@ -368,7 +368,7 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
 
 fn refused(problem: String) -> Refusal {
     Refusal {
-        told: format!("That result was not accepted: {problem}. Correct it and hand it in again."),
+        told: format!("Your result was not accepted: {problem}. Correct it and submit it again."),
         problem,
     }
 }

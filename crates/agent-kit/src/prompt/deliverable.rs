@@ -20,13 +20,13 @@ pub(crate) const REPORT: &str = "<your report in Markdown>";
 pub fn deliverable(schema: &Value) -> String {
     let mut text = String::from(
         "## Deliverable\n\n\
-         Your answer must begin with a YAML block between two lines that are exactly `---`, \
-         followed by your report in Markdown.\n",
+         Begin your answer with a YAML block between two lines that are exactly `---`. \
+         Write your report in Markdown after it.\n",
     );
     let schema = Schema::new(schema);
     match variants(schema, STATUS_FIELD) {
         Some((discriminant, variants)) => {
-            text.push_str("Choose the one of these forms that tells how it went.\n");
+            text.push_str("Use exactly one of the following forms, depending on the outcome.\n");
             for variant in &variants {
                 let _ = write!(text, "\n### `{discriminant}: {}`\n\n", plain(variant.value));
                 push_form(&mut text, &variant.fields);
@@ -56,11 +56,10 @@ pub(crate) fn stand_ins(schema: &Value) -> Vec<String> {
 }
 
 const CLOSING: &str = "\n\
-    Give these fields and no others. The block is YAML: quote a text that has `: ` or ` #` in it, and write \
-    a text of several lines as a `|` block.\n\
-    If you cannot go on without a decision of a person, answer with `$status: $SUSPEND` and a `reason` that \
-    asks for it.\n\n\
-    Do the work of your own role and nothing else: other roles take it from there.\n";
+    Give these fields and no others.\n\
+    Write valid YAML: quote a text that contains `: ` or ` #`, and write a text of several lines as a `|` block.\n\
+    If you need a decision by a person, answer with `$status: $SUSPEND` and a `reason` that asks your question.\n\n\
+    Do only the work of your own role. Other roles continue from there.\n";
 
 fn push_form(text: &mut String, fields: &[Field<'_>]) {
     text.push_str("```\n---\n");
@@ -69,7 +68,7 @@ fn push_form(text: &mut String, fields: &[Field<'_>]) {
     }
     let _ = write!(text, "---\n\n{REPORT}\n```\n\n");
     if fields.is_empty() {
-        text.push_str("Any fields may stand in the block.\n");
+        text.push_str("Any fields are allowed in the block.\n");
         return;
     }
     text.push_str("Fields:\n");

@@ -1,6 +1,7 @@
-//! What an agent is told: the whole prompt of a visit, and the correction after an answer that did not fit.
+//! The texts for an agent: the whole prompt of a visit, the request to correct an answer that did not fit, and the message
+//! that continues a session.
 //!
-//! Pure: texts out of plain inputs. Where the inputs come from is said in [`crate::context`].
+//! Pure: texts out of plain inputs. [`crate::context`] reads the inputs.
 
 mod deliverable;
 mod history;
@@ -24,15 +25,15 @@ pub struct Inputs<'a> {
     pub role: &'a Role,
     /// The JSON Schema of its answer.
     pub schema: &'a Value,
-    /// The position of the step that is to be done, from 1.
+    /// The position of the step in the thread, from 1.
     pub step: u64,
     /// Which visit of the role this is, from 1.
     pub visit: u64,
     /// What the user asked of the thread.
     pub task: &'a str,
-    /// What the role is told about the past.
+    /// The part of the past that the prompt shows.
     pub history: &'a History,
-    /// The step that is to be done again, rendered, if there is one.
+    /// The step to redo, rendered, if there is one.
     pub earlier: Option<&'a str>,
     /// The instruction that the moderator rendered; may be blank.
     pub instruction: &'a str,
@@ -59,30 +60,30 @@ pub fn assemble(inputs: &Inputs<'_>) -> String {
     sections.join("\n")
 }
 
-/// Returns what an agent is told when its answer was not accepted.
+/// Returns the message to an agent whose answer was not accepted.
 #[must_use]
 pub fn correction(problem: &str, schema: &Value) -> String {
     format!(
         "Your answer was not accepted: {}\n\n\
-         Your work is not lost. Do not do it again: answer once more, with the corrected block first.\n\n{}",
+         Your work is kept. Do not repeat it. Answer again, and begin with the corrected block.\n\n{}",
         problem.trim_end(),
         deliverable(schema),
     )
 }
 
-/// Returns what an agent is told when an earlier attempt at the same step failed and its session goes on,
-/// with the instruction if it has changed since.
+/// Returns the message that continues the session of a failed attempt at the same step, with the instruction if it has
+/// changed since.
 #[must_use]
 pub fn continuation(error: &str, instruction: Option<&str>, schema: &Value) -> String {
     let said = instruction.map_or(String::new(), |instruction| {
         format!(
-            "The instruction is another one now; it counts instead of the one before:\n\n{}\n\n",
+            "The instruction has changed. Follow this one instead of the earlier one:\n\n{}\n\n",
             instruction.trim_end()
         )
     });
     format!(
         "Your last attempt at this step failed: {}\n\n\
-         Your work is not lost. See how far you got, finish what is missing, and give your answer.\n\n{said}{}",
+         Your work is kept. Check how far you got, finish what is missing, and give your answer.\n\n{said}{}",
         error.trim_end(),
         deliverable(schema),
     )
@@ -101,12 +102,12 @@ fn progress(inputs: &Inputs<'_>) -> String {
     )
 }
 
-/// Returns the section with the answer that is to be bettered.
+/// Returns the section with the answer to replace.
 fn again(earlier: &str) -> String {
     format!(
         "## The Answer to Replace\n\n\
-         This step was done before, with this answer. It was not good enough: do the step again and give a better \
-         answer, in full, which takes its place in the thread.\n\n{earlier}"
+         This step already has the answer below. It was not good enough. Do the step again and give a better, \
+         complete answer. Your answer replaces the old one.\n\n{earlier}"
     )
 }
 
@@ -124,12 +125,12 @@ fn capabilities(list: &[String]) -> String {
 /// Returns the commands that show more of the thread without changing anything.
 fn prepare(thread: ThreadId, capabilities: &[String]) -> String {
     let mut text = format!(
-        "You can look up more about this thread; these commands change nothing:\n\n\
+        "To look up more about this thread, use these commands. They change nothing:\n\n\
          - `uwf thread read {thread}`: task and answers as Markdown\n\
          - `uwf thread steps {thread}`: every step with its data and hash\n\
          - `uwf step read <step-hash>`: one step in full\n\
          - `uwf cas get <hash>`: any node\n\n\
-         Do not run commands that step, resume or end threads."
+         Never run commands that step, resume or end threads."
     );
     if !capabilities.is_empty() {
         text.push_str("\n\nLoad the skills that match your capabilities: ");

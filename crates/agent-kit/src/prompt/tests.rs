@@ -52,7 +52,7 @@ fn assembled(step: u64, visit: u64, history: &History) -> String {
 const HEAD: &str = "\
 ## Deliverable
 
-Your answer must begin with a YAML block between two lines that are exactly `---`, followed by your report in Markdown.
+Begin your answer with a YAML block between two lines that are exactly `---`. Write your report in Markdown after it.
 
 ```
 ---
@@ -67,10 +67,11 @@ Fields:
   - `$status` (required)
   - `plan` (required)
 
-Give these fields and no others. The block is YAML: quote a text that has `: ` or ` #` in it, and write a text of several lines as a `|` block.
-If you cannot go on without a decision of a person, answer with `$status: $SUSPEND` and a `reason` that asks for it.
+Give these fields and no others.
+Write valid YAML: quote a text that contains `: ` or ` #`, and write a text of several lines as a `|` block.
+If you need a decision by a person, answer with `$status: $SUSPEND` and a `reason` that asks your question.
 
-Do the work of your own role and nothing else: other roles take it from there.
+Do only the work of your own role. Other roles continue from there.
 ";
 
 const ROLE: &str = "
@@ -85,14 +86,14 @@ You are a writer.
 
 ## Prepare
 
-You can look up more about this thread; these commands change nothing:
+To look up more about this thread, use these commands. They change nothing:
 
 - `uwf thread read 01J7K9Z0000000000000000004`: task and answers as Markdown
 - `uwf thread steps 01J7K9Z0000000000000000004`: every step with its data and hash
 - `uwf step read <step-hash>`: one step in full
 - `uwf cas get <hash>`: any node
 
-Do not run commands that step, resume or end threads.
+Never run commands that step, resume or end threads.
 
 Load the skills that match your capabilities: writing, shell.
 
@@ -218,7 +219,7 @@ fn what_is_empty_has_no_section() {
 }
 
 #[test]
-fn the_answer_that_is_to_be_bettered_stands_before_the_instruction() {
+fn the_answer_to_replace_stands_before_the_instruction() {
     let text = assemble(&Inputs {
         thread: "01J7K9Z0000000000000000004".parse().unwrap(),
         role_name: &"writer".parse().unwrap(),
@@ -239,7 +240,7 @@ Thread `01J7K9Z0000000000000000004`, step 1, visit 1 of the role `writer`.
     let earlier = "
 ## The Answer to Replace
 
-This step was done before, with this answer. It was not good enough: do the step again and give a better answer, in full, which takes its place in the thread.
+This step already has the answer below. It was not good enough. Do the step again and give a better, complete answer. Your answer replaces the old one.
 
 <step>
 Too long.

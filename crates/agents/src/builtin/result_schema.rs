@@ -74,7 +74,7 @@ impl ResultSchema {
             format!(" ({})", renamed.join(", "))
         };
         format!(
-            "Its parameters are the fields of the front matter{renamed}; `{}` is the Markdown after it.",
+            "Pass each field of the front matter as a parameter{renamed}. Pass the Markdown after it as `{}`.",
             self.body
         )
     }
@@ -184,11 +184,11 @@ fn parameters(
             (Some(field), _) => one_of(&field.schemas),
             (None, STATUS_FIELD) => json!({
                 "enum": [Status::SUSPEND],
-                "description": "Leave it out, unless only a person can say how to go on.",
+                "description": "Leave this out, unless you need a decision by a person.",
             }),
             (None, _) => json!({
                 "type": "string",
-                "description": format!("What the person is asked, with the status {}.", Status::SUSPEND),
+                "description": format!("Your question to the person. Required with the status {}.", Status::SUSPEND),
             }),
         };
         properties.insert(parameter.clone(), described);
@@ -196,7 +196,7 @@ fn parameters(
             required.push(Value::from(parameter.clone()));
         }
     }
-    let description = "The report, in Markdown, for people and for the roles that come later.";
+    let description = "Your report in Markdown, for people and for later roles.";
     properties.insert(
         body.to_owned(),
         json!({ "type": "string", "description": description }),

@@ -70,7 +70,7 @@ impl TaskLoop<'_, '_> {
     ) -> Result<String, AdapterError> {
         let result_schema = self.result_schema;
         let description = format!(
-            "Hands in your result and ends your work. {}",
+            "Submits your result and ends your work. {}",
             result_schema.explain()
         );
         let mut tool_loop = ToolLoop {

@@ -46,8 +46,8 @@ pub(super) struct PatchFile {
 }
 
 impl ReadFile {
-    pub(super) const DESCRIPTION: &str = "Reads a text file. `offset` is the first line to show (from 1), `limit` \
-        how many lines; both can be left out for files up to 512 KiB.";
+    pub(super) const DESCRIPTION: &str = "Reads a text file. `offset`: the first line to show, counted from 1. \
+        `limit`: how many lines to show. Both are optional for files up to 512 KiB.";
 
     pub(super) fn parameters() -> Value {
         json!({
@@ -144,8 +144,7 @@ impl ReadFile {
 }
 
 impl WriteFile {
-    pub(super) const DESCRIPTION: &str =
-        "Writes a text file: makes it, with the folders above it, or replaces all that it holds.";
+    pub(super) const DESCRIPTION: &str = "Writes a text file. Creates the file and its parent folders, or replaces the whole content.";
 
     pub(super) fn parameters() -> Value {
         json!({
@@ -167,8 +166,8 @@ impl WriteFile {
 }
 
 impl PatchFile {
-    pub(super) const DESCRIPTION: &str = "Replaces one part of a text file. `search` must occur exactly once, with \
-        every blank and line end; give enough lines around it to make it unique.";
+    pub(super) const DESCRIPTION: &str = "Replaces one part of a text file. `search` must match exactly, with all \
+        whitespace and line ends, and occur exactly once. Include enough surrounding lines to make it unique.";
 
     pub(super) fn parameters() -> Value {
         json!({
@@ -306,7 +305,7 @@ fn hint(text: &str, search: &str) -> String {
         .position(|part| part == wanted)
     {
         Some(at) => format!(
-            "; from line {} on it does but for its blanks: read the file and copy it exactly",
+            "; the part from line {} on differs only in whitespace: read the file and copy it exactly",
             at + 1
         ),
         None => "; read the file and copy the part exactly".to_owned(),

@@ -88,7 +88,7 @@ pub(super) struct Tools<'a> {
     pub(super) turns_left: u32,
 }
 
-/// From how many turns left on a model is told so.
+/// The model is warned when this many turns or fewer are left.
 const FEW_TURNS: u32 = 3;
 
 /// What commands are run with.
@@ -130,7 +130,7 @@ impl Toolbox for Tools<'_> {
         let left = self.turns_left;
         if (1..=FEW_TURNS).contains(&left) {
             text.push_str(&format!(
-                "\n\n[You may answer {left} more time{}: hand in your result with `finish` before that.]",
+                "\n\n[You can answer {left} more time{}. Call `finish` before your answers are used up.]",
                 if left == 1 { "" } else { "s" }
             ));
         }
@@ -152,12 +152,12 @@ impl Tools<'_> {
             .deadline
             .is_some_and(|deadline| Instant::now() >= deadline)
         {
-            return Err("the time for this step is over; hand in your result".to_owned());
+            return Err("the time for this step is over; call `finish` now".to_owned());
         }
         self.calls_left = self
             .calls_left
             .checked_sub(1)
-            .ok_or("no tool may be called any more in this step; hand in your result")?;
+            .ok_or("no more tool calls are allowed in this step; call `finish` now")?;
         match tool {
             Tool::ReadFile => arguments::<ReadFile>(request)?.run(&self.workspace),
             Tool::WriteFile => arguments::<WriteFile>(request)?.run(&self.workspace),

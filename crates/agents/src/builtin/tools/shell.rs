@@ -48,9 +48,9 @@ pub(super) struct Shell {
 }
 
 impl ShellExec {
-    pub(super) const DESCRIPTION: &str = "Runs a command with `sh -c` and returns its exit code and its output. `cwd` \
-        is a folder below the working directory; `timeout_s` is 120 if left out, at most 1800. Standard input is \
-        empty. Whatever the command leaves running is ended with it.";
+    pub(super) const DESCRIPTION: &str = "Runs a command with `sh -c` and returns its exit code and its output. `cwd`: \
+        a folder below the working directory. `timeout_s`: the time limit in seconds, 120 if left out, at most 1800. \
+        Standard input is empty. Processes that the command leaves running are killed when it ends.";
 
     pub(super) fn parameters() -> Value {
         json!({
