@@ -14,7 +14,7 @@ const LIMIT: usize = 64 * 1024;
 /// The name of the tool.
 pub const CAS_GET: &str = "cas_get";
 
-/// Shows nodes of a store, and changes nothing.
+/// Shows nodes of a store. It changes nothing.
 pub struct CasTool<'a> {
     store: &'a Store,
 }

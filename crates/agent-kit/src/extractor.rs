@@ -1,7 +1,7 @@
-//! Reading the data out of an answer by a model, where the agent's own front matter does not do.
+//! Extraction by a model: it reads the data out of an answer whose front matter does not fit.
 //!
-//! Whether that is allowed, which model does it and what it is told is said here. What it may return is
-//! checked in [`crate::extract`]; when it is asked at all is decided in [`crate::conversation`].
+//! This module decides whether that is allowed, which model is asked, and what it is told. [`crate::extract`] checks what
+//! the model returns; [`crate::conversation`] decides when to ask it.
 
 use std::cell::RefCell;
 
@@ -27,10 +27,10 @@ const CORRECTIONS: u32 = 1;
 const ROUNDS_WITH_TOOLS: u32 = 8;
 /// The longest answer that is given to a model, in bytes.
 const LONGEST: usize = 256 * 1024;
-/// How many words of an answer that look like hashes are looked up.
+/// How many words that look like hashes are looked up in the store.
 const HASHES: usize = 100;
 
-/// Who reads answers for one role.
+/// Reads answers for one role.
 pub struct Extractor<'a> {
     /// Where variables, time and randomness come from.
     pub env: &'a Env,
@@ -40,14 +40,14 @@ pub struct Extractor<'a> {
     pub store: &'a Store,
     /// What the data must fit.
     pub schema: &'a RoleSchema,
-    /// What the role says about it; beats the config.
+    /// The policy of the role. It overrides the config.
     pub policy: Option<ExtractPolicy>,
 }
 
 /// What became of an answer.
 #[derive(Debug)]
 pub enum Reading {
-    /// It was not given to a model: it is blank, that is not allowed, or no model is configured.
+    /// It was not given to a model: the answer is blank, the policy forbids it, or no model is configured.
     NotTried,
     /// The data was read.
     Done(Box<Read>),
@@ -60,7 +60,7 @@ pub enum Reading {
 pub struct Read {
     /// The data.
     pub extracted: Extracted,
-    /// The model, by the provider's word or else by ours.
+    /// The model as the provider names it, else as the config does.
     pub model: String,
     /// How often it was asked.
     pub rounds: u32,
@@ -83,7 +83,7 @@ pub struct Unread {
 }
 
 impl Extractor<'_> {
-    /// Reads an answer whose front matter does not fit. The config is not looked at before.
+    /// Reads an answer whose front matter does not fit. The config is loaded only now.
     #[must_use]
     pub fn read(&self, answer: &str) -> Reading {
         if answer.trim().is_empty() || self.policy == Some(ExtractPolicy::Strict) {
@@ -110,8 +110,8 @@ impl Extractor<'_> {
         self.ask(Client::new(endpoint, CallLimits::default(), &env), answer)
     }
 
-    /// Returns the model that is configured for it, unless the config forbids it, and the environment with what
-    /// `.env` adds to it.
+    /// Returns the model that is configured for extraction, unless the config forbids extraction, and the environment with
+    /// what `.env` adds to it.
     fn endpoint(&self) -> Result<Option<(Endpoint, Env)>, Box<Unread>> {
         let Some(config) = uwf_config::load(self.root)? else {
             return Ok(None);
@@ -131,7 +131,7 @@ impl Extractor<'_> {
     fn ask(&self, mut client: Client, answer: &str) -> Reading {
         let result = if self.names_a_node(answer) {
             match self.run_loop(&mut client, &mut CasTool::new(self.store), answer) {
-                // Not every endpoint knows tools; the answer itself is what counts.
+                // Not every endpoint knows tools. The answer alone is enough for most schemas.
                 Err(error) if refuses_tools(&error) => {
                     self.run_loop(&mut client, &mut NoTools, answer)
                 }
@@ -202,8 +202,8 @@ impl Extractor<'_> {
         Ok((finished, extracted))
     }
 
-    /// Holds a model to its first reading of the status. Told that the word does not stand in the answer, it would
-    /// pick another that does, and that is no reading.
+    /// Refuses a status that differs from the model's first one. A model that is told that its status does not occur in the
+    /// answer would pick another word that does, which is a guess.
     fn keep_status(&self, value: &Value, first: &RefCell<Option<String>>) -> Result<(), String> {
         let Some((field, status)) = grounding::status(value) else {
             return Ok(());

@@ -1,7 +1,7 @@
-//! The loop between a model and its tools until it hands in a result.
+//! The tool loop: a model answers and calls tools until it submits a result.
 //!
-//! What the tools do, what a good result is and how a model is called is said elsewhere; here it is decided
-//! what the model is told next, and when to stop.
+//! This module decides what the model is told next, and when to stop. Its callers decide what the tools do and which
+//! result is accepted; [`crate::llm`] calls the model.
 
 use serde_json::Value;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
@@ -12,19 +12,19 @@ use crate::llm::{
     Answer, ChatReply, ChatRequest, Client, LlmError, Message, ToolRequest, ToolSpec,
 };
 
-/// How much of an answer that is no result goes into an error, in characters.
-const BEGINNING: usize = 200;
+/// How much of an answer without a result an error quotes, in characters.
+const EXCERPT: usize = 200;
 
 /// What a model may call.
 pub trait Toolbox {
     /// Returns the tools.
     fn specs(&self) -> Vec<ToolSpec>;
 
-    /// Calls one of them. An error is a text for the model, too; it begins with `error:`.
+    /// Calls one of them and returns a text for the model. That of a failed call begins with `error:`.
     fn call(&mut self, request: &ToolRequest) -> String;
 }
 
-/// How the model hands in its result: by a tool of this name, or as plain JSON.
+/// How the model submits its result: by a tool of this name, or as plain JSON.
 pub struct Finish<'a> {
     /// The name of the tool.
     pub name: &'a str,
@@ -32,37 +32,37 @@ pub struct Finish<'a> {
     pub description: &'a str,
     /// The JSON Schema of the result.
     pub parameters: Value,
-    /// Says what is wrong with a result; the model is told.
+    /// Checks a result. The error says what is wrong, and goes to the model.
     pub accept: &'a dyn Fn(&Value) -> Result<(), String>,
-    /// Judges an answer in words before anything else is made of it.
-    pub accept_text: Option<&'a JudgeText<'a>>,
+    /// Checks an answer as free text before it is read as JSON.
+    pub accept_text: Option<&'a AcceptText<'a>>,
 }
 
-/// Says what is wrong with a result in words. `None` says that the text is no result at all.
-pub type JudgeText<'a> = dyn Fn(&str) -> Option<Result<(), String>> + 'a;
+/// Checks a result in free text. Returns `None` for a text that is no result at all.
+pub type AcceptText<'a> = dyn Fn(&str) -> Option<Result<(), String>> + 'a;
 
-/// A result, in the form in which the model handed it in.
+/// An accepted result, in the form in which the model submitted it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Handed {
+pub enum LoopResult {
     /// As data.
     Data(Value),
-    /// In words.
+    /// As free text.
     Text(String),
 }
 
-/// A loop: the model that it asks, the tools, and how the model hands in its result.
+/// A loop: the model that it asks, the tools, and how the model submits its result.
 ///
-/// Without tools the model is not given the finishing one either, but asked for JSON that fits the schema.
+/// Without tools the finishing tool is not offered either. The model is asked for JSON that fits the schema.
 pub struct ToolLoop<'a, T: Toolbox + ?Sized> {
-    /// Whom to ask.
+    /// The client of the model.
     pub client: &'a mut Client,
-    /// What it may call.
+    /// What the model may call.
     pub tools: &'a mut T,
-    /// How it hands in its result.
+    /// How the model submits its result.
     pub finish: Finish<'a>,
     /// Whether answers are to come in pieces.
     pub stream: bool,
-    /// Is told what happens.
+    /// Called with everything that happens.
     pub observe: &'a mut dyn FnMut(Observed<'_>),
 }
 
@@ -71,7 +71,7 @@ pub struct ToolLoop<'a, T: Toolbox + ?Sized> {
 pub struct Limits {
     /// How often the model is asked at most.
     pub rounds: u32,
-    /// How often in a row an answer may be neither a result nor a call of a tool.
+    /// How many answers in a row may be neither a result nor a call of a tool.
     pub corrections: u32,
 }
 
@@ -79,10 +79,10 @@ pub struct Limits {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Round {
     /// A result was accepted.
-    Done(Handed),
+    Done(LoopResult),
     /// Tools were called: the model is to be asked again.
     CalledTools,
-    /// There was neither, for this reason. The model was told, and can be asked again.
+    /// There was neither, for this reason. The feedback for the model is in the messages; it can be asked again.
     Refused(String),
 }
 
@@ -113,7 +113,7 @@ pub struct Transcript {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
     /// The result.
-    pub handed: Handed,
+    pub result: LoopResult,
     /// What happened.
     pub transcript: Transcript,
 }
@@ -167,16 +167,16 @@ impl ToolLoopError {
 struct Refusal {
     /// What is wrong with it, for people.
     problem: String,
-    /// What the model is told.
-    told: String,
+    /// The message to the model.
+    feedback: String,
 }
 
 impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
-    /// Asks the model until it hands in a result that is accepted. The messages grow by what is said, so that
-    /// the conversation can be kept and continued.
+    /// Asks the model until it submits a result that is accepted. All that is said is added to the messages, so that the
+    /// conversation can be saved and continued.
     ///
     /// # Errors
-    /// When a call fails, the rounds are used up, or the model does not hand in a result when told to.
+    /// When a call fails, the rounds are used up, or the model submits no result although it was told to.
     pub fn run(
         &mut self,
         messages: &mut Vec<Message>,
@@ -184,7 +184,7 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
     ) -> Result<Finished, Box<ToolLoopError>> {
         let mut transcript = Transcript::default();
         match self.until_done(messages, &mut transcript, limits) {
-            Ok(handed) => Ok(Finished { handed, transcript }),
+            Ok(result) => Ok(Finished { result, transcript }),
             Err(cause) => Err(Box::new(ToolLoopError { cause, transcript })),
         }
     }
@@ -194,11 +194,11 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         messages: &mut Vec<Message>,
         transcript: &mut Transcript,
         limits: Limits,
-    ) -> Result<Handed, Cause> {
+    ) -> Result<LoopResult, Cause> {
         let mut refused = 0;
         while transcript.rounds < limits.rounds {
             match self.round(messages, transcript).map_err(Cause::Llm)? {
-                Round::Done(handed) => return Ok(handed),
+                Round::Done(result) => return Ok(result),
                 Round::CalledTools => refused = 0,
                 Round::Refused(problem) if refused == limits.corrections => {
                     return Err(Cause::NoResult(problem));
@@ -228,17 +228,17 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         if !reply.tool_calls.is_empty() {
             return Ok(self.dispatch(&reply.tool_calls, messages, transcript));
         }
-        Ok(match self.plain(&reply.text, !tools.is_empty()) {
-            Ok(handed) => Round::Done(handed),
+        Ok(match self.result_in(&reply.text, !tools.is_empty()) {
+            Ok(result) => Round::Done(result),
             Err(refusal) => {
-                self.observe(transcript, Turn::spoken(TurnRole::User, &refusal.told));
-                messages.push(Message::User(refusal.told));
+                self.observe(transcript, Turn::spoken(TurnRole::User, &refusal.feedback));
+                messages.push(Message::User(refusal.feedback));
                 Round::Refused(refusal.problem)
             }
         })
     }
 
-    /// Returns the tools with the finishing one; none if there are no others.
+    /// Returns the tools and the finishing one. Without tools there is no finishing one either.
     fn offered(&self) -> Vec<ToolSpec> {
         let mut tools = self.tools.specs();
         if !tools.is_empty() {
@@ -279,39 +279,38 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         Ok(reply)
     }
 
-    /// Looks for a result in an answer without calls.
-    fn plain(&self, text: &str, has_tools: bool) -> Result<Handed, Refusal> {
-        if let Some(judged) = self.finish.accept_text.and_then(|judge| judge(text)) {
-            return match judged {
-                Ok(()) => Ok(Handed::Text(text.to_owned())),
-                Err(problem) => Err(refused(problem)),
+    /// Looks for a result in an answer without tool calls.
+    fn result_in(&self, text: &str, has_tools: bool) -> Result<LoopResult, Refusal> {
+        if let Some(checked) = self.finish.accept_text.and_then(|accept| accept(text)) {
+            return match checked {
+                Ok(()) => Ok(LoopResult::Text(text.to_owned())),
+                Err(problem) => Err(not_accepted(problem)),
             };
         }
         let Some(value) = json_in(text) else {
-            return Err(self.prose(text, has_tools));
+            return Err(self.no_result(text, has_tools));
         };
         match (self.finish.accept)(&value) {
-            Ok(()) => Ok(Handed::Data(value)),
-            Err(problem) => Err(refused(problem)),
+            Ok(()) => Ok(LoopResult::Data(value)),
+            Err(problem) => Err(not_accepted(problem)),
         }
     }
 
-    fn prose(&self, text: &str, has_tools: bool) -> Refusal {
-        let told = match has_tools {
-            true => format!(
+    fn no_result(&self, text: &str, has_tools: bool) -> Refusal {
+        let feedback = if has_tools {
+            format!(
                 "Your message was neither a tool call nor a result. Call a tool, or call `{}` to submit the result.",
                 self.finish.name
-            ),
-            false => {
-                "Your message was not a JSON object. Answer with one JSON object that fits the schema, and nothing else."
+            )
+        } else {
+            "Your message was not a JSON object. Answer with one JSON object that fits the schema, and nothing else."
                     .to_owned()
-            }
         };
         let problem = match text.trim() {
             "" => "it said nothing".to_owned(),
-            text => format!("it said \"{}\"", cut_line(text, BEGINNING)),
+            text => format!("it said \"{}\"", cut_line(text, EXCERPT)),
         };
-        Refusal { problem, told }
+        Refusal { problem, feedback }
     }
 
     /// Calls the tools in their order. An accepted result ends the round at once.
@@ -324,8 +323,8 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         let mut round = Round::CalledTools;
         for call in calls {
             let text = if call.name == self.finish.name {
-                match self.hand_in(&call.arguments) {
-                    Ok(value) => return Round::Done(Handed::Data(value)),
+                match self.submitted(&call.arguments) {
+                    Ok(value) => return Round::Done(LoopResult::Data(value)),
                     Err(problem) => {
                         let text = format!("error: {problem}");
                         round = Round::Refused(problem);
@@ -352,7 +351,7 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
         round
     }
 
-    fn hand_in(&self, arguments: &str) -> Result<Value, String> {
+    fn submitted(&self, arguments: &str) -> Result<Value, String> {
         let value: Value = serde_json::from_str(arguments)
             .map_err(|error| format!("the arguments are not JSON: {error}"))?;
         (self.finish.accept)(&value)?;
@@ -366,9 +365,11 @@ impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
     }
 }
 
-fn refused(problem: String) -> Refusal {
+fn not_accepted(problem: String) -> Refusal {
     Refusal {
-        told: format!("Your result was not accepted: {problem}. Correct it and submit it again."),
+        feedback: format!(
+            "Your result was not accepted: {problem}. Correct it and submit it again."
+        ),
         problem,
     }
 }
@@ -387,7 +388,7 @@ fn assistant(reply: &ChatReply) -> Turn {
     }
 }
 
-/// Finds the one JSON object that an answer is, or that stands in its one code fence.
+/// Reads an answer that is one JSON object, or has one as the content of its only code fence.
 fn json_in(text: &str) -> Option<Value> {
     let object = |text: &str| {
         let value: Option<Value> = serde_json::from_str(text.trim()).ok();
@@ -396,7 +397,7 @@ fn json_in(text: &str) -> Option<Value> {
     object(text).or_else(|| object(only_fence(text)?))
 }
 
-/// Returns what stands between the two fences of a text that has just two.
+/// Returns the content of the only fenced block of a text.
 fn only_fence(text: &str) -> Option<&str> {
     let mut fences = text.match_indices("```").map(|(at, _)| at);
     let (open, close) = (fences.next()?, fences.next()?);

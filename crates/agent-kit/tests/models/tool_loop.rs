@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uwf_agent_kit::llm::{CallLimits, Client, Endpoint, Message, ToolRequest, ToolSpec};
 use uwf_agent_kit::tool_loop::{
-    Finish, Finished, Handed, JudgeText, Limits, Observed, ToolLoop, ToolLoopError, Toolbox,
+    AcceptText, Finish, Finished, Limits, LoopResult, Observed, ToolLoop, ToolLoopError, Toolbox,
 };
 use uwf_protocol::nodes::TurnRole;
 use uwf_storage::Env;
@@ -80,10 +80,10 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
         tools: &mut tools,
         finish: Finish {
             name: "finish",
-            description: "Hands in the result",
+            description: "Submits the result",
             parameters: json!({ "type": "object" }),
             accept: &accept,
-            accept_text: has_tool.then_some(&accept_text as &JudgeText<'_>),
+            accept_text: has_tool.then_some(&accept_text as &AcceptText<'_>),
         },
         stream: false,
         observe: &mut |what| {
@@ -109,7 +109,7 @@ fn run(script: Vec<Scripted>, has_tool: bool) -> Ran {
 }
 
 #[test]
-fn tools_are_called_in_order_until_the_result_is_handed_in() {
+fn tools_are_called_in_order_until_the_result_is_submitted() {
     let ran = run(
         vec![
             Scripted::calls(&[("echo", json!({ "a": 1 })), ("echo", json!({ "b": 2 }))]),
@@ -118,7 +118,7 @@ fn tools_are_called_in_order_until_the_result_is_handed_in() {
         true,
     );
     let finished = ran.result.unwrap();
-    assert_eq!(finished.handed, Handed::Data(json!({ "n": 1 })));
+    assert_eq!(finished.result, LoopResult::Data(json!({ "n": 1 })));
     assert_eq!(finished.transcript.rounds, 2);
     assert_eq!(finished.transcript.usage.input_tokens, Some(20));
     assert_eq!(finished.transcript.usage.cost_usd, Some(0.5));
@@ -153,7 +153,10 @@ fn a_result_that_is_refused_is_corrected() {
         ],
         true,
     );
-    assert_eq!(ran.result.unwrap().handed, Handed::Data(json!({ "n": 1 })));
+    assert_eq!(
+        ran.result.unwrap().result,
+        LoopResult::Data(json!({ "n": 1 }))
+    );
     assert_eq!(
         ran.messages[2],
         Message::Tool {
@@ -174,8 +177,8 @@ fn a_result_in_words_ends_it_without_another_word() {
         true,
     );
     assert_eq!(
-        ran.result.unwrap().handed,
-        Handed::Text("result: one".to_owned())
+        ran.result.unwrap().result,
+        LoopResult::Text("result: one".to_owned())
     );
     use TurnRole::{Assistant, User};
     assert_eq!(ran.observed, [Assistant, User, Assistant]);

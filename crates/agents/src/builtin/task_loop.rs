@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use uwf_agent_kit::llm::{Client, with_code};
-use uwf_agent_kit::tool_loop::{Finish, Handed, Observed, Round, ToolLoop, Transcript};
+use uwf_agent_kit::tool_loop::{Finish, LoopResult, Observed, Round, ToolLoop, Transcript};
 use uwf_agent_kit::{AdapterError, Live, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 
@@ -105,10 +105,10 @@ impl TaskLoop<'_, '_> {
             let round = tool_loop.round(&mut session.messages, transcript);
             session.keep()?;
             match round.map_err(|error| crate::chat::failed(&error))? {
-                Round::Done(Handed::Data(value)) => {
+                Round::Done(LoopResult::Data(value)) => {
                     return result_schema.answer(&value).map_err(AdapterError::failed);
                 }
-                Round::Done(Handed::Text(text)) => return Ok(text),
+                Round::Done(LoopResult::Text(text)) => return Ok(text),
                 Round::CalledTools => refused = 0,
                 Round::Refused(problem) if refused == CORRECTIONS => {
                     return Err(no_result(&problem));
