@@ -11,7 +11,7 @@ pub mod context;
 pub mod conversation;
 pub mod extract;
 pub mod extractor;
-pub mod live;
+pub mod live_file;
 pub mod llm;
 pub mod persist;
 pub mod prompt;
@@ -23,5 +23,5 @@ mod session;
 
 pub use adapter::{Adapter, AdapterError, Reply, Supervision, Task, Unread};
 pub use error::KitError;
-pub use live::Live;
+pub use live_file::LiveFile;
 pub use serve::{perform, serve};

@@ -6,7 +6,7 @@
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
-use uwf_agent_kit::{AdapterError, Live};
+use uwf_agent_kit::{AdapterError, LiveFile};
 use uwf_protocol::failure::FailureClass;
 use uwf_util::size;
 
@@ -56,7 +56,7 @@ pub(crate) fn exchange(
     launch: &Launch<'_>,
     limits: Limits,
     errand: Errand,
-    live: &mut Live,
+    live: &mut LiveFile,
 ) -> Result<Outcome, Failed> {
     let began = Instant::now();
     let mut dialogue = Dialogue::start(launch).map_err(Failed::to_start)?;
@@ -136,7 +136,7 @@ fn hold(
     client: &mut Client,
     deadline: Option<Due>,
     limits: Limits,
-    live: &mut Live,
+    live: &mut LiveFile,
 ) -> Result<(), Problem> {
     let mut size = 0;
     while !client.is_done() {
@@ -180,7 +180,7 @@ fn hold(
     Ok(())
 }
 
-fn act(label: &str, action: Action, dialogue: &Dialogue, live: &mut Live) {
+fn act(label: &str, action: Action, dialogue: &Dialogue, live: &mut LiveFile) {
     match action {
         Action::Send(line) => dialogue.say(line),
         Action::Turn(turn) => {

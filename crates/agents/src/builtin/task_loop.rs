@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use uwf_agent_kit::llm::{Client, with_code};
 use uwf_agent_kit::tool_loop::{Finish, LoopResult, Observed, Round, ToolLoop, Transcript};
-use uwf_agent_kit::{AdapterError, Live, Reply, Task};
+use uwf_agent_kit::{AdapterError, LiveFile, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 
 use super::LABEL;
@@ -37,7 +37,7 @@ impl TaskLoop<'_, '_> {
     /// When the model cannot be asked, submits no result, or reaches a limit.
     pub(super) fn run(mut self, session: &mut Session) -> Result<Reply, AdapterError> {
         let mut transcript = Transcript::default();
-        let mut live = Live::of(self.task);
+        let mut live = LiveFile::of(self.task);
         live.session(&session.id);
         let result = self.until_done(session, &mut transcript, &mut live);
         let session_id = Some(session.id.clone());
@@ -66,7 +66,7 @@ impl TaskLoop<'_, '_> {
         &mut self,
         session: &mut Session,
         transcript: &mut Transcript,
-        live: &mut Live,
+        live: &mut LiveFile,
     ) -> Result<String, AdapterError> {
         let result_schema = self.result_schema;
         let description = format!(

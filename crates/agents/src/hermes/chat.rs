@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use uwf_agent_kit::{AdapterError, Live, Reply, Task};
+use uwf_agent_kit::{AdapterError, LiveFile, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, Usage};
 
@@ -77,7 +77,7 @@ impl Asker<'_> {
             Observed::new(&after, before.as_ref())
         });
         observed.usage.duration_ms = u64::try_from(said.ended.took.as_millis()).ok();
-        let mut live = Live::of(task);
+        let mut live = LiveFile::of(task);
         for turn in &observed.turns {
             live.turn(turn);
             progress::turn(LABEL, turn);

@@ -9,7 +9,7 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, LiveFile, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
 
@@ -117,7 +117,7 @@ impl Hermes {
             idle: acp.idle,
             max_output: self.options.max_output,
         };
-        let outcome = acp::exchange(LABEL, &launch, limits, errand, &mut Live::of(task));
+        let outcome = acp::exchange(LABEL, &launch, limits, errand, &mut LiveFile::of(task));
         let outcome = outcome.map_err(explained)?;
         if let Some(complaint) = words::provider_complaint(&outcome.text) {
             return Err(AdapterError {

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use uwf_agent_kit::llm::{Answer, CallLimits, ChatReply, ChatRequest, Client, Message};
-use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task};
+use uwf_agent_kit::{Adapter, AdapterError, LiveFile, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Turn, TurnRole};
 use uwf_storage::{Env, Root};
@@ -114,7 +114,7 @@ impl Llm<'_> {
     ) -> Result<Reply, AdapterError> {
         session.ask(message);
         session.keep()?;
-        let mut live = Live::of(task);
+        let mut live = LiveFile::of(task);
         live.session(&session.id);
         let request = ChatRequest {
             messages: &session.messages,

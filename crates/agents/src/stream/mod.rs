@@ -9,7 +9,7 @@ mod totals;
 mod transcript;
 
 use serde_json::Value;
-use uwf_agent_kit::{Adapter, AdapterError, Live, Reply, Task, Unread};
+use uwf_agent_kit::{Adapter, AdapterError, LiveFile, Reply, Task, Unread};
 use uwf_protocol::agent::AgentCall;
 use uwf_storage::Env;
 
@@ -92,7 +92,7 @@ impl Adapter for Agent {
 
     fn earlier(&mut self, task: &Task) -> Option<Reply> {
         let end = task.unread_program(&self.call())?;
-        let mut seen = Transcript::new(self.tool.label, Live::of(task));
+        let mut seen = Transcript::new(self.tool.label, LiveFile::of(task));
         program::earlier_lines(&task.run_dir, &mut |line| {
             take(self.tool, line, Timing::InTime, &mut seen);
         });
@@ -128,7 +128,7 @@ impl Agent {
         session: Option<&str>,
         message: &str,
     ) -> Result<Reply, AdapterError> {
-        let mut seen = Transcript::new(self.tool.label, Live::of(task));
+        let mut seen = Transcript::new(self.tool.label, LiveFile::of(task));
         let launch = Launch {
             program: &self.options.program,
             args: &(self.tool.args)(&self.options, session),

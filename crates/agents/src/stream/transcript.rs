@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use uwf_agent_kit::Live;
+use uwf_agent_kit::LiveFile;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole, Usage};
 use uwf_util::printable::printable;
@@ -23,7 +23,7 @@ const NAME: usize = 100;
 /// What was seen so far. Readers of events fill it in.
 pub(crate) struct Transcript {
     label: &'static str,
-    live: Live,
+    live: LiveFile,
     turns: Vec<Turn>,
     room: usize,
     not_kept: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Transcript {
 }
 
 impl Transcript {
-    pub(super) fn new(label: &'static str, live: Live) -> Self {
+    pub(super) fn new(label: &'static str, live: LiveFile) -> Self {
         Self {
             label,
             live,

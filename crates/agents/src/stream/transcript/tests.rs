@@ -9,7 +9,7 @@ use crate::test_task::task;
 
 /// Returns what is seen of events, given as JSON lines.
 pub(crate) fn seen(read: fn(&Value, &mut Transcript), events: &str) -> Transcript {
-    let mut seen = Transcript::new("uwf-x", Live::of(&task(Path::new("/nowhere"))));
+    let mut seen = Transcript::new("uwf-x", LiveFile::of(&task(Path::new("/nowhere"))));
     for line in events.lines().filter(|line| !line.trim().is_empty()) {
         read(&serde_json::from_str(line).unwrap(), &mut seen);
     }
@@ -34,7 +34,7 @@ pub(crate) fn turns(mut seen: Transcript) -> Vec<String> {
 #[test]
 fn turns_are_kept_until_there_is_no_room_and_all_are_told_live() {
     let dir = tempfile::TempDir::new().unwrap();
-    let mut seen = Transcript::new("uwf-x", Live::of(&task(dir.path())));
+    let mut seen = Transcript::new("uwf-x", LiveFile::of(&task(dir.path())));
     let long = "x".repeat(TURN_TEXT);
     for _ in 0..300 {
         seen.tool(&long);

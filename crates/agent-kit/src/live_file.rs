@@ -1,4 +1,4 @@
-//! The turns of a step while it runs: one JSON object a line in a file that people can follow.
+//! The live file: the turns of a step while it runs, one JSON object a line, for people who follow it.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -13,40 +13,40 @@ use crate::adapter::Task;
 /// How the line of a turn begins.
 const TURN: &str = "{\"index\":";
 
-/// Where an adapter tells what its agent does, while it does it. Nobody depends on it: what cannot be written is
-/// left out.
+/// The live file of a step, in which an adapter records what its agent does while it does it. It is best effort: what
+/// cannot be written is left out.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveFile {
     run: RunDir,
     task: Begun,
-    /// Whether the session of `task` is known and not yet on record.
-    is_news: bool,
+    /// Whether the session of `task` is known and still has to be recorded.
+    session_is_new: bool,
     file: Option<File>,
     turns: u32,
-    /// What earlier calls of the attempt used up, once it was looked up.
+    /// What earlier calls of the attempt used up; read at the first use.
     used_before: Option<Usage>,
 }
 
-impl Live {
-    /// Returns the live file of a task's step. It is made when the first line comes.
+impl LiveFile {
+    /// Returns the live file of a task's step. The file is created with its first line.
     #[must_use]
     pub fn of(task: &Task) -> Self {
         Self {
             run: RunDir::at(task.run_dir.clone()),
             task: task.begun_in(String::new()),
-            is_news: false,
+            session_is_new: false,
             file: None,
             turns: 0,
             used_before: None,
         }
     }
 
-    /// Says in which session the agent works. It goes on record with the next sign of its work: a session that
-    /// nothing was done in may not even hold the task.
+    /// Says in which session the agent works. The session is recorded together with the next line: one in which nothing
+    /// was done yet may not even hold the task.
     pub fn session(&mut self, session: &str) {
         if self.task.session_id != session {
             session.clone_into(&mut self.task.session_id);
-            self.is_news = true;
+            self.session_is_new = true;
         }
     }
 
@@ -64,7 +64,7 @@ impl Live {
         self.write(&json!({ "delta": text }));
     }
 
-    /// Says what this call has used up so far. Who is ended before it can answer has told at least that.
+    /// Records what this call has used up so far, for an agent that is ended before it answers.
     pub fn usage(&mut self, so_far: &Usage) {
         let run = &self.run;
         let before = self
@@ -73,7 +73,7 @@ impl Live {
         let _ = run.scratch.write_usage(&before.plus(so_far));
     }
 
-    /// Opens the file. The turns of earlier calls of the step, such as those before a correction, are counted on.
+    /// Opens the file and counts its turns: those of earlier calls of the step, such as before a correction.
     fn open(&mut self) {
         if self.file.is_some() {
             return;
@@ -90,8 +90,8 @@ impl Live {
     }
 
     fn write(&mut self, line: &Value) {
-        if self.is_news {
-            self.is_news = false;
+        if self.session_is_new {
+            self.session_is_new = false;
             let Begun {
                 role,
                 agent,
@@ -121,7 +121,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let task = test_task(dir.path());
         for text in ["one", "two"] {
-            let mut live = Live::of(&task);
+            let mut live = LiveFile::of(&task);
             live.delta(text);
             live.turn(&Turn::spoken(TurnRole::Assistant, text));
         }
@@ -140,7 +140,7 @@ mod tests {
             ..Usage::default()
         };
         for _ in 0..2 {
-            let mut live = Live::of(&task);
+            let mut live = LiveFile::of(&task);
             live.usage(&tokens(5));
             live.usage(&tokens(7));
         }
