@@ -1,4 +1,4 @@
-//! What an adapter is: the one thing that differs between agents.
+//! The interface of an adapter, which is all that differs between agents: tasks in, replies out.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,43 +12,42 @@ use uwf_protocol::nodes::{Turn, Usage};
 use uwf_protocol::run::{Begun, Launched, Phase};
 use uwf_storage::{Env, RunDir};
 
-/// Puts prompts to one kind of agent.
+/// Sends prompts to one kind of agent.
 pub trait Adapter {
     /// Returns the label that goes into steps, such as `uwf-mock`.
     fn label(&self) -> String;
 
-    /// Returns whose sessions the agent's are. Agents with the same label may drive different programs, which do not
-    /// know each other's sessions.
-    fn sessions_of(&self) -> String {
+    /// Returns the key under which this agent's sessions are stored. Agents with the same label may run different programs,
+    /// which do not know each other's sessions.
+    fn session_key(&self) -> String {
         self.label()
     }
 
     /// Tells whether a session of this agent can be given another message.
     fn can_resume(&self) -> bool;
 
-    /// Returns the answer of a program that this agent started for the same task and that finished after the agent had
-    /// died. It was paid for. The kit uses it if it fits the role.
+    /// Returns the answer of a program that an earlier attempt started for the same task, and that finished after that
+    /// attempt had died. The answer is already paid for. The kit uses it if it fits the role.
     fn earlier(&mut self, _task: &Task) -> Option<Reply> {
         None
     }
 
-    /// Plays the role: puts [`Task::prompt`] to the agent and waits for its answer. An agent with sessions
-    /// goes on with [`Task::session`].
+    /// Sends [`Task::prompt`] to the agent and waits for its answer. An agent with sessions continues [`Task::session`].
     ///
     /// # Errors
     /// When the agent could not be started, failed, or gave no answer. If the session is
     /// [gone](AdapterError::session_gone), the kit calls again without a session and with the whole prompt.
     fn run(&mut self, task: &Task) -> Result<Reply, AdapterError>;
 
-    /// Sends a message to a session that has the task already, and waits for the answer. It is asked for
-    /// only if the adapter [can](Self::can_resume).
+    /// Sends a message to a session that has the task already, and waits for the answer. Called only if the adapter
+    /// [can resume](Self::can_resume).
     ///
     /// # Errors
     /// See [`run`](Self::run).
     fn resume(&mut self, task: &Task, session: &str, message: &str) -> Result<Reply, AdapterError>;
 }
 
-/// What an agent is to do.
+/// The work for an agent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
     /// The thread.
@@ -57,13 +56,13 @@ pub struct Task {
     pub role: RoleName,
     /// The head of the thread, which the step will follow.
     pub head: CasRef,
-    /// The step whose place it will take, if one is done again.
+    /// The step that the new one will replace, in a poke.
     pub replaces: Option<CasRef>,
-    /// Whose sessions the agent's are; see [`Adapter::sessions_of`].
+    /// The key of the agent's sessions; see [`Adapter::session_key`].
     pub agent: String,
     /// The whole prompt.
     pub prompt: String,
-    /// The instruction of the moderator alone; it is the last part of the prompt.
+    /// The instruction of the moderator, which is the last part of the prompt.
     pub edge_prompt: String,
     /// The directory to work in.
     pub cwd: PathBuf,
@@ -73,36 +72,36 @@ pub struct Task {
     pub visit: u64,
     /// The position of the step in the thread, from 1.
     pub step: u64,
-    /// The session of this agent in this role, from an earlier visit or from the step that is done again.
+    /// The session of this agent in this role, from an earlier visit or from the step to replace.
     pub session: Option<String>,
-    /// The JSON Schema of the answer's data. The prompt shows it in words already.
+    /// The JSON Schema of the answer's data. The prompt describes it already.
     pub schema: Value,
-    /// How the programs that an adapter starts are ended.
+    /// How the programs of the adapter are ended.
     pub supervision: Supervision,
     /// The mark of the attempt, if an engine started it.
     pub attempt: Option<String>,
 }
 
-/// What is known of a program whose output was not used.
+/// How a program ended whose output was not used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// It ended well.
     Ended,
-    /// Its adapter died first: nobody saw how it ended.
+    /// Unknown: its adapter died before it.
     EndUnseen,
 }
 
-/// How a program is ended, with everything that it started.
+/// How a program is ended, together with everything that it started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Supervision {
-    /// How long it has to end after it was asked to.
+    /// The time between the request to end and the kill.
     pub grace: Duration,
-    /// Whether what it leaves running when it succeeds may go on.
+    /// Whether processes that it leaves running when it succeeds may go on.
     pub keep_running: bool,
 }
 
 impl Supervision {
-    /// Returns what the engine says about ending programs.
+    /// Returns the settings that the engine passes in the environment.
     #[must_use]
     pub fn of(env: &Env) -> Self {
         let grace = env.var(GRACE_MS).and_then(|ms| ms.parse().ok());
@@ -123,11 +122,11 @@ impl Default for Supervision {
 }
 
 impl Task {
-    /// Says that a program is about to work on this task, and what it is asked. If both this process and its engine die,
-    /// the next attempt reads what the program printed.
+    /// Records that a program is about to work on this task, and its prompt. If both this process and its engine die, the
+    /// next attempt reads what the program printed.
     pub fn announce_program(&self, call: &[String], asked: &str) {
         let run = RunDir::at(self.run_dir.clone());
-        // What an earlier program printed must not pass for the output of this one.
+        // The output of an earlier program must not be taken for that of this one.
         let _ = run.scratch.clear_program_files();
         let launched = Launched {
             message: (asked != self.prompt).then(|| asked.to_owned()),
@@ -137,12 +136,12 @@ impl Task {
             adapter: process_identity(std::process::id()),
             ..self.launched(call)
         };
-        // A record that cannot be written costs a second run after a crash, not this one.
+        // Best effort: without the record, an attempt after a crash runs the program again.
         let _ = run.scratch.write_launched(&launched);
     }
 
-    /// Says which process the announced program is. If this process and its engine die, the next call can tell that the
-    /// program has ended, whatever it has left running.
+    /// Records the process of the announced program. If both this process and its engine die, the next call can tell whether
+    /// the program has ended, whatever it has left running.
     pub fn program_started(&self, process: u32) {
         let scratch = RunDir::at(self.run_dir.clone()).scratch;
         let Some(launched) = scratch.launched() else {
@@ -154,7 +153,7 @@ impl Task {
         });
     }
 
-    /// Says that the program has ended well: all that it printed is there.
+    /// Records that the program has ended well: its output is complete.
     pub fn program_ended(&self) {
         let run = RunDir::at(self.run_dir.clone());
         let Some(launched) = run.scratch.launched() else {
@@ -166,12 +165,12 @@ impl Task {
         });
     }
 
-    /// Says that the output of the program is of no use. That of a good one is kept until its step is written.
+    /// Forgets the program, because its output cannot be used. A usable output is kept until its step is written.
     pub fn forget_program(&self) {
         let _ = RunDir::at(self.run_dir.clone()).scratch.clear_launched();
     }
 
-    /// Tells whether a program worked on this task whose output was not used.
+    /// Returns how a program of an earlier attempt at this task ended, if its output was not used.
     #[must_use]
     pub fn unread_program(&self, call: &[String]) -> Option<Unread> {
         let launched = RunDir::at(self.run_dir.clone()).scratch.launched()?;
@@ -210,7 +209,7 @@ impl Task {
         }
     }
 
-    /// Returns the record which says that the agent has this task in a session.
+    /// Returns the record that the agent has this task in a session.
     pub(crate) fn begun_in(&self, session_id: String) -> Begun {
         Begun {
             head: self.head,
@@ -223,7 +222,7 @@ impl Task {
     }
 }
 
-/// What an agent answered.
+/// The answer of an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Reply {
     /// The answer: front matter and Markdown.
@@ -232,41 +231,41 @@ pub struct Reply {
     pub session_id: Option<String>,
     /// The model that answered, if known.
     pub model: Option<String>,
-    /// The turns that could be observed, oldest first; their index is set by the kit.
+    /// The turns that were observed, oldest first. The kit sets their indices.
     pub turns: Vec<Turn>,
-    /// What this answer used up, if the agent tells.
+    /// What this answer used up, if the agent reports it.
     pub usage: Option<Usage>,
     /// The tools whose calls were refused because the agent may not make them, one entry for each call.
     pub refused: Vec<String>,
 }
 
-/// Says why there is no answer.
+/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct AdapterError {
     /// What kind of failure it is.
     pub class: FailureClass,
-    /// Whether the agent could not be started, or failed later.
+    /// Where the agent failed: at its start or later.
     pub phase: Phase,
     /// What went wrong.
     pub message: String,
-    /// What the user could do about it.
+    /// What the user can do about it.
     pub hint: Option<String>,
-    /// The session, if one was begun: the next attempt goes on with it.
+    /// The session, if there is one. The next attempt continues it.
     pub session_id: Option<String>,
-    /// What the agent used up, if it tells.
+    /// What the agent used up, if it reports it.
     pub usage: Option<Box<Usage>>,
-    /// The turns that could be observed before it failed; their index is set by the kit.
+    /// The turns that were observed before it failed. The kit sets their indices.
     pub turns: Vec<Turn>,
-    /// Whether it failed because the session that was to go on does not exist any more. The kit starts a new
-    /// one with the whole prompt then.
+    /// Whether it failed because the session to continue does not exist any more. The kit then starts a new one with the
+    /// whole prompt.
     pub session_gone: bool,
-    /// The code that the process of the adapter exits with.
+    /// The exit code of the adapter's process.
     pub exit_code: i32,
 }
 
 impl AdapterError {
-    /// Returns an agent that failed.
+    /// Returns the error of an agent that failed.
     #[must_use]
     pub fn failed(message: impl Into<String>) -> Self {
         Self {
@@ -282,7 +281,7 @@ impl AdapterError {
         }
     }
 
-    /// Returns an agent that could not be started.
+    /// Returns the error of an agent that could not be started.
     #[must_use]
     pub fn not_started(message: impl Into<String>) -> Self {
         Self {
@@ -291,13 +290,13 @@ impl AdapterError {
         }
     }
 
-    /// Says what kind of failure it is.
+    /// Sets what kind of failure it is.
     #[must_use]
     pub fn class(self, class: FailureClass) -> Self {
         Self { class, ..self }
     }
 
-    /// Adds what the user could do about it.
+    /// Sets what the user can do about it.
     #[must_use]
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Reading what an agent has to know about its thread: where it stands, the role, and the past.
+//! Reads what an agent has to know about its thread: the head, the role, and the past.
 //!
-//! The chain is read only as far as the prompt tells about it; the counts come from the summary that the
-//! engine keeps, unless there is none that leads to the head.
+//! The chain is read only as far back as the prompt shows it. The counts come from the engine's chain summary; without a
+//! summary that leads to the head, the whole chain is counted.
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, env};
@@ -18,38 +18,38 @@ use crate::KitError;
 use crate::extract::RoleSchema;
 use crate::prompt::{BUDGET, Budget, History, PastStep};
 
-/// Where a role's step stands in its thread.
+/// The place of a step in its thread, and what its prompt is made of.
 pub struct Context {
     /// The head that the step follows.
     pub head: CasRef,
-    /// The step whose place it takes, if one is done again.
+    /// The step that the new one replaces, in a poke.
     pub replaces: Option<CasRef>,
     /// The thread's start node.
     pub start_hash: CasRef,
     /// Its payload.
     pub start: StartNode,
-    /// The step that the head is, or `None` at the start of the thread.
+    /// The head if it is a step; `None` at the start of the thread.
     pub prev: Option<CasRef>,
-    /// The role to play.
+    /// The role.
     pub role: Role,
-    /// What its answer must fit.
+    /// The schema of its answer.
     pub schema: RoleSchema,
-    /// The position of the step that is to be done, from 1.
+    /// The position of the step in the thread, from 1.
     pub step: u64,
     /// Which visit of the role this is, from 1.
     pub visit: u64,
-    /// What the role is told about the past.
+    /// The past as the prompt shows it.
     pub history: History,
-    /// The step that is done again, as the role is told about it.
+    /// The step to replace as the prompt shows it, in a poke.
     pub earlier: Option<String>,
 }
 
-/// What a role that was here before is told about the past.
+/// How much of the past a role is shown on a later visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Past {
-    /// What is new since its last step: its session knows the rest.
+    /// The steps since its last one. Its session has the rest.
     SinceLastStep,
-    /// All that fits, as on its first visit: its session is lost.
+    /// All that fits, as on its first visit, because its session is lost.
     Whole,
 }
 
@@ -98,8 +98,8 @@ pub fn read(
     })
 }
 
-/// Tells whether what the environment says is about the thread of the call. It is not when an agent starts
-/// another one for another thread: that one inherits the variables of the first.
+/// Tells whether the variables of the environment are about the thread of the call. They are not when an agent starts an
+/// agent of another thread, which inherits the variables of the first.
 #[must_use]
 pub fn is_about(environment: &Env, call: &AgentCall) -> bool {
     let thread = environment.var(env::THREAD_ID);
@@ -133,8 +133,8 @@ pub fn instruction(call: &AgentCall, environment: &Env, store: &Store) -> Result
 }
 
 fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitError> {
-    let told = environment.var(env::HEAD);
-    if let Some(head) = told.filter(|_| is_about(environment, call)) {
+    let given = environment.var(env::HEAD);
+    if let Some(head) = given.filter(|_| is_about(environment, call)) {
         return Ok(head.parse()?);
     }
     let head = State::new(root).head(call.thread)?;
@@ -144,12 +144,12 @@ fn head(call: &AgentCall, environment: &Env, root: &Root) -> Result<CasRef, KitE
 }
 
 fn replaces(call: &AgentCall, environment: &Env) -> Result<Option<CasRef>, KitError> {
-    let told = environment.var(env::REPLACES);
-    let told = told.filter(|told| !told.is_empty() && is_about(environment, call));
-    Ok(told.map(str::parse).transpose()?)
+    let given = environment.var(env::REPLACES);
+    let given = given.filter(|given| !given.is_empty() && is_about(environment, call));
+    Ok(given.map(str::parse).transpose()?)
 }
 
-/// Collects what the role is told: all that fits on a first visit, later what is new since its last step.
+/// Collects the steps to show: all that fit on a first visit, later those since the role's last step.
 fn history(
     store: &Store,
     summary: &ChainSummary,
@@ -158,7 +158,7 @@ fn history(
 ) -> Result<History, KitError> {
     let mut budget = Budget::new(BUDGET);
     let mut history = History::default();
-    let mut is_open = true;
+    let mut has_room = true;
     let numbers = (1..=summary.steps).rev();
     for (number, step) in numbers.zip(steps(store, summary.head)) {
         let step = step?.node;
@@ -166,11 +166,11 @@ fn history(
             history.own = Some((number, output(store, &step)?));
             break;
         }
-        is_open = is_open && budget.push(&past_step(store, number, &step)?);
-        if !is_open {
+        has_room = has_room && budget.push(&past_step(store, number, &step)?);
+        if !has_room {
             history.left_out += 1;
         }
-        if !is_open && !knows_past {
+        if !has_room && !knows_past {
             history.left_out = number;
             break;
         }
@@ -179,7 +179,7 @@ fn history(
     Ok(history)
 }
 
-/// Returns the step that is done again, within the budget of the history.
+/// Returns the step to replace as a text, within the budget of the history.
 fn earlier(store: &Store, number: u64, hash: CasRef) -> Result<String, KitError> {
     let step = read_step(store, hash)?.node;
     let mut budget = Budget::new(BUDGET);

@@ -1,4 +1,5 @@
-//! Talking with an agent until its answer is accepted, within limits, and keeping count of all of it.
+//! A conversation with an agent: messages and answers until one is accepted or the corrections are used up, and what all
+//! of them used up.
 
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
@@ -10,7 +11,7 @@ use crate::extract::{Extracted, Rejected, RoleSchema, echo};
 use crate::extractor::{Reading, Unread};
 use crate::prompt;
 
-/// How often an agent is asked to correct its answer.
+/// How many corrections an agent is asked for.
 const CORRECTIONS: usize = 2;
 
 /// How a conversation begins.
@@ -18,36 +19,36 @@ const CORRECTIONS: usize = 2;
 pub enum Opening {
     /// With the whole prompt.
     Prompt,
-    /// In the session of a failed attempt, which knows the task, with what went wrong.
+    /// In the session of a failed attempt, which has the task, with a message about the failure.
     Continue {
         /// The session.
         session: String,
         /// How the attempt failed.
         error: String,
-        /// Whether an answer of it is on record.
+        /// Whether the session has given an answer before.
         answered: bool,
-        /// The instruction, if it is another than the session knows: a person may have said something since.
+        /// The instruction, if it is not the one that the session has: a person may have changed it.
         instruction: Option<String>,
     },
 }
 
-/// What was said so far. Nothing of it is dropped: the first answer holds the work, the last one the form.
+/// What was said so far. All of it is kept: the first answer describes the work, the last one has the data that fits.
 #[derive(Debug, Default)]
 pub struct Conversation {
-    /// Where it is noted what was used up before the agent is asked again: it may be ended before it answers.
+    /// Where the usage is recorded before the agent is asked again, since the agent may be ended before it answers.
     scratch: Option<Scratch>,
     exchanges: Vec<Exchange>,
-    /// Whether the session that goes on has given an answer before.
+    /// Whether the continued session has given an answer before.
     answered_before: bool,
-    /// What was observed of answers that never came.
+    /// The turns of failed calls, which gave no answer.
     unfinished: Vec<Turn>,
     /// The newest session.
     pub session_id: Option<String>,
     /// The model that answered last, if known.
     pub model: Option<String>,
-    /// The sum over all answers; `None` if no answer tells.
+    /// The usage of all answers; `None` if none reports it.
     pub usage: Option<Usage>,
-    /// The number of the failed attempt whose answer was accepted. What that one used up is in `usage`.
+    /// The number of the failed attempt whose answer was accepted. Its usage is included in `usage`.
     pub answer_of: Option<u64>,
     /// The tools whose calls were refused, one entry for each call.
     refused: Vec<String>,
@@ -67,14 +68,14 @@ pub enum Unfinished {
     /// The agent failed.
     #[error(transparent)]
     Agent(AdapterError),
-    /// The answer did not fit, the agent cannot or shall not be asked again, and no model could read it.
+    /// The answer did not fit, the agent cannot be asked again, and no model could read it.
     #[error("{}{}", rejection(*attempts, last), unread.as_ref().map_or(String::new(), |unread| format!("; {unread}")))]
     Rejected {
-        /// How many answers were looked at.
+        /// How many answers were checked.
         attempts: usize,
         /// What is wrong with the last one.
         last: Rejected,
-        /// Why the model that is configured for it could not read it; `None` if none is.
+        /// Why the extracting model could not read it; `None` if none was asked.
         unread: Option<Box<Unread>>,
     },
 }
@@ -88,7 +89,7 @@ fn rejection(attempts: usize, last: &Rejected) -> String {
 }
 
 impl Unfinished {
-    /// Returns how far it got.
+    /// Returns the phase in which it failed.
     #[must_use]
     pub fn phase(&self) -> Phase {
         match self {
@@ -97,7 +98,7 @@ impl Unfinished {
         }
     }
 
-    /// Returns what the agent is told about it when its session goes on: nothing of what is not its own doing.
+    /// Returns the feedback for the continued session. It names only errors that the agent itself caused.
     #[must_use]
     pub fn feedback(&self) -> String {
         match self {
@@ -108,7 +109,7 @@ impl Unfinished {
 }
 
 impl Conversation {
-    /// Returns one of a run, in which nothing was said yet.
+    /// Returns an empty conversation.
     #[must_use]
     pub fn of(scratch: &Scratch) -> Self {
         Self {
@@ -117,7 +118,7 @@ impl Conversation {
         }
     }
 
-    /// Takes the answer of an earlier attempt, if it fits the role as it is. What that attempt used up counts with it.
+    /// Accepts the answer of an earlier attempt if it fits without corrections. The usage of that attempt is included.
     pub fn accept(
         &mut self,
         reply: Reply,
@@ -135,12 +136,12 @@ impl Conversation {
         Some((extracted, self.extraction()))
     }
 
-    /// Plays a role: opens, and asks for corrections as long as the answer does not fit. When they end, the
-    /// answer is given to who reads what does not fit.
+    /// Runs the conversation: opens it and asks for corrections while the answer does not fit. When the corrections are used
+    /// up, `read` gets the last answer.
     ///
     /// # Errors
     /// When the agent fails, or its last answer does not fit; the conversation holds what was said.
-    pub fn hold(
+    pub fn run(
         &mut self,
         adapter: &mut dyn Adapter,
         task: &Task,
@@ -167,13 +168,13 @@ impl Conversation {
         }
     }
 
-    /// Gives the last answer to a reader, and counts what that used up.
+    /// Passes the last answer to `read`, and adds what that used up.
     fn read(
         &mut self,
         rejected: Rejected,
         read: &mut dyn FnMut(&str) -> Reading,
     ) -> Result<(Extracted, Extraction), Unfinished> {
-        // No model finds an answer where there is none. The words of a prompt are ours.
+        // There is nothing to read in an answer that is empty or repeats our own prompt.
         let reading = match rejected {
             Rejected::Empty | Rejected::Echo | Rejected::Example { .. } => Reading::NotTried,
             _ if echo::shows_example(self.answer()) => Reading::NotTried,
@@ -230,7 +231,7 @@ impl Conversation {
         }
     }
 
-    /// Tells whether nothing was said yet because the session that was to go on is gone.
+    /// Tells whether the first message failed because the session to continue is gone.
     #[must_use]
     pub fn lacks_session(&self, unfinished: &Unfinished) -> bool {
         let is_gone = matches!(unfinished, Unfinished::Agent(error) if error.session_gone);
@@ -264,11 +265,11 @@ impl Conversation {
         }
     }
 
-    /// Returns the class of a failure to end it with an answer that fits.
+    /// Returns the failure class of a conversation that ended without an answer that fits.
     #[must_use]
     pub fn class_of(&self, unfinished: &Unfinished) -> FailureClass {
         match unfinished {
-            // What was not allowed is the likeliest reason, where no other one is known.
+            // Without a known reason, refused calls are the likeliest one.
             Unfinished::Agent(error)
                 if error.class == FailureClass::Crash && !self.refused_calls().is_empty() =>
             {
@@ -303,11 +304,11 @@ impl Conversation {
         message.unwrap_or(&task.prompt)
     }
 
-    /// Returns all turns. Those of a single answer are the adapter's; between several answers stand the
-    /// messages that asked for them, and an answer without turns of its own is one.
+    /// Returns all turns: for each exchange the message and the turns of the adapter. An answer without turns becomes a turn
+    /// itself, except in a conversation of one prompt and one answer.
     #[must_use]
     pub fn turns(&self) -> Vec<Turn> {
-        let told_all = self.exchanges.len() == 1 && self.exchanges[0].message.is_none();
+        let is_single = self.exchanges.len() == 1 && self.exchanges[0].message.is_none();
         let mut turns = Vec::new();
         for exchange in &self.exchanges {
             let message = exchange
@@ -315,7 +316,7 @@ impl Conversation {
                 .iter()
                 .map(|text| Turn::spoken(TurnRole::User, text));
             turns.extend(message);
-            if exchange.turns.is_empty() && !told_all {
+            if exchange.turns.is_empty() && !is_single {
                 turns.push(Turn::spoken(TurnRole::Assistant, &exchange.text));
             }
             turns.extend(exchange.turns.iter().cloned());
@@ -345,7 +346,7 @@ impl Conversation {
     }
 }
 
-/// Returns the data of an answer to what was asked, which some programs print before it.
+/// Returns the data of an answer. Some programs print the prompt before their answer; it is cut out.
 fn extract(answer: &str, asked: &str, schema: &RoleSchema) -> Result<Extracted, Rejected> {
     schema.extract(&echo::without_prompt(answer, asked)?)
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in the kit itself, before and after the agent.
+//! The errors of the kit itself, before and after the agent.
 
 use uwf_cas_fs::StoreError;
 use uwf_protocol::failure::FULL_DISK_HINT;
@@ -8,10 +8,10 @@ use uwf_schema::SchemaError;
 use uwf_storage::StorageError;
 use uwf_thread::{Expected, ThreadError};
 
-/// Says why the kit could not do its part.
+/// Why the kit could not do its part.
 #[derive(Debug, thiserror::Error)]
 pub enum KitError {
-    /// A step of the thread runs, and nobody asked this agent for it.
+    /// Another step of the thread is running.
     #[error("thread `{thread}` is busy")]
     Busy {
         /// The thread.
@@ -49,16 +49,16 @@ pub enum KitError {
         /// Why.
         source: StoredError,
     },
-    /// The role's schema is none.
+    /// The role's schema is not a usable schema.
     #[error("the schema of the role cannot be used")]
     Schema(#[from] SchemaError),
-    /// A variable of the environment holds no hash.
+    /// A variable of the environment that must hold a hash does not.
     #[error(transparent)]
     Id(#[from] IdError),
-    /// The store refused.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The storage root refused.
+    /// The storage root failed.
     #[error(transparent)]
     Storage(#[from] StorageError),
 }
@@ -81,13 +81,13 @@ impl From<ThreadError> for KitError {
 }
 
 impl KitError {
-    /// Tells whether the disk has no room for what was to be written.
+    /// Tells whether the disk is full.
     #[must_use]
     pub fn is_of_full_disk(&self) -> bool {
         uwf_durable::is_of_full_disk(self)
     }
 
-    /// Returns what the user could do about it.
+    /// Returns what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         match self {

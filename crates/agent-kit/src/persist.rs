@@ -1,4 +1,4 @@
-//! Writing a finished step: its nodes, children first, and then the record that says that it is finished.
+//! Writes a finished step: its nodes, children first, and then the pending record.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub struct Finished {
     pub step: CasRef,
     /// Its detail.
     pub detail: CasRef,
-    /// Who did it.
+    /// Its role.
     pub role: RoleName,
     /// The data of the answer.
     pub output: Value,
@@ -38,9 +38,9 @@ pub struct Finished {
     pub completed_at_ms: i64,
 }
 
-/// What a step is made of, beside where it stands.
+/// What a step is made of, beside its place in the thread.
 pub struct Work<'a> {
-    /// What the agent was asked.
+    /// The task of the agent.
     pub task: &'a Task,
     /// The label of the agent.
     pub agent: String,
@@ -48,7 +48,7 @@ pub struct Work<'a> {
     pub conversation: &'a Conversation,
     /// The data that was accepted.
     pub extracted: Extracted,
-    /// How it was got out of the answer.
+    /// How the data was extracted from the answer.
     pub extraction: Extraction,
     /// When the agent began, in milliseconds since 1970.
     pub started_at_ms: i64,
@@ -56,13 +56,13 @@ pub struct Work<'a> {
     pub completed_at_ms: i64,
 }
 
-/// Who commits the step, which says who makes it durable: waiting for the disk twice would cost as much as
-/// all the rest.
+/// Who commits the step, and therefore makes it durable. It is done once: waiting for the disk twice would double the cost
+/// of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committer {
     /// The engine that started us is alive: it syncs the step's nodes before it moves the head.
     Engine,
-    /// Nobody for now: what we write must survive on its own.
+    /// Nobody for now: we make the step durable ourselves.
     Nobody,
 }
 
@@ -78,10 +78,10 @@ impl Committer {
     }
 }
 
-/// Writes a step and puts it on record as finished.
+/// Writes a step and its pending record.
 ///
 /// # Errors
-/// When the store or the record cannot be written; what was written is no part of any thread then.
+/// When the store or the record cannot be written. What was written by then belongs to no thread.
 pub fn write(
     store: &Store,
     run: &RunDir,
@@ -101,7 +101,7 @@ pub fn write(
         answer_of: work.conversation.answer_of,
         agent: process_identity(std::process::id()),
     };
-    // From the record on the step cannot be lost: the next call finds it.
+    // From the pending record on the step cannot be lost: the next call finds it.
     match committer {
         Committer::Engine => {
             batch.commit_volatile()?;
@@ -150,7 +150,7 @@ fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError
     Ok(batch.put(detail_type, &payload(&detail), now_ms)?)
 }
 
-/// Puts a turn of an attempt that failed. Nothing of a thread leads to it, and no disk is waited for.
+/// Puts a turn of an attempt that failed, without waiting for the disk: no thread refers to it.
 ///
 /// # Errors
 /// When the store cannot be written.
@@ -204,7 +204,7 @@ fn payload(node: &impl Serialize) -> Value {
 }
 
 impl Finished {
-    /// Returns the line that announces the step to who called.
+    /// Returns the line that announces the step to the caller.
     #[must_use]
     pub fn line(&self, form: CallForm) -> String {
         match form {
@@ -223,7 +223,7 @@ impl Finished {
     }
 }
 
-/// The keys of the reference, in its order.
+/// The keys that callers in the named form expect, in their order.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Announcement<'a> {

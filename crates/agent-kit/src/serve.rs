@@ -1,4 +1,4 @@
-//! One call of an agent from its arguments to its exit code.
+//! One call of an agent, from its arguments to its exit code.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -37,7 +37,7 @@ pub enum Failure {
     Unfinished {
         /// The label of the agent.
         agent: String,
-        /// The role that it played.
+        /// Its role.
         role: uwf_protocol::ids::RoleName,
         /// What went wrong.
         source: Box<Unfinished>,
@@ -48,11 +48,11 @@ pub enum Failure {
     },
 }
 
-/// Serves one call: plays the role, prints the step or the error, and returns the exit code.
+/// Serves one call: does the step, prints its hash or the error, and returns the exit code.
 pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
     match perform(adapter, call, env) {
         Ok(finished) => {
-            // The caller may be gone. The step is on record and will be found.
+            // The caller may be gone. The next call finds the step by its pending record.
             let _ = writeln!(io::stdout(), "{}", finished.line(call.form));
             0
         }
@@ -63,9 +63,9 @@ pub fn serve(adapter: &mut dyn Adapter, call: &AgentCall, env: &Env) -> i32 {
     }
 }
 
-/// Plays the role of a call and leaves the finished step on record.
+/// Does the step of a call and writes its pending record.
 ///
-/// Without an engine that asked for it, the thread is locked here, so that no two agents ever run for one.
+/// An agent that was started without an engine locks the thread itself, so that two agents never run for one thread.
 ///
 /// # Errors
 /// When the thread is busy or cannot be read, the agent fails, its answer does not fit, or the step cannot be
@@ -88,11 +88,11 @@ pub fn perform(
         true => None,
         false => Some(service.lock()?),
     };
-    let result = service.play(adapter);
+    let result = service.run_agent(adapter);
     if let Err(Failure::Kit(error)) = &result
         && service.run.exists()
     {
-        leave_word(&service.run.scratch, error);
+        write_kit_failure(&service.run.scratch, error);
     }
     result
 }
@@ -110,7 +110,7 @@ impl Service<'_> {
     /// Takes the lock of the thread for an agent that was started by hand.
     fn lock(&self) -> Result<ThreadLock, KitError> {
         if !self.run.exists() {
-            // Only threads that exist get a folder, and only for roles that do.
+            // The lock makes the folder of the thread. Fail first if the thread or the role does not exist.
             self.context(Past::SinceLastStep)?;
         }
         let Some(mut lock) = self.run.lease.acquire_if_free()? else {
@@ -123,10 +123,10 @@ impl Service<'_> {
         Ok(lock)
     }
 
-    fn play(&self, adapter: &mut dyn Adapter) -> Result<Finished, Failure> {
+    fn run_agent(&self, adapter: &mut dyn Adapter) -> Result<Finished, Failure> {
         let run = &self.run;
-        let whose = adapter.sessions_of();
-        let past = match run.sessions.is_lost(&self.call.role, &whose) {
+        let session_key = adapter.session_key();
+        let past = match run.sessions.is_lost(&self.call.role, &session_key) {
             true => Past::Whole,
             false => Past::SinceLastStep,
         };
@@ -134,7 +134,7 @@ impl Service<'_> {
         run.create().map_err(KitError::from)?;
         run.scratch.clear_live().map_err(KitError::from)?;
         let agent = adapter.label();
-        let mut task = self.task(&context, whose)?;
+        let mut task = self.task(&context, session_key)?;
         let opening = match adapter.can_resume() {
             true => session::opening(run, &mut task),
             false => Opening::Prompt,
@@ -164,7 +164,7 @@ impl Service<'_> {
             Err(source) => {
                 let _ = run.scratch.clear_launched();
                 let now_ms = self.env.now_ms();
-                let raw = keep_failure(&self.store, run, &task, &conversation, &source, now_ms);
+                let raw = record_failure(&self.store, run, &task, &conversation, &source, now_ms);
                 Err(Failure::Unfinished {
                     agent,
                     role: self.call.role.clone(),
@@ -176,8 +176,8 @@ impl Service<'_> {
         }
     }
 
-    /// Has the conversation with the agent: the answer of an earlier attempt is used if there is one, and a session that
-    /// is gone is followed by a new one. The outer error is ours, the inner one the agent's.
+    /// Gets an answer that fits. The answer of an earlier attempt is used if there is one; a session that is gone is replaced
+    /// by a new one. The outer error is the kit's, the inner one the agent's.
     fn converse(
         &self,
         adapter: &mut dyn Adapter,
@@ -198,13 +198,13 @@ impl Service<'_> {
         let earlier = adapter.earlier(task);
         let mut result = match earlier.and_then(|reply| conversation.accept(reply, task, schema)) {
             Some(done) => Ok(done),
-            None => conversation.hold(adapter, task, schema, opening, &mut read),
+            None => conversation.run(adapter, task, schema, opening, &mut read),
         };
         if let Err(error) = &result
             && conversation.lacks_session(error)
         {
             *task = self.task_anew(task, error)?;
-            result = conversation.hold(adapter, task, schema, &Opening::Prompt, &mut read);
+            result = conversation.run(adapter, task, schema, &Opening::Prompt, &mut read);
         }
         remember(
             &self.run.sessions,
@@ -226,13 +226,12 @@ impl Service<'_> {
         )
     }
 
-    /// Returns the task for a new session in place of one that is gone: it holds everything since the start of the
-    /// thread.
+    /// Returns the task for a new session in place of one that is gone. Its prompt covers the thread from its start.
     fn task_anew(&self, before: &Task, why: &Unfinished) -> Result<Task, KitError> {
         let note = format!("the session could not go on: {why}; a new one starts");
-        // The caller may be gone. This is for people, and the step goes on.
+        // A closed stderr is no error: this note is for people.
         let _ = writeln!(io::stderr(), "{}", labelled("note", &note));
-        // If the lost session stayed on record, an attempt after a crash would be asked something else than this one.
+        // If the lost session stayed on record, an attempt after a crash would get another prompt than this one.
         let _ = self
             .run
             .sessions
@@ -245,7 +244,7 @@ impl Service<'_> {
         })
     }
 
-    /// Writes the finished step. On a full disk, the room that was set aside is used.
+    /// Writes the finished step. On a full disk, it uses the reserved space.
     fn finish(&self, context: &Context, work: &Work<'_>) -> Result<Finished, Failure> {
         let committer = Committer::of(self.env);
         let write = || persist::write(&self.store, &self.run, context, work, committer);
@@ -256,7 +255,7 @@ impl Service<'_> {
             self.root.give_room_back();
             write()
         })?;
-        // Until here the answer of a program was kept for another attempt.
+        // The answer of a program was kept until now, for another attempt in case of a crash.
         let _ = self.run.scratch.clear_launched();
         Ok(finished)
     }
@@ -306,7 +305,7 @@ impl Service<'_> {
     }
 }
 
-/// Remembers the session of a conversation that is over, or forgets it if nothing more can be said in it.
+/// Records the session of a conversation that has ended, or forgets it if it cannot be continued.
 fn remember(
     sessions: &Sessions,
     task: &Task,
@@ -315,19 +314,19 @@ fn remember(
 ) {
     let class = error.map(|error| conversation.class_of(error));
     if class == Some(FailureClass::ContextTooLong) {
-        // Whatever is said in that session, it stays too long.
+        // The session stays too long for the model, whatever is said next.
         let _ = sessions.forget(&task.role, Some(&task.agent));
     } else if let Some(session) = &conversation.session_id
         && task.session.as_ref() != Some(session)
     {
-        // Not remembering costs the next visit its memory; failing here would cost this step.
+        // Best effort: without the record the next visit starts a new session; an error here would cost this step.
         let _ = sessions.remember(&task.role, &task.agent, session);
     }
 }
 
-/// Keeps the last answer and leaves word for the engine. Both are best effort: the exit code says already
+/// Stores the last answer and writes the failure record for the engine. Both are best effort: the exit code alone says
 /// that the call failed.
-fn keep_failure(
+fn record_failure(
     store: &Store,
     run: &RunDir,
     task: &Task,
@@ -371,8 +370,8 @@ fn keep_failure(
     raw
 }
 
-/// Leaves word of what went wrong before the agent was asked anything.
-fn leave_word(scratch: &Scratch, error: &KitError) {
+/// Writes the failure record of an error of the kit.
+fn write_kit_failure(scratch: &Scratch, error: &KitError) {
     let _ = scratch.write_failure(&KitFailure {
         phase: Phase::Agent,
         class: Some(FailureClass::Crash),
@@ -386,8 +385,8 @@ fn leave_word(scratch: &Scratch, error: &KitError) {
     });
 }
 
-/// Returns what the user could do about a conversation that failed: what the agent or the model that should
-/// read its answer advises, else to look at the answer.
+/// Returns what the user can do about a conversation that failed: the advice of the agent, or that of the extracting
+/// model and how to look at the answer.
 fn hint_of(source: &Unfinished, raw: Option<CasRef>, refused: Option<String>) -> Option<String> {
     let (advice, look) = match source {
         Unfinished::Agent(error) => (error.hint.clone(), None),
@@ -401,7 +400,7 @@ fn hint_of(source: &Unfinished, raw: Option<CasRef>, refused: Option<String>) ->
 }
 
 impl Failure {
-    /// Returns the exit code that says so.
+    /// Returns the exit code of the call.
     #[must_use]
     pub fn exit_code(&self) -> i32 {
         match self {
@@ -433,7 +432,7 @@ struct Report<'a>(&'a Failure);
 impl fmt::Display for Report<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", labelled("error", &self.0.to_string()))?;
-        // The message of an unfinished conversation holds its cause already.
+        // The message of an unfinished conversation includes its cause.
         if let Failure::Kit(error) = self.0 {
             for cause in causes(error) {
                 writeln!(f, "{}", labelled("cause", &cause))?;

@@ -1,6 +1,6 @@
-//! Which session an attempt goes on with: the one in which an earlier attempt at the same step failed or was ended.
+//! Decides which session an attempt continues: the one in which an earlier attempt at the same step failed or was ended.
 //!
-//! What is said there is decided in [`crate::conversation`].
+//! [`crate::conversation`] decides what is said there.
 
 use uwf_protocol::run::{Attempt, Begun};
 use uwf_storage::RunDir;
@@ -8,14 +8,14 @@ use uwf_storage::RunDir;
 use crate::adapter::Task;
 use crate::conversation::Opening;
 
-/// After how many failures in a row a session is given up for a new one: it may be what fails.
+/// After this many failures in a row a new session is started, since the session itself may be the cause.
 const ATTEMPTS_PER_SESSION: usize = 3;
 
-/// What the agent is told of an attempt that ended without a word.
+/// The feedback about an attempt that was ended before it reported anything.
 const ENDED: &str = "you were interrupted before you answered";
 
-/// Goes on with the session in which the last attempt failed, unless that has been tried too often, or in which
-/// it was ended. A session that is given up is no more the task's.
+/// Returns how the conversation opens: in the session in which the last attempt failed or was ended, or with the whole
+/// prompt. A session that has failed too often is removed from the task.
 pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     let failures = failures_in_session(run, task);
     let begun = run.sessions.begun().filter(|begun| {
@@ -50,19 +50,19 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     }
 }
 
-/// Tells whether so many attempts failed that the session may be why. Those that were ended from outside do not count.
+/// Tells whether a new session must be tried. Attempts that were ended from outside do not count.
 fn is_given_up(attempts: &[Attempt]) -> bool {
     let failed = attempts.iter().filter(|attempt| !attempt.was_cut_off());
     failed.count() >= ATTEMPTS_PER_SESSION
 }
 
-/// Tells whether an attempt was ended, together with its engine, before anybody could put it on record.
+/// Tells whether the attempt in a session was ended together with its engine, so that nobody recorded it.
 fn was_ended(run: &RunDir, begun: &Begun) -> bool {
     let is_known = |attempt: &Attempt| attempt.session_id.as_ref() == Some(&begun.session_id);
     !run.ledger.attempts().iter().any(is_known)
 }
 
-/// Returns the last attempts at this very step, as far as they failed in the session that is remembered.
+/// Returns the newest attempts at this step that failed in the recorded session, up to the first other attempt.
 fn failures_in_session(run: &RunDir, task: &Task) -> Vec<Attempt> {
     let remembered = run.sessions.of_agent(&task.role, &task.agent);
     let mut attempts = run.ledger.attempts();

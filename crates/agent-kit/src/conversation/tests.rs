@@ -83,7 +83,7 @@ fn hold_with(
         asked: Vec::new(),
     };
     let mut conversation = Conversation::default();
-    let result = conversation.hold(&mut adapter, &task, &schema, opening, read);
+    let result = conversation.run(&mut adapter, &task, &schema, opening, read);
     (conversation, adapter, result)
 }
 

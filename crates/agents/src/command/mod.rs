@@ -40,7 +40,7 @@ impl Adapter for Command {
         "uwf-command".to_owned()
     }
 
-    fn sessions_of(&self) -> String {
+    fn session_key(&self) -> String {
         format!("{} {}", self.label(), self.options.program)
     }
 
