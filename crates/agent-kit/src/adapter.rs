@@ -17,8 +17,8 @@ pub trait Adapter {
     /// Returns the label that goes into steps, such as `uwf-mock`.
     fn label(&self) -> String;
 
-    /// Returns the key under which this agent's sessions are stored. Agents with the same label may run different programs,
-    /// which do not know each other's sessions.
+    /// Returns the key under which this agent's sessions are stored. Agents with the same label may run different
+    /// programs, which do not know each other's sessions.
     fn session_key(&self) -> String {
         self.label()
     }
@@ -32,7 +32,8 @@ pub trait Adapter {
         None
     }
 
-    /// Sends [`Task::prompt`] to the agent and waits for its answer. An agent with sessions continues [`Task::session`].
+    /// Sends [`Task::prompt`] to the agent and waits for its answer. An agent with sessions continues
+    /// [`Task::session`].
     ///
     /// # Errors
     /// When the agent could not be started, failed, or gave no answer. If the session is
@@ -122,8 +123,8 @@ impl Default for Supervision {
 }
 
 impl Task {
-    /// Records that a program is about to work on this task, and its prompt. If both this process and its engine die, the
-    /// next attempt reads what the program printed.
+    /// Records that a program is about to work on this task, and its prompt. If both this process and its engine die,
+    /// the next attempt reads what the program printed.
     pub fn announce_program(&self, call: &[String], asked: &str) {
         let run = RunDir::at(self.run_dir.clone());
         // The output of an earlier program must not be taken for that of this one.
@@ -140,8 +141,8 @@ impl Task {
         let _ = run.scratch.write_launched(&launched);
     }
 
-    /// Records the process of the announced program. If both this process and its engine die, the next call can tell whether
-    /// the program has ended, whatever it has left running.
+    /// Records the process of the announced program. If both this process and its engine die, the next call can tell
+    /// whether the program has ended, whatever it has left running.
     pub fn program_started(&self, process: u32) {
         let scratch = RunDir::at(self.run_dir.clone()).scratch;
         let Some(launched) = scratch.launched() else {
@@ -257,8 +258,8 @@ pub struct AdapterError {
     pub usage: Option<Box<Usage>>,
     /// The turns that were observed before it failed. The kit sets their indices.
     pub turns: Vec<Turn>,
-    /// Whether it failed because the session to continue does not exist any more. The kit then starts a new one with the
-    /// whole prompt.
+    /// Whether it failed because the session to continue does not exist any more. The kit then starts a new one with
+    /// the whole prompt.
     pub session_gone: bool,
     /// The exit code of the adapter's process.
     pub exit_code: i32,

@@ -1,7 +1,7 @@
 //! Reads what an agent has to know about its thread: the head, the role, and the past.
 //!
-//! The chain is read only as far back as the prompt shows it. The counts come from the engine's chain summary; without a
-//! summary that leads to the head, the whole chain is counted.
+//! The chain is read only as far back as the prompt shows it. The counts come from the engine's chain summary; without
+//! a summary that leads to the head, the whole chain is counted.
 
 use uwf_cas_fs::Store;
 use uwf_protocol::agent::{AgentCall, env};
@@ -98,8 +98,8 @@ pub fn read(
     })
 }
 
-/// Tells whether the variables of the environment are about the thread of the call. They are not when an agent starts an
-/// agent of another thread, which inherits the variables of the first.
+/// Tells whether the variables of the environment are about the thread of the call. They are not when an agent starts
+/// an agent of another thread, which inherits the variables of the first.
 #[must_use]
 pub fn is_about(environment: &Env, call: &AgentCall) -> bool {
     let thread = environment.var(env::THREAD_ID);

@@ -1,5 +1,5 @@
-//! A conversation with an agent: messages and answers until one is accepted or the corrections are used up, and what all
-//! of them used up.
+//! A conversation with an agent: messages and answers until one is accepted or the corrections are used up, and what
+//! all of them used up.
 
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
@@ -136,8 +136,8 @@ impl Conversation {
         Some((extracted, self.extraction()))
     }
 
-    /// Runs the conversation: opens it and asks for corrections while the answer does not fit. When the corrections are used
-    /// up, `read` gets the last answer.
+    /// Runs the conversation: opens it and asks for corrections while the answer does not fit. When the corrections are
+    /// used up, `read` gets the last answer.
     ///
     /// # Errors
     /// When the agent fails, or its last answer does not fit; the conversation holds what was said.
@@ -304,8 +304,8 @@ impl Conversation {
         message.unwrap_or(&task.prompt)
     }
 
-    /// Returns all turns: for each exchange the message and the turns of the adapter. An answer without turns becomes a turn
-    /// itself, except in a conversation of one prompt and one answer.
+    /// Returns all turns: for each exchange the message and the turns of the adapter. An answer without turns becomes a
+    /// turn itself, except in a conversation of one prompt and one answer.
     #[must_use]
     pub fn turns(&self) -> Vec<Turn> {
         let is_single = self.exchanges.len() == 1 && self.exchanges[0].message.is_none();

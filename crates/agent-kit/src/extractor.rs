@@ -1,7 +1,7 @@
 //! Extraction by a model: it reads the data out of an answer whose front matter does not fit.
 //!
-//! This module decides whether that is allowed, which model is asked, and what it is told. [`crate::extract`] checks what
-//! the model returns; [`crate::conversation`] decides when to ask it.
+//! This module decides whether that is allowed, which model is asked, and what it is told. [`crate::extract`] checks
+//! what the model returns; [`crate::conversation`] decides when to ask it.
 
 use std::cell::RefCell;
 
@@ -110,8 +110,8 @@ impl Extractor<'_> {
         self.ask(Client::new(endpoint, CallLimits::default(), &env), answer)
     }
 
-    /// Returns the model that is configured for extraction, unless the config forbids extraction, and the environment with
-    /// what `.env` adds to it.
+    /// Returns the model that is configured for extraction, unless the config forbids extraction, and the environment
+    /// with what `.env` adds to it.
     fn endpoint(&self) -> Result<Option<(Endpoint, Env)>, Box<Unread>> {
         let Some(config) = uwf_config::load(self.root)? else {
             return Ok(None);
@@ -202,8 +202,8 @@ impl Extractor<'_> {
         Ok((finished, extracted))
     }
 
-    /// Refuses a status that differs from the model's first one. A model that is told that its status does not occur in the
-    /// answer would pick another word that does, which is a guess.
+    /// Refuses a status that differs from the model's first one. A model that is told that its status does not occur in
+    /// the answer would pick another word that does, which is a guess.
     fn keep_status(&self, value: &Value, first: &RefCell<Option<String>>) -> Result<(), String> {
         let Some((field, status)) = grounding::status(value) else {
             return Ok(());

@@ -56,8 +56,8 @@ pub struct Work<'a> {
     pub completed_at_ms: i64,
 }
 
-/// Who commits the step, and therefore makes it durable. It is done once: waiting for the disk twice would double the cost
-/// of a step.
+/// Who commits the step, and therefore makes it durable. It is done once: waiting for the disk twice would double the
+/// cost of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committer {
     /// The engine that started us is alive: it syncs the step's nodes before it moves the head.

@@ -176,8 +176,8 @@ impl Service<'_> {
         }
     }
 
-    /// Gets an answer that fits. The answer of an earlier attempt is used if there is one; a session that is gone is replaced
-    /// by a new one. The outer error is the kit's, the inner one the agent's.
+    /// Gets an answer that fits. The answer of an earlier attempt is used if there is one; a session that is gone is
+    /// replaced by a new one. The outer error is the kit's, the inner one the agent's.
     fn converse(
         &self,
         adapter: &mut dyn Adapter,

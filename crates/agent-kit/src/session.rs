@@ -1,4 +1,5 @@
-//! Decides which session an attempt continues: the one in which an earlier attempt at the same step failed or was ended.
+//! Decides which session an attempt continues: the one in which an earlier attempt at the same step failed or was
+//! ended.
 //!
 //! [`crate::conversation`] decides what is said there.
 

@@ -172,8 +172,8 @@ struct Refusal {
 }
 
 impl<T: Toolbox + ?Sized> ToolLoop<'_, T> {
-    /// Asks the model until it submits a result that is accepted. All that is said is added to the messages, so that the
-    /// conversation can be saved and continued.
+    /// Asks the model until it submits a result that is accepted. All that is said is added to the messages, so that
+    /// the conversation can be saved and continued.
     ///
     /// # Errors
     /// When a call fails, the rounds are used up, or the model submits no result although it was told to.

@@ -55,7 +55,7 @@ fn reply(text: &str, session: &str, tokens: u64) -> Result<Reply, AdapterError> 
     })
 }
 
-fn hold(
+fn run(
     replies: Vec<Result<Reply, AdapterError>>,
     opening: &Opening,
 ) -> (
@@ -63,10 +63,10 @@ fn hold(
     Scripted,
     Result<(Extracted, Extraction), Unfinished>,
 ) {
-    hold_with(replies, opening, &mut |_| Reading::NotTried)
+    run_with(replies, opening, &mut |_| Reading::NotTried)
 }
 
-fn hold_with(
+fn run_with(
     replies: Vec<Result<Reply, AdapterError>>,
     opening: &Opening,
     read: &mut dyn FnMut(&str) -> Reading,
@@ -102,7 +102,7 @@ const GOOD: &str = "---\na: x\n---\n";
 #[test]
 fn usage_is_summed_the_newest_session_counts_and_no_turn_is_lost() {
     let replies = vec![reply("work", "s1", 100), reply(GOOD, "s2", 5)];
-    let (conversation, adapter, result) = hold(replies, &Opening::Prompt);
+    let (conversation, adapter, result) = run(replies, &Opening::Prompt);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Correction);
     assert_eq!(adapter.asked, ["the task", "s1"]);
     assert_eq!(conversation.session_id.as_deref(), Some("s2"));
@@ -124,7 +124,7 @@ fn usage_is_summed_the_newest_session_counts_and_no_turn_is_lost() {
 #[test]
 fn two_corrections_are_asked_for_and_no_more() {
     let replies = vec![reply("1", "s", 1), reply("2", "s", 1), reply("3", "s", 1)];
-    let (conversation, adapter, result) = hold(replies, &Opening::Prompt);
+    let (conversation, adapter, result) = run(replies, &Opening::Prompt);
     assert!(matches!(
         result,
         Err(Unfinished::Rejected { attempts: 3, .. })
@@ -137,7 +137,7 @@ fn two_corrections_are_asked_for_and_no_more() {
 #[test]
 fn an_agent_that_fails_at_a_correction_keeps_its_session_and_its_usage() {
     let replies = vec![reply("1", "s", 7), Err(AdapterError::failed("no money"))];
-    let (conversation, _, result) = hold(replies, &Opening::Prompt);
+    let (conversation, _, result) = run(replies, &Opening::Prompt);
     assert_eq!(result.unwrap_err().phase(), Phase::Agent);
     assert_eq!(conversation.session_id.as_deref(), Some("s"));
     assert_eq!(conversation.answer(), "1");
@@ -147,7 +147,7 @@ fn an_agent_that_fails_at_a_correction_keeps_its_session_and_its_usage() {
 #[test]
 fn a_continued_session_is_not_given_the_task_again() {
     let opening = goes_on("timed out", false);
-    let (conversation, adapter, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
+    let (conversation, adapter, result) = run(vec![reply(GOOD, "s0", 1)], &opening);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
     assert_eq!(adapter.asked, ["s0"]);
     assert!(conversation.turns()[0].content.contains("timed out"));
@@ -156,7 +156,7 @@ fn a_continued_session_is_not_given_the_task_again() {
 #[test]
 fn the_first_answer_after_a_refused_one_is_a_correction() {
     let opening = goes_on("no front matter", true);
-    let (_, _, result) = hold(vec![reply(GOOD, "s0", 1)], &opening);
+    let (_, _, result) = run(vec![reply(GOOD, "s0", 1)], &opening);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Correction);
 }
 
@@ -166,7 +166,7 @@ fn a_single_answer_has_the_turns_of_its_adapter_and_no_others() {
         text: GOOD.to_owned(),
         ..Reply::default()
     };
-    let (conversation, _, result) = hold(vec![Ok(plain)], &Opening::Prompt);
+    let (conversation, _, result) = run(vec![Ok(plain)], &Opening::Prompt);
     assert_eq!(result.unwrap().1.method, ExtractionMethod::Frontmatter);
     assert_eq!(conversation.turns(), []);
     assert_eq!(conversation.usage, None);
@@ -181,7 +181,7 @@ fn only_a_session_that_is_gone_before_its_first_answer_can_be_replaced() {
         })
     };
     let lacks_session = |replies, opening: &Opening| {
-        let (conversation, _, result) = hold(replies, opening);
+        let (conversation, _, result) = run(replies, opening);
         conversation.lacks_session(&result.unwrap_err())
     };
     assert!(lacks_session(vec![gone()], &goes_on("timed out", false)));
@@ -197,12 +197,12 @@ fn only_a_session_that_is_gone_before_its_first_answer_can_be_replaced() {
 }
 
 #[test]
-fn what_was_observed_of_an_answer_that_never_came_is_kept() {
+fn the_turns_of_a_failed_call_are_kept() {
     let failed = AdapterError {
         turns: vec![Turn::spoken(TurnRole::Assistant, "I begin")],
         ..AdapterError::failed("killed")
     };
-    let (conversation, _, result) = hold(vec![Err(failed)], &Opening::Prompt);
+    let (conversation, _, result) = run(vec![Err(failed)], &Opening::Prompt);
     assert_eq!(result.unwrap_err().phase(), Phase::Agent);
     assert_eq!(conversation.turns()[0].content, "I begin");
 }
@@ -218,7 +218,7 @@ fn used(tokens: u64) -> Usage {
 fn when_corrections_end_the_last_answer_is_read_by_a_model_and_its_usage_counts() {
     let replies = vec![reply("1", "s", 1), reply("2", "s", 1), reply("3", "s", 1)];
     let mut given = Vec::new();
-    let (conversation, adapter, result) = hold_with(replies, &Opening::Prompt, &mut |answer| {
+    let (conversation, adapter, result) = run_with(replies, &Opening::Prompt, &mut |answer| {
         given.push(answer.to_owned());
         Reading::Done(Box::new(crate::extractor::Read {
             extracted: Extracted {
@@ -245,8 +245,8 @@ fn when_corrections_end_the_last_answer_is_read_by_a_model_and_its_usage_counts(
 }
 
 #[test]
-fn an_answer_that_no_model_can_read_is_rejected_and_the_agent_is_told_its_own_part() {
-    let (conversation, _, result) = hold_with(
+fn an_answer_that_no_model_can_read_is_rejected_with_feedback_about_the_answer_only() {
+    let (conversation, _, result) = run_with(
         vec![
             reply("prose", "s", 1),
             reply("prose", "s", 1),

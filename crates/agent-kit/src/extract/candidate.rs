@@ -1,7 +1,6 @@
-//! Turning the fields of a front matter block into the data that a role's schema asks for.
+//! Converts the fields of a front matter block to the types that a role's schema asks for.
 //!
-//! A scalar becomes what the schema wants where its text allows that in one way only; whether the result
-//! fits the schema is for the validator to say.
+//! A scalar is converted only if its text has one reading that the schema allows. The validator then checks the result.
 
 use serde_json::{Map, Number, Value};
 use uwf_protocol::answer::STATUS_FIELD;
@@ -9,14 +8,14 @@ use uwf_schema::{Field, Members, Schema, fields, item, parts};
 
 use super::yaml::{Yaml, is_exact};
 
-/// The data of an answer, and the names of the fields that no part of the schema knows.
+/// The data of an answer, and the names of the fields that the schema does not know.
 pub(super) struct Candidate {
     pub(super) output: Value,
     pub(super) unknown: Vec<String>,
 }
 
-/// Picks the fields that the schema knows and coerces them. A schema that names no fields, or says itself
-/// what others may be, takes all.
+/// Picks the fields that the schema knows and converts them. All fields are picked if the schema names none, or
+/// describes additional ones.
 pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
     let known = Known::by(schema);
     let mut coercion = Coercion::default();
@@ -36,7 +35,7 @@ pub(super) fn pick(block: Vec<(String, Yaml)>, schema: &Value) -> Candidate {
     }
 }
 
-/// Drops the fields that the schema does not know, unless it takes all.
+/// Drops the fields that [`pick`] would drop.
 pub(super) fn drop_unknown(output: &mut Value, schema: &Value) {
     let known = Known::by(schema);
     if let Value::Object(map) = output {
@@ -73,7 +72,7 @@ fn says_what_others_may_be(part: &Schema<'_>) -> bool {
         || part.get("patternProperties").is_some()
 }
 
-/// Turns values into what their schemas want.
+/// Converts values to the types of their schemas.
 #[derive(Default)]
 struct Coercion {
     members: Members,
@@ -144,20 +143,20 @@ impl Wanted {
     }
 }
 
-/// Returns the value that YAML sees if the schema allows its kind, or says nothing; else the only other
-/// reading that the schema allows.
+/// Returns the value as YAML reads it if the schema allows its kind or says nothing; else the only other reading that
+/// the schema allows.
 fn scalar(value: Value, text: String, wanted: Wanted) -> Value {
     match value {
         Value::Bool(_) if wanted.string && !wanted.bool => Value::String(text),
         Value::Number(_) if wanted.string && !wanted.number => Value::String(text),
-        // Digits that a number would lose stay text where no number is wanted.
+        // Where no number is wanted, digits stay text if a number would lose some of them.
         Value::Number(number) if !wanted.number && !is_exact(&number) => Value::String(text),
         Value::String(_) if !wanted.string => from_text(text, wanted),
         value => value,
     }
 }
 
-/// Returns the integers of a value that a node of the store cannot hold exactly: numbers are doubles there.
+/// Returns the integers in a value that a node cannot store exactly: numbers of nodes are doubles.
 pub(super) fn inexact(value: &Value) -> Vec<&Number> {
     match value {
         Value::Number(number) if !is_exact(number) => vec![number],
@@ -167,7 +166,7 @@ pub(super) fn inexact(value: &Value) -> Vec<&Number> {
     }
 }
 
-/// Reads a text where the schema wants no text.
+/// Converts a text where the schema allows no text.
 fn from_text(text: String, wanted: Wanted) -> Value {
     let trimmed = text.trim();
     match trimmed {
@@ -183,7 +182,7 @@ fn from_text(text: String, wanted: Wanted) -> Value {
     Value::String(text)
 }
 
-/// Reads a decimal number as people write it; leading zeros mean nothing.
+/// Reads a decimal number as people write it, with or without leading zeros.
 fn decimal(text: &str) -> Option<Number> {
     if !text
         .bytes()
@@ -262,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_schema_allows_as_it_is_stays_as_it_is() {
+    fn a_value_that_the_schema_allows_is_not_converted() {
         check(
             "a: 5\n",
             one(json!({ "type": ["string", "number"] })),

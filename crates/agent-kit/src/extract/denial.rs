@@ -1,22 +1,22 @@
-//! Whether a sentence that has a word in it says that word, denies it, or leaves it open. Pure, and for English.
+//! Decides whether a sentence asserts a word in it, denies it, or leaves it open. Pure, and for English.
 //!
-//! It errs to one side. A status that is doubted although it was meant costs one more attempt; one that is taken from
-//! its own denial ("not approved") sends a thread the wrong way.
+//! In doubt it does not assert. A status that was meant and is doubted costs one more attempt; a status that is read
+//! from its own denial ("not approved") sends the thread the wrong way.
 
 use std::ops::Range;
 
-/// What a sentence makes of a word in it.
+/// What a sentence says about a word in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Said {
-    /// It says it.
+    /// The sentence asserts the word.
     Yes,
-    /// It denies it.
+    /// The sentence denies the word.
     No,
-    /// It asks for it, or says it under a condition.
+    /// The sentence asks for the word, or has it under a condition.
     Open,
 }
 
-/// Words that deny what comes after them in their sentence.
+/// Words that deny everything after them in their sentence.
 const NEGATORS: [&str; 28] = [
     "not",
     "never",
@@ -47,7 +47,7 @@ const NEGATORS: [&str; 28] = [
     "impossible",
     "unlikely",
 ];
-/// Phrases that do so.
+/// Phrases that deny everything after them in their sentence.
 const NEGATING: [&str; 11] = [
     "no one",
     "no longer",
@@ -61,17 +61,17 @@ const NEGATING: [&str; 11] = [
     "false that",
     "wrong to",
 ];
-/// Words that deny what comes after them up to the next comma: "no problems, approved" denies problems.
+/// Words that deny what follows them up to the next comma: "no problems, approved" denies only the problems.
 const DETERMINERS: [&str; 6] = ["no", "none", "nothing", "without", "zero", "lacks"];
-/// Words before which nothing is said yet: what comes after them in the sentence is a condition or a wish.
+/// Words after which the rest of the sentence is a condition or a wish.
 const HYPOTHETICAL: [&str; 7] = [
     "if", "unless", "until", "whether", "would", "could", "might",
 ];
-/// The same up to the next comma.
+/// Words after which the text up to the next comma is a condition.
 const TEMPORAL: [&str; 3] = ["when", "once", "before"];
-/// Phrases that say what is still to come.
+/// Phrases about the future.
 const FUTURE: [&str; 3] = ["to be", "must be", "may be"];
-/// Words that make what comes before them a condition.
+/// Words that make the text before them conditional.
 const CONDITIONS: [&str; 11] = [
     "if", "only", "unless", "once", "until", "when", "pending", "provided", "subject", "would",
     "could",
@@ -80,7 +80,7 @@ const AUXILIARIES: [&str; 18] = [
     "is", "was", "were", "are", "be", "can", "will", "has", "have", "had", "does", "do", "did",
     "should", "must", "may", "remains", "seems",
 ];
-/// What ends the reach of words before it: a new statement begins.
+/// What starts a new statement: words before it have no effect after it.
 const NEW_STATEMENT: [&str; 7] = [
     ";",
     ":",
@@ -91,7 +91,7 @@ const NEW_STATEMENT: [&str; 7] = [
     " thus ",
 ];
 
-/// Returns what the sentence around a word makes of it.
+/// Returns what the sentence around a word says about it.
 pub(super) fn said(text: &str, word: Range<usize>) -> Said {
     let before = plain(&sentence_before(&text[..word.start]));
     let after = plain(&sentence_after(&text[word.end..]));
@@ -189,7 +189,7 @@ fn by_what_follows(rest: &str) -> Said {
     }
 }
 
-/// Returns what the answer to "approved?" makes of it.
+/// Returns what the answer to a question such as "approved?" says about the word.
 fn by_answer(answer: &str) -> Said {
     match words(answer).first() {
         Some(&("yes" | "yep" | "yeah" | "true" | "indeed")) => Said::Yes,
@@ -198,7 +198,7 @@ fn by_answer(answer: &str) -> Said {
     }
 }
 
-/// Returns the text in small letters, with straight apostrophes and blanks for line ends.
+/// Returns the text in lower case, with straight apostrophes, and with blanks in place of line ends.
 fn plain(text: &str) -> String {
     text.to_lowercase().replace('’', "'").replace('\n', " ")
 }
@@ -209,7 +209,7 @@ fn words(text: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Returns what stands after the last of some marks, or all of it.
+/// Returns the text after the last of some marks, or the whole text without any.
 fn after_last<'a>(text: &'a str, marks: &[&str]) -> &'a str {
     let ends = marks
         .iter()
@@ -217,8 +217,8 @@ fn after_last<'a>(text: &'a str, marks: &[&str]) -> &'a str {
     &text[ends.max().unwrap_or(0)..]
 }
 
-/// Returns the beginning of the sentence that a text ends in. Lines that were wrapped belong together; items of a
-/// list, headings and paragraphs do not.
+/// Returns the last, unfinished sentence of a text. Wrapped lines belong together; items of a list, headings and
+/// paragraphs do not.
 fn sentence_before(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.rsplit('\n') {
@@ -227,7 +227,7 @@ fn sentence_before(text: &str) -> String {
             break;
         }
         lines.push(line);
-        if begins_anew(line) {
+        if starts_anew(line) {
             break;
         }
     }
@@ -243,11 +243,11 @@ fn sentence_before(text: &str) -> String {
     joined[start..].to_owned()
 }
 
-/// Returns the rest of the sentence that a text begins in, and the answer if it is a question.
+/// Returns the rest of the sentence in which a text starts, with the answer if it is a question.
 fn sentence_after(text: &str) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in text.split('\n') {
-        if !lines.is_empty() && (line.trim().is_empty() || begins_anew(line)) {
+        if !lines.is_empty() && (line.trim().is_empty() || starts_anew(line)) {
             break;
         }
         lines.push(line);
@@ -261,8 +261,9 @@ fn sentence_after(text: &str) -> String {
     joined[..end.unwrap_or(joined.len())].to_owned()
 }
 
-/// Tells whether a line is an item, a heading, a quotation or a row, which continues no line before it.
-fn begins_anew(line: &str) -> bool {
+/// Tells whether a line is an item, a heading, a quotation or a table row. Such a line does not continue the one
+/// before.
+fn starts_anew(line: &str) -> bool {
     let line = line.trim_start();
     let digits = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_numbered = digits.len() < line.len() && digits.starts_with(['.', ')']);
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_denied_is_not_said() {
+    fn a_denied_word_is_not_asserted() {
         for text in [
             "Not approved: the tests fail.",
             "This isn't approved.",
@@ -342,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_said_is_said_whatever_else_is_denied() {
+    fn a_word_is_asserted_although_something_else_is_denied() {
         for text in [
             "Approved.",
             "All is well and approved, see the link.",

@@ -1,7 +1,7 @@
-//! Answers that repeat what the agent was asked: the whole prompt, or its example. Pure.
+//! Answers that repeat the prompt or its example. Pure.
 //!
-//! Some programs print what they read before they answer. What they read is cut out of the answer; an example that is
-//! left over is refused, since the data in it was made by us.
+//! Some programs print their input before they answer. The prompt is cut out of the answer. An example that is left is
+//! refused, since its data is ours and not the agent's.
 
 use std::borrow::Cow;
 
@@ -11,10 +11,10 @@ use super::Rejected;
 use super::yaml::Yaml;
 use crate::prompt::{REPORT, stand_ins};
 
-/// Returns the answer with the prompt cut out of it, if it has the prompt in it. The lines keep their numbers.
+/// Returns the answer without the prompt, if it contains the prompt. The other lines keep their numbers.
 ///
 /// # Errors
-/// When nothing is left of it then.
+/// When the answer has nothing else.
 pub(crate) fn without_prompt<'a>(answer: &'a str, prompt: &str) -> Result<Cow<'a, str>, Rejected> {
     let prompt = prompt.trim();
     if prompt.is_empty() || !answer.contains(prompt) {
@@ -28,12 +28,12 @@ pub(crate) fn without_prompt<'a>(answer: &'a str, prompt: &str) -> Result<Cow<'a
     }
 }
 
-/// Tells whether a text shows the example of a prompt, whatever else is in it.
+/// Tells whether a text contains the example of a prompt.
 pub(crate) fn shows_example(text: &str) -> bool {
     text.lines().any(|line| line.trim() == REPORT)
 }
 
-/// Refuses front matter that is the example of the prompt or has a stand-in of it for a value.
+/// Refuses an answer that repeats the example of the prompt: a stand-in as a value, or the line for the report.
 pub(super) fn refuse_example(
     block: &[(String, Yaml)],
     body: &str,
@@ -58,7 +58,7 @@ pub(super) fn refuse_example(
     }
 }
 
-/// Returns the stand-in that a value is or holds, if it is or holds one.
+/// Returns the first stand-in in a value.
 fn stand_in_of<'a>(node: &'a Yaml, shown: &[String]) -> Option<&'a str> {
     match node {
         Yaml::Scalar { text, .. } => shown.contains(text).then_some(text),

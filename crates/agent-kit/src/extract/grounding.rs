@@ -1,7 +1,7 @@
-//! Whether what a model read out of an answer stands in it. Pure.
+//! Grounding: checks that data which a model read out of an answer occurs in that answer. Pure.
 //!
-//! A schema cannot tell a hash, a place or a verdict that was read from one that was made up. These must occur
-//! in the answer, word by word; other fields are the model's reading.
+//! A schema cannot tell a hash, a path or a status that the model has read from one that it made up. These must occur
+//! in the answer word by word. Other fields may be in the model's own words.
 
 use std::ops::Range;
 
@@ -15,10 +15,10 @@ use super::denial::{Said, said};
 /// Parts of the names of formats whose values name a thing: URIs and IRIs of all kinds, references, paths.
 const NAMING: [&str; 7] = ["ref", "uri", "iri", "url", "path", "file", "directory"];
 
-/// The field that routes where there is no `$status`.
+/// The field that routes if there is no `$status`.
 const PLAIN_STATUS: &str = "status";
 
-/// Returns what does not stand in the answer, one line each, in words for the model; empty if all is well.
+/// Returns a line for the model about each value that must occur in the answer and does not.
 pub(crate) fn ungrounded(output: &Value, schema: &Value, answer: &str) -> Vec<String> {
     let mut names = Names {
         answer,
@@ -36,7 +36,7 @@ pub(crate) fn status(output: &Value) -> Option<(&'static str, &str)> {
     of(STATUS_FIELD).or_else(|| of(PLAIN_STATUS))
 }
 
-/// Finds the names of things that do not stand in the answer.
+/// Collects the names of things that do not occur in the answer.
 struct Names<'a> {
     answer: &'a str,
     members: Members,
@@ -44,7 +44,7 @@ struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// Checks a value by all that is said about it: one form of an answer that names a thing is enough.
+    /// Checks a value and the values in it. A text is checked if any part of its schema says that it names a thing.
     fn check(&mut self, value: &Value, schemas: &[Schema<'_>], place: &str) {
         let parts = parts(schemas);
         match value {
@@ -77,9 +77,11 @@ fn names_a_thing(part: &Schema<'_>) -> bool {
     format.is_some_and(|format| NAMING.iter().any(|part| format.contains(part)))
 }
 
-/// Checks the field that routes. Its word must be the one that the answer states, or, if it states none, the
-/// only one of the schema's that occurs; and the sentence that has it must not deny it. The only word that a schema
-/// allows is no choice, and not checked.
+/// Checks the field that routes.
+///
+/// If the answer states a status in a line of its own, the value must be that one. Otherwise the value must be the only
+/// one of the schema's values that occurs, and its sentence must not deny it. A field with a single allowed value is
+/// not checked, since there was nothing to choose.
 fn check_status(output: &Value, schema: &Value, answer: &str) -> Option<String> {
     let (field, chosen) = status(output)?;
     let words = match words_of(schema, field) {
@@ -89,17 +91,17 @@ fn check_status(output: &Value, schema: &Value, answer: &str) -> Option<String> 
     };
     let stated = stated(answer);
     let problem = match stated.as_slice() {
-        [] => unsaid(chosen, &words, answer)
+        [] => not_asserted(chosen, &words, answer)
             .map(|why| format!("must be stated in the answer, and {why}")),
-        stated => unstated(chosen, stated),
+        stated => not_confirmed(chosen, stated),
     };
     problem.map(|problem| format!("`{field}` {problem}"))
 }
 
-/// Returns why an answer that states no status does not say this one.
-fn unsaid(chosen: &str, words: &[&str], answer: &str) -> Option<String> {
+/// Returns why an answer that states no status does not assert this one.
+fn not_asserted(chosen: &str, words: &[&str], answer: &str) -> Option<String> {
     let lower = answer.to_lowercase();
-    let places = |word: &str| occurrences(&word.to_lowercase(), &lower, is_of_a_word);
+    let places = |word: &str| occurrences(&word.to_lowercase(), &lower, continues_word);
     let occurring = words.iter().filter(|word| !places(word).is_empty());
     let occurring: Vec<_> = occurring.collect();
     match occurring.as_slice() {
@@ -117,8 +119,8 @@ fn unsaid(chosen: &str, words: &[&str], answer: &str) -> Option<String> {
     (!is_said).then(|| format!("`{chosen}` is only asked for there, or said under a condition"))
 }
 
-/// Returns why the words that an answer states as the status are not this one.
-fn unstated(chosen: &str, stated: &[(&str, Said)]) -> Option<String> {
+/// Returns why the statuses that an answer states do not confirm this one.
+fn not_confirmed(chosen: &str, stated: &[(&str, Said)]) -> Option<String> {
     let agrees = stated
         .iter()
         .all(|(word, _)| word.eq_ignore_ascii_case(chosen));
@@ -143,8 +145,8 @@ pub(crate) fn words_of<'a>(schema: &'a Value, field: &str) -> Vec<&'a str> {
     values.filter_map(Value::as_str).collect()
 }
 
-/// Returns the words that stand in lines such as `$status: done`, `"status": "done"` or `**Status:** done`, with what
-/// the line makes of them.
+/// Returns the statuses in lines such as `$status: done`, `"status": "done"` or `**Status:** done`, with what the line
+/// says about them.
 fn stated(answer: &str) -> Vec<(&str, Said)> {
     let line = r#"(?m)^[\s"'`*_\-#>{,$|.]*(?i-u:status)["'`*_ ]*[:=]["'`*_ ]*([\w\-]+).*$"#;
     let line = Regex::new(line).expect("the pattern is well-formed");
@@ -157,17 +159,17 @@ fn stated(answer: &str) -> Vec<(&str, Said)> {
     words.collect()
 }
 
-/// Tells whether a text occurs and is not a piece of a longer one.
+/// Tells whether a text occurs as a whole word, and not only within a longer one.
 fn occurs(text: &str, answer: &str) -> bool {
     let inside = |c: char| c.is_alphanumeric() || c == '_';
     !occurrences(text, answer, inside).is_empty()
 }
 
-fn is_of_a_word(c: char) -> bool {
+fn continues_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '-'
 }
 
-/// Returns where a text occurs and is not a piece of something longer.
+/// Returns where a text occurs as a whole, that is with no continuing character on either side.
 fn occurrences(text: &str, answer: &str, continues: fn(char) -> bool) -> Vec<Range<usize>> {
     if text.trim().is_empty() {
         return Vec::new();

@@ -1,8 +1,7 @@
-//! Getting the data of a role out of an agent's answer: front matter, real YAML, the role's schema.
+//! Extracts the data of a role from an agent's answer: front matter, real YAML, the role's schema.
 //!
-//! Pure: what comes out depends on the answer and the schema alone. Who is asked again, and how often, is
-//! decided in [`crate::conversation`]; what a model reads out of an answer is in [`crate::extractor`], and
-//! checked here.
+//! Pure: the result depends on the answer and the schema alone. [`crate::conversation`] asks for corrections.
+//! [`crate::extractor`] has a model read an answer; what the model returns is checked here.
 
 mod candidate;
 mod denial;
@@ -20,7 +19,7 @@ use uwf_yaml::{At, Problem};
 
 use yaml::Yaml;
 
-/// What a role's answer must fit.
+/// The schema of a role's answers, ready to check them.
 pub struct RoleSchema {
     hash: CasRef,
     schema: Value,
@@ -38,10 +37,10 @@ pub struct Extracted {
     pub body: String,
 }
 
-/// Says why an answer was not accepted, in words that help its author to correct it.
+/// Why an answer was not accepted. The messages help the agent to correct it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Rejected {
-    /// There is nothing but blanks.
+    /// The answer is blank.
     #[error(
         "the answer is empty: nothing was printed; it must begin with front matter, after a line that is exactly `---`"
     )]
@@ -49,23 +48,23 @@ pub enum Rejected {
     /// No front matter was found.
     #[error(transparent)]
     NoFrontMatter(#[from] NoFrontMatter),
-    /// The front matter is not YAML: what the parser says, with the place within the whole answer.
+    /// The front matter is not YAML: the parser's message, with the place in the whole answer.
     #[error("the front matter is not valid YAML: {0}")]
     Yaml(String),
     /// The front matter is a list or a scalar.
     #[error("the front matter is not a mapping of `field: value` lines")]
     NotAMapping,
-    /// The answer is what the agent was asked, printed again.
+    /// The answer repeats the prompt.
     #[error(
         "the answer is the prompt itself: the program printed what it was asked, and nothing of its own"
     )]
     Echo,
-    /// The answer is the example of the prompt, or a part of it: a place and what still stands there.
+    /// The answer repeats the example of the prompt, or a part of it.
     #[error("the answer repeats the example of the prompt: {place} is still `{stand_in}`")]
     Example {
-        /// A field, or the report.
+        /// The field or the report that repeats it.
         place: String,
-        /// What the prompt shows in its place.
+        /// The stand-in of the prompt that is still there.
         stand_in: String,
     },
     /// The data does not fit the role's schema.
@@ -93,11 +92,11 @@ impl RoleSchema {
         &self.schema
     }
 
-    /// Takes data that a model read out of an answer: what the schema does not know is dropped, the rest must fit
-    /// and, where it names things or routes, stand in the answer.
+    /// Checks data that a model read out of an answer. Fields that the schema does not know are dropped. The rest must
+    /// fit the schema; names of things and the status must occur in the answer.
     ///
     /// # Errors
-    /// What is wrong with it, one line each, for the model.
+    /// What is wrong with the data, one line each, for the model.
     pub fn take(&self, mut output: Value, answer: &str) -> Result<Extracted, Vec<String>> {
         candidate::drop_unknown(&mut output, &self.schema);
         if let Err(violations) = self.validator.validate(&output) {
@@ -114,7 +113,7 @@ impl RoleSchema {
         }
     }
 
-    /// Gets the data out of an answer.
+    /// Extracts the data from an answer.
     ///
     /// # Errors
     /// When the answer has no front matter, or its data does not fit.
@@ -145,7 +144,7 @@ impl RoleSchema {
             return Err(Rejected::Unfit(lines.collect()));
         }
         let (type_hash, output) = match suspension {
-            // A role whose own schema provides for suspending keeps its own fields.
+            // A role whose own schema allows to suspend keeps its own fields.
             Some(output)
                 if !violations.is_empty() || is_suspension(&candidate.output).is_none() =>
             {
@@ -178,7 +177,7 @@ fn with_line(problem: Problem, block: &str, lines_before: usize) -> Rejected {
     ))
 }
 
-/// Returns the output of an answer that wants to suspend its thread: the status, and the reason if it has one.
+/// Returns the output of an answer that suspends the thread: the status, and the reason if it has one.
 fn suspension(block: &[(String, Yaml)]) -> Option<Value> {
     let text = |name: &str| block.iter().find(|(key, _)| key == name)?.1.text();
     (text(STATUS_FIELD)? == Status::SUSPEND).then(|| {
@@ -201,8 +200,8 @@ fn with_reason(output: Value) -> Result<Value, Rejected> {
     Err(Rejected::Unfit(vec![problem]))
 }
 
-/// Returns one line for each violation, and one for the fields that were dropped: one of them may be the
-/// missing field under another name.
+/// Returns one line for each violation, and one for the fields that were dropped: one of those may be a missing field
+/// under a wrong name.
 fn describe(violations: &[Violation], unknown: &[String]) -> Vec<String> {
     let mut lines: Vec<String> = violations.iter().map(Violation::to_string).collect();
     if !unknown.is_empty() {

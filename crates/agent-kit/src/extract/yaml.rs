@@ -1,7 +1,7 @@
-//! The YAML of a front matter block as a tree that still knows how each scalar was written.
+//! The YAML of a front matter block, as a tree that keeps how each scalar was written.
 //!
-//! What a scalar means is for the role's schema to say: `0123456789012` is a number to YAML and a hash to
-//! a role that answers with one. So the tree keeps both, and [`super::candidate`] chooses.
+//! The role's schema decides what a scalar means: `0123456789012` is a number in YAML, but can be a hash in an answer.
+//! The tree keeps both readings, and [`super::candidate`] chooses one.
 
 use serde_json::{Number, Value};
 use uwf_yaml::{Data, Dialect, Node, Problem};
@@ -9,9 +9,9 @@ use uwf_yaml::{Data, Dialect, Node, Problem};
 /// A node of the tree.
 pub(super) enum Yaml {
     Scalar {
-        /// What YAML 1.2 takes it for.
+        /// The value by the rules of YAML 1.2.
         value: Value,
-        /// The text: as written for a plain scalar, what it stands for when it is quoted.
+        /// The text: as written for a plain scalar, the content for a quoted one.
         text: String,
     },
     List(Vec<Yaml>),
@@ -19,7 +19,7 @@ pub(super) enum Yaml {
 }
 
 impl Yaml {
-    /// Reads a block before which so many lines of the answer stand; an empty one is an empty mapping.
+    /// Reads a block that follows `lines_before` lines of the answer. An empty block is an empty mapping.
     pub(super) fn parse(block: &str, lines_before: usize) -> Result<Self, Problem> {
         let root = uwf_yaml::parse_after(block, Dialect::Tolerant, lines_before)?;
         Ok(root.map_or_else(|| Self::Map(Vec::new()), Self::of))
@@ -60,7 +60,7 @@ impl Yaml {
     }
 }
 
-/// Tells whether a node of the store holds the number exactly: numbers are doubles there.
+/// Tells whether a node can store the number exactly: numbers of nodes are doubles.
 pub(super) fn is_exact(number: &Number) -> bool {
     match (number.as_u64(), number.as_i64()) {
         (Some(integer), _) => i128::from(integer) == integer as f64 as i128,

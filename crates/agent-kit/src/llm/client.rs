@@ -1,5 +1,4 @@
-//! The client of one endpoint: how it is built, at the first call, and what can be asked. How a call is made is in
-//! `talk`.
+//! The client of one endpoint. It is built at the first call. `talk` makes the calls.
 
 use std::time::Duration;
 
@@ -19,22 +18,23 @@ const PROBE_LIMIT: Duration = Duration::from_secs(15);
 
 /// Calls the model of one endpoint. Nothing is built before the first call.
 ///
-/// It is not printed: its environment may hold keys.
+/// It has no `Debug`, since its environment may hold keys.
 pub struct Client {
     endpoint: Endpoint,
     limits: CallLimits,
     env: Env,
     dialect: Dialect,
-    machinery: Option<Machinery>,
+    connection: Option<Connection>,
 }
 
-struct Machinery {
+/// What is built at the first call.
+struct Connection {
     runtime: Runtime,
     http: reqwest::Client,
 }
 
 impl Client {
-    /// Returns a client that has not connected yet. The environment tells proxies, time and randomness.
+    /// Returns a client that has not connected yet. The environment has the proxies, time and randomness.
     #[must_use]
     pub fn new(endpoint: Endpoint, limits: CallLimits, env: &Env) -> Self {
         Self {
@@ -42,18 +42,18 @@ impl Client {
             endpoint,
             limits,
             env: env.clone(),
-            machinery: None,
+            connection: None,
         }
     }
 
-    /// Returns whom it calls.
+    /// Returns the endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Asks the model, and calls back with each piece of a streamed answer. A call that is tried again begins
-    /// its text anew. How JSON is asked for is found out at the first call and kept.
+    /// Asks the model, and calls `on_text` with each piece of a streamed answer. A retry sends the text from its start.
+    /// How the endpoint wants to be asked for JSON is found out at the first call and kept.
     ///
     /// # Errors
     /// When there is no answer, after as many tries as the limits allow.
@@ -86,18 +86,20 @@ impl Client {
     /// When it does not answer, or not with a list of models.
     pub fn models(&mut self) -> Result<Vec<String>, LlmError> {
         let url = format!("{}/models", self.endpoint.base_url);
-        let (machinery, talk) = self.prepare()?;
-        machinery.runtime.block_on(talk.patiently(async |tries| {
-            let response = talk.send(machinery.http.get(&url), tries, None).await?;
-            let body = talk.body(response, tries).await?;
-            wire::models(&body).map_err(|error| talk.wrong(&error, tries))
-        }))
+        let (connection, talk) = self.prepare()?;
+        connection
+            .runtime
+            .block_on(talk.with_retries(async |tries| {
+                let response = talk.send(connection.http.get(&url), tries, None).await?;
+                let body = talk.body(response, tries).await?;
+                wire::models(&body).map_err(|error| talk.wrong(&error, tries))
+            }))
     }
 
-    /// Finds out whether the model answers at all: the smallest call, tried once.
+    /// Checks that the model answers, with one small call and no retry.
     ///
     /// # Errors
-    /// When it does not.
+    /// When it does not answer.
     pub fn probe(&mut self) -> Result<(), LlmError> {
         let limits = self.limits;
         self.limits.timeout = limits.timeout.min(PROBE_LIMIT);
@@ -122,44 +124,46 @@ impl Client {
         on_text: &mut dyn FnMut(&str),
     ) -> Result<ChatReply, LlmError> {
         let url = format!("{}/chat/completions", self.endpoint.base_url);
-        let (machinery, talk) = self.prepare()?;
+        let (connection, talk) = self.prepare()?;
         let idle = stream.then_some(talk.limits.idle);
-        machinery.runtime.block_on(talk.patiently(async |tries| {
-            let request = machinery
-                .http
-                .post(&url)
-                .header(CONTENT_TYPE, "application/json")
-                .body(body.to_owned());
-            let response = talk.send(request, tries, idle).await?;
-            if is_event_stream(&response) {
-                return talk.stream(response, tries, on_text).await;
-            }
-            let body = talk.body(response, tries).await?;
-            wire::reply(&body).map_err(|error| talk.wrong(&error, tries))
-        }))
+        connection
+            .runtime
+            .block_on(talk.with_retries(async |tries| {
+                let request = connection
+                    .http
+                    .post(&url)
+                    .header(CONTENT_TYPE, "application/json")
+                    .body(body.to_owned());
+                let response = talk.send(request, tries, idle).await?;
+                if is_event_stream(&response) {
+                    return talk.stream(response, tries, on_text).await;
+                }
+                let body = talk.body(response, tries).await?;
+                wire::reply(&body).map_err(|error| talk.wrong(&error, tries))
+            }))
     }
 
-    fn prepare(&mut self) -> Result<(&Machinery, Talk<'_>), LlmError> {
-        if self.machinery.is_none() {
-            self.machinery = Some(self.build()?);
+    fn prepare(&mut self) -> Result<(&Connection, Talk<'_>), LlmError> {
+        if self.connection.is_none() {
+            self.connection = Some(self.build()?);
         }
-        let machinery = self.machinery.as_ref().expect("it was just built");
+        let connection = self.connection.as_ref().expect("it was just built");
         let talk = Talk {
             endpoint: &self.endpoint,
             limits: &self.limits,
             env: &self.env,
         };
-        Ok((machinery, talk))
+        Ok((connection, talk))
     }
 
-    fn build(&self) -> Result<Machinery, LlmError> {
+    fn build(&self) -> Result<Connection, LlmError> {
         let not_callable = |problem: String| LlmError::NotCallable {
             endpoint: self.endpoint.place(),
             problem,
         };
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| not_callable(error.to_string()))?;
-        // The first caller has installed the same one.
+        // An error means that an earlier client has installed the same provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = reqwest::Client::builder()
             .redirect(Policy::none())
@@ -181,17 +185,18 @@ impl Client {
             None => builder,
         };
         if !needs_tls {
-            // Reading what the machine trusts takes time, and fails where there is nothing of the kind.
+            // Without TLS, the certificates of the machine are not read: that takes time, and fails where there are
+            // none.
             let http = builder.tls_certs_only([]).build();
             let http = http.map_err(|error| not_callable(deepest(&error)))?;
-            return Ok(Machinery { runtime, http });
+            return Ok(Connection { runtime, http });
         }
         let http = builder.build().map_err(|error| LlmError::Tls {
             endpoint: self.endpoint.place(),
             reason: deepest(&error),
             advice: tls::NO_AUTHORITIES.to_owned(),
         })?;
-        Ok(Machinery { runtime, http })
+        Ok(Connection { runtime, http })
     }
 
     fn headers(&self) -> Result<HeaderMap, String> {
@@ -206,7 +211,7 @@ impl Client {
     }
 }
 
-/// Returns a proxy as the client takes it. What goes wrong is not repeated: it would show the URL, and with it a
+/// Converts a proxy for the HTTP client. The error does not repeat the cause: that would show the URL with its
 /// password.
 fn through(proxy: Proxy) -> Result<reqwest::Proxy, String> {
     let except = proxy.except.as_deref().and_then(NoProxy::from_string);

@@ -1,4 +1,4 @@
-//! What can go wrong when a model is called, sorted by what the caller can do about it.
+//! The errors of calling a model, sorted by what the caller can do about them.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,10 +10,10 @@ use uwf_util::{size, time};
 
 use super::{Endpoint, Secret};
 
-/// How much of what a provider says goes into a message, in characters.
+/// How much of a provider's message an error quotes, in characters.
 const EXCERPT: usize = 500;
 
-/// Who was called, as messages and hints name it.
+/// The endpoint as messages and hints name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     alias: Option<String>,
@@ -30,8 +30,8 @@ impl fmt::Display for Place {
     }
 }
 
-/// Says why a model gave no answer. `endpoint` names the alias and the place, and never holds a secret; `says`
-/// is the provider's own word, cut short, with the key struck out.
+/// Why a model gave no answer. `endpoint` names the alias and the address, and never holds a secret. `says` is the
+/// provider's message, shortened, without the key.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LlmError {
     /// The key is missing, wrong, or not allowed to do this.
@@ -52,7 +52,7 @@ pub enum LlmError {
         /// What the provider says.
         says: String,
     },
-    /// Too many calls, also after waiting.
+    /// Too many calls, even after waiting.
     #[error("{endpoint} asks to wait (HTTP 429, {}){}", tried(*tries), said(says))]
     RateLimited {
         /// Who was called.
@@ -62,7 +62,7 @@ pub enum LlmError {
         /// What the provider says.
         says: String,
     },
-    /// What the model is told is longer than it can read.
+    /// The request is longer than the model's context.
     #[error("{endpoint} cannot read that much (HTTP {status}){}", said(says))]
     ContextTooLong {
         /// Who was called.
@@ -72,7 +72,7 @@ pub enum LlmError {
         /// What the provider says.
         says: String,
     },
-    /// The endpoint does not take the request.
+    /// The endpoint refuses the request.
     #[error("{endpoint} refused the request (HTTP {status}){}", said(says))]
     Refused {
         /// Who was called.
@@ -124,7 +124,7 @@ pub enum LlmError {
         /// What to do about it.
         advice: String,
     },
-    /// It took too long.
+    /// The endpoint took too long.
     #[error("{endpoint} did not answer within {}", time::format_duration(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))]
     Timeout {
         /// Who was called.
@@ -140,7 +140,7 @@ pub enum LlmError {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The answer is not what such an endpoint answers.
+    /// The answer does not have the expected form.
     #[error("the answer of {endpoint} is not understood: {problem}")]
     BadShape {
         /// Who was called.
@@ -179,7 +179,7 @@ impl LlmError {
         }
     }
 
-    /// Returns the class of a step that fails for it.
+    /// Returns the failure class of a step that fails because of it.
     #[must_use]
     pub fn class(&self) -> FailureClass {
         match self {
@@ -198,7 +198,7 @@ impl LlmError {
         }
     }
 
-    /// Returns what the user could do about it.
+    /// Returns what the user can do about it.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -232,7 +232,7 @@ impl LlmError {
         .replace("<alias>", self.endpoint().alias.as_deref().unwrap_or("<alias>"))
     }
 
-    /// Returns who was called, or was to be.
+    /// Returns the endpoint that was called, or was to be called.
     fn endpoint(&self) -> &Place {
         match self {
             Self::Unauthorized { endpoint, .. }
@@ -252,7 +252,7 @@ impl LlmError {
     }
 }
 
-/// What refused a call: an HTTP status, and what came with it.
+/// A response with an HTTP status that is not a success.
 pub(super) struct Refusal<'a> {
     pub(super) status: u16,
     pub(super) body: &'a str,
@@ -269,7 +269,7 @@ impl Endpoint {
         })
     }
 
-    /// Returns what a provider says, fit for a message.
+    /// Returns a provider's message, shortened and without secrets.
     fn excerpt(&self, body: &str) -> String {
         excerpt(body, self.key.as_ref())
     }
@@ -323,8 +323,8 @@ impl Endpoint {
     }
 }
 
-/// Tells whether a request was refused because it is longer than the model can read. There is no status of its own for
-/// that; providers say it in a code or in words.
+/// Tells whether a request was refused because it is longer than the model's context. There is no HTTP status for that;
+/// providers say it in a code or a message.
 fn is_too_long(status: u16, body: &str) -> bool {
     const SIGNS: [&str; 9] = [
         "context_length_exceeded",

@@ -1,4 +1,4 @@
-//! The messages of a conversation, and their form on the wire, which is also the form in which they are kept.
+//! The messages of a conversation, and their JSON on the wire. Sessions are saved in the same form.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,30 +6,30 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "Wire", try_from = "Wire")]
 pub enum Message {
-    /// What the model is told beforehand.
+    /// The system prompt.
     System(String),
-    /// What it is asked.
+    /// A message to the model.
     User(String),
-    /// What it answered.
+    /// An answer of the model.
     Assistant {
-        /// The text; empty if it only called tools.
+        /// The text; empty if the model only called tools.
         text: String,
-        /// The tools that it called.
+        /// The tools that the model called.
         tool_calls: Vec<ToolRequest>,
     },
-    /// What a tool returned.
+    /// The result of a tool call.
     Tool {
-        /// Which call this is the result of.
+        /// The id of the call.
         call_id: String,
         /// The result.
         text: String,
     },
 }
 
-/// A model's wish for a tool to be called.
+/// A tool call of a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolRequest {
-    /// The name of the call.
+    /// The id of the call.
     pub id: String,
     /// The tool.
     pub name: String,

@@ -1,8 +1,7 @@
-//! Calling a model over an OpenAI-compatible endpoint.
+//! Calls a model over an OpenAI-compatible endpoint.
 //!
-//! What goes over the wire is in `wire` and `sse`, which are pure; which endpoint an alias stands for is
-//! in [`resolve()`]; the one thing that acts is [`Client`]. What is done with a model's answers is no
-//! business of this module.
+//! `wire` and `sse` read and write the bodies, and are pure. [`resolve()`] finds the endpoint of an alias. Only
+//! [`Client`] has effects. This module does not decide what is done with an answer.
 
 mod client;
 mod error;
@@ -29,7 +28,7 @@ pub use message::{Message, ToolRequest};
 pub use resolve::{ModelError, Purpose, reach, resolve};
 pub use secret::Secret;
 
-/// Puts the stable word for the kind of a problem behind its message.
+/// Appends the stable code of a problem to its message.
 #[must_use]
 pub fn with_code(problem: &str, code: &str) -> String {
     format!("{problem} ({code})")
@@ -48,18 +47,18 @@ pub struct Endpoint {
     pub base_url: String,
     /// The key, if the endpoint wants one.
     pub key: Option<Secret>,
-    /// How JSON is asked for; found out if `None`.
+    /// How JSON is asked for; `None` if the client shall find out.
     pub format: Option<ResponseFormat>,
 }
 
-/// What a call may cost in time and memory.
+/// The limits of a call in time and memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallLimits {
     /// How long making the connection may take.
     pub connect: Duration,
     /// How long the whole call may take, with all its tries.
     pub timeout: Duration,
-    /// How long nothing may come once an answer has begun, and until a streamed one begins.
+    /// How long the endpoint may be silent: between two pieces of an answer, and before the first piece of a stream.
     pub idle: Duration,
     /// How often a call is tried at most, the first time included.
     pub tries: u32,
@@ -82,27 +81,27 @@ impl Default for CallLimits {
     }
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Debug, Clone, Copy)]
 pub struct ChatRequest<'a> {
     /// The conversation so far.
     pub messages: &'a [Message],
-    /// What the model may call.
+    /// The tools that the model may call.
     pub tools: &'a [ToolSpec],
-    /// What the answer is to look like.
+    /// The form of the answer.
     pub answer: Answer<'a>,
-    /// Whether the answer is to come in pieces.
+    /// Whether the answer is streamed.
     pub stream: bool,
     /// How many tokens the model may write.
     pub max_tokens: Option<u64>,
 }
 
-/// What an answer is to look like.
+/// The form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer<'a> {
     /// Any text.
     Text,
-    /// JSON that fits a schema, as far as the endpoint can be asked for it. It is not checked here.
+    /// JSON that fits a schema, if the endpoint supports that. The answer is not checked here.
     Json(&'a Value),
 }
 
@@ -117,18 +116,18 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
-/// What a model answered.
+/// The answer of a model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChatReply {
     /// The text; empty if there are only tool calls.
     pub text: String,
     /// The reasoning, if the model shows it.
     pub reasoning: Option<String>,
-    /// The tools that it wants to be called, in order.
+    /// The tools to call, in order.
     pub tool_calls: Vec<ToolRequest>,
     /// Why it stopped, such as `stop`, `length` or `tool_calls`.
     pub finish: Option<String>,
-    /// The model that answered, by the provider's own word.
+    /// The model that answered, as the provider names it.
     pub model: Option<String>,
     /// What the answer used up.
     pub usage: Usage,

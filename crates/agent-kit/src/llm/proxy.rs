@@ -1,4 +1,4 @@
-//! Which proxy a call goes through, by the variables that everybody uses. Pure.
+//! Finds the proxy of a call in the usual variables such as `HTTPS_PROXY`. Pure.
 
 use reqwest::Url;
 use uwf_protocol::endpoint;
@@ -11,10 +11,10 @@ pub(super) struct Proxy {
     pub(super) except: Option<String>,
 }
 
-/// Returns the proxy for an endpoint; none for one on this machine, which no proxy could reach.
+/// Returns the proxy for an endpoint. One on this machine has none, since no proxy could reach it.
 ///
 /// # Errors
-/// When the proxy is of a kind that we do not speak.
+/// When the kind of the proxy is not supported.
 pub(super) fn proxy_for(base_url: &str, env: &Env) -> Result<Option<Proxy>, String> {
     if endpoint::is_loopback(base_url) {
         return Ok(None);

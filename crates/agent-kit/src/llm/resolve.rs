@@ -1,4 +1,4 @@
-//! Which endpoint a purpose or an alias stands for.
+//! Finds the endpoint for a purpose or an alias.
 
 use uwf_protocol::config::{Config, Model, Provider};
 use uwf_protocol::endpoint;
@@ -7,18 +7,18 @@ use uwf_util::suggest;
 
 use super::{Endpoint, Secret};
 
-/// What a model is wanted for.
+/// What a model is used for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose<'a> {
-    /// Reading answers: `modelOverrides.extract`, else the alias `extract`, else `defaultModel`.
+    /// Extraction: `modelOverrides.extract`, else the alias `extract`, else `defaultModel`.
     Extract,
-    /// Being an agent: `modelOverrides.agent`, else `defaultModel`.
+    /// As an agent: `modelOverrides.agent`, else `defaultModel`.
     Agent,
-    /// What the user named.
+    /// The alias that the user gave.
     Alias(&'a str),
 }
 
-/// Says why there is no endpoint.
+/// Why there is no endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The config names no model for the purpose.
@@ -47,13 +47,13 @@ pub enum ModelError {
         /// The provider that may have been meant.
         near: Option<String>,
     },
-    /// A key of the config that the call needs is not there.
+    /// The config lacks a key that the call needs.
     #[error("`{key}` is missing in the config")]
     Incomplete {
         /// The dotted key.
         key: String,
     },
-    /// A base URL that is none.
+    /// A base URL that is not a URL.
     #[error("`providers.{provider}.baseUrl` cannot be called: {problem}")]
     BadUrl {
         /// The provider.
@@ -61,7 +61,7 @@ pub enum ModelError {
         /// What is wrong with it.
         problem: String,
     },
-    /// What shall name the variable with the key is no name; it may be the key, and is not repeated.
+    /// The value that must name the variable with the key is not a name. It may be the key itself, so it is not shown.
     #[error(
         "`providers.{provider}.apiKeyEnv` names no variable: {}",
         endpoint::NO_VARIABLE
@@ -95,7 +95,7 @@ impl ModelError {
         }
     }
 
-    /// Returns what to type next.
+    /// Returns what the user can type next.
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
@@ -230,8 +230,8 @@ fn base_url(name: &str, provider: &Provider) -> Result<String, ModelError> {
     Ok(url.to_owned())
 }
 
-/// Returns the key: the config's own, else the variable that it names. Only who is on this machine may do
-/// without one.
+/// Returns the key: the one in the config, else the value of the variable that the config names. Only an endpoint on
+/// this machine may have none.
 fn key(
     name: &str,
     provider: &Provider,

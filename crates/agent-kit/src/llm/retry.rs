@@ -1,25 +1,25 @@
-//! When a call is tried again, and how long to wait before. Pure.
+//! Decides when a call is retried, and how long to wait before. Pure.
 
 use std::time::Duration;
 
 use uwf_util::time::parse_http_date;
 
-/// No wait is longer, even if the server asks for it.
-const LONGEST: Duration = Duration::from_secs(60);
+/// The longest wait, even if the server asks for more.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// Tells whether a status may be another one soon.
+/// Tells whether a status is temporary, so that a retry may succeed.
 pub(super) fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500..=599)
 }
 
-/// Returns how long to wait after a failed try, from 1: what the endpoint asks for, else a time that doubles,
-/// of which a random half is taken off so that callers do not come back all at once.
+/// Returns how long to wait after a failed try, counted from 1: what the endpoint asks for, else a time that doubles
+/// with each try. Up to half of it is taken off at random, so that callers do not all come back at once.
 pub(super) fn wait(asked: Option<Duration>, first: Duration, tries: u32, random: u128) -> Duration {
     if let Some(asked) = asked {
-        return asked.min(LONGEST);
+        return asked.min(MAX_WAIT);
     }
     let full = first.saturating_mul(2u32.saturating_pow(tries.saturating_sub(1)));
-    let full = full.min(LONGEST);
+    let full = full.min(MAX_WAIT);
     let share = f64::from((random % 1000) as u32) / 1000.0;
     full.mul_f64(1.0 - share / 2.0)
 }

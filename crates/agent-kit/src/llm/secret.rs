@@ -1,8 +1,8 @@
-//! A text that is never shown.
+//! A secret text, which is never printed.
 
 use std::fmt;
 
-/// A key. What prints it prints stars.
+/// A key. It prints as `***`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -19,7 +19,7 @@ impl Secret {
         &self.0
     }
 
-    /// Returns a text of somebody else's with this secret struck out.
+    /// Returns a text, such as a server's message, with this secret replaced by `***`.
     #[must_use]
     pub fn strike(&self, text: &str) -> String {
         text.replace(&self.0, "***")

@@ -1,14 +1,14 @@
-//! Answers that come in pieces: server-sent events, and how their deltas become one answer. Pure.
+//! Streamed answers: splits server-sent events, and assembles their deltas to one answer. Pure.
 
 use serde_json::Value;
 
 use super::wire::{self, WireError};
 use super::{ChatReply, ToolRequest};
 
-/// Splits a stream of bytes, however it is cut, into the data of its events.
+/// Splits a stream of bytes into the data of its events, wherever the pieces end.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    /// The beginning of a line whose end has not come.
+    /// The line that is not complete yet.
     line: Vec<u8>,
     /// The data lines of the event that is being read.
     data: Option<String>,
@@ -41,7 +41,7 @@ impl Events {
         if line.is_empty() {
             return self.data.take();
         }
-        // Comments and other fields than data say nothing to us.
+        // Comments and other fields than `data` are not needed.
         if let Some(data) = line.strip_prefix("data:") {
             let data = data.strip_prefix(' ').unwrap_or(data);
             match &mut self.data {
@@ -56,11 +56,11 @@ impl Events {
     }
 }
 
-/// An answer of which some pieces have come.
+/// An answer of which some pieces have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     reply: ChatReply,
-    has_begun: bool,
+    has_started: bool,
     is_done: bool,
 }
 
@@ -73,7 +73,7 @@ impl Assembly {
         }
         let event: Value = serde_json::from_str(data).map_err(|_| WireError::NotJson)?;
         wire::check_error(&event)?;
-        self.has_begun = true;
+        self.has_started = true;
         let reply = &mut self.reply;
         wire::read_model(&event, &mut reply.model);
         wire::read_usage(&event, &mut reply.usage);
@@ -107,7 +107,7 @@ impl Assembly {
 
     /// Returns the whole answer.
     pub(super) fn finish(mut self) -> Result<ChatReply, WireError> {
-        if !self.has_begun {
+        if !self.has_started {
             return Err(WireError::Missing("choices"));
         }
         if !self.is_done && self.reply.finish.is_none() {
@@ -115,7 +115,7 @@ impl Assembly {
         }
         self.reply.tool_calls.retain(|call| !call.name.is_empty());
         wire::name_calls(&mut self.reply.tool_calls);
-        wire::take_out_thinking(&mut self.reply);
+        wire::move_thinking(&mut self.reply);
         Ok(self.reply)
     }
 }

@@ -1,11 +1,11 @@
-//! Whether a schema can be enforced by an endpoint to the letter. Pure.
+//! Decides whether an endpoint can enforce a schema (`strict`). Pure.
 //!
-//! Endpoints that enforce a schema take a part of JSON Schema only, and refuse the whole request otherwise.
+//! Endpoints that enforce a schema support only a part of JSON Schema, and refuse the whole request otherwise.
 
 use serde_json::Value;
 use uwf_schema::Schema;
 
-/// What may stand in a schema that is enforced.
+/// The keywords that endpoints can enforce.
 const KEYWORDS: [&str; 11] = [
     "type",
     "properties",
@@ -20,8 +20,8 @@ const KEYWORDS: [&str; 11] = [
     "$schema",
 ];
 
-/// Tells whether a schema can be enforced: an object whose fields are all required, with no others allowed, and
-/// so on in depth.
+/// Tells whether a schema can be enforced: an object that requires all its fields and allows no others, and the same
+/// for every object in it.
 pub(super) fn can_be_strict(schema: &Value) -> bool {
     let schema = Schema::new(schema);
     schema.get("anyOf").is_none() && is_object(schema) && is_strict(schema)
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn all_else_cannot() {
+    fn other_schemas_cannot_be_enforced() {
         let check = |schema: Value| assert!(!can_be_strict(&schema), "{schema}");
         check(json!({}));
         check(json!({ "type": "string" }));

@@ -1,5 +1,5 @@
-//! One call over the wire: sending, waiting, reading, and trying again. What is said is decided in `wire`, `sse`
-//! and `retry`; who is called, and by what client, in `client`.
+//! One call over the wire: send, wait, read, retry. The bodies are made and read in `wire` and `sse`, `retry` decides
+//! about retries, and `client` has the connection.
 
 use std::error::Error;
 use std::ops::Deref;
@@ -18,7 +18,7 @@ use super::{CallLimits, ChatReply, Endpoint, LlmError, retry, tls};
 /// How much of an error's body is read, in bytes.
 const REFUSAL_LIMIT: usize = 64 * 1024;
 
-/// What a conversation over the wire has to know.
+/// What a call needs to know.
 pub(super) struct Talk<'a> {
     pub(super) endpoint: &'a Endpoint,
     pub(super) limits: &'a CallLimits,
@@ -28,9 +28,9 @@ pub(super) struct Talk<'a> {
 /// A try that failed.
 pub(super) struct Failed {
     error: LlmError,
-    /// Whether another try may do.
+    /// Whether another try may succeed.
     is_passing: bool,
-    /// How long the endpoint asks to wait.
+    /// How long the endpoint asks us to wait.
     asked: Option<Duration>,
 }
 
@@ -45,8 +45,8 @@ impl From<LlmError> for Failed {
 }
 
 impl Talk<'_> {
-    /// Tries until it succeeds, cannot succeed, or the limits are reached.
-    pub(super) async fn patiently<T>(
+    /// Retries until a try succeeds, fails for good, or the limits are reached.
+    pub(super) async fn with_retries<T>(
         &self,
         mut attempt: impl AsyncFnMut(u32) -> Result<T, Failed>,
     ) -> Result<T, LlmError> {
@@ -56,7 +56,7 @@ impl Talk<'_> {
                 match attempt(tries).await {
                     Err(failed) if failed.is_passing && tries < self.limits.tries => {
                         let first = self.limits.first_wait;
-                        // Without random bits everybody waits equally long, which is no reason to fail.
+                        // Without random bits all callers wait equally long, which is no reason to fail.
                         let jitter = self.env.random().unwrap_or_default();
                         let wait = retry::wait(failed.asked, first, tries, jitter);
                         tracing::debug!(tag = "E5H8R2Q7", ?wait, "tries again: {}", failed.error);
@@ -190,7 +190,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Returns what a failed connection is about.
+    /// Converts a connection error to the error to report.
     fn broken(&self, error: &reqwest::Error, tries: u32) -> Failed {
         let endpoint = self.endpoint.place();
         if let Some((reason, advice)) = tls::explain(error) {
@@ -216,7 +216,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Returns what an answer that is none is about.
+    /// Converts an unusable response to the error to report.
     pub(super) fn wrong(&self, error: &WireError, tries: u32) -> Failed {
         match error {
             WireError::Provider { status, body } => Failed {
@@ -247,7 +247,7 @@ pub(super) fn is_event_stream(response: &Response) -> bool {
         .is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
-/// Returns what lies under all that was wrapped around it: the outer texts repeat the URL and say no more.
+/// Returns the text of the innermost cause. The outer texts only repeat the URL.
 pub(super) fn deepest(error: &dyn Error) -> String {
     let mut deepest = error;
     while let Some(source) = deepest.source() {

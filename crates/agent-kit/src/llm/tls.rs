@@ -1,14 +1,14 @@
-//! What a failed TLS handshake means, and what to do about it. Pure.
+//! Explains a failed TLS handshake: the reason, and what to do about it. Pure.
 
 use std::error::Error;
 use std::io;
 
 use rustls::CertificateError;
 
-/// What to do where the certificates that a machine trusts cannot be read.
+/// What to do if the trusted certificates of the machine cannot be read.
 pub(super) const NO_AUTHORITIES: &str = "install the certificates that your system trusts (often the package `ca-certificates`), or name a file of them: `SSL_CERT_FILE=/path/to/ca.pem`";
 
-/// Returns why a connection is not safe, and what to do, if that is what an error is about.
+/// Returns the reason and the advice, if the error is about TLS.
 pub(super) fn explain(error: &(dyn Error + 'static)) -> Option<(String, String)> {
     let advice = match find(error)? {
         rustls::Error::InvalidCertificate(problem) => certificate(problem),
@@ -57,7 +57,7 @@ fn certificate(problem: &CertificateError) -> (String, String) {
     (reason.to_owned(), advice.to_owned())
 }
 
-/// Finds what rustls says under all that was wrapped around it.
+/// Finds the error of rustls among the causes of an error.
 fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     if let Some(found) = error.downcast_ref() {
         return Some(found);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn other_errors_are_no_matter_of_tls() {
+    fn other_errors_are_not_about_tls() {
         assert_eq!(explain(&io::Error::other("reset")), None);
     }
 }

@@ -1,7 +1,7 @@
 //! The bodies of requests and answers. Pure.
 //!
-//! Unknown fields are ignored, since every server has some; a field that is missing or of the wrong kind is
-//! named.
+//! Unknown fields are ignored, since every server sends some. An error names the field that is missing or of the wrong
+//! kind.
 
 use serde_json::{Map, Value, json};
 use uwf_protocol::config::ResponseFormat;
@@ -10,14 +10,14 @@ use uwf_protocol::nodes::Usage;
 use super::strict::can_be_strict;
 use super::{Answer, ChatReply, ChatRequest, ToolRequest, ToolSpec};
 
-/// What an endpoint understands, as far as it is known.
+/// What the endpoint is known to understand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dialect {
     /// How JSON is asked for.
     pub(super) format: ResponseFormat,
     /// Whether the format is the user's choice and stays.
     pub(super) is_fixed: bool,
-    /// How the limit of tokens is called.
+    /// The field for the limit of tokens.
     pub(super) max_tokens: &'static str,
 }
 
@@ -31,7 +31,7 @@ impl Dialect {
         }
     }
 
-    /// Returns what to try next when an endpoint refuses a request with these words.
+    /// Returns the dialect to try next when an endpoint refuses a request with this message.
     pub(super) fn simpler(self, request: &ChatRequest<'_>, refusal: &str) -> Option<Self> {
         let refusal = refusal.to_lowercase();
         let newer = "max_completion_tokens";
@@ -63,7 +63,7 @@ impl Dialect {
     }
 }
 
-/// Says what is wrong with an answer.
+/// What is wrong with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum WireError {
     #[error("it is not JSON")]
@@ -76,7 +76,7 @@ pub(super) enum WireError {
     Kind(&'static str, &'static str),
     #[error("it breaks off")]
     Truncated,
-    /// An error in place of an answer, under the status of a success.
+    /// An error in place of an answer, although the HTTP status is a success.
     #[error("{body}")]
     Provider { status: u16, body: String },
 }
@@ -152,7 +152,7 @@ pub(super) fn reply(body: &[u8]) -> Result<ChatReply, WireError> {
         finish: finish.map(ToOwned::to_owned),
         ..ChatReply::default()
     };
-    take_out_thinking(&mut reply);
+    move_thinking(&mut reply);
     read_model(&body, &mut reply.model);
     read_usage(&body, &mut reply.usage);
     Ok(reply)
@@ -175,7 +175,7 @@ fn list<'a>(body: &'a Value, key: &'static str) -> Result<&'a Vec<Value>, WireEr
     value.as_array().ok_or(WireError::Kind(key, "a list"))
 }
 
-/// Finds an error that stands in place of an answer.
+/// Fails if the body is an error in place of an answer.
 pub(super) fn check_error(body: &Value) -> Result<(), WireError> {
     let Some(error) = body.get("error").filter(|error| !error.is_null()) else {
         return Ok(());
@@ -183,7 +183,7 @@ pub(super) fn check_error(body: &Value) -> Result<(), WireError> {
     let code = error.get("code").or_else(|| error.get("status"));
     let status = code.and_then(|code| code.as_u64().or_else(|| code.as_str()?.parse().ok()));
     Err(WireError::Provider {
-        // Without a status of its own it may be anything, so the same call may do later.
+        // An error without a status may be temporary: it counts as a failure of the server.
         status: status
             .and_then(|status| u16::try_from(status).ok())
             .filter(|status| (400..600).contains(status))
@@ -212,8 +212,8 @@ pub(super) fn reasoning(message: &Value) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-/// Makes reasoning of what local models think aloud before their answer, between tags.
-pub(super) fn take_out_thinking(reply: &mut ChatReply) {
+/// Moves the `<think>` block that local models print before their answer to the reasoning.
+pub(super) fn move_thinking(reply: &mut ChatReply) {
     let inside = reply.text.trim_start().strip_prefix("<think>");
     let Some((thinking, answer)) = inside.and_then(|rest| rest.split_once("</think>")) else {
         return;
@@ -245,7 +245,7 @@ fn tool_calls(message: &Value) -> Vec<ToolRequest> {
     calls
 }
 
-/// Returns arguments as text; some servers send the object itself.
+/// Returns arguments as text. Some servers send the object itself.
 pub(super) fn arguments(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -254,7 +254,7 @@ pub(super) fn arguments(value: &Value) -> String {
     }
 }
 
-/// Gives calls without an id one, so that their results can be told apart.
+/// Gives an id to calls without one, so that their results can be told apart.
 pub(super) fn name_calls(calls: &mut [ToolRequest]) {
     for (at, call) in calls.iter_mut().enumerate() {
         if call.id.is_empty() {
@@ -269,19 +269,24 @@ pub(super) fn read_model(body: &Value, model: &mut Option<String>) {
     }
 }
 
-/// Reads what an answer used up. What is not said stays unknown.
+/// Reads the usage of an answer. What is not reported stays unknown.
 pub(super) fn read_usage(body: &Value, usage: &mut Usage) {
-    let Some(told) = body.get("usage").and_then(Value::as_object) else {
+    let Some(reported) = body.get("usage").and_then(Value::as_object) else {
         return;
     };
     let number = |map: &Map<String, Value>, name: &str| map.get(name)?.as_u64();
-    let details = told.get("prompt_tokens_details").and_then(Value::as_object);
-    usage.input_tokens = number(told, "prompt_tokens").or(usage.input_tokens);
-    usage.output_tokens = number(told, "completion_tokens").or(usage.output_tokens);
+    let details = reported
+        .get("prompt_tokens_details")
+        .and_then(Value::as_object);
+    usage.input_tokens = number(reported, "prompt_tokens").or(usage.input_tokens);
+    usage.output_tokens = number(reported, "completion_tokens").or(usage.output_tokens);
     usage.cached_tokens = details
         .and_then(|details| number(details, "cached_tokens"))
         .or(usage.cached_tokens);
-    usage.cost_usd = told.get("cost").and_then(Value::as_f64).or(usage.cost_usd);
+    usage.cost_usd = reported
+        .get("cost")
+        .and_then(Value::as_f64)
+        .or(usage.cost_usd);
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! The first section of a prompt: the form that the answer must have, shown by example.
+//! The first section of a prompt: an example of the answer that the role's schema asks for.
 //!
-//! The example is no answer: a stand-in such as `<string>` stands where a value is to be chosen, and [`REPORT`] where
-//! the report is to be written. [`crate::extract`] refuses both.
+//! The example has stand-ins, such as `<string>` in place of a value and [`REPORT`] in place of the report.
+//! [`crate::extract`] refuses an answer that repeats one of them.
 
 use std::fmt::Write as _;
 
@@ -9,10 +9,10 @@ use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_schema::{Field, REF_FORMAT, Schema, fields, items, parts, values, variants};
 
-/// How deep nested objects are shown; deeper ones are only named.
+/// How many levels of nested objects the example shows. Deeper ones are shown as `<object>`.
 const DEPTH: usize = 4;
 
-/// What the example shows in place of the report.
+/// The stand-in for the report.
 pub(crate) const REPORT: &str = "<your report in Markdown>";
 
 /// Returns the section for a role's schema. It ends with a line feed.
@@ -41,7 +41,7 @@ pub fn deliverable(schema: &Value) -> String {
     text
 }
 
-/// Returns the stand-ins that the examples of a schema show in place of values.
+/// Returns the stand-ins for values in the examples of a schema.
 pub(crate) fn stand_ins(schema: &Value) -> Vec<String> {
     let schema = Schema::new(schema);
     let forms = match variants(schema, STATUS_FIELD) {
@@ -119,7 +119,7 @@ fn push_example(text: &mut String, field: &Field<'_>, depth: usize) {
     };
 }
 
-/// Adds the bullet of one field: name, whether it is required, what the schema says about it.
+/// Adds the list item of one field: its name, whether it is required, and what the schema says about it.
 fn push_entry(text: &mut String, field: &Field<'_>) {
     let _ = write!(text, "  - `{}`", field.name);
     if field.required {
@@ -143,7 +143,7 @@ fn description(schema: Schema<'_>) -> Option<String> {
     Some(schema.text("description")?.trim().replace('\n', " "))
 }
 
-/// Returns what a schema says about length, range and form, in words.
+/// Describes the limits of length, range and pattern in a schema.
 fn limits(schema: Schema<'_>) -> Vec<String> {
     const LIMITS: [(&str, &str); 7] = [
         ("minimum", "at least"),
@@ -164,7 +164,7 @@ fn limits(schema: Schema<'_>) -> Vec<String> {
     LIMITS.iter().filter_map(limit).collect()
 }
 
-/// What an example shows for a field.
+/// What the example shows for a field.
 enum Example<'a> {
     /// The one value that is allowed.
     Fixed(&'a Value),
@@ -185,7 +185,7 @@ impl<'a> Example<'a> {
         }
     }
 
-    /// Looks for the most telling part of the schemas; `null` beside something else tells nothing.
+    /// Chooses the most specific part of the schemas. `null` beside another type is ignored.
     fn of(schemas: &[Schema<'a>]) -> Self {
         let parts = parts(schemas);
         let values = values(&parts);
@@ -206,7 +206,7 @@ impl<'a> Example<'a> {
         }
     }
 
-    /// Returns what the example shows on one line: the only value that is allowed, or a stand-in.
+    /// Returns what the example shows on one line: the only allowed value, or a stand-in.
     fn placeholder(&self) -> String {
         match self {
             Self::Fixed(value) => plain(value),
@@ -221,7 +221,7 @@ impl<'a> Example<'a> {
         }
     }
 
-    /// Adds the stand-ins that the example shows for this, and for what is in it.
+    /// Adds the stand-ins for this value and for the values in it.
     fn collect_stand_ins(&self, found: &mut Vec<String>, depth: usize) {
         if !matches!(self, Self::Fixed(_)) {
             found.push(self.placeholder());
@@ -236,7 +236,7 @@ impl<'a> Example<'a> {
         }
     }
 
-    /// Returns the fields of an object that is to be shown field by field.
+    /// Returns the fields of an object that the example shows field by field.
     fn nested(&self, depth: usize) -> Option<&[Field<'a>]> {
         match self {
             Self::Object(fields) if !fields.is_empty() && depth < DEPTH => Some(fields),
@@ -245,7 +245,7 @@ impl<'a> Example<'a> {
     }
 }
 
-/// Returns the kind that a schema names, if it names one besides `null`.
+/// Returns the one type that a schema names beside `null`, or `value` for several.
 fn kind(schema: Schema<'_>) -> Option<&str> {
     if schema.text("format") == Some(REF_FORMAT) {
         return Some("hash");

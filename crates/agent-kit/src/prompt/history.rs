@@ -1,6 +1,6 @@
-//! The section that tells a role what other roles did, within a budget of characters.
+//! The section about what other roles did, within a budget of characters.
 //!
-//! Every step stands between tags: headings in an answer cannot be mistaken for headings of the prompt.
+//! Every step is enclosed in tags, so that headings in an answer cannot be mistaken for headings of the prompt.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use uwf_protocol::ids::RoleName;
 /// How many characters of history a prompt holds at most.
 pub const BUDGET: usize = 32_000;
 
-/// A step to tell about.
+/// A step to show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastStep {
     /// Its position in the thread, from 1.
     pub number: u64,
-    /// Who did it.
+    /// Its role.
     pub role: RoleName,
     /// The label of the agent.
     pub agent: String,
@@ -25,14 +25,14 @@ pub struct PastStep {
     pub content: Option<String>,
 }
 
-/// What a role is told about the past.
+/// The past as a prompt shows it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
-    /// The steps that the role does not know, as many as fit, oldest first.
+    /// The steps to show, oldest first: those that the role does not know and that fit.
     pub steps: Vec<String>,
-    /// How many more there are that did not fit.
+    /// How many steps did not fit.
     pub left_out: u64,
-    /// The role's own last step, if it did one: number and data.
+    /// The number and the data of the role's own last step, if there is one.
     pub own: Option<(u64, Value)>,
 }
 
@@ -100,21 +100,21 @@ fn render(step: &PastStep, content: &str) -> String {
     let _ = writeln!(
         text,
         "<output>\n{}\n</output>",
-        harmless(&output.to_string())
+        escaped(&output.to_string())
     );
     if !content.trim().is_empty() {
         let _ = writeln!(
             text,
             "<content>\n{}\n</content>",
-            harmless(content.trim_end())
+            escaped(content.trim_end())
         );
     }
     text.push_str("</step>\n");
     text
 }
 
-/// Returns the text with our own closing tags taken apart, so that it cannot end its element early.
-fn harmless(text: &str) -> String {
+/// Escapes our own closing tags in a text, so that it cannot end its element early.
+fn escaped(text: &str) -> String {
     const TAGS: [&str; 3] = ["step", "output", "content"];
     let mut text = text.to_owned();
     for tag in TAGS {
@@ -126,7 +126,7 @@ fn harmless(text: &str) -> String {
     text
 }
 
-/// Returns the section, or nothing when there is nothing to tell.
+/// Returns the section, or `None` without any past.
 pub(super) fn section(history: &History) -> Option<String> {
     if history.steps.is_empty() && history.own.is_none() {
         return None;
@@ -140,7 +140,7 @@ pub(super) fn section(history: &History) -> Option<String> {
         let _ = writeln!(
             text,
             "Your last step was step {number}. Its data:\n<output>\n{}\n</output>",
-            harmless(&output.to_string()),
+            escaped(&output.to_string()),
         );
     }
     match history.left_out {

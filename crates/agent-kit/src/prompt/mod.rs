@@ -1,5 +1,5 @@
-//! The texts for an agent: the whole prompt of a visit, the request to correct an answer that did not fit, and the message
-//! that continues a session.
+//! The texts for an agent: the whole prompt of a visit, the request to correct an answer that did not fit, and the
+//! message that continues a session.
 //!
 //! Pure: texts out of plain inputs. [`crate::context`] reads the inputs.
 

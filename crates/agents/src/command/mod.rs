@@ -161,9 +161,9 @@ impl Command {
     }
 }
 
-/// Tells whether a program may have failed because its session is gone. Programs have no common words for that, so every
-/// failure counts that nothing else explains. After any other one, a new session would not help, and would cost the one
-/// that there is.
+/// Tells whether a program may have failed because its session is gone. Programs have no common words for that, so
+/// every failure counts that nothing else explains. After any other one, a new session would not help, and would cost
+/// the one that there is.
 fn may_be_gone(error: &AdapterError) -> bool {
     match error.class {
         FailureClass::Crash | FailureClass::NoAnswer | FailureClass::BadAnswer => true,

@@ -28,8 +28,8 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Tells whether the program ended well by itself. One that was told to stop may end well, too, and leave its output
-    /// incomplete.
+    /// Tells whether the program ended well by itself. One that was told to stop may end well, too, and leave its
+    /// output incomplete.
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.ending, ProgramEnding::Exited(status) if status.success())
             && !self.was_stopped
