@@ -201,7 +201,7 @@ impl<'a> Batch<'a> {
             files.push(self.open(entry, durability)?);
         }
         if durability != Durability::Volatile {
-            files.iter().for_each(Written::begin_to_sync);
+            files.iter().for_each(Written::start_writeback);
         }
         if durability == Durability::Durable {
             files.iter().try_for_each(Written::sync)?;
@@ -269,9 +269,9 @@ impl<'a> Batch<'a> {
 }
 
 impl Written {
-    fn begin_to_sync(&self) {
+    fn start_writeback(&self) {
         if let Self::New(file) = self {
-            file.begin_to_sync();
+            file.start_writeback();
         }
     }
 

@@ -1,4 +1,4 @@
-//! Files that only grow, a line at a time.
+//! Files that only grow, line by line.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::dir::directory_of;
 use crate::{FileError, calls, open_append};
 
-/// Appends a line, durably and in one write. A last line that a crash left unfinished is ended first.
+/// Appends a line, durably and in one write. If a crash left the last line unfinished, that line is ended first.
 ///
 /// # Errors
 /// [`FileError::Link`], [`FileError::NotRegular`], [`FileError::Io`].
@@ -40,7 +40,7 @@ fn append(file: &File, path: &Path, line: &str) -> io::Result<()> {
     text.push_str(line);
     text.push('\n');
     if let Err(error) = calls::write(file, text.as_bytes()) {
-        // A disk that is full takes a part of the line; it would stay as a line that nobody understands.
+        // A full disk takes only a part of the line. That part is removed, since no reader could parse it.
         let _ = calls::cut(file, length);
         return Err(error);
     }

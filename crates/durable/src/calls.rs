@@ -1,4 +1,4 @@
-//! The calls that change the disk, one function each: the moments between which a process can die.
+//! The system calls that change the disk, one function each. A process can die between any two of them.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, ErrorKind, Write};
@@ -20,7 +20,7 @@ pub(crate) fn write_over(file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all_at(bytes, 0)
 }
 
-/// Gives the file so many bytes of the disk.
+/// Allocates so many bytes of the disk for the file.
 pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     Ok(fallocate(file, FallocateFlags::empty(), 0, bytes)?)
 }
@@ -51,7 +51,7 @@ pub(crate) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Gives the file its name, or gives the file back if something has the name.
+/// Gives the file its name, or returns the file if the name is taken.
 pub(crate) fn rename_new(
     file: NamedTempFile,
     path: &Path,
@@ -73,12 +73,12 @@ pub(crate) fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes the directory, for its owner alone.
+/// Makes the directory with mode 0700.
 pub(crate) fn make_dir(path: &Path) -> io::Result<()> {
     DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Makes the file as if it had been written now.
+/// Sets the time of the file's last change to now.
 pub(crate) fn touch(path: &Path) -> io::Result<()> {
     let omitted = Timespec {
         tv_sec: 0,

@@ -1,4 +1,4 @@
-//! Directories: making them so that they stay, and what is in them.
+//! Directories: creates them durably and lists them.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::{FileError, calls};
 
-/// Makes a directory and those above it, for their owner alone and durably, if it is not there.
+/// Creates a directory and its parents with mode 0700, durably, if it does not exist.
 ///
 /// # Errors
 /// [`FileError::Io`].
@@ -26,7 +26,7 @@ pub fn create_dir(path: &Path) -> Result<(), FileError> {
         .map_err(FileError::io("create", path))
 }
 
-/// Returns the names in a directory, in no order and as far as they are text; none if there is no directory.
+/// Returns the names in a directory that are UTF-8, in no order; none if the directory does not exist.
 ///
 /// # Errors
 /// [`FileError::Io`].
@@ -52,7 +52,7 @@ pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
     calls::sync_dir(dir).map_err(FileError::io("make durable", dir))
 }
 
-/// Fails for a symbolic link: what replaces the name would end it, what writes to it would change another's file.
+/// Fails for a symbolic link: replacing it would destroy the link, and writing to it would change another file.
 pub(crate) fn refuse_link(path: &Path) -> Result<(), FileError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => Err(FileError::Link {
@@ -79,7 +79,7 @@ mod tests {
     use crate::{Durability, FileLock, append_line, overwrite, replace};
 
     #[test]
-    fn what_is_made_is_for_its_owner_alone() {
+    fn only_the_owner_can_read_new_files_and_directories() {
         let temp = tempfile::tempdir().unwrap();
         let path = |name: &str| temp.path().join(name);
         replace(&path("replaced"), b"1", Durability::Durable).unwrap();

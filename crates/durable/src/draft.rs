@@ -1,4 +1,4 @@
-//! Writing a file whole: under a name that nobody reads, then by a rename.
+//! Writes a file atomically: first as a draft under a name that nobody reads, then by a rename.
 
 use std::fs::File;
 use std::io;
@@ -11,16 +11,17 @@ use tempfile::NamedTempFile;
 use crate::dir::{directory_of, refuse_link};
 use crate::{FileError, calls};
 
-/// How the names of drafts begin.
+/// The prefix of the names of drafts.
 const TEMPORARY: &str = ".uwf-temp-";
 
 /// What must survive a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
-    /// The new content, once the call returns, and until then the old one.
+    /// The new content once the call has returned; until then the old one.
     Durable,
-    /// Nothing: the file can be made again. It may also be missing for an instant, because a rename that
-    /// replaces a file makes some file systems write at once, which costs as much as being durable.
+    /// Nothing, because the file can be made again. The old file is removed first, so that the name is missing for an
+    /// instant: some file systems write a file to the disk at once when a rename replaces another, which costs as much
+    /// as a sync.
     Volatile,
 }
 
@@ -30,7 +31,7 @@ pub fn is_temporary(name: &str) -> bool {
     name.starts_with(TEMPORARY)
 }
 
-/// Replaces the content of a file, or makes it, in one step.
+/// Replaces a file atomically, or creates it.
 ///
 /// # Errors
 /// [`FileError::Link`], [`FileError::Io`].
@@ -45,42 +46,42 @@ pub fn replace(path: &Path, content: &[u8], durability: Durability) -> Result<()
     }
 }
 
-/// A new file that is written, but has no name that anybody reads. Dropping it removes it.
+/// A new file with its content, under a name that nobody reads. Dropping it removes the file.
 #[derive(Debug)]
 #[must_use = "a draft that is dropped is removed"]
 pub struct Draft {
     temp: NamedTempFile,
 }
 
-/// What became of giving a draft a name.
+/// Whether a draft got its name.
 #[derive(Debug)]
 #[must_use]
 pub enum Placed {
     /// The file has the name.
     Done,
-    /// Something else has the name; nothing changed.
+    /// The name is taken; nothing changed.
     Taken(Draft),
 }
 
 impl Draft {
-    /// Writes the content to a new file beside the one that it will replace, for its owner alone.
+    /// Writes the content to a new file with mode 0600, in the directory of the file that it will replace.
     ///
     /// # Errors
-    /// [`FileError::Link`] if the other one is a symbolic link, and those of [`write`](Self::write).
+    /// [`FileError::Link`] if the file to replace is a symbolic link, and those of [`write`](Self::write).
     pub fn beside(path: &Path, content: &[u8]) -> Result<Self, FileError> {
         refuse_link(path)?;
         Self::write(directory_of(path), content)
     }
 
-    /// Writes the content to a new file in the directory, for its owner alone.
+    /// Writes the content to a new file with mode 0600 in the directory.
     ///
     /// # Errors
-    /// [`FileError::Io`], as of every call that writes.
+    /// [`FileError::Io`].
     pub fn write(directory: &Path, content: &[u8]) -> Result<Self, FileError> {
         Self::write_as(directory, TEMPORARY, "", content)
     }
 
-    /// Writes the content to a new file whose name has this beginning and this end.
+    /// Writes the content to a new file whose name has this prefix and this suffix.
     ///
     /// # Errors
     /// See [`write`](Self::write).
@@ -117,10 +118,10 @@ impl Draft {
         written.map_err(FileError::io("look at", self.temp.path()))
     }
 
-    /// Has the kernel begin to write the content to the disk while the caller does something else, so that waiting
-    /// for several files costs little more than waiting for one. Nothing is promised.
-    pub fn begin_to_sync(&self) {
-        // "I do not need it in memory" makes the kernel begin to write; it is a hint, and a refusal is ignored.
+    /// Starts the writeback of the content in the background, so that syncing several files afterwards takes little
+    /// longer than syncing one. Nothing is promised.
+    pub fn start_writeback(&self) {
+        // `POSIX_FADV_DONTNEED` starts the writeback of dirty pages. It is a hint: an error is ignored.
         let _ = fadvise(self.file(), 0, None, Advice::DontNeed);
     }
 
@@ -132,7 +133,7 @@ impl Draft {
         calls::sync(self.file()).map_err(FileError::io("make durable", self.temp.path()))
     }
 
-    /// Gives the file its name, in place of what has it.
+    /// Gives the file its name, in place of an existing file.
     ///
     /// # Errors
     /// See [`write`](Self::write).
@@ -140,7 +141,7 @@ impl Draft {
         calls::rename(self.temp, path).map_err(FileError::io("replace", path))
     }
 
-    /// Gives the file its name; content and name are durable on return.
+    /// Gives the file its name, in place of an existing file. Content and name are durable on return.
     ///
     /// # Errors
     /// See [`write`](Self::write).
@@ -150,7 +151,7 @@ impl Draft {
         crate::sync_dir(directory_of(path))
     }
 
-    /// Gives the file its name, unless something has it.
+    /// Gives the file its name, unless the name is taken.
     ///
     /// # Errors
     /// See [`write`](Self::write).
@@ -162,7 +163,7 @@ impl Draft {
         })
     }
 
-    /// Lets the file stay under the name that it was written with, which is returned.
+    /// Keeps the file under the name that it was written with, and returns its path.
     ///
     /// # Errors
     /// See [`write`](Self::write).

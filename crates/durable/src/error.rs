@@ -1,4 +1,4 @@
-//! What can go wrong with a file.
+//! The errors of reading and writing files.
 
 use std::fmt;
 use std::fs::FileType;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 /// Why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The operating system refuses.
+    /// The operating system reports an error.
     #[error("cannot {action} `{}`", path.display())]
     Io {
         /// What was tried, as an imperative: `read`, `write`.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// Something else is where a regular file should be.
@@ -35,7 +35,7 @@ pub enum FileError {
     },
 }
 
-/// What the system says, for callers that know the file.
+/// Returns the error of the system, for callers that know the file.
 impl From<FileError> for io::Error {
     fn from(error: FileError) -> Self {
         match error {
@@ -45,7 +45,7 @@ impl From<FileError> for io::Error {
     }
 }
 
-/// What a path leads to that is not a regular file.
+/// The kind of a file that is not a regular file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// A named pipe.
@@ -56,7 +56,7 @@ pub enum FileKind {
     Device,
     /// A directory.
     Directory,
-    /// Something that this program has no name for.
+    /// Any other kind.
     Other,
 }
 
@@ -99,13 +99,13 @@ pub fn not_found(path: &Path) -> io::Error {
 }
 
 impl FileError {
-    /// Tells whether the error is that there is nothing at the path.
+    /// Tells whether the path does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// Returns a function that says which file an error of the operating system is about.
+    /// Returns a function that adds the action and the file to an error of the operating system.
     pub fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io {
             action,

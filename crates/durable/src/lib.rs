@@ -1,12 +1,12 @@
-//! Files that survive: the one layer of the program that writes files, and opens those that it keeps.
+//! Durable files: the one layer of the program that writes its files and opens them.
 //!
-//! What it makes is for its owner alone, is never written through a symbolic link, and is never seen half replaced.
-//! What it opens is a regular file: a FIFO, a socket, a device or a directory in its place is an error that says so,
-//! and nothing ever waits for one. No noun of the domain is known here.
+//! New files have mode 0600. No file is written through a symbolic link, and no reader sees a file half replaced. Only
+//! regular files are opened: a FIFO, a socket, a device or a directory in their place is an error that says so, and an
+//! open never blocks. This crate knows no noun of the domain.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
-    "`uwf` needs Linux: this crate sets room aside with `fallocate` and writes dirty pages with `fadvise`"
+    "`uwf` needs Linux: this crate reserves disk space with `fallocate` and starts writeback with `fadvise`"
 );
 
 mod append;

@@ -1,5 +1,5 @@
-//! Locks between processes: locks of the kernel on files, which end with the processes that have them. What a lock
-//! protects is said by those who take it.
+//! Locks between processes: kernel locks on files, which end with the processes that have them. The callers decide what
+//! a lock protects.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -13,22 +13,22 @@ use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use crate::dir::{create_dir, directory_of};
 use crate::{FileError, calls, open_append};
 
-/// How often, and how far apart, a held lock is tried.
+/// How often a held lock is tried, and the pause between two tries.
 const TRIES: u32 = 4;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A lock on a file whose content does not matter. Dropping it unlocks, also for processes that inherited it, unless it
-/// was [handed on](Self::hand_on).
+/// A lock on a file whose content does not matter. Dropping it unlocks the file, also for processes that inherited the
+/// lock, unless it was [handed on](Self::hand_on).
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
     path: PathBuf,
-    /// Whether it stays with the processes that inherited it when this process gives up its part.
+    /// Whether processes that inherited the lock keep it when this value is dropped.
     outlives_us: bool,
 }
 
 impl FileLock {
-    /// Takes the lock alone, and waits for it as long as it takes. The file is made if needed, with its directory.
+    /// Takes the exclusive lock, and waits for it without a limit. The file is created if needed, with its directory.
     ///
     /// # Errors
     /// [`FileError::Io`], and [`FileError::NotRegular`] or [`FileError::Link`] if the file is no file of ours.
@@ -36,8 +36,8 @@ impl FileLock {
         wait(path, || open_or_make(path), File::lock)
     }
 
-    /// Takes the lock together with others, and waits while somebody has it alone; `None` if there is no directory
-    /// for the file.
+    /// Takes the shared lock, and waits while another process has the exclusive one; `None` if the directory of the
+    /// file does not exist.
     ///
     /// # Errors
     /// See [`acquire`](Self::acquire).
@@ -48,7 +48,7 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock alone, unless somebody has it.
+    /// Takes the exclusive lock, unless another process has the lock.
     ///
     /// # Errors
     /// See [`acquire`](Self::acquire).
@@ -66,7 +66,7 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock alone, unless somebody has it for longer than an instant.
+    /// Takes the exclusive lock, unless another process has the lock for longer than some milliseconds.
     ///
     /// # Errors
     /// See [`acquire`](Self::acquire).
@@ -80,8 +80,8 @@ impl FileLock {
         Self::try_acquire(path)
     }
 
-    /// Puts a new file in the place of one that others may have locked, and takes its lock alone. A lock on the file
-    /// before keeps nobody out any more. The caller sees to it that nobody else does so meanwhile.
+    /// Replaces the file, which others may have locked, by a new one, and takes the exclusive lock of that. A lock on
+    /// the old file then excludes nobody. The caller makes sure that no other process does this at the same time.
     ///
     /// # Errors
     /// See [`acquire`](Self::acquire).
@@ -95,7 +95,7 @@ impl FileLock {
         Ok(Self::of(file, path))
     }
 
-    /// Lets the processes that are started from now on keep the lock.
+    /// Lets processes that are started from now on inherit the lock.
     ///
     /// # Errors
     /// [`FileError::Io`].
@@ -105,7 +105,7 @@ impl FileLock {
             .map_err(|error| FileError::io("hand on the lock", &self.path)(error.into()))
     }
 
-    /// Lets the processes that are started from now on keep the lock, also when it is dropped here.
+    /// Lets processes that are started from now on inherit the lock, and keep it when it is dropped here.
     ///
     /// # Errors
     /// [`FileError::Io`].
@@ -135,7 +135,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Closing is not enough: a child that is just being started may still have the descriptor.
+        // Closing the file is not enough: a child that is just being started may still have the descriptor.
         if !self.outlives_us {
             let _ = self.file.unlock();
         }
@@ -159,7 +159,7 @@ fn wait(
     }
 }
 
-/// Opens the file, and makes it if needed, with its directory.
+/// Opens the file, and creates it with its directory if needed.
 fn open_or_make(path: &Path) -> Result<File, FileError> {
     match open_append(path) {
         Err(error) if error.is_not_found() => {
@@ -170,8 +170,8 @@ fn open_or_make(path: &Path) -> Result<File, FileError> {
     }
 }
 
-/// Tells whether the open file is the one at the path. If it was removed meanwhile, others lock a new file
-/// of that name, and a lock on the old one keeps nobody out.
+/// Tells whether the open file is still the one at the path. If it was removed, others lock a new file of that name,
+/// and a lock on the old one excludes nobody.
 fn is_at(file: &File, path: &Path) -> bool {
     let (Ok(open), Ok(named)) = (file.metadata(), path.metadata()) else {
         return false;
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_who_share_keep_out_who_wants_it_alone() {
+    fn shared_locks_exclude_the_exclusive_one() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("lock");
         let shared = [FileLock::share(&path), FileLock::share(&path)];
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_on_a_file_that_was_replaced_keeps_nobody_out() {
+    fn a_lock_on_a_file_that_was_replaced_excludes_nobody() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("lock");
         let old = FileLock::acquire(&path).unwrap();

@@ -1,4 +1,4 @@
-//! Opening and reading: regular files only, and never a wait.
+//! Opens and reads files: regular ones only, and without ever blocking.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::{FileError, FileKind, calls};
 
-/// Opens a file for reading; `None` if there is none. A symbolic link to it is followed.
+/// Opens a file for reading; `None` if it does not exist. A symbolic link to it is followed.
 ///
 /// # Errors
 /// [`FileError::NotRegular`] for anything but a regular file, [`FileError::Io`].
@@ -22,7 +22,7 @@ pub fn open(path: &Path) -> Result<Option<File>, FileError> {
     }
 }
 
-/// Reads a whole file; `None` if there is none. A symbolic link to it is followed.
+/// Reads a whole file; `None` if it does not exist. A symbolic link to it is followed.
 ///
 /// # Errors
 /// See [`open`].
@@ -30,7 +30,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     read_start(path, usize::MAX)
 }
 
-/// Reads a file up to so many bytes; `None` if there is no file.
+/// Reads the first `limit` bytes of a file; `None` if it does not exist.
 ///
 /// # Errors
 /// See [`open`].
@@ -46,7 +46,7 @@ pub fn read_start(path: &Path, limit: usize) -> Result<Option<Vec<u8>>, FileErro
     Ok(Some(read))
 }
 
-/// Reads the end of a file, up to so many bytes; `None` if there is no file.
+/// Reads the last `limit` bytes of a file; `None` if it does not exist.
 ///
 /// # Errors
 /// See [`open`].
@@ -64,7 +64,7 @@ pub fn read_end(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, FileError> {
     read().map_err(FileError::io("read", path))
 }
 
-/// Reads up to the limit; the expected length saves reads and proves nothing.
+/// Reads up to the limit. The expected length is only a hint, which saves reads.
 fn read_at_most(file: &mut impl Read, expected: usize, limit: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     // One byte more than is expected, so that the end is seen without growing.
@@ -73,7 +73,7 @@ fn read_at_most(file: &mut impl Read, expected: usize, limit: usize) -> io::Resu
     Ok(bytes)
 }
 
-/// Opens a file for appending, and makes it if needed, for its owner alone. No link is followed.
+/// Opens a file for appending, and creates it with mode 0600 if needed. No link is followed.
 ///
 /// # Errors
 /// See [`open`].
@@ -82,8 +82,8 @@ pub fn open_append(path: &Path) -> Result<File, FileError> {
         .map_err(|error| error.about("open", path))
 }
 
-/// Makes a new file for appending and reading in the place of what has the name, for its owner alone. What was there is
-/// removed and not emptied, since some file systems write an emptied file to the disk at once.
+/// Creates a new file with mode 0600 for appending and reading, in place of an existing one. The old file is removed
+/// and not truncated, since some file systems write a truncated file to the disk at once.
 ///
 /// # Errors
 /// [`FileError::Io`].
@@ -94,7 +94,7 @@ pub fn create(path: &Path) -> Result<File, FileError> {
     options.open(path).map_err(FileError::io("make", path))
 }
 
-/// Opens a file of our own with these options, and makes it if needed. No link is followed.
+/// Opens a file of our own with these options, and creates it with mode 0600 if needed. No link is followed.
 pub(crate) fn open_own(options: &mut OpenOptions, path: &Path) -> Result<File, OpenError> {
     let options = options.create(true).truncate(false).mode(0o600);
     open_regular(options, OFlags::NOFOLLOW, path).map(|(file, _)| file)
@@ -122,10 +122,10 @@ impl OpenError {
     }
 }
 
-/// Opens a file and returns its length with it.
+/// Opens a file and returns it with its length.
 ///
-/// Without `O_NONBLOCK`, opening a FIFO waits for its other end. What the open file is, is asked of the file itself:
-/// the name may lead to something else by then.
+/// Without `O_NONBLOCK`, opening a FIFO blocks until its other end is opened. The type is read from the open file and
+/// not by its name, which may lead to another file by then.
 fn open_regular(
     options: &mut OpenOptions,
     flags: OFlags,
@@ -141,7 +141,7 @@ fn open_regular(
     }
 }
 
-/// Returns what a refusal means: the system has no plain words for a link, a socket or a FIFO without a reader.
+/// Returns why a file was not opened. The system's error does not name a link, a socket or a FIFO without a reader.
 fn reason(error: io::Error, path: &Path) -> OpenError {
     match Errno::from_io_error(&error) {
         Some(Errno::LOOP) if path.is_symlink() => OpenError::Link,
@@ -166,10 +166,10 @@ mod tests {
 
     use super::*;
 
-    /// A reader that gives a byte at a time and is ended by a signal now and then.
-    struct Halting<'a>(usize, &'a [u8]);
+    /// A reader that returns one byte at a time and is interrupted by a signal now and then.
+    struct Interrupted<'a>(usize, &'a [u8]);
 
-    impl Read for Halting<'_> {
+    impl Read for Interrupted<'_> {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
             self.0 += 1;
             match self.0 % 3 {
@@ -184,9 +184,9 @@ mod tests {
     fn a_file_is_read_whole_however_short_the_reads_are() {
         for (size, expected) in [(0, 0), (10, 10), (10, 3), (10, 100), (5000, 4096)] {
             let content = vec![7; size];
-            let read = read_at_most(&mut Halting(0, &content), expected, usize::MAX);
+            let read = read_at_most(&mut Interrupted(0, &content), expected, usize::MAX);
             assert_eq!(read.unwrap(), content);
-            let read = read_at_most(&mut Halting(0, &content), expected, 4);
+            let read = read_at_most(&mut Interrupted(0, &content), expected, 4);
             assert_eq!(read.unwrap(), content[..size.min(4)]);
         }
     }
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_named_and_never_waited_for() {
+    fn an_irregular_file_is_named_in_the_error_and_never_blocks() {
         let temp = tempfile::tempdir().unwrap();
         for (path, what) in places(temp.path()) {
             let said = [
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_long_file_the_end_is_read() {
+    fn the_end_of_a_long_file_is_read() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("file");
         fs::write(&path, "a long text").unwrap();

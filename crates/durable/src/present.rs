@@ -1,10 +1,10 @@
-//! Files that are there already: making them durable, making them young, removing them.
+//! Existing files: syncs, touches and removes them.
 
 use std::path::Path;
 
 use crate::{FileError, calls, not_found, open};
 
-/// Makes the content of a file that is there durable.
+/// Makes the content of an existing file durable.
 ///
 /// # Errors
 /// [`FileError::NotRegular`], [`FileError::Io`].
@@ -14,7 +14,7 @@ pub fn sync_file(path: &Path) -> Result<(), FileError> {
     calls::sync(&file).map_err(io)
 }
 
-/// Makes a file as if it had been written now, by the clock of its file system.
+/// Sets the time of a file's last change to now, by the clock of its file system.
 ///
 /// # Errors
 /// [`FileError::Io`].

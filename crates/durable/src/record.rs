@@ -1,4 +1,4 @@
-//! Small records that are written over one another, without making a file and without waiting for the disk.
+//! Small records that are overwritten in place, without a new file and without waiting for the disk.
 
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
@@ -7,14 +7,14 @@ use std::path::Path;
 use crate::open::open_own;
 use crate::{Durability, FileError, calls, remove, replace};
 
-/// How large a record that is overwritten may be.
+/// The largest record that is overwritten in place, in bytes.
 const OVERWRITTEN: usize = 4096;
 
-/// Writes a small record over the one before, padded with blanks; a larger one replaces the file.
+/// Overwrites a small record in place, padded with blanks. A larger record replaces the file.
 ///
-/// The first one gets its name when it is written, and each further one is one call of the system; so a process that
-/// dies leaves all of it or nothing, and never an empty file. A reader at the same instant and a power cut may find it
-/// torn.
+/// A process that dies leaves the whole record or none, and never an empty file: the first record is renamed into place
+/// when it is written, and each further one is a single system call. A power cut, or a read at the same instant, may
+/// see a torn record.
 ///
 /// # Errors
 /// [`FileError::Link`], [`FileError::NotRegular`], [`FileError::Io`].
@@ -36,8 +36,8 @@ pub fn overwrite(path: &Path, content: &[u8]) -> Result<(), FileError> {
     calls::write_over(&file, &padded).map_err(FileError::io("write", path))
 }
 
-/// Writes blanks over a small record: there is none then, and the next is written without making a file. A large one is
-/// removed, and so is one that cannot be written, such as a link or another's file.
+/// Clears a small record by writing blanks over it, so that the next one needs no new file. A large record is removed,
+/// and so is one that cannot be written, such as a link or another user's file.
 ///
 /// # Errors
 /// [`FileError::Io`].

@@ -1,4 +1,4 @@
-//! Room on the disk that is set aside, for what must be written when the disk is full.
+//! Reserved disk space, for what must be written when the disk is full.
 
 use std::error::Error;
 use std::fs::OpenOptions;
@@ -9,8 +9,7 @@ use crate::dir::{create_dir, directory_of};
 use crate::open::open_own;
 use crate::{FileError, calls};
 
-/// Sets room aside in a file of so many bytes, unless that was done before. Where the file system cannot do it, none is
-/// set aside.
+/// Reserves disk space by a file of so many bytes, unless it exists. A file system that cannot reserve is not an error.
 ///
 /// # Errors
 /// [`FileError::Io`] when the disk is full, or the file cannot be made.
@@ -30,12 +29,12 @@ pub fn set_aside(path: &Path, bytes: u64) -> Result<(), FileError> {
     }
 }
 
-/// Gives the room back that was set aside. It is best effort: the caller tries to write again anyhow.
+/// Frees the reserved space. It is best effort: the caller retries its write in any case.
 pub fn give_back(path: &Path) {
     let _ = calls::remove(path);
 }
 
-/// Tells whether an error, or one of its causes, says that the disk, or the user's part of it, is full.
+/// Tells whether an error, or one of its causes, says that the disk is full or the user's quota is used up.
 #[must_use]
 pub fn is_of_full_disk(error: &(dyn Error + 'static)) -> bool {
     let mut cause = Some(error);
