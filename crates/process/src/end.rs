@@ -1,4 +1,4 @@
-//! Ending processes: first they are asked, then they are killed, until none is left.
+//! Ends processes: asks them first, then kills them, until none is left.
 
 use std::time::{Duration, Instant};
 
@@ -7,30 +7,30 @@ use rustix::process::Signal;
 use crate::signals::{Event, Signals};
 use crate::snapshot::{Process, below};
 
-/// How often it is checked whether processes are gone while no signal tells.
+/// How often to check whether processes have ended while no signal arrives.
 const TICK: Duration = Duration::from_millis(20);
-/// How long killed processes have to be gone. Only the kernel can hold them up, for example a disk that hangs.
+/// How long killed processes may take to end. Only the kernel can delay them, for example when a disk hangs.
 const KILLED_WITHIN: Duration = Duration::from_secs(10);
-/// How long an inner supervisor waits beyond the grace for the outer one, which ends the same processes.
+/// How long an inner supervisor waits beyond the grace period for the outer one, which ends the same processes.
 const DEFERENCE: Duration = Duration::from_secs(5);
 
-/// How long a program's helpers have to end on their own after the program did.
+/// How long a program's helpers may take to end on their own after the program has ended.
 pub(crate) const SETTLE: Duration = Duration::from_millis(200);
 
 /// A set of processes that can be ended.
 pub trait Target {
-    /// Tells whether none is left.
+    /// Tells whether no process is left.
     fn is_empty(&mut self) -> bool;
-    /// Returns those that are left.
+    /// Returns the processes that are left.
     fn members(&self) -> Vec<Process>;
 }
 
-/// Whether the processes were asked to end already.
+/// Whether the processes have got the request to end already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {
-    /// Nobody has asked them.
+    /// No.
     NotYet,
-    /// A supervisor above us has sent the signals and will send the others.
+    /// Yes: a supervisor above us has sent the first signal and will send the others.
     ByOurSupervisor,
 }
 
@@ -40,7 +40,7 @@ pub enum Asked {
 /// 2. After half of the grace all that are left get TERM.
 /// 3. After the whole grace all that are left get KILL, again and again until the target is empty.
 ///
-/// A signal that comes meanwhile means that somebody is impatient: the next stage begins at once.
+/// A signal to this process means that somebody is impatient: the next stage starts at once.
 pub fn end(
     target: &mut dyn Target,
     asked: Asked,
@@ -69,10 +69,11 @@ pub fn end(
     kill(target, signals)
 }
 
-/// Ends all processes of a target whose supervisor is gone, and returns those that could not be ended.
+/// Ends all processes of a target whose supervisor has died, and returns those that could not be ended.
 ///
-/// What runs under a supervisor that is left in the target is ended by that one, in the same stages. It is asked once:
-/// a further signal would mean impatience to it, since it does not know us. All others get the signals as from [`end`].
+/// An inner supervisor in the target ends its own processes, in the same stages. It gets one signal only: it does not
+/// know us as its supervisor and would take a second signal for impatience. All other processes get the signals as from
+/// [`end`].
 pub fn end_for_another(
     target: &mut dyn Target,
     grace: Duration,
@@ -93,17 +94,17 @@ pub fn end_for_another(
         return Vec::new();
     }
     let members = target.members();
-    let still_at_it = |one: &Process| members.iter().any(|member| member.is(one));
-    // A supervisor kills what is left at the end of its own grace, which began later than ours.
-    if asked.supervisors.iter().any(still_at_it) && empties(target, DEFERENCE, signals) {
+    let still_runs = |one: &Process| members.iter().any(|member| member.is(one));
+    // An inner supervisor kills at the end of its own grace period, which started later than ours.
+    if asked.supervisors.iter().any(still_runs) && empties(target, DEFERENCE, signals) {
         return Vec::new();
     }
     kill(target, signals)
 }
 
-/// The processes that no supervisor among them looks after.
+/// The processes of a target that no inner supervisor ends.
 struct Unattended {
-    /// Those that are supervisors: a process under them names them.
+    /// The inner supervisors: other processes of the target name them in their environment.
     supervisors: Vec<Process>,
     others: Vec<Process>,
 }
@@ -123,7 +124,7 @@ impl Unattended {
             .filter(|one| supervises(one))
             .map(|one| one.pid)
             .collect();
-        // One that does not name its supervisors is still below one of them: its orphans become a supervisor's children.
+        // A process may hide its environment. It is still a descendant of its supervisor, which adopts orphans.
         let below = below(all.to_vec(), &supervisors, |_| false);
         let unattended = named.iter().filter(|(one, above)| {
             let names = supervisors
@@ -141,7 +142,7 @@ impl Unattended {
     }
 }
 
-/// Gives what a program left running a moment to end, and returns what is left then.
+/// Waits a moment for processes that a program left running, and returns those that still run.
 #[must_use]
 pub fn left_running(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {
     if empties(target, SETTLE, signals) {
@@ -150,7 +151,7 @@ pub fn left_running(target: &mut dyn Target, signals: &Signals) -> Vec<Process> 
     target.members()
 }
 
-/// Asks a process to end, in the way that it is prepared for.
+/// Asks a process to end: by INT if it has a handler for INT, else by TERM.
 fn ask_first(process: &Process) {
     let catches = process.catches(Signal::INT);
     process.ask(if catches { Signal::INT } else { Signal::TERM });
@@ -172,7 +173,7 @@ fn kill(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {
     }
 }
 
-/// Waits until the target is empty, but not longer than this, and tells whether it is.
+/// Waits until the target is empty, for `most` at the longest. Returns whether it is empty.
 pub(crate) fn empties(target: &mut dyn Target, most: Duration, signals: &Signals) -> bool {
     let deadline = Instant::now() + most;
     loop {
@@ -182,7 +183,7 @@ pub(crate) fn empties(target: &mut dyn Target, most: Duration, signals: &Signals
         let Some(left) = deadline.checked_duration_since(Instant::now()) else {
             return false;
         };
-        // The later signals of a supervisor above us are for the whole tree: they are its stages, not impatience.
+        // Further signals of a supervisor above us are its stages for the whole tree, and not impatience.
         if let Event::Stop(stop) = signals.wait(left.min(TICK))
             && !stop.by_supervisor
         {

@@ -1,5 +1,5 @@
-//! Process identity: numbers are used again, but a number together with its start is unique. The kernel tells the start
-//! in ticks of some 10 ms, and it uses a number again only after all the others.
+//! Process identity: process ids are reused, but an id together with its start time is unique. The kernel counts start
+//! times in ticks of some 10 ms, and reuses an id only after all the others.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use rustix::process::{Pid, test_kill_process};
 use uwf_protocol::run::ProcessIdentity;
 
-/// Returns the identity of the process that has this number now; `None` if there is none, or without `/proc`.
+/// Returns the identity of the process that has this id now; `None` if there is none, or without `/proc`.
 #[must_use]
 pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
     Some(ProcessIdentity {
@@ -18,10 +18,10 @@ pub fn process_identity(pid: u32) -> Option<ProcessIdentity> {
     })
 }
 
-/// Tells whether exactly this process still runs. A process that ended and was not yet waited for does not.
+/// Tells whether exactly this process still runs. A zombie, which has ended and was not waited for, does not run.
 ///
-/// Where `/proc` hides the processes of other users, one that exists under the number counts as the one meant. Without
-/// `/proc` no process is known to run.
+/// Where `/proc` hides the processes of other users, any process with the id counts as the one meant. Without `/proc`
+/// the answer is no.
 #[must_use]
 pub fn is_alive(identity: &ProcessIdentity) -> bool {
     match stat(identity.pid) {
@@ -40,7 +40,7 @@ fn belongs_to_another_user(pid: u32) -> bool {
     pid.is_some_and(|pid| test_kill_process(pid) == Err(rustix::io::Errno::PERM))
 }
 
-/// What `/proc/<pid>/stat` says.
+/// The fields of `/proc/<pid>/stat` that are needed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) ended: bool,
@@ -54,7 +54,7 @@ pub(crate) fn stat(pid: u32) -> Option<Stat> {
     parse_stat(&read_proc(&format!("/proc/{pid}/stat"))?)
 }
 
-/// Reads a small file of the kernel, which hands it out whole in one read.
+/// Reads a small file of the kernel, which returns it whole in one read.
 fn read_proc(path: &str) -> Option<Vec<u8>> {
     let mut content = vec![0; 4096];
     let length = File::open(path).ok()?.read(&mut content).ok()?;
@@ -78,7 +78,7 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
     })
 }
 
-/// Returns which start of the machine this is. No process sees another one.
+/// Returns the id of the machine's current boot.
 fn boot_id() -> Option<&'static str> {
     static BOOT_ID: OnceLock<Option<String>> = OnceLock::new();
     let read = || {

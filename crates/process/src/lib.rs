@@ -1,14 +1,16 @@
 //! The one supervisor of processes: it starts a program, limits it, and ends it with everything that it started.
 //!
-//! A [`Tree`] is one program or several, together with all their descendants. The process that starts one becomes the *child
-//! subreaper* of its descendants: a process whose parent dies becomes our child, whatever session or group it is in.
-//! So the kernel tells us when the last one is gone, and nothing escapes by a double fork or by `setsid`.
+//! A [`Tree`] is one program or several, together with all their descendants. The process that starts one becomes the
+//! *child subreaper* of its descendants: a process whose parent dies becomes our child, whatever session or group it is in.
+//! So the kernel tells us when the last descendant has ended, and none escapes by a double fork or by `setsid`.
 //!
-//! Supervisors can be nested: an engine supervises an agent, which supervises a tool. When the outer one ends its
-//! tree it signals every process of it, and the inner one only waits: no program gets a signal twice. Who stands in for a
-//! supervisor that is gone asks the inner one and leaves its programs to it.
+//! Supervisors can be nested: an engine supervises an agent, which supervises a tool. When the outer supervisor ends
+//! its tree, it signals every process of the tree, and the inner supervisor only waits: no program gets a signal twice.
+//! After a supervisor has died, another process can [end its tree](end_for_another): it signals the inner supervisor,
+//! which ends its own programs.
 //!
-//! This crate knows no noun of the domain. A process has one tree at a time, since the kernel tells it of all its children at once.
+//! This crate knows no noun of the domain. A process can have one tree at a time, since the
+//! kernel tells it of all its children at once.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
@@ -33,5 +35,5 @@ pub use tree::Tree;
 
 use std::time::Duration;
 
-/// How long a tree has to end after it was asked to, if the user does not say otherwise.
+/// The default time between the request to end and the kill.
 pub const GRACE: Duration = Duration::from_secs(5);

@@ -1,7 +1,7 @@
-//! A file that a program writes its output to.
+//! The file that a program writes its output to.
 //!
-//! Output goes straight into files and not through pipes: a program whose supervisor dies can go on writing, and what
-//! it wrote can be read later.
+//! Output goes into files and not through pipes, so that a program can go on writing after its supervisor has died, and
+//! its output can be read later.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,22 +12,25 @@ use rustix::fs::{FallocateFlags, fallocate};
 /// How much is read at once, in bytes.
 const CHUNK: u64 = 1024 * 1024;
 
-/// The file of a stream, and how far it was looked at. All positions are offsets in the file.
+/// The file of an output stream. All positions are offsets in the file, in bytes.
 #[derive(Debug)]
 pub struct Output {
     file: File,
+    /// The most space that the file may take.
     cap: u64,
+    /// The length at the last look.
     seen: u64,
+    /// The position up to which it was read.
     read: u64,
+    /// The position up to which its space was given back.
     dropped: u64,
 }
 
 impl Output {
-    /// Makes a new file, readable by its owner only. When it takes more than `cap` bytes of space, its beginning is
-    /// dropped.
+    /// Creates the file with mode 0600. When it takes more than `cap` bytes of space, its beginning is dropped.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub fn create(path: &Path, cap: u64) -> io::Result<Self> {
         Ok(Self {
             file: uwf_durable::create(path)?,
@@ -38,7 +41,7 @@ impl Output {
         })
     }
 
-    /// Has the disk keep room for the first bytes. Where that cannot be done, writing shows whether there is room.
+    /// Reserves disk space for the first bytes. It is best effort: not every file system can.
     pub fn reserve(&self, bytes: u64) {
         let _ = fallocate(&self.file, FallocateFlags::KEEP_SIZE, 0, bytes);
     }
@@ -46,13 +49,13 @@ impl Output {
     /// Returns the file for a program to write to.
     ///
     /// # Errors
-    /// When the system has no room for another descriptor.
+    /// When this process cannot open another descriptor.
     pub fn for_child(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
-    /// Tells whether something was written since the last look, and keeps the file below its cap: what was written
-    /// first is dropped, since the answer and the reason of a failure are at the end.
+    /// Tells whether the file has grown since the last look, and keeps it below its cap. The beginning is dropped,
+    /// since the answer and the reason of a failure are at the end.
     pub fn look(&mut self) -> bool {
         let Ok(meta) = self.file.metadata() else {
             return false;
@@ -65,16 +68,16 @@ impl Output {
         grown
     }
 
-    /// Returns how long the output is, with what was dropped of it, in bytes.
+    /// Returns the length of the output including its dropped beginning, in bytes.
     #[must_use]
     pub fn length(&self) -> u64 {
         self.seen
     }
 
-    /// Gives back the space of all but the newest output, half of the cap.
+    /// Gives back the space of all but the newest half cap of output.
     ///
-    /// The file gets a hole, so nothing is lost that the program writes meanwhile. Where the file system has no holes
-    /// the whole output stays: space is worth less than the answer.
+    /// It punches a hole into the file, so that nothing is lost that the program writes meanwhile. On a file system
+    /// without holes the whole output stays: the answer is worth more than the space.
     fn drop_beginning(&mut self) {
         let end = self.seen.saturating_sub(self.cap / 2);
         let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -84,7 +87,7 @@ impl Output {
         }
     }
 
-    /// Returns a piece of what was written since the last call; empty if there is nothing new.
+    /// Returns the next piece of output that was not returned yet; empty if there is none.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -96,7 +99,7 @@ impl Output {
         Ok(news)
     }
 
-    /// Says that so many bytes of the news could not be used yet: they come again.
+    /// Takes back the last bytes that [`news`](Self::news) returned: it returns them again.
     pub fn give_back(&mut self, bytes: usize) {
         self.read = self.read.saturating_sub(bytes as u64);
     }
@@ -117,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn of_too_much_output_the_newest_part_is_kept() {
+    fn the_newest_part_of_a_long_output_is_kept() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("stdout");
         let mut output = Output::create(&path, CAP).unwrap();

@@ -1,4 +1,4 @@
-//! The signals that concern a supervisor, as values that can be waited for: a child ended, or we are told to stop.
+//! The signals of a supervisor as events to wait for: a child has ended, or this process is told to stop.
 
 use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::io;
@@ -21,16 +21,16 @@ use crate::snapshot::is_ignored_here;
 
 type Delivery = SignalDelivery<UnixStream, WithOrigin>;
 
-/// The signals of this process. They are watched from the first [`watch`](Self::watch) until the process ends, so one
-/// that comes between two steps stops the next. A process that was started with `nohup` leaves HUP ignored.
+/// The signals of this process. They are watched from the first [`watch`](Self::watch) until the process ends, so that
+/// a signal between two steps stops the next one. HUP stays ignored in a process that was started with `nohup`.
 #[derive(Debug, Default)]
 pub struct Signals {
     delivery: OnceCell<RefCell<Delivery>>,
-    /// The first signal that told us to stop: it is not forgotten when somebody else waited for something.
+    /// The first signal that told us to stop. It stays, also when another caller has waited for it.
     stopped: Cell<Option<Stop>>,
-    /// Whether signals have their usual effect at the moment.
+    /// Whether signals have their default effect now; `None` if they never have it again.
     idle: Option<Arc<AtomicBool>>,
-    /// How many hold them back.
+    /// How many callers hold the signals back.
     holders: Cell<usize>,
 }
 
@@ -43,10 +43,10 @@ pub struct Stop {
     pub by_supervisor: bool,
 }
 
-/// What a wait brought.
+/// What ended a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
-    /// A child ended or changed otherwise. The caller finds out which one.
+    /// A child ended or changed its state. The caller finds out which one.
     Child,
     /// This process is told to stop.
     Stop(Stop),
@@ -55,8 +55,8 @@ pub enum Event {
 }
 
 impl Signals {
-    /// Returns signals that are held back only while [`hold`](Self::hold) is in force. At other times they end this
-    /// process as usual.
+    /// Returns signals that are held back only between [`hold`](Self::hold) and [`release`](Self::release). At other
+    /// times they end this process as usual.
     fn held_on_demand() -> Self {
         Self {
             idle: Some(Arc::new(AtomicBool::new(true))),
@@ -64,10 +64,10 @@ impl Signals {
         }
     }
 
-    /// Starts to watch, unless that was done before.
+    /// Starts to watch the signals, unless they are watched already.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// When the system cannot install the handlers.
     pub fn watch(&self) -> io::Result<()> {
         if self.delivery.get().is_some() {
             return Ok(());
@@ -87,7 +87,7 @@ impl Signals {
         Ok(())
     }
 
-    /// Watches, and holds signals back until [`let_go`](Self::let_go) was called as often.
+    /// Watches the signals and holds them back until [`release`](Self::release) was called as often as this.
     fn hold(&self) -> io::Result<()> {
         self.watch()?;
         self.holders.set(self.holders.get() + 1);
@@ -97,9 +97,8 @@ impl Signals {
         Ok(())
     }
 
-    /// Gives signals their usual effect again when nobody else holds them, if they were made
-    /// [on demand](Self::held_on_demand).
-    fn let_go(&self) {
+    /// Gives signals [held on demand](Self::held_on_demand) their default effect again when no other caller holds them.
+    fn release(&self) {
         self.holders.set(self.holders.get() - 1);
         if let Some(idle) = &self.idle
             && self.holders.get() == 0
@@ -108,13 +107,13 @@ impl Signals {
         }
     }
 
-    /// Returns the first signal that told us to stop, if one has come, also if a [wait](Self::wait) has told of it.
+    /// Returns the first signal that told us to stop, also if a [wait](Self::wait) has returned it before.
     pub fn stop(&self) -> Option<Stop> {
         let _ = self.next_event(&mut *self.delivery()?);
         self.stopped.get()
     }
 
-    /// Waits for a signal, but not longer than this.
+    /// Waits for a signal, for `most` at the longest.
     pub fn wait(&self, most: Duration) -> Event {
         let Some(mut delivery) = self.delivery() else {
             std::thread::sleep(most);
@@ -125,7 +124,7 @@ impl Signals {
             tv_nsec: most.subsec_nanos().into(),
         };
         let mut ready = [PollFd::new(delivery.get_read(), PollFlags::IN)];
-        // A wait that a signal interrupts is over: the signal is read below.
+        // A signal may interrupt the call. It is read below.
         let _ = poll(&mut ready, Some(&timeout));
         self.next_event(&mut delivery)
     }
@@ -157,8 +156,8 @@ thread_local! {
     static ON_DEMAND: Signals = Signals::held_on_demand();
 }
 
-/// As long as one of these lives, signals do not end this process: the caller ends its program first. It stays in its
-/// thread, which is the one that counts them.
+/// As long as a value of this type lives, signals do not end this process, so that the caller can end its program
+/// first. It cannot be sent to another thread: each thread counts its own.
 #[derive(Debug)]
 pub struct HeldSignals(PhantomData<*const ()>);
 
@@ -166,7 +165,7 @@ impl HeldSignals {
     /// Holds the signals back.
     ///
     /// # Errors
-    /// When the system refuses.
+    /// When the system cannot install the handlers.
     pub fn new() -> io::Result<Self> {
         ON_DEMAND.with(Signals::hold)?;
         Ok(Self(PhantomData))
@@ -180,19 +179,18 @@ impl HeldSignals {
 
 impl Drop for HeldSignals {
     fn drop(&mut self) {
-        ON_DEMAND.with(Signals::let_go);
+        ON_DEMAND.with(Signals::release);
     }
 }
 
-/// Tells whether this process was started by a supervisor that still runs: it looks after everything that this process
-/// leaves behind.
+/// Tells whether the parent of this process is its supervisor, which ends everything that this process leaves running.
 #[must_use]
 pub fn is_supervised() -> bool {
     let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
     parent.is_some() && supervisors().last().copied() == parent
 }
 
-/// Returns the process numbers of the supervisors above us.
+/// Returns the process ids of the supervisors above us, outermost first.
 pub(crate) fn supervisors() -> Vec<i32> {
     let listed = std::env::var(SUPERVISORS).unwrap_or_default();
     let numbers = listed.split_ascii_whitespace();

@@ -1,4 +1,4 @@
-//! One look at all processes of the machine, by what `/proc` says. Where there is no `/proc` nothing is seen.
+//! A snapshot of all processes of the machine, read from `/proc`. Without `/proc` it is empty.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,19 +14,19 @@ use crate::identity::{is_same, stat};
 /// How many characters of a command line are shown.
 const SHOWN: usize = 80;
 
-/// A process that had not ended when it was looked at.
+/// A process that was running when the snapshot was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
-    /// Its number.
+    /// Its process id.
     pub pid: u32,
-    /// Its parent's number.
+    /// The process id of its parent.
     pub parent: u32,
-    /// When it started, in clock ticks since the machine started. Number and start together name one process.
+    /// When it started, in clock ticks since boot. Process id and start time together identify a process.
     pub started: u64,
 }
 
 impl Process {
-    /// Returns the process that has this number now; `None` if there is none, or it has ended.
+    /// Returns the process that has this id now; `None` if there is none, or it has ended.
     pub(crate) fn at(pid: u32) -> Option<Self> {
         let stat = stat(pid).filter(|stat| !stat.ended)?;
         Some(Self {
@@ -36,7 +36,7 @@ impl Process {
         })
     }
 
-    /// Tells whether the other one is the same process.
+    /// Tells whether both are the same process.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         (self.pid, self.started) == (other.pid, other.started)
@@ -48,10 +48,11 @@ impl Process {
         is_same(identity, self.pid, self.started)
     }
 
-    /// Sends a signal to exactly this process. One that is gone is not an error.
+    /// Sends a signal to exactly this process. A process that has ended is not an error.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
-        // A descriptor names one process for good. It is the right one if it is opened before the start is compared.
+        // A pidfd always refers to the same process. It is opened first; then the start time proves that it is the
+        // right one.
         let Some(process) = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else {
             return;
         };
@@ -60,7 +61,8 @@ impl Process {
         }
     }
 
-    /// Sends a signal that asks exactly this process to end. One that is stopped goes on: it could not heed the signal.
+    /// Sends a signal that asks exactly this process to end. A stopped process is continued, so that it can handle the
+    /// signal.
     pub fn ask(&self, signal: Signal) {
         self.signal(signal);
         if stat(self.pid).is_some_and(|stat| stat.stopped && stat.started == self.started) {
@@ -68,7 +70,7 @@ impl Process {
         }
     }
 
-    /// Returns the process numbers of the supervisors above the process, as its environment names them.
+    /// Returns the process ids of the supervisors above this process, from its environment.
     pub(crate) fn supervisors(&self) -> Vec<u32> {
         let listed = self.variable(SUPERVISORS).unwrap_or_default();
         let numbers = listed.split_ascii_whitespace();
@@ -92,15 +94,15 @@ impl Process {
         Some(String::from_utf8_lossy(value).into_owned())
     }
 
-    /// Tells whether the process may write to one of these files. Who only reads them, such as `tail -f`, is somebody
-    /// else. The paths must be canonical.
+    /// Tells whether the process has one of these files open for writing. A process that only reads them, such as `tail
+    /// -f`, does not belong to the program. The paths must be canonical.
     #[must_use]
     pub fn writes_to(&self, files: &[PathBuf]) -> bool {
         self.writable(files).next().is_some()
     }
 
-    /// Tells whether the process may write to one of these files and hands it on to the programs that it starts: it has
-    /// inherited the file. The paths must be canonical.
+    /// Tells whether the process has inherited one of these files: it is open for writing and is passed on to the
+    /// programs that the process starts. The paths must be canonical.
     #[must_use]
     pub fn has_inherited(&self, files: &[PathBuf]) -> bool {
         let mut writable = self.writable(files);
@@ -127,7 +129,7 @@ impl Process {
         Some(OFlags::from_bits_retain(flags))
     }
 
-    /// Returns the number and the beginning of the command line, for people.
+    /// Returns the process id and the beginning of the command line, for people.
     #[must_use]
     pub fn describe(&self) -> String {
         let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
@@ -144,12 +146,12 @@ impl Process {
     }
 }
 
-/// Tells whether this process was told to ignore a signal, as `nohup` does.
+/// Tells whether this process ignores a signal, as one started by `nohup` does.
 pub(crate) fn is_ignored_here(signal: Signal) -> bool {
     has_signal("self", "SigIgn:", signal)
 }
 
-/// Tells whether a signal is in one of the sets that the kernel shows of a process.
+/// Tells whether a signal is in one of a process's signal sets in `/proc/<pid>/status`.
 fn has_signal(process: &str, set: &str, signal: Signal) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let set = status.lines().find_map(|line| line.strip_prefix(set));
@@ -165,8 +167,8 @@ pub fn processes() -> Vec<Process> {
     numbers.filter_map(Process::at).collect()
 }
 
-/// Returns those of `all` that are below one of `roots`, parents before children. Processes that `leave_out` names
-/// are skipped together with everything below them.
+/// Returns the descendants of `roots` among `all`, parents before children. Processes that `leave_out` selects are
+/// skipped together with their descendants.
 #[must_use]
 pub fn below(
     mut all: Vec<Process>,
