@@ -1,17 +1,17 @@
-//! The content of `threads.yaml`: one `ID: HASH` line for each active thread, sorted. A step changes one line of what may
-//! be ten thousand, so no map is built: all lines are of one length, and the text itself is searched and changed.
+//! The content of `threads.yaml`: one `ID: HASH` line for each active thread, sorted. All lines have the same length. A
+//! step changes one line of perhaps ten thousand, so we search and change the text itself instead of building a map.
 //!
-//! Other programs write the same file in other YAML; that is read too, and becomes a table when next written.
+//! Other programs write the same file in other YAML. We read that, too, and write it back as such a table.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::Path;
 
-use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_util::{base32, ulid};
+use uwf_yaml::Data;
 
-use crate::{BadLine, StorageError, yaml};
+use crate::{StorageError, state_file};
 
 /// Where the hash begins in a line: after the id, a colon and a blank.
 const HASH_AT: usize = ulid::DIGITS + 2;
@@ -27,22 +27,17 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// Understands the content of the file, whatever program wrote it.
+    /// Parses the content of the file, whatever program wrote it.
     pub(crate) fn parse(content: Vec<u8>, path: &Path) -> Result<Self, StorageError> {
         if is_table(&content) {
             return Ok(Self { table: content });
         }
-        let text = yaml::utf8(&content, path)?;
+        let text = state_file::utf8(&content, path)?;
         let heads = match read_lines(text) {
             Ok(heads) => heads,
-            Err(Foreign::Other) => read_yaml(text, path)?,
-            Err(Foreign::Bad { line, problem }) => {
-                let path = path.to_owned();
-                return Err(StorageError::Damaged(BadLine {
-                    path,
-                    line,
-                    problem,
-                }));
+            Err(LineError::NotALine) => read_yaml(text, path)?,
+            Err(LineError::TwoHeads { line, problem }) => {
+                return Err(state_file::damaged(path, line, problem));
             }
         };
         let lines = heads.iter().map(|(thread, head)| line_of(*thread, *head));
@@ -80,27 +75,22 @@ impl Heads {
 
     /// Returns all threads with their heads, sorted by id.
     pub(crate) fn all(&self) -> Vec<(ThreadId, CasRef)> {
-        let pair = |line: &[u8; LINE]| (thread_in(line), head_in(line));
-        self.lines().iter().map(pair).collect()
+        self.lines().iter().map(entry_in).collect()
     }
 
-    /// Returns the first and the last of them.
+    /// Returns the first and the last of them, or the only one.
     pub(crate) fn ends(&self) -> Vec<(ThreadId, CasRef)> {
         let lines = self.lines();
-        let ends = match lines {
-            [first, .., last] => [Some(first), Some(last)],
-            [only] => [Some(only), None],
-            [] => [None, None],
-        };
-        let pair = |line: &[u8; LINE]| (thread_in(line), head_in(line));
-        ends.into_iter().flatten().map(pair).collect()
+        let mut ends: Vec<_> = lines.first().into_iter().chain(lines.last()).collect();
+        ends.dedup();
+        ends.into_iter().map(entry_in).collect()
     }
 
     fn lines(&self) -> &[[u8; LINE]] {
         self.table.as_chunks().0
     }
 
-    /// Returns the line of a thread, or else the line before which it belongs.
+    /// Returns the index of a thread's line; `Err` has the index at which the line would be inserted.
     fn find(&self, thread: ThreadId) -> Result<usize, usize> {
         let id = thread.as_str().as_bytes();
         self.lines()
@@ -114,6 +104,10 @@ fn line_of(thread: ThreadId, head: CasRef) -> [u8; LINE] {
     line[ulid::DIGITS..HASH_AT].copy_from_slice(b": ");
     line[HASH_AT..HASH_END].copy_from_slice(head.as_str().as_bytes());
     line
+}
+
+fn entry_in(line: &[u8; LINE]) -> (ThreadId, CasRef) {
+    (thread_in(line), head_in(line))
 }
 
 fn thread_in(line: &[u8; LINE]) -> ThreadId {
@@ -130,7 +124,7 @@ fn head_in(line: &[u8; LINE]) -> CasRef {
         .expect("the table has hashes in all lines")
 }
 
-/// Tells whether the content is a table already: what this program writes.
+/// Tells whether the content is a table already, which is the form that this program writes.
 fn is_table(content: &[u8]) -> bool {
     let (lines, rest) = content.as_chunks::<LINE>();
     rest.is_empty()
@@ -146,34 +140,29 @@ fn is_line(line: &[u8; LINE]) -> bool {
         && line[HASH_END] == b'\n'
 }
 
-/// Why the line reader does not understand a text.
-enum Foreign {
-    /// It may still be YAML.
-    Other,
-    /// It is not what the file is for.
-    Bad { line: u64, problem: String },
+/// Why [`read_lines`] does not read a text.
+enum LineError {
+    /// A line is not `ID: HASH`. The text may still be YAML in another form.
+    NotALine,
+    /// A thread has two different heads, which is damage in any form. The line counts from 1.
+    TwoHeads { line: usize, problem: String },
 }
 
 /// Reads lines in any order, with quotes, comments and blank lines.
-fn read_lines(text: &str) -> Result<BTreeMap<ThreadId, CasRef>, Foreign> {
+fn read_lines(text: &str) -> Result<BTreeMap<ThreadId, CasRef>, LineError> {
     let mut heads = BTreeMap::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let line = line
-            .split_once(" #")
-            .map_or(line, |(before, _)| before)
-            .trim_end();
-        if line.is_empty() || line.starts_with('#') || line == "---" || line == "{}" {
+    for (line, text) in (1..).zip(text.lines()) {
+        let comment = text.find(" #").unwrap_or(text.len());
+        let text = text[..comment].trim_end();
+        if text.is_empty() || text.starts_with('#') || text == "---" || text == "{}" {
             continue;
         }
-        let (id, hash) = line.split_once(": ").ok_or(Foreign::Other)?;
-        let id = unquote(id).parse().map_err(|_| Foreign::Other)?;
+        let (id, hash) = text.split_once(": ").ok_or(LineError::NotALine)?;
+        let id = unquote(id).parse().map_err(|_| LineError::NotALine)?;
         let hash = unquote(hash.trim_start())
             .parse()
-            .map_err(|_| Foreign::Other)?;
-        insert(&mut heads, id, hash).map_err(|problem| Foreign::Bad {
-            line: number,
-            problem,
-        })?;
+            .map_err(|_| LineError::NotALine)?;
+        insert(&mut heads, id, hash).map_err(|problem| LineError::TwoHeads { line, problem })?;
     }
     Ok(heads)
 }
@@ -203,69 +192,22 @@ fn insert(
 
 /// Reads a mapping whose values are heads, or mappings with a `head`.
 fn read_yaml(text: &str, path: &Path) -> Result<BTreeMap<ThreadId, CasRef>, StorageError> {
-    let map: Option<ForeignMap> = yaml::parse_state(text, path)?;
-    Ok(map.map_or_else(BTreeMap::new, |map| map.0))
-}
-
-struct ForeignMap(BTreeMap<ThreadId, CasRef>);
-
-impl<'de> Deserialize<'de> for ForeignMap {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Heads;
-        impl<'de> Visitor<'de> for Heads {
-            type Value = ForeignMap;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a mapping of thread ids to heads")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ForeignMap, A::Error> {
-                let mut heads = BTreeMap::new();
-                while let Some((thread, head)) = map.next_entry::<ThreadId, ForeignHead>()? {
-                    insert(&mut heads, thread, head.0).map_err(de::Error::custom)?;
-                }
-                Ok(ForeignMap(heads))
-            }
-        }
-        deserializer.deserialize_map(Heads)
+    let mut heads = BTreeMap::new();
+    for (key, value) in state_file::entries(text, path)? {
+        let thread = state_file::parse(&key.text, key.at, path)?;
+        let head = match &value.data {
+            Data::Map(_) => value.entry("head").map(|(_, head)| head),
+            _ => Some(&value),
+        };
+        let Some(head) = head else {
+            let problem = format!("thread {thread} has no `head`");
+            return Err(state_file::damaged(path, value.at.line, problem));
+        };
+        let head = state_file::scalar(head, path)?;
+        insert(&mut heads, thread, head)
+            .map_err(|problem| state_file::damaged(path, key.at.line, problem))?;
     }
-}
-
-struct ForeignHead(CasRef);
-
-impl<'de> Deserialize<'de> for ForeignHead {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Head;
-        impl<'de> Visitor<'de> for Head {
-            type Value = ForeignHead;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a hash, or a mapping with a `head`")
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<ForeignHead, E> {
-                text.parse().map(ForeignHead).map_err(E::custom)
-            }
-
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<ForeignHead, E> {
-                // A hash that happens to have decimal digits only, written without quotes.
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ForeignHead, A::Error> {
-                let mut head = None;
-                while let Some(key) = map.next_key::<String>()? {
-                    if key == "head" {
-                        head = Some(ForeignHead(map.next_value()?));
-                    } else {
-                        map.next_value::<de::IgnoredAny>()?;
-                    }
-                }
-                head.ok_or_else(|| de::Error::missing_field("head"))
-            }
-        }
-        deserializer.deserialize_any(Head)
-    }
+    Ok(heads)
 }
 
 #[cfg(test)]

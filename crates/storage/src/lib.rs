@@ -18,8 +18,8 @@ mod run_dir;
 mod seal;
 mod slots;
 mod state;
+mod state_file;
 pub mod users;
-mod yaml;
 
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};

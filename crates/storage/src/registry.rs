@@ -7,16 +7,18 @@ use indexmap::IndexMap;
 use uwf_durable::{Durability, FileError};
 use uwf_protocol::ids::CasRef;
 
-use crate::{Root, StorageError, yaml};
+use crate::{Root, StorageError, state_file};
 
-/// Understands the content of the file; a name without a hash is left out.
+/// Parses the content of the file. A name without a hash is left out.
 pub(crate) fn parse(content: &[u8], path: &Path) -> Result<IndexMap<String, CasRef>, StorageError> {
-    let text = yaml::utf8(content, path)?;
-    let names: Option<IndexMap<String, Option<CasRef>>> = yaml::parse_state(text, path)?;
-    let names = names.unwrap_or_default().into_iter();
-    Ok(names
-        .filter_map(|(name, hash)| Some((name, hash?)))
-        .collect())
+    let text = state_file::utf8(content, path)?;
+    let mut names = IndexMap::new();
+    for (key, hash) in state_file::entries(text, path)? {
+        if !hash.is_null() {
+            names.insert(key.text, state_file::scalar(&hash, path)?);
+        }
+    }
+    Ok(names)
 }
 
 /// Returns the content for these names, sorted.
@@ -26,14 +28,14 @@ pub(crate) fn render(names: &IndexMap<String, CasRef>) -> String {
     uwf_yaml::render(&names)
 }
 
-/// Tells whether the registry is only the beginning of the copy that its last writer left, so that names are lost. Any
-/// other difference is a change made on purpose; `{}` says that there are no names.
+/// Tells whether the registry is only the beginning of the copy that its last writer left. Then names are lost. Any other
+/// difference is a change made on purpose. A registry without names on purpose is `{}`.
 pub(crate) fn is_cut(registry: &[u8], copy: &[u8]) -> bool {
     let (registry, copy) = (registry.trim_ascii_end(), copy.trim_ascii_end());
     registry.len() < copy.len() && copy.starts_with(registry)
 }
 
-/// Keeps a copy of the registry that is on the disk now.
+/// Copies the registry that is on the disk now.
 pub(crate) fn keep_copy(root: &Root, content: &[u8]) {
     let copy = root.registry_copy();
     let replace = || -> Result<(), FileError> {
@@ -42,7 +44,7 @@ pub(crate) fn keep_copy(root: &Root, content: &[u8]) {
             Some(_) | None => uwf_durable::replace(&copy, content, Durability::Volatile),
         }
     };
-    // Without it, a loss may stay unseen; that is no reason to register nothing.
+    // Without the copy, a later loss may stay unseen. That is no reason to fail the registration.
     let _ = replace();
 }
 
