@@ -18,7 +18,7 @@ pub fn encode_u64(value: u64) -> [u8; U64_DIGITS] {
     digits
 }
 
-/// Which bytes are upper-case digits of the alphabet. Long files of ids are checked with it.
+/// Whether each byte is an upper-case digit of the alphabet. A table, because long files of ids are checked byte by byte.
 static IS_DIGIT: [bool; 256] = {
     let mut table = [false; 256];
     let mut value = 0;

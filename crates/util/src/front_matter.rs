@@ -1,10 +1,10 @@
 //! Splitting a Markdown answer into its front matter block and its body.
 //!
-//! Only lines are looked at here; what the block says, in YAML, is read elsewhere.
+//! This module looks at lines only. The YAML in the block is parsed elsewhere.
 
 use std::borrow::Cow;
 
-/// An answer taken apart.
+/// The parts of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrontMatter<'a> {
     /// The lines between the fences, without carriage returns, each ended by a line feed.
@@ -15,7 +15,7 @@ pub struct FrontMatter<'a> {
     pub body: &'a str,
 }
 
-/// Says why an answer has no front matter that could be told from the rest of its text.
+/// Why an answer has no usable front matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoFrontMatter {
     /// No block between two fences holds `key: value` lines.
@@ -41,11 +41,11 @@ pub enum NoFrontMatter {
     },
 }
 
-/// Splits an answer at its fences: lines that are exactly `---`, where blanks at the end do not count
-/// because nobody sees them.
+/// Splits an answer at its fences. A fence is a line that is exactly `---`; blanks at its end are ignored, because
+/// nobody sees them.
 ///
 /// A byte order mark, blanks and empty lines before the first fence are skipped. Other text before it, such
-/// as an introduction or a code fence around the block, is skipped if just one block looks like a mapping.
+/// as an introduction or a code fence around the block, is skipped if exactly one block looks like a mapping.
 ///
 /// # Errors
 /// When there is no block, it is not closed, or more than one could be meant.
@@ -115,7 +115,7 @@ fn only_mapping<'a>(
     found.ok_or(NoFrontMatter::Absent)
 }
 
-/// Tells whether the first line that says something is `key:` or `key: value`, with a key of one word.
+/// Tells whether the first line that is neither empty nor a comment is `key:` or `key: value`, with a key of one word.
 fn looks_like_mapping(block: &str) -> bool {
     let mut lines = block.lines().map(str::trim_end);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'));

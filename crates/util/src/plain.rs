@@ -1,4 +1,4 @@
-//! Text without the sequences that colour it or move the cursor: what a program meant to say.
+//! Removes terminal escape sequences from what a program printed.
 
 /// Returns the text without terminal escape sequences. Other control characters stay.
 #[must_use]
@@ -19,7 +19,7 @@ pub fn without_escapes(text: &str) -> String {
 fn skip_sequence(rest: &mut std::str::Chars<'_>) {
     match rest.next() {
         Some('[') => skip_parameters(rest),
-        // Such strings end with BEL or with `ESC \`; one that is cut off ends with its line.
+        // A string, such as a title: it ends with BEL or with `ESC \`. One that is cut off ends with its line.
         Some(']' | 'P' | 'X' | '^' | '_') => {
             let mut before = ' ';
             let is_end = |char: char, before: char| {

@@ -1,5 +1,5 @@
-//! Text that a terminal shows and does not obey, and that cannot pass for a line of ours: models and agents write what
-//! they like, escape sequences and line ends too.
+//! Makes text safe to print. Models and agents may write anything, also escape sequences and line ends. A terminal must
+//! show such text instead of obeying it, and it must not look like a message of ours.
 
 use std::borrow::Cow;
 
@@ -25,8 +25,8 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns a text on one line: control characters and what a terminal obeys are spelled out, and what exceeds so many
-/// characters is cut off.
+/// Returns at most `max_chars` characters of a text on one line, with control characters, and all others that a terminal
+/// obeys, spelled out.
 #[must_use]
 pub fn shortened(text: &str, max_chars: usize) -> String {
     let mut shown = String::new();
@@ -40,8 +40,8 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
     shown
 }
 
-/// Returns a JSON document, or YAML whose strings with such characters are double-quoted, with the characters that a
-/// terminal obeys as `\u` escapes: the same data.
+/// Returns the same document with the characters that a terminal obeys as `\u` escapes. The document is JSON, or YAML in
+/// which every string with such a character is double-quoted.
 #[must_use]
 pub fn with_escapes(document: &str) -> Cow<'_, str> {
     spelled_out(document, |c, shown| {
@@ -63,8 +63,8 @@ fn spelled_out(text: &str, spell: impl Fn(char, &mut String)) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Returns a message under its label, `error: …`. The further lines of the text are indented: whatever it quotes, only
-/// its first line begins with a label.
+/// Returns a message with its label, as in `error: …`. All lines but the first are indented, so that a quoted text cannot
+/// look like another labelled message.
 #[must_use]
 pub fn labelled(label: &str, text: &str) -> String {
     let lines: Vec<_> = text.trim_end().lines().map(printable).collect();

@@ -1,4 +1,4 @@
-//! Making texts short enough to be shown: one line, and not too long.
+//! Shortens texts for display: to one line, and to a number of characters.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ pub fn one_line(text: &str) -> String {
     words.join(" ")
 }
 
-/// Returns at most this many characters of a text, with `…` for what is cut off.
+/// Returns the first `max_chars` characters of a text, with `…` if anything was cut off.
 #[must_use]
 pub fn cut(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {
@@ -19,7 +19,7 @@ pub fn cut(text: &str, max_chars: usize) -> Cow<'_, str> {
     }
 }
 
-/// Returns the text in one line of at most this many characters, with `…` for what is cut off.
+/// Returns the first `max_chars` characters of a text on one line, with `…` if anything was cut off.
 #[must_use]
 pub fn cut_line(text: &str, max_chars: usize) -> String {
     cut(&one_line(text), max_chars).into_owned()

@@ -1,7 +1,7 @@
 //! Times and durations as people write and read them, always in UTC.
 //!
-//! Times are milliseconds since 1970 in an `i64`; nothing here asks a clock. The forms of a time filter
-//! are those of the reference program, less the local time zone: what has no zone is UTC.
+//! Times are milliseconds since 1970 in an `i64`; nothing here asks a clock. A time filter has the forms that the
+//! reference program accepts. The one difference: a time without a zone is UTC, and not local time.
 
 use jiff::civil::{Date, DateTime};
 use jiff::fmt::{rfc2822, strtime};
@@ -39,8 +39,8 @@ pub fn parse_filter(text: &str, now_ms: i64) -> Result<i64, TimeError> {
 
 /// Returns the length of a duration in milliseconds: `2h`, `30s`, `1h30m`, `500ms`, `1d 12h`.
 ///
-/// Units are `d`, `h`, `m`, `s` and `ms`, each at most once and the larger first; `None` for every other
-/// text, for a number without a unit, and for what does not fit.
+/// Units are `d`, `h`, `m`, `s` and `ms`, each at most once and the larger first. Every other text gives `None`, also a
+/// number without a unit and a duration that does not fit.
 #[must_use]
 pub fn parse_duration(text: &str) -> Option<u64> {
     let mut rest = text.trim();
@@ -79,19 +79,19 @@ pub fn exact_duration(ms: u64) -> String {
             text += &format!("{count}{unit}");
         }
     }
-    match text.is_empty() {
-        true => "0s".to_owned(),
-        false => text,
+    if text.is_empty() {
+        text.push_str("0s");
     }
+    text
 }
 
-/// Returns the duration in the two largest units that tell something: `12ms`, `1.5s`, `2m05s`, `1h30m`.
+/// Returns the duration, rounded to its two largest units: `12ms`, `1.5s`, `2m05s`, `1h30m`.
 #[must_use]
 pub fn format_duration(ms: u64) -> String {
     if ms < SECOND {
         return format!("{ms}ms");
     }
-    // Each form rounds first and is chosen after, so that 59,960 ms are `1m00s` and never `60.0s`.
+    // Rounding comes before the choice of the form, so that 59,960 ms are `1m00s` and never `60.0s`.
     let tenths = ms.saturating_add(50) / 100;
     if tenths < 600 {
         return format!("{}.{}s", tenths / 10, tenths % 10);
@@ -142,7 +142,7 @@ pub fn is_date(text: &str) -> bool {
     shape && text.parse::<Date>().is_ok()
 }
 
-/// Returns the time in UTC; times beyond the years that the calendar knows are moved to its ends.
+/// Returns the time in UTC. A time beyond the years of the calendar becomes the first or the last of the calendar.
 fn utc(ms: i64) -> Zoned {
     let nearest = if ms < 0 {
         Timestamp::MIN
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_an_error_that_shows_the_forms() {
+    fn another_text_is_an_error_that_shows_the_forms() {
         let error = parse_filter(" soon ", NOW).unwrap_err();
         assert_eq!(
             error.to_string(),

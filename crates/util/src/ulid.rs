@@ -3,7 +3,7 @@
 /// How many digits a ULID has.
 pub const DIGITS: usize = 26;
 
-/// A day in milliseconds: how far in the future an id's time may lie before it is taken for a shifted one.
+/// How far in the future the time of an id may be before the id counts as shifted: a day, in milliseconds.
 const DAY_MS: i64 = 86_400_000;
 
 /// Returns the standard ULID of the time and the randomness; only the low 48 and 80 bits count.
@@ -14,8 +14,8 @@ pub fn encode(time_ms: u64, random: u128) -> String {
 
 /// Returns the time that a ULID carries, in milliseconds since 1970, or `None` for a malformed id.
 ///
-/// Some programs write the 128 bits with the two padding bits at the end instead of the front, which reads
-/// as a time four times too large. A time more than a day after `now_ms` is therefore read as shifted.
+/// Some programs put the two padding bits at the end of the 128 bits instead of the front. The time of such an id reads
+/// four times too large. A time more than a day after `now_ms` is therefore read as shifted.
 #[must_use]
 pub fn time_ms(id: &str, now_ms: i64) -> Option<i64> {
     if id.len() != DIGITS {

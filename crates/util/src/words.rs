@@ -1,4 +1,4 @@
-//! Command lines as words, split as a POSIX shell splits them, and words written so that a shell reads them back.
+//! Splits command lines into words as a POSIX shell does, and quotes words so that a shell reads them back.
 //!
 //! Nothing is expanded: variables, patterns and comments stay as they are written.
 
@@ -63,22 +63,24 @@ fn double_quoted(rest: &mut std::str::Chars<'_>, word: &mut String) -> Result<()
     }
 }
 
-/// Returns a word as a shell takes it: as it is if nothing in it is special, else in quotes.
+/// Returns a word for a shell: unchanged if it has no special character, else in quotes.
 #[must_use]
 pub fn quote(word: &str) -> Cow<'_, str> {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "-_./:=,+@%".contains(char);
     if !word.is_empty() && word.chars().all(is_plain) {
         return Cow::Borrowed(word);
     }
-    Cow::Owned(match word.contains('\'') {
-        false => format!("'{word}'"),
-        // An interactive shell reads `!` as its history, also within double quotes.
-        true if !word.contains(['"', '$', '`', '\\', '!']) => format!("\"{word}\""),
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-    })
+    if !word.contains('\'') {
+        return Cow::Owned(format!("'{word}'"));
+    }
+    // An interactive shell expands `!` to its history, also within double quotes.
+    if !word.contains(['"', '$', '`', '\\', '!']) {
+        return Cow::Owned(format!("\"{word}\""));
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', "'\\''")))
 }
 
-/// Returns words as one command line, which [`split`] and every shell take apart again.
+/// Returns words as one command line, which [`split`] and every shell split into the same words.
 #[must_use]
 pub fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<Cow<'_, str>> = words.into_iter().map(quote).collect();

@@ -7,42 +7,43 @@ use serde_saphyr::granit_parser::{Event, Marker, Options, Parser, ScalarStyle, S
 
 use crate::{At, Data, Key, Node, Problem, scalar};
 
-/// How many levels of collections may be inside each other, includes and aliases counted.
+/// How deep collections may be nested, with includes and aliases counted.
 pub const MAX_DEPTH: usize = 100;
-/// How much memory the trees may take, roughly: aliases and repeated includes are copies.
+/// How much memory all trees of a host may take, roughly. Aliases and repeated includes are copies and count each time.
 const MAX_TREE_BYTES: usize = 32 << 20;
 
-/// The key of YAML 1.1 that merges mappings. In quotes it is a key like others.
+/// The key of YAML 1.1 that merges mappings. In quotes it is an ordinary key.
 const MERGE: &str = "<<";
 
 /// How scalars are understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
-    /// As the core schema of YAML 1.2 says. Numbers that JSON does not have are problems, and so are keys that are no
-    /// strings.
+    /// As in the core schema of YAML 1.2. A number that JSON does not have is a problem, and so is a key that is not a
+    /// string.
     Strict,
     /// For texts whose scalars may be ids: numbers with leading zeros and numbers that JSON does not have are strings,
     /// and any scalar can be a key.
     Tolerant,
 }
 
-/// Who asked for a text to be read.
+/// The caller of [`read`]: it sets the rules, and it gets the problems and the includes.
 pub trait Host {
     /// Returns how scalars are understood.
     fn dialect(&self) -> Dialect;
-    /// Returns what all texts together may take.
+    /// Returns what is left for all texts together.
     fn budget(&mut self) -> &mut Budget;
-    /// Returns how many lines stand before the text, so that places are counted from there.
+    /// Returns how many lines come before the text in its file. Places count them.
     fn lines_before(&self) -> usize;
-    /// Takes a problem. Reading goes on where that makes sense.
+    /// Records a problem. The reader continues if it can.
     fn report(&mut self, problem: Problem);
-    /// Returns what is said about a tag that has no meaning.
+    /// Returns the hint for a tag that has no meaning.
     fn tag_hint(&self) -> Option<&'static str>;
-    /// Reads what `!include` names, `depth` collections deep in its own text; `None` if nothing can be included.
+    /// Reads the file that `!include` names. The tag stands `depth` collections deep in its own text. Returns `None` if
+    /// this host includes nothing.
     fn include(&mut self, at: At, path: &str, depth: usize) -> Option<Node>;
 }
 
-/// What all texts of a host together may take.
+/// The limits of depth and memory for all texts of a host together.
 #[derive(Debug, Default)]
 pub struct Budget {
     /// The levels of collections around the text that is being read.
@@ -51,32 +52,35 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Tells whether so many levels more are allowed.
+    /// Tells whether this many further levels exceed the limit.
     fn is_too_deep(&self, levels: usize) -> bool {
         self.depth + levels > MAX_DEPTH
     }
 
-    /// Notes that the trees grow by so many bytes.
-    fn take(&mut self, bytes: usize) -> Room {
-        let fitted = self.bytes <= MAX_TREE_BYTES;
+    /// Counts the bytes by which the trees grow.
+    fn spend(&mut self, bytes: usize) -> Spent {
+        let was_exceeded = self.bytes > MAX_TREE_BYTES;
         self.bytes = self.bytes.saturating_add(bytes);
-        match (fitted, self.bytes <= MAX_TREE_BYTES) {
-            (_, true) => Room::Enough,
-            (true, false) => Room::JustSpent,
-            (false, false) => Room::None,
+        if self.bytes <= MAX_TREE_BYTES {
+            Spent::WithinLimit
+        } else if was_exceeded {
+            Spent::BeyondLimit
+        } else {
+            Spent::LimitJustExceeded
         }
     }
 }
 
-/// Whether there is room for a value.
-enum Room {
-    Enough,
-    /// Not any more, which has not been said yet.
-    JustSpent,
-    None,
+/// What spending memory led to.
+enum Spent {
+    WithinLimit,
+    /// The limit is exceeded, and nobody has reported it yet.
+    LimitJustExceeded,
+    BeyondLimit,
 }
 
-/// Reads one text, `None` if it has no content; what is not YAML is reported and comes back as [`Data::Broken`].
+/// Reads one text and returns its tree, or `None` if it has no content. A text that is not YAML is reported and becomes
+/// [`Data::Broken`].
 pub fn read(host: &mut dyn Host, file: usize, text: &str) -> Option<Node> {
     let mut options = Options::default();
     options.set_emit_comments(false);
@@ -110,23 +114,24 @@ pub fn read(host: &mut dyn Host, file: usize, text: &str) -> Option<Node> {
 struct Builder<'h> {
     host: &'h mut dyn Host,
     file: usize,
-    /// The collections that are open, the outermost first.
+    /// The open collections, the outermost first.
     frames: Vec<Frame>,
-    /// Where the collection began that was closed last.
+    /// The start of the collection that was closed last.
     closed: Option<At>,
-    /// Complete values that an alias may name, by the parser's number of the anchor.
+    /// The complete values that an alias may name, by the parser's number for the anchor.
     anchors: HashMap<usize, Node>,
     root: Option<Node>,
     document_count: usize,
 }
 
+/// An open collection.
 struct Frame {
     at: At,
     anchor: usize,
-    holds: Holds,
+    contents: Contents,
 }
 
-enum Holds {
+enum Contents {
     List(Vec<Node>),
     /// The entries so far, and what comes next.
     Map(Vec<(Key, Node)>, Next),
@@ -134,7 +139,7 @@ enum Holds {
 
 enum Next {
     Key,
-    /// The value of this key; `None` if the key was no good, and the value goes with it.
+    /// The value of this key. `None`: the key was rejected, and its value is dropped.
     ValueOf(Option<Key>),
 }
 
@@ -153,11 +158,12 @@ impl Builder<'_> {
                 return self.add(node, anchor);
             }
             Event::SequenceStart(_, anchor, tag) => {
-                return self.open(at, anchor, Holds::List(Vec::new()), tag.as_deref(), "seq");
+                let contents = Contents::List(Vec::new());
+                return self.open(at, anchor, contents, tag.as_deref(), "seq");
             }
             Event::MappingStart(_, anchor, tag) => {
-                let holds = Holds::Map(Vec::new(), Next::Key);
-                return self.open(at, anchor, holds, tag.as_deref(), "map");
+                let contents = Contents::Map(Vec::new(), Next::Key);
+                return self.open(at, anchor, contents, tag.as_deref(), "map");
             }
             Event::SequenceEnd | Event::MappingEnd => return self.close(),
             Event::Alias(anchor) => return self.alias(at, anchor),
@@ -170,7 +176,7 @@ impl Builder<'_> {
         &mut self,
         at: At,
         anchor: usize,
-        holds: Holds,
+        contents: Contents,
         tag: Option<&Tag>,
         core: &str,
     ) -> ControlFlow<()> {
@@ -180,7 +186,11 @@ impl Builder<'_> {
         if self.host.budget().is_too_deep(self.frames.len() + 1) {
             return self.fail(at, too_deep());
         }
-        self.frames.push(Frame { at, anchor, holds });
+        self.frames.push(Frame {
+            at,
+            anchor,
+            contents,
+        });
         ControlFlow::Continue(())
     }
 
@@ -189,22 +199,22 @@ impl Builder<'_> {
         let Some(frame) = self.frames.pop() else {
             return ControlFlow::Break(());
         };
-        let data = match frame.holds {
-            Holds::List(items) => Data::List(items),
-            Holds::Map(entries, _) => Data::Map(self.unique(entries)),
+        let data = match frame.contents {
+            Contents::List(items) => Data::List(items),
+            Contents::Map(entries, _) => Data::Map(self.unique(entries)),
         };
         self.add(Node::new(frame.at, data), frame.anchor)
     }
 
-    /// Puts a complete value where it belongs: into the collection around it, as a key or a value.
+    /// Adds a complete value to the tree, and keeps a copy if it has an anchor.
     fn add(&mut self, node: Node, anchor: usize) -> ControlFlow<()> {
-        // The parts of a collection were counted one by one; a copy is counted whole.
+        // The parts of a collection were counted one by one. A copy counts as a whole.
         let own = match node.data {
             Data::List(_) | Data::Map(_) => size_of::<Node>(),
             _ => node.cost(),
         };
         let copy = if anchor == 0 { 0 } else { node.cost() };
-        self.make_room(own + copy, node.at)?;
+        self.spend(own + copy, node.at)?;
         if anchor != 0 {
             self.anchors.insert(anchor, node.clone());
         }
@@ -212,22 +222,23 @@ impl Builder<'_> {
         ControlFlow::Continue(())
     }
 
-    fn make_room(&mut self, bytes: usize, at: At) -> ControlFlow<()> {
-        match self.host.budget().take(bytes) {
-            Room::Enough => ControlFlow::Continue(()),
-            Room::JustSpent => self.fail(
+    fn spend(&mut self, bytes: usize, at: At) -> ControlFlow<()> {
+        match self.host.budget().spend(bytes) {
+            Spent::WithinLimit => ControlFlow::Continue(()),
+            Spent::LimitJustExceeded => self.fail(
                 at,
                 "the text is too large with its aliases and includes written out",
             ),
-            Room::None => ControlFlow::Break(()),
+            Spent::BeyondLimit => ControlFlow::Break(()),
         }
     }
 
+    /// Puts a complete value into the collection around it, as an item, a key or a value.
     fn place(&mut self, node: Node) {
-        match self.frames.last_mut().map(|frame| &mut frame.holds) {
+        match self.frames.last_mut().map(|frame| &mut frame.contents) {
             None => self.root = Some(node),
-            Some(Holds::List(items)) => items.push(node),
-            Some(Holds::Map(entries, next)) => match std::mem::replace(next, Next::Key) {
+            Some(Contents::List(items)) => items.push(node),
+            Some(Contents::Map(entries, next)) => match std::mem::replace(next, Next::Key) {
                 Next::Key => *next = Next::ValueOf(as_key(&node, self.host)),
                 Next::ValueOf(Some(key)) => entries.push((key, node)),
                 Next::ValueOf(None) => {}
@@ -243,7 +254,7 @@ impl Builder<'_> {
         if self.host.budget().is_too_deep(levels) {
             return self.fail(at, too_deep());
         }
-        self.make_room(node.cost(), at)?;
+        self.spend(node.cost(), at)?;
         self.place(node);
         ControlFlow::Continue(())
     }
@@ -283,7 +294,7 @@ impl Builder<'_> {
         Node { at, data, written }
     }
 
-    /// Drops the entries whose key was there before, and reports them.
+    /// Reports and drops each entry whose key an earlier entry has.
     fn unique(&mut self, entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
         let mut seen: HashMap<String, usize> = HashMap::new();
         let mut kept = Vec::with_capacity(entries.len());
@@ -314,8 +325,9 @@ impl Builder<'_> {
         });
     }
 
-    /// Returns what is said where the parser gives up. It names the line that does not fit what came before; where that
-    /// is a matter of indentation, the collection that began otherwise is the more likely slip.
+    /// Returns the problem at the place where the parser gives up. The parser names the line that does not fit what came
+    /// before. If that is a matter of indentation, the mistake is more likely in the collection before that line, so the
+    /// problem names both.
     fn not_yaml(&self, at: At, problem: &str) -> Problem {
         let before = self.closed;
         match before.filter(|before| before.line < at.line && before.column > at.column) {
@@ -347,7 +359,7 @@ impl Builder<'_> {
     }
 }
 
-/// Returns the key that a value spells; `None`, reported, if it is none.
+/// Returns a value as a key. A value that cannot be a key is reported and gives `None`.
 fn as_key(node: &Node, host: &mut dyn Host) -> Option<Key> {
     let problem = match &node.data {
         Data::Text(text) if text == MERGE && node.written.is_some() => {
@@ -376,7 +388,7 @@ fn as_key(node: &Node, host: &mut dyn Host) -> Option<Key> {
     None
 }
 
-/// Returns what a scalar with a tag of the core schema is.
+/// Returns the data of a scalar with a tag of the core schema.
 fn tagged(text: &str, core: &str) -> Result<Data, String> {
     let data = scalar::plain(text)?;
     let fits = match (&data, core) {
@@ -394,7 +406,7 @@ fn too_deep() -> String {
     format!("collections are nested more than {MAX_DEPTH} levels deep")
 }
 
-/// Tells whether the tag is a lone `!`, which says that a value is not to be guessed at.
+/// Tells whether the tag is a lone `!`, which makes every scalar a string.
 fn is_bare(tag: &Tag) -> bool {
     tag.original() == "!"
 }

@@ -1,4 +1,4 @@
-//! Reading a tree into types that serde knows.
+//! Deserializes a tree with serde.
 
 use serde::de::value::{Error, MapDeserializer, SeqDeserializer};
 use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Visitor};
@@ -8,10 +8,10 @@ use serde_json::Number;
 use crate::{Data, Key, Node, scalar};
 
 impl Node {
-    /// Reads the value as a type. Where the type wants a string, any scalar gives it as it was written.
+    /// Deserializes the value. Where the type wants a string, any scalar gives its source text.
     ///
     /// # Errors
-    /// When the value is not of the type. The message says no place.
+    /// When the value is not of the type. The message does not say where.
     pub fn to_type<T: DeserializeOwned>(&self) -> Result<T, String> {
         T::deserialize(self).map_err(|error| error.to_string())
     }
@@ -91,10 +91,10 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        match self.is_null() {
-            true => visitor.visit_none(),
-            false => visitor.visit_some(self),
+        if self.is_null() {
+            return visitor.visit_none();
         }
+        visitor.visit_some(self)
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -105,7 +105,7 @@ impl<'de> Deserializer<'de> for &'de Node {
         visitor.visit_newtype_struct(self)
     }
 
-    /// A list is no short form of a mapping.
+    /// A derived type would read a list as a struct, too. Here only a mapping is one.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _name: &'static str,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_text() {
+    fn null_is_not_a_string() {
         let root = parse("a:\n", Dialect::Tolerant).unwrap().unwrap();
         assert!(root.to_type::<BTreeMap<String, String>>().is_err());
         let found: BTreeMap<String, Option<String>> = root.to_type().unwrap();

@@ -1,8 +1,8 @@
 //! YAML texts as trees: every key and value knows where it was written, and scalars know how.
 //!
-//! What a tree means is not known here. [`parse`] reads a text that stands alone. [`read`] reads one of several texts
-//! that belong together: its caller opens includes, collects problems and shares one [`Budget`] between them. [`render()`]
-//! is the way back, for data.
+//! This crate does not know what a tree means. [`parse`] reads a single text. [`read`] reads one of several texts that
+//! belong together: its caller opens includes, collects problems and shares one [`Budget`] between the texts. [`render()`]
+//! writes data as YAML.
 
 mod build;
 mod de;

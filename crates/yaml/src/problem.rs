@@ -1,4 +1,4 @@
-//! What is wrong with a text, and the line that shows it.
+//! A problem in a text, and the line that shows it.
 
 use uwf_util::printable::shortened;
 
@@ -39,7 +39,7 @@ impl Problem {
         self
     }
 
-    /// Adds the line of the text that the problem is on; so many lines stand before the text.
+    /// Adds the line of the text that the problem is on. `lines_before` lines come before the text in its file.
     #[must_use]
     pub fn with_excerpt(mut self, text: &str, lines_before: usize) -> Self {
         self.excerpt = excerpt(text, self.at, lines_before);
@@ -47,8 +47,8 @@ impl Problem {
     }
 }
 
-/// Returns the line of a place with its number, and a mark under the place; `None` if the place is too far to the right
-/// to be looked at. So many lines stand before the text.
+/// Returns the line of a place with its number, and a mark under the place. Returns `None` if the place is too far to the
+/// right to be shown. `lines_before` lines come before the text in its file.
 #[must_use]
 pub fn excerpt(text: &str, at: At, lines_before: usize) -> Option<String> {
     let line = text.lines().nth(at.line.checked_sub(lines_before + 1)?)?;

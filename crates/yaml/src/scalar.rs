@@ -19,7 +19,7 @@ pub(crate) fn tolerant(text: &str) -> Data {
     }
 }
 
-/// Returns what a plain scalar means; `Err` names a number that JSON cannot hold.
+/// Returns what a plain scalar means. `Err` says which number JSON does not have.
 pub(crate) fn plain(text: &str) -> Result<Data, String> {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Ok(Data::Null),
@@ -30,13 +30,10 @@ pub(crate) fn plain(text: &str) -> Result<Data, String> {
     if is_special_float(text) {
         return Err(format!("`{text}` is a number that JSON does not have"));
     }
-    let Some(number) = number(text) else {
-        return Ok(Data::Text(text.to_owned()));
-    };
-    match number {
-        Some(number) => Ok(Data::Number(number)),
-        None => Err(format!("the number `{text}` is too large")),
-    }
+    Ok(match number(text)? {
+        Some(number) => Data::Number(number),
+        None => Data::Text(text.to_owned()),
+    })
 }
 
 /// Tells whether the text is one of the spellings of infinity and of not-a-number.
@@ -45,35 +42,46 @@ fn is_special_float(text: &str) -> bool {
     matches!(unsigned, ".inf" | ".Inf" | ".INF") || matches!(text, ".nan" | ".NaN" | ".NAN")
 }
 
-/// Returns the number that the text spells; the inner `None` is a number beyond the range of a double.
-fn number(text: &str) -> Option<Option<Number>> {
-    for (prefix, radix) in [("0o", 8), ("0x", 16)] {
-        if let Some(digits) = text.strip_prefix(prefix) {
-            return in_radix(digits, radix);
-        }
+/// Returns the number that the text spells, or `None` if it spells none. `Err` is a number beyond the range of a double.
+fn number(text: &str) -> Result<Option<Number>, String> {
+    let octal = text.strip_prefix("0o").filter(|rest| is_in_radix(rest, 8));
+    let hexadecimal = text.strip_prefix("0x").filter(|rest| is_in_radix(rest, 16));
+    let number = if let Some(digits) = octal {
+        in_radix(digits, 8)
+    } else if let Some(digits) = hexadecimal {
+        in_radix(digits, 16)
+    } else if is_decimal(text) {
+        decimal(text)
+    } else {
+        return Ok(None);
+    };
+    match number {
+        Some(number) => Ok(Some(number)),
+        None => Err(format!("the number `{text}` is too large")),
     }
-    if !is_decimal(text) {
-        return None;
-    }
+}
+
+fn decimal(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix('+').unwrap_or(text);
     let integer = unsigned.parse::<i64>().map(Number::from);
     let integer = integer.or_else(|_| unsigned.parse::<u64>().map(Number::from));
-    Some(match integer {
-        Ok(integer) => Some(integer),
-        Err(_) => unsigned.parse().ok().and_then(Number::from_f64),
-    })
+    integer
+        .ok()
+        .or_else(|| Number::from_f64(unsigned.parse().ok()?))
 }
 
-fn in_radix(digits: &str, radix: u32) -> Option<Option<Number>> {
-    if digits.is_empty() {
-        return None;
+fn in_radix(digits: &str, radix: u32) -> Option<Number> {
+    if let Ok(exact) = u64::from_str_radix(digits, radix) {
+        return Some(exact.into());
     }
-    let mut value = 0.0;
-    for digit in digits.chars() {
-        value = value * f64::from(radix) + f64::from(digit.to_digit(radix)?);
-    }
-    let exact = u64::from_str_radix(digits, radix).map(Number::from);
-    Some(exact.ok().or_else(|| Number::from_f64(value)))
+    let add = |sum: f64, digit: char| {
+        sum * f64::from(radix) + f64::from(digit.to_digit(radix).unwrap_or(0))
+    };
+    Number::from_f64(digits.chars().fold(0.0, add))
+}
+
+fn is_in_radix(digits: &str, radix: u32) -> bool {
+    !digits.is_empty() && digits.chars().all(|digit| digit.is_digit(radix))
 }
 
 /// Tells whether the text is an integer or a decimal fraction, with or without an exponent.

@@ -1,16 +1,16 @@
-//! Reading a text that stands alone.
+//! Reads a single text, without includes.
 
 use crate::{At, Budget, Dialect, Host, Node, Problem, read, without_bom};
 
-/// Reads a text that stands alone; `None` if it has no content.
+/// Reads a single text; `None` if it has no content.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first problem in it.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Option<Node>, Problem> {
     parse_after(text, dialect, 0)
 }
 
-/// Does the same with a text before which so many lines stand: places are counted from the first of them.
+/// Reads a text that has `lines_before` lines before it in its file. Places count those lines.
 ///
 /// # Errors
 /// Those of [`parse`].

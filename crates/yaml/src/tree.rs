@@ -1,11 +1,11 @@
-//! The tree that a YAML document is read into: values that know where they were written, and how.
+//! The tree of a YAML document. Each value knows where and how it was written.
 
 use serde_json::{Map, Number, Value};
 
-/// A place in one of the files that were read; all zero if it is not known.
+/// A place in one of the files that were read; all zero if unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct At {
-    /// The index of the file in the order of reading; 0 for a text that stands alone.
+    /// The index of the file in the order of reading; 0 for a single text.
     pub file: usize,
     /// The line, from 1.
     pub line: usize,
@@ -20,7 +20,7 @@ pub struct Node {
     pub at: At,
     /// What it is.
     pub data: Data,
-    /// How a boolean, a number, nothing or a merge key was written. It may have been meant as text.
+    /// The source text of a boolean, a number, a null or a merge key: it may have been meant as a string.
     pub written: Option<Box<str>>,
 }
 
@@ -39,8 +39,7 @@ pub enum Data {
     List(Vec<Node>),
     /// A mapping; its keys are unique.
     Map(Vec<(Key, Node)>),
-    /// Something that could not be read and was reported; it fits everywhere, so that nothing else is said
-    /// about it.
+    /// A value that could not be read. It was reported, and is accepted everywhere, so that it causes no further problem.
     Broken,
 }
 
@@ -66,7 +65,7 @@ impl At {
 }
 
 impl Node {
-    /// Returns a value of which only the data is known.
+    /// Returns a value without its source text.
     #[must_use]
     pub fn new(at: At, data: Data) -> Self {
         Self {
@@ -76,7 +75,7 @@ impl Node {
         }
     }
 
-    /// Returns the text of a string, and of another scalar how it was written.
+    /// Returns the text of a string, or the source text of another scalar.
     #[must_use]
     pub fn as_written(&self) -> Option<&str> {
         match &self.data {
@@ -99,7 +98,7 @@ impl Node {
         }
     }
 
-    /// Tells whether nothing is written here.
+    /// Tells whether this is `null`, or no value at all.
     #[must_use]
     pub fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
@@ -141,7 +140,7 @@ impl Node {
         }
     }
 
-    /// Returns how many levels of collections there are from here down: 0 for a scalar.
+    /// Returns how many levels of collections this value has: 0 for a scalar.
     #[must_use]
     pub fn height(&self) -> usize {
         let tallest = match &self.data {
@@ -152,7 +151,7 @@ impl Node {
         1 + tallest.unwrap_or(0)
     }
 
-    /// Returns roughly how many bytes of memory the value takes, so that copies can be limited.
+    /// Returns roughly how many bytes of memory the value takes. It limits copies.
     #[must_use]
     pub fn cost(&self) -> usize {
         let inside = match &self.data {

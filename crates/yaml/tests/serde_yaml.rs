@@ -18,7 +18,7 @@ fn refused(text: &str, place: (usize, usize), why: &str) {
     assert!(problem.message.contains(why), "{problem:?}");
 }
 
-/// `serde_yaml` takes the last value without a word wherever a map or a JSON value is read.
+/// `serde_yaml` silently takes the last value wherever it reads a map or a JSON value.
 #[test]
 fn a_key_that_is_given_twice_is_an_error() {
     refused("a: 1\na: 2\n", (2, 1), "`a` is given twice");
@@ -55,9 +55,9 @@ fn yaml_1_1_is_not_mixed_in() {
     refused("a: &x { b: 1 }\nc:\n  <<: *x\n", (3, 3), "merge keys");
 }
 
-/// `serde_yaml` makes texts of them.
+/// `serde_yaml` turns such keys into strings.
 #[test]
-fn a_key_that_is_no_string_is_an_error() {
+fn a_key_that_is_not_a_string_is_an_error() {
     refused("1: a", (1, 1), "`1` is a number");
     refused("true: a", (1, 1), "`true`");
 }
