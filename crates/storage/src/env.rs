@@ -9,10 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// What a process knows about the world it was started in.
+/// The environment of a process.
 ///
-/// Variables and directories are captured once; the clock and the randomness are asked at each call, unless
-/// the value was built by hand.
+/// Variables and directories are captured once. The clock and the source of randomness are asked at each call, unless the
+/// value was built by hand.
 #[derive(Debug, Clone)]
 pub struct Env {
     variables: BTreeMap<OsString, OsString>,
@@ -32,7 +32,7 @@ enum Source {
 impl Env {
     /// Captures the environment of this process.
     ///
-    /// A working directory that was removed is taken as `.`, so that only what needs it fails.
+    /// If the working directory was removed, it is `.`: then only those calls fail that need it.
     #[must_use]
     pub fn of_process() -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Env {
         }
     }
 
-    /// Returns the same with variables for those that are not set, as from `.env`.
+    /// Adds the variables that are not set yet, such as those of `.env`.
     #[must_use]
     pub fn with_defaults(mut self, variables: Vec<(String, String)>) -> Self {
         for (name, value) in variables {
@@ -97,7 +97,7 @@ impl Env {
         variables.map(|(name, value)| (name.as_os_str(), value.as_os_str()))
     }
 
-    /// Tells whether a variable is there at all, be it empty.
+    /// Tells whether a variable exists, even if it is empty.
     #[must_use]
     pub fn is_set(&self, name: &str) -> bool {
         self.variables.contains_key(OsStr::new(name))
@@ -115,14 +115,13 @@ impl Env {
         self.home.as_deref()
     }
 
-    /// Returns the directories in which programs are looked for, in order. Empty entries of `PATH`, which
-    /// would mean the working directory, are left out.
+    /// Returns the directories of `PATH`, in order. Empty entries, which would mean the working directory, are left out.
     pub fn search_path(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let path = self.var_os("PATH").unwrap_or_default();
         std::env::split_paths(path).filter(|directory| !directory.as_os_str().is_empty())
     }
 
-    /// Returns the file of a program: a path as it is, a name from `PATH`.
+    /// Returns the file of a program. A name with a slash is a path; any other name is looked up in `PATH`.
     #[must_use]
     pub fn find_program(&self, command: &str) -> Option<PathBuf> {
         if command.contains('/') {
@@ -147,10 +146,10 @@ impl Env {
         self.started_ms
     }
 
-    /// Returns 128 random bits of the kernel. No device file is needed for them.
+    /// Returns 128 random bits of the kernel. This needs no device file.
     ///
     /// # Errors
-    /// When the kernel gives none.
+    /// When the kernel refuses.
     pub fn random(&self) -> io::Result<u128> {
         match self.source {
             Source::Machine => machine_random(),
@@ -158,14 +157,14 @@ impl Env {
         }
     }
 
-    /// Returns the number of this process.
+    /// Returns the id of this process.
     #[must_use]
     pub fn process_id(&self) -> u32 {
         std::process::id()
     }
 
-    /// Returns the file of the program that runs. If it was replaced or removed meanwhile, this is the kernel's own name
-    /// for it, which goes on to work.
+    /// Returns the file of the running program. If the file was replaced or removed meanwhile, this is the kernel's own
+    /// name for it, which still works.
     #[must_use]
     pub fn program(&self) -> PathBuf {
         let own = std::env::current_exe().ok().filter(|file| file.is_file());

@@ -1,4 +1,4 @@
-//! What can go wrong with the files under the root, by what the caller can do about it.
+//! Errors of the files under the root. There is a variant for each thing that a caller can do about an error.
 
 use std::fmt;
 use std::io;
@@ -11,14 +11,14 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 /// Why something under the root cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StorageError {
-    /// The operating system refuses.
+    /// The operating system refused a call.
     #[error("cannot {action} `{}`", path.display())]
     Io {
         /// What was tried, as an imperative: `read`, `write`.
         action: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: io::Error,
     },
     /// The history has lost lines that it had when it was written last.
@@ -26,15 +26,15 @@ pub enum StorageError {
     LostLines {
         /// The file.
         path: PathBuf,
-        /// How many lines.
+        /// How many lines are missing.
         missing: u64,
-        /// What knows of them.
+        /// The file that recorded how many there were.
         seal: PathBuf,
     },
     /// A file of the state has a line that no program should have written. Writers stop until it is fixed.
     #[error("{0}")]
     Damaged(BadLine),
-    /// Threads that other files under the root know are in no file of the state any more.
+    /// Threads are missing from the files of the state, while other files under the root still name them.
     #[error("{0}")]
     Vanished(Box<Vanished>),
     /// The registry has lost names that it had when it was written last.
@@ -45,10 +45,10 @@ pub enum StorageError {
     RegistryCut {
         /// The registry.
         path: PathBuf,
-        /// Its copy.
+        /// The copy, which still has the names.
         copy: PathBuf,
     },
-    /// The record of a finished step is there, and cannot be understood. The step may be paid for.
+    /// The record of a finished step cannot be read. The step may have cost money.
     #[error("the record of a finished step, `{}`, cannot be understood: {problem}", path.display())]
     TornRecord {
         /// The record.
@@ -73,7 +73,7 @@ pub enum StorageError {
     /// No root is named, and there is no home directory to put one in.
     #[error("no storage root is named, and there is no home directory for `.uwf`")]
     NoHome,
-    /// The root was named, but with an empty text.
+    /// The root was named with an empty text.
     #[error("the storage root that is named is empty")]
     EmptyRoot,
     /// A new thread has the id of one that is active.
@@ -85,7 +85,7 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// Returns how a call that fails with this ends.
+    /// Returns the exit of a call that fails with this error.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -104,13 +104,13 @@ impl StorageError {
         }
     }
 
-    /// Tells whether the disk has no room for what was to be written.
+    /// Tells whether the cause is a full disk.
     #[must_use]
     pub fn is_of_full_disk(&self) -> bool {
         uwf_durable::is_of_full_disk(self)
     }
 
-    /// Returns a function that says which file an error of the operating system is about.
+    /// Returns a function that adds the action and the path to an error of the operating system.
     pub fn io(action: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io {
             action,
@@ -120,10 +120,10 @@ impl StorageError {
     }
 }
 
-/// Threads that are neither active nor ended, though they have run folders or were active when the state was sealed.
+/// Threads that are neither active nor ended, although they have run folders or were active when the seal was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vanished {
-    /// The threads, never none, each with the last head that is known.
+    /// The threads, at least one, each with its last known head.
     pub threads: Vec<(ThreadId, Option<CasRef>)>,
     /// The file of the active threads.
     pub active: PathBuf,
@@ -131,9 +131,9 @@ pub struct Vanished {
     pub ended: PathBuf,
     /// The directory of the run folders.
     pub runs: PathBuf,
-    /// The seal, if the threads have no run folders and only the seal names them, and perhaps not all of them.
+    /// The seal, if only the seal names the threads, and none has a run folder. The seal may not name all of them.
     pub seal: Option<PathBuf>,
-    /// The last line of the history, if it is torn: what is missing may have been there.
+    /// The last line of the history, if it is unfinished. It may have named one of the threads.
     pub torn: Option<BadLine>,
 }
 
@@ -183,7 +183,7 @@ impl From<FileError> for StorageError {
     }
 }
 
-/// A line that cannot be understood, in a file that has others which can.
+/// A line that cannot be read, in a file whose other lines can.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
     /// The file.

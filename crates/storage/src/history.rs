@@ -1,5 +1,5 @@
-//! The content of `history.jsonl`: a line for each time that a thread ended, and for each step that another one
-//! took the place of. Lines are only ever added.
+//! The content of `history.jsonl`: one line for each end of a thread, and one for each replaced step. Lines are only
+//! added, never changed.
 
 use std::path::Path;
 
@@ -15,13 +15,13 @@ use crate::BadLine;
 pub struct HistoryRecord {
     /// The thread.
     pub thread: ThreadId,
-    /// The workflow it ran.
+    /// Its workflow.
     pub workflow: CasRef,
     /// The last node of its chain.
     pub head: CasRef,
     /// When it ended, in milliseconds since 1970.
     pub completed_at: i64,
-    /// How it ended; older lines do not say.
+    /// How it ended. Older lines do not have it.
     #[serde(default, deserialize_with = "null_is_completed")]
     pub reason: Reason,
 }
@@ -37,14 +37,14 @@ pub enum Reason {
     Cancelled,
 }
 
-/// A step that was done again. It is in no chain any more; this line is what refers to it. Its keys are none of a
-/// thread that ended, so that no program takes it for one.
+/// A step that was done again. It is in no chain any more; only this line refers to it. Its keys differ from those of a
+/// [`HistoryRecord`], so that no program mistakes it for the end of a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReplacedStep {
     /// The step.
     pub replaced: CasRef,
-    /// The step that took its place, unless the call was ended before it could.
+    /// The step that takes its place. It never did if the call ended too early.
     pub by: CasRef,
     /// The thread.
     pub in_thread: ThreadId,
@@ -56,24 +56,24 @@ fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reaso
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// What the file says, in its order. A thread may be in it more than once: its last line counts.
+/// The content of the file, in its order. A thread may have several lines; the last one counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
-    /// How threads ended.
+    /// The ends of threads.
     pub records: Vec<HistoryRecord>,
     /// The steps that were done again.
     pub replaced: Vec<ReplacedStep>,
-    /// The others, but for an unfinished last line.
+    /// All other lines, except an unfinished last one.
     pub damaged: Vec<BadLine>,
-    /// The last line, if it is unfinished. A power cut may leave that; then its thread is still where it was.
+    /// The last line, if it is unfinished. A power cut may leave one; then its thread is still where it was.
     pub torn: Option<BadLine>,
-    /// Whether that line was whole once, so that the file has lost its end.
+    /// Whether the unfinished last line was complete once. Then the file has lost its end.
     pub is_cut: bool,
-    /// How many whole lines the file had when it was written last, and has no more.
+    /// How many complete lines the file has lost since it was written last.
     pub missing: u64,
 }
 
-/// Understands the content of the file.
+/// Parses the content of the file.
 pub(crate) fn parse(text: &str, path: &Path) -> History {
     let mut history = History::default();
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
@@ -90,9 +90,10 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
                         line: number,
                         problem: error.to_string(),
                     };
-                    match line.ends_with('\n') {
-                        true => history.damaged.push(bad),
-                        false => history.torn = Some(bad),
+                    if line.ends_with('\n') {
+                        history.damaged.push(bad);
+                    } else {
+                        history.torn = Some(bad);
                     }
                 }
             },
@@ -101,13 +102,13 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
     history
 }
 
-/// Counts the lines that say something.
+/// Counts the lines that are not blank.
 pub(crate) fn count_lines(content: &[u8]) -> u64 {
     let lines = content.split(|byte| *byte == b'\n');
     lines.filter(|line| !line.trim_ascii().is_empty()).count() as u64
 }
 
-/// Returns where an unfinished last line begins, if there is one. A line that only lacks its end is finished.
+/// Returns where an unfinished last line begins, if there is one. A line that lacks only its line feed is finished.
 pub(crate) fn unfinished(content: &[u8]) -> Option<usize> {
     let start = content.iter().rposition(|byte| *byte == b'\n');
     let start = start.map_or(0, |end| end + 1);
@@ -116,19 +117,19 @@ pub(crate) fn unfinished(content: &[u8]) -> Option<usize> {
     (!is_whole).then_some(start)
 }
 
-/// What an unfinished line was to say, as far as it can be known.
+/// What an unfinished line was about.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// That a thread ended.
+    /// The end of this thread.
     Ended(ThreadId),
-    /// That a step was replaced.
+    /// The replacement of this step.
     Replaced(CasRef),
     /// It is too short to tell.
     Unknown,
 }
 
 impl Unfinished {
-    /// Understands the beginning of a line as this program writes it.
+    /// Reads the beginning of a line that this program wrote.
     pub(crate) fn of(line: &[u8]) -> Self {
         let first = |key: &str| {
             let rest = str::from_utf8(line).ok()?.strip_prefix(key)?;
@@ -144,7 +145,7 @@ impl Unfinished {
     }
 }
 
-/// Returns the last record of a thread. Only lines that name it are looked at.
+/// Returns the last record of a thread. It parses only the lines that contain the thread's id.
 pub(crate) fn last_of(text: &str, thread: ThreadId) -> Option<HistoryRecord> {
     let mut rest = text;
     while let Some(at) = rest.rfind(thread.as_str()) {
@@ -155,7 +156,7 @@ pub(crate) fn last_of(text: &str, thread: ThreadId) -> Option<HistoryRecord> {
             _ => rest = &text[..start],
         }
     }
-    // Another program may have spelled it in another way.
+    // Another program may have written the id in another way, such as in lower case.
     let mut records = parse(text, Path::new("")).records.into_iter().rev();
     records.find(|record| record.thread == thread)
 }

@@ -1,9 +1,8 @@
-//! The mutable state under the storage root: where it lies, the three files that say what is current,
-//! locks, the records of a run, and the logs.
+//! The mutable state under the storage root: the paths, the three files of the state, locks, the records of runs, and the
+//! logs.
 //!
-//! Nodes are not here: they never change and belong to `uwf-cas-fs`. Nothing here decides what a step does.
-//! [`Env`] is the only thing in the whole program that asks the machine; files are opened and written by
-//! `uwf-durable`.
+//! Nodes never change; they belong to `uwf-cas-fs`. This crate does not decide what a step does. Only [`Env`] asks the
+//! machine for variables, time and randomness. Only `uwf-durable` opens and writes files.
 
 mod env;
 mod error;

@@ -1,4 +1,4 @@
-//! Reading the process logs and throwing old ones away. Writing them is in `process_log`.
+//! Reads the process logs, and deletes old ones. `process_log` writes them.
 
 use std::fmt;
 use std::fs;
@@ -51,7 +51,7 @@ pub struct LogFile {
     pub name: String,
     /// How many bytes it has.
     pub size: u64,
-    /// The day whose processes it is about.
+    /// The day on which its processes started.
     pub date: Day,
 }
 
@@ -71,11 +71,11 @@ pub struct LogFilter {
 pub struct LogEntries {
     /// The entries as they were written, by time.
     pub entries: Vec<Map<String, Value>>,
-    /// The lines that cannot be understood, but for unfinished last ones.
+    /// The lines that cannot be read, except an unfinished last line.
     pub damaged: Vec<BadLine>,
 }
 
-/// Returns the log files, newest day first. Files of other names are none.
+/// Returns the log files, newest day first. Files with other names are ignored.
 ///
 /// # Errors
 /// [`StorageError::Io`], as of all functions here.
@@ -100,7 +100,7 @@ pub fn list(root: &Root) -> Result<Vec<LogFile>, StorageError> {
     Ok(found)
 }
 
-/// Returns the entries that pass the filter, by time. A line that cannot be understood hides no other.
+/// Returns the entries that pass the filter, by time, and the damaged lines.
 ///
 /// # Errors
 /// See [`list`].
@@ -116,7 +116,7 @@ pub fn show(root: &Root, filter: &LogFilter) -> Result<LogEntries, StorageError>
     Ok(found)
 }
 
-/// Removes the files of all days before this one, and returns how many.
+/// Removes the files of all days before this one, and returns how many there were.
 ///
 /// # Errors
 /// See [`list`].
@@ -130,7 +130,7 @@ pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
 }
 
 fn read_file(path: &Path, filter: &LogFilter, found: &mut LogEntries) -> Result<(), StorageError> {
-    // A file that was cleaned away meanwhile has no entries.
+    // A file that somebody deleted meanwhile has no entries.
     let content = uwf_durable::read(path)?.unwrap_or_default();
     let lines = content.split_inclusive(|byte| *byte == b'\n');
     for (number, line) in (1..).zip(lines) {
@@ -155,7 +155,7 @@ fn passes(entry: &Map<String, Value>, filter: &LogFilter) -> bool {
         && process.is_none_or(|process| is_of(entry, process))
 }
 
-/// Tells whether an entry is of this process. Older entries have only the longer name, in the place of the number.
+/// Tells whether an entry is of this process. Older entries have the longer name in `pid`, and no `process`.
 fn is_of(entry: &Map<String, Value>, process: &str) -> bool {
     let number = entry.get("pid").and_then(Value::as_u64);
     let names = [text_of(entry, "process"), text_of(entry, "pid")];
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_listed_newest_first_and_strangers_are_left_out() {
+    fn files_are_listed_newest_first_and_other_files_are_left_out() {
         let (_temp, root) = root_with(&[
             ("2026-11-20.jsonl", "12345"),
             ("2026-11-21.jsonl", ""),

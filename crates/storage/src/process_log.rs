@@ -1,5 +1,4 @@
-//! Writing the process log: what a command did, for those who look for the cause of something later.
-//! Reading it is in `log`.
+//! Writes the process log: what a command did, for a later search for the cause of a problem. `log` reads it.
 
 use std::error::Error;
 use std::fs::File;
@@ -13,7 +12,7 @@ use uwf_util::{base32, time};
 
 use crate::Root;
 
-/// How many characters of a value are kept: enough to recognise a text, too few to leak a prompt.
+/// How many characters of a message are written: enough to recognise a text, too few to leak a prompt.
 const VALUE_CHARS: usize = 200;
 
 /// One place in the code that logs: 8 Crockford digits to look for in the code, and a name for people.
@@ -24,7 +23,7 @@ pub struct Tag {
 }
 
 impl Tag {
-    /// Returns the tag with these digits and this name. Make it a `const`, so that a wrong tag does not compile:
+    /// Returns the tag with these digits and this name. Make it a `const`, so that an invalid tag does not compile:
     ///
     /// ```
     /// const STARTED: uwf_storage::Tag = uwf_storage::Tag::new("W9F3RK2M", "started");
@@ -36,7 +35,7 @@ impl Tag {
     /// ```
     ///
     /// # Panics
-    /// On other digits, when it is not evaluated by the compiler.
+    /// If the digits are invalid and the call is not evaluated at compile time.
     #[must_use]
     pub const fn new(digits: &'static str, name: &'static str) -> Self {
         let bytes = digits.as_bytes();
@@ -82,7 +81,7 @@ pub struct LogEntry<'a> {
 
 /// The log of one process, in the file of the UTC day on which it started.
 ///
-/// Logging never fails and never makes a command fail: what cannot be written is lost.
+/// Logging never makes a command fail: an entry that cannot be written is lost.
 #[derive(Debug)]
 pub struct ProcessLog {
     path: PathBuf,
@@ -91,8 +90,8 @@ pub struct ProcessLog {
 }
 
 impl ProcessLog {
-    /// Returns the log of a process that started at this time, in milliseconds since 1970; nothing is written before the
-    /// first entry.
+    /// Returns the log of a process that started at this time, in milliseconds since 1970. This writes nothing: the first
+    /// entry makes the file.
     #[must_use]
     pub fn new(root: &Root, pid: u32, started_ms: i64) -> Self {
         let name = format!("{}.jsonl", time::date_utc(started_ms));
@@ -121,7 +120,7 @@ impl ProcessLog {
             add("workflow", workflow.into());
         }
         add("event", entry.event.into());
-        // Numbers of processes are used again.
+        // The system reuses process ids.
         add("process", format!("{started_ms}-{pid}").into());
         // A lost line is acceptable, a broken step is not.
         let _ = self.append(&Value::Object(line));

@@ -1,5 +1,5 @@
-//! Roots of garbage collection outside the state files: the nodes that run records name, and since when the oldest
-//! running agent has been at work.
+//! Roots of garbage collection outside the state files: the nodes that run records name, and the start of the oldest
+//! running agent.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +10,7 @@ use uwf_protocol::ids::CasRef;
 
 use crate::{Root, RunDir, StorageError};
 
-/// How the names of files end that are records, and not what an agent printed.
+/// The extensions of records. All other files of a run are output of agents.
 const RECORDS: [&str; 2] = ["json", "jsonl"];
 
 /// Since when agents have been at work under a root.
@@ -46,7 +46,7 @@ impl AtWork {
     }
 }
 
-/// Returns every node that a record of a run names: whatever kind of record it is, each text in it that is a hash.
+/// Returns every node that a record of a run names: each string in any record that has the form of a hash.
 ///
 /// # Errors
 /// [`StorageError::Io`] if one cannot be read.
@@ -56,7 +56,7 @@ pub fn named_by_runs(root: &Root) -> Result<BTreeSet<CasRef>, StorageError> {
         for path in entries(run.path())? {
             let ending = path.extension().and_then(|ending| ending.to_str());
             if ending.is_some_and(|ending| RECORDS.contains(&ending)) {
-                // What was removed meanwhile names nothing.
+                // A record that was removed meanwhile names nothing.
                 let content = uwf_durable::read(&path)?.unwrap_or_default();
                 named.extend(quoted(&content));
             }
@@ -65,7 +65,7 @@ pub fn named_by_runs(root: &Root) -> Result<BTreeSet<CasRef>, StorageError> {
     Ok(named)
 }
 
-/// Returns the temporary files that nobody has used since a time, in milliseconds since 1970.
+/// Returns the temporary files that were last written before a time, in milliseconds since 1970.
 ///
 /// # Errors
 /// [`StorageError::Io`].
@@ -108,7 +108,7 @@ fn runs(root: &Root) -> Result<Vec<RunDir>, StorageError> {
     Ok(runs)
 }
 
-/// Returns what is in a directory; nothing if there is none.
+/// Returns the entries of a directory. A missing directory has none.
 pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
     let io = StorageError::io("list", dir);
     match fs::read_dir(dir) {
@@ -124,7 +124,7 @@ pub(crate) fn entries(dir: &Path) -> Result<Vec<PathBuf>, StorageError> {
     }
 }
 
-/// Returns the hashes that stand in quotes.
+/// Returns the hashes between double quotes.
 fn quoted(content: &[u8]) -> impl Iterator<Item = CasRef> {
     let parts = content.split(|byte| *byte == b'"');
     parts.filter_map(|part| std::str::from_utf8(part).ok()?.parse().ok())

@@ -1,4 +1,4 @@
-//! The storage root: which directory it is, and where everything lies under it.
+//! The storage root: which directory it is, and the paths below it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::{Env, RunDir, StorageError};
 
-/// How much room is set aside for the nodes of steps, in bytes.
+/// How much disk space is reserved for the nodes of steps, in bytes.
 const ROOM: u64 = 1024 * 1024;
 
-/// The directory that holds everything the program keeps.
+/// The directory in which the program keeps everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     path: PathBuf,
@@ -50,7 +50,7 @@ impl Root {
         &self.path
     }
 
-    /// Makes the directory, for its owner alone, if it is not there.
+    /// Makes the directory with mode 0700, if it is not there.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -71,7 +71,7 @@ impl Root {
         self.path.join("config.yaml")
     }
 
-    /// Returns the file of the variables that agents and model calls get.
+    /// Returns the file with the variables for agents and model calls.
     #[must_use]
     pub fn env_file(&self) -> PathBuf {
         self.path.join(".env")
@@ -89,7 +89,7 @@ impl Root {
         self.path.join("history.jsonl")
     }
 
-    /// Returns the file of the lines of the history that a power cut left unfinished.
+    /// Returns the file that collects unfinished lines of the history.
     pub(crate) fn torn_history_file(&self) -> PathBuf {
         self.path.join("history.torn")
     }
@@ -100,20 +100,20 @@ impl Root {
         self.path.join("registry.yaml")
     }
 
-    /// Returns the same file under the name that other programs give it.
+    /// Returns the registry of other programs.
     pub(crate) fn foreign_registry_file(&self) -> PathBuf {
         self.path.join("workflows.yaml")
     }
 
-    /// Sets room aside on the disk, so that a step that was paid for can be written when the disk fills up meanwhile.
+    /// Reserves disk space, so that a step that cost money can be written even if the disk fills up meanwhile.
     ///
     /// # Errors
-    /// [`StorageError::Io`], above all when there is no room.
+    /// [`StorageError::Io`], above all when the disk is full.
     pub fn set_room_aside(&self) -> Result<(), StorageError> {
         Ok(uwf_durable::set_aside(&self.room_file(), ROOM)?)
     }
 
-    /// Gives the room back for a step that could not be written without it.
+    /// Frees the reserved space for a step that could not be written without it.
     pub fn give_room_back(&self) {
         uwf_durable::give_back(&self.room_file());
     }
@@ -122,7 +122,7 @@ impl Root {
         self.path.join("locks").join("room")
     }
 
-    /// Waits for the lock under which the files change that are not of one thread: the state and the configuration.
+    /// Waits for the lock of the state and the configuration, the files that do not belong to one thread.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -131,12 +131,12 @@ impl Root {
         Ok(FileLock::acquire(&file)?)
     }
 
-    /// Returns the file that says what the files of the state looked like when they were written last.
+    /// Returns the file of the [seal](crate::seal::Seal).
     pub(crate) fn seal_file(&self) -> PathBuf {
         self.path.join("locks").join("state.seal")
     }
 
-    /// Returns the copy of the registry as it was written last.
+    /// Returns the copy that the last writer made of the registry.
     pub(crate) fn registry_copy(&self) -> PathBuf {
         self.path.join("locks").join("registry.yaml")
     }
@@ -147,7 +147,7 @@ impl Root {
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// Returns the directory of the slots in which agents work.
+    /// Returns the directory of the slots that limit how many agents run.
     pub(crate) fn slots_dir(&self) -> PathBuf {
         self.path.join("locks").join("slots")
     }
@@ -158,13 +158,13 @@ impl Root {
         self.path.join("logs")
     }
 
-    /// Returns where the runs of a thread leave their records.
+    /// Returns the directory with the records of a thread's runs.
     #[must_use]
     pub fn run(&self, thread: ThreadId) -> RunDir {
         RunDir::at(self.runs_dir().join(thread.as_str()))
     }
 
-    /// Returns what lies beside the runs of threads, them included, sorted: also what is called after no thread.
+    /// Returns all entries of the directory of runs, sorted, also those that are not named after a thread.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -179,7 +179,7 @@ impl Root {
         self.path.join("runs")
     }
 
-    /// Tells whether there is a file of the state.
+    /// Tells whether any file of the state exists.
     #[must_use]
     pub fn has_state(&self) -> bool {
         [
@@ -192,7 +192,7 @@ impl Root {
         .any(|file| file.exists())
     }
 
-    /// Returns the files that another program leaves that took the state over.
+    /// Returns the files that remain when another program has migrated the state.
     #[must_use]
     pub fn files_taken_over(&self) -> [PathBuf; 3] {
         ["threads.yaml", "workflows.yaml", "history.jsonl"]
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_root_is_for_its_owner_alone() {
+    fn a_new_root_is_private() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().join("a/b"));
         root.create().unwrap();

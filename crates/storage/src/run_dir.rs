@@ -24,25 +24,25 @@ pub use sessions::Sessions;
 
 use records::Records;
 
-/// The directory of the runs of one thread. Who writes here holds the thread's lock, or is the agent that
-/// its holder started.
+/// The directory of the runs of one thread. Only the process that has the thread's lock writes here, and the agent that
+/// it started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     records: Records,
-    /// Who works on the thread.
+    /// The lock of the thread, and the record of its holder.
     pub lease: Lease,
     /// The finished step that waits to be committed.
     pub outbox: Outbox,
-    /// What a running attempt leaves.
+    /// The files of the running attempt.
     pub scratch: Scratch,
     /// The conversations of agents.
     pub sessions: Sessions,
-    /// What the thread used up, and what it may use up.
+    /// The usage of the thread, and its raised limits.
     pub ledger: Ledger,
 }
 
 impl RunDir {
-    /// Returns the run at this path, which [`Root::run`](crate::Root::run) or a task told.
+    /// Returns the run at this path, which comes from [`Root::run`](crate::Root::run) or from a task.
     #[must_use]
     pub fn at(path: PathBuf) -> Self {
         let records = Records::at(path);
@@ -56,7 +56,7 @@ impl RunDir {
         }
     }
 
-    /// Returns the directory. It leaves this crate to be handed to an agent's kit, and to be named to people.
+    /// Returns the directory. Callers pass it to an agent's kit or show it to people, and build no path in it.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.records.path()
@@ -68,7 +68,7 @@ impl RunDir {
         self.path().is_dir()
     }
 
-    /// Returns where a person puts the directory of a thread that is to be forgotten.
+    /// Returns the path to which a person moves the directory so that the thread is forgotten.
     pub(crate) fn forgotten(&self) -> PathBuf {
         let mut path = self.path().as_os_str().to_owned();
         path.push(".forgotten");

@@ -1,8 +1,8 @@
-//! What the last writer of the state knew of its files when it left them. A writer that finds the files unchanged skips
-//! the check for lost entries; any other writer makes it. The seal is a cache and lies with the locks.
+//! The seal: what the files of the state looked like after the last writer. A writer that finds the files unchanged skips
+//! the check for lost entries. The seal is a cache and lies with the locks.
 //!
-//! Each file is on the disk before what is sealed of it. So whatever a crash leaves, the files have at least what the
-//! seal says, unless somebody else took it away.
+//! Each file is on the disk before the seal that describes it. So after a crash the files have at least what the seal
+//! says, unless another program removed something.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,12 +15,12 @@ use crate::Root;
 use crate::heads::Heads;
 use crate::history;
 
-/// What is known of `threads.yaml` and `history.jsonl`.
+/// What `threads.yaml` and `history.jsonl` looked like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seal {
-    /// The numbers, sizes and times of both files, as text.
+    /// The inodes, sizes and times of both files, as text.
     files: String,
-    /// How many bytes the history had, all of them whole lines.
+    /// How many bytes the history had, all of them in complete lines.
     pub(crate) history: u64,
     /// How many lines the history had; 0 in a seal of an older version.
     #[serde(default)]
@@ -30,25 +30,26 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    /// Returns what the last writer left, if that is known.
+    /// Returns the seal of the last writer, if it can be read.
     pub(crate) fn read(root: &Root) -> Option<Self> {
         let sealed = uwf_durable::read(&root.seal_file()).ok()??;
         serde_json::from_slice(&sealed).ok()
     }
 
-    /// Tells whether the files are as they were left. Only the holder of the state lock may ask.
+    /// Tells whether the files are unchanged. The caller must have the lock of the state.
     pub(crate) fn is_intact(&self, root: &Root) -> bool {
         self.files == describe(root)
     }
 
-    /// Remembers what the files look like, which have these threads. If it cannot, the next writer looks closer.
+    /// Writes the seal of the files as they are now; `heads` is the content of `threads.yaml`. If this fails, the next
+    /// writer makes the full check.
     pub(crate) fn set(root: &Root, heads: &Heads) {
         let history = fs::symlink_metadata(root.history_file()).map_or(0, |found| found.len());
         let earlier = Self::read(root).filter(|seal| seal.history == history);
         let seal = Self {
             files: describe(root),
             history,
-            // Most steps leave the history as it is.
+            // Most steps do not change the history, so its lines need not be counted again.
             lines: earlier.map_or_else(|| count_lines(root), |seal| seal.lines),
             threads: heads.ends(),
         };

@@ -1,8 +1,8 @@
-//! Slots: how many agents may work at once. A pool has some slots. Each is a file that a working thread locks. The agent
-//! inherits the lock, as it inherits the lock of the thread, so an agent counts for as long as any of its processes lives.
+//! Slots limit how many agents run at once. A slot is a file that a running thread locks. The agent inherits the lock, as
+//! it inherits the lock of the thread, so it counts until its last process has ended.
 //!
-//! A thread first takes the pool's turn, another lock, and looks for a free slot while it has the turn. So a loop that
-//! just gave its slot back cannot overtake one that waits. How to wait is for the caller.
+//! A thread first takes the pool's turn, which is another lock, and looks for a free slot while it has the turn. So a
+//! thread that just released its slot cannot overtake one that waits. The caller decides how to wait.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use uwf_protocol::ids::ThreadId;
 
 use crate::{Root, StorageError};
 
-/// Slots that belong together.
+/// A set of slots with one limit.
 #[derive(Debug)]
 pub struct Pool {
     root: Root,
@@ -27,8 +27,8 @@ pub struct Turn<'a> {
     _lock: FileLock,
 }
 
-/// The right to have an agent at work. It ends when it is dropped, also for those who inherited it; or with the
-/// last process that has it.
+/// The right to run an agent. It ends when it is dropped, also for the processes that inherited it, or when the last
+/// process that has it ends.
 #[derive(Debug)]
 pub struct Slot {
     _lock: FileLock,
@@ -37,9 +37,9 @@ pub struct Slot {
 /// What came of looking for a slot.
 #[derive(Debug)]
 pub enum Taken {
-    /// One was free, and is ours.
+    /// A free slot, which this process now has.
     Slot(Slot),
-    /// None is free; these threads' agents are at work, as far as it is known.
+    /// No slot is free. As far as known, the agents of these threads are running.
     Full(Vec<ThreadId>),
 }
 
@@ -70,7 +70,7 @@ impl Pool {
         self.max
     }
 
-    /// Takes the turn, unless somebody has it who waits.
+    /// Takes the turn, unless a waiting thread has it.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -82,20 +82,23 @@ impl Pool {
         }))
     }
 
-    /// Returns whose agents are at work, without asking whether they still are.
+    /// Returns the threads that took the slots last. Some of them may have released their slot already.
     #[must_use]
     pub fn holders(&self) -> Vec<ThreadId> {
         (0..self.max).filter_map(|at| self.holder(at)).collect()
     }
 
-    /// Tells whether only leftovers of a finished step keep the slot.
+    /// Tells whether only leftover processes of a finished step keep the slot.
     ///
-    /// The asking thread never has a slot of its own. Another thread's slot is left behind if that thread has no owner,
-    /// no lock and no lease record.
-    fn is_left_behind(&self, at: u32, asks: ThreadId) -> Result<bool, StorageError> {
-        let Some(thread) = self.holder(at).filter(|thread| *thread != asks) else {
-            return Ok(self.holder(at) == Some(asks));
+    /// A slot of the asking thread is always left behind: the thread asks for one because it has none. A slot of another
+    /// thread is left behind if that thread has no owner, no lock and no lease record.
+    fn is_left_behind(&self, at: u32, asking: ThreadId) -> Result<bool, StorageError> {
+        let Some(thread) = self.holder(at) else {
+            return Ok(false);
         };
+        if thread == asking {
+            return Ok(true);
+        }
         let lease = self.root.run(thread).lease;
         Ok(lease.was_taken() && !lease.is_held()? && lease.read_record().is_none())
     }
@@ -111,7 +114,7 @@ impl Pool {
 }
 
 impl Turn<'_> {
-    /// Takes a free slot for a thread's agent. Nobody else takes one meanwhile.
+    /// Takes a free slot for a thread's agent. No other process takes one meanwhile, because this one has the turn.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -120,7 +123,7 @@ impl Turn<'_> {
         let mut held = Vec::new();
         let mut free = None;
         let mut at = 0;
-        // When there were more slots once, those who still work in them count too.
+        // If the limit was higher before, agents in the additional slots still count.
         while at < pool.max || pool.slot_file(at).exists() {
             let file = pool.slot_file(at);
             let lock = match FileLock::try_acquire(&file)? {
@@ -146,7 +149,7 @@ impl Turn<'_> {
     }
 }
 
-/// Returns a name for an alias that is one of a file, and different for each alias.
+/// Returns a file name for an alias. Different aliases have different names.
 fn file_name(alias: &str) -> String {
     let mut name = String::new();
     for byte in alias.bytes() {
@@ -193,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_there_are_slots_work_and_the_next_is_told_who_does() {
+    fn a_full_pool_names_the_threads_that_have_its_slots() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().to_owned());
         let pool = pool(&root, 2);
@@ -207,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn who_works_in_a_slot_that_there_is_no_more_still_counts() {
+    fn an_agent_in_a_slot_beyond_a_lowered_limit_still_counts() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().to_owned());
         let before = pool(&root, 3);
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_turn_belongs_to_one_who_waits() {
+    fn only_one_has_the_turn() {
         let temp = tempfile::tempdir().unwrap();
         let root = Root::at(temp.path().to_owned());
         let pool = pool(&root, 1);

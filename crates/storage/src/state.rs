@@ -1,7 +1,7 @@
-//! The state: which threads are active and where their heads are, which ended, which workflows have names.
-//! Every change is made under the state lock and is complete and durable when the call returns.
+//! The state: the active threads with their heads, the ended threads, and the names of workflows. Every change happens
+//! under the lock of the state, and is complete and durable when the call returns.
 
-mod whole;
+mod integrity;
 
 use indexmap::IndexMap;
 use uwf_durable::{Durability, FileLock};
@@ -11,13 +11,13 @@ use crate::heads::Heads;
 use crate::seal::Seal;
 use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
 
-/// The state under a root. It holds nothing: every call reads the files anew.
+/// The state under a root. It caches nothing: every call reads the files.
 #[derive(Debug, Clone, Copy)]
 pub struct State<'a> {
     root: &'a Root,
 }
 
-/// What became of moving a head.
+/// The result of moving a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Advance {
@@ -29,7 +29,7 @@ pub enum Advance {
     HeadIs(CasRef),
 }
 
-/// What became of moving a head forward along a chain that is there.
+/// The result of moving a head forward along a chain that is in the store already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum FastForward {
@@ -43,7 +43,7 @@ pub enum FastForward {
     Diverged,
 }
 
-/// What became of ending a thread.
+/// The result of ending a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Archived {
@@ -55,7 +55,7 @@ pub enum Archived {
     HeadIs(CasRef),
 }
 
-/// What became of making a thread active again.
+/// The result of making a thread active again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Reactivated {
@@ -79,7 +79,7 @@ pub enum Located {
 }
 
 impl<'a> State<'a> {
-    /// Returns the state under a root; touches nothing on the disk.
+    /// Returns the state under a root. This touches nothing on the disk.
     #[must_use]
     pub fn new(root: &'a Root) -> Self {
         Self { root }
@@ -101,20 +101,20 @@ impl<'a> State<'a> {
         Ok(self.read_heads()?.get(thread))
     }
 
-    /// Finds a thread, active or ended; one that is in both files is active.
+    /// Finds a thread, active or ended. A thread that is in both files is active.
     ///
     /// # Errors
     /// See [`heads`](Self::heads).
     pub fn find(&self, thread: ThreadId) -> Result<Option<Located>, StorageError> {
-        // In this order a thread that is just being archived is never missed.
+        // In this order we never miss a thread that is being archived at the moment.
         if let Some(head) = self.head(thread)? {
             return Ok(Some(Located::Active(head)));
         }
         if let Some(record) = self.archived(thread)? {
             return Ok(Some(Located::Archived(record)));
         }
-        // It is in neither file. That means something only if both say all that they once said.
-        self.check_knowing(&|| Ok(vec![thread]))?;
+        // It is in neither file. That proves something only if the files have lost nothing.
+        self.check_threads(&|| Ok(vec![thread]))?;
         Ok(None)
     }
 
@@ -124,20 +124,20 @@ impl<'a> State<'a> {
     /// [`StorageError::ThreadExists`], and those of [`check`](Self::check).
     pub fn insert(&self, thread: ThreadId, head: CasRef) -> Result<(), StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.whole_heads()?;
+        let mut heads = self.checked_heads()?;
         if heads.get(thread).is_some() {
             return Err(StorageError::ThreadExists(thread));
         }
         heads.set(thread, head);
         self.write_heads(&heads)?;
-        // From now on the run folder tells of the thread, should the files of the state lose it. A thread without one is
-        // none the worse.
+        // The run folder proves from now on that the thread existed, in case the files of the state lose it. The thread
+        // works without the folder, too.
         let _ = self.root.run(thread).create();
         Ok(())
     }
 
-    /// Moves the head of a thread, provided that it is where the caller saw it. The new head must be durable: nobody
-    /// else can change the state while this waits for the disk.
+    /// Moves the head of a thread, if it still is `from`. The node of the new head must be durable before the call: no
+    /// other process can change the state while this one waits for the disk.
     ///
     /// # Errors
     /// See [`check`](Self::check).
@@ -148,7 +148,7 @@ impl<'a> State<'a> {
         to: CasRef,
     ) -> Result<Advance, StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.whole_heads()?;
+        let mut heads = self.checked_heads()?;
         match heads.get(thread) {
             None => return Ok(Advance::NotActive),
             Some(head) if head != from => return Ok(Advance::HeadIs(head)),
@@ -158,9 +158,9 @@ impl<'a> State<'a> {
         Ok(Advance::Moved)
     }
 
-    /// Moves the head of a thread forward along a chain that is there, provided that it is where the caller saw it. What
-    /// a chain is, this crate does not know: `leads_back` tells whether `to` leads back to `from`. It is asked without
-    /// the lock of the state, since nodes do not change. All of the new chain must be durable.
+    /// Moves the head of a thread forward along a chain that is in the store already, if the head still is `from`. This
+    /// crate does not know what a chain is: `leads_back` tells whether `to` leads back to `from`. It is called without the
+    /// lock of the state, since nodes do not change. The whole new chain must be durable before the call.
     ///
     /// # Errors
     /// Those of `leads_back`, and see [`advance`](Self::advance).
@@ -193,9 +193,9 @@ impl<'a> State<'a> {
         })
     }
 
-    /// Moves the head of a thread to that of the record and ends the thread there, at once.
+    /// Moves the head of a thread to that of the record, and ends the thread there, in one change.
     ///
-    /// If this is interrupted, the thread is still active with its old head, and the call can be repeated.
+    /// If the call is interrupted, the thread is still active with its old head, and the call can be repeated.
     ///
     /// # Errors
     /// See [`heads`](Self::heads).
@@ -205,25 +205,25 @@ impl<'a> State<'a> {
         record: &HistoryRecord,
     ) -> Result<Advance, StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.whole_heads()?;
+        let mut heads = self.checked_heads()?;
         match heads.get(record.thread) {
             None => return Ok(Advance::NotActive),
             Some(head) if head != from => return Ok(Advance::HeadIs(head)),
             Some(_) => heads.remove(record.thread),
         }
-        // The history comes first: a crash in between leaves the thread in both files, never in none.
+        // The history comes first: a crash in between leaves the thread in both files, never in neither.
         self.record_end(record, &heads)?;
         self.write_heads(&heads)?;
         Ok(Advance::Moved)
     }
 
-    /// Makes a thread active again that ended with this head. Its history stays as it is.
+    /// Makes a thread that ended with this head active again. Its history stays as it is.
     ///
     /// # Errors
     /// See [`heads`](Self::heads).
     pub fn reactivate(&self, thread: ThreadId, head: CasRef) -> Result<Reactivated, StorageError> {
         let _lock = self.lock()?;
-        let mut heads = self.whole_heads()?;
+        let mut heads = self.checked_heads()?;
         if let Some(active) = heads.get(thread) {
             return Ok(Reactivated::Active(active));
         }
@@ -236,14 +236,13 @@ impl<'a> State<'a> {
         Ok(Reactivated::Done)
     }
 
-    /// Says that a step is about to be replaced by another one, durably, unless an interrupted attempt did so
-    /// already.
+    /// Records, durably, that a step is about to be replaced, unless an interrupted attempt did so already.
     ///
     /// # Errors
     /// [`StorageError::Io`].
     pub fn record_replaced(&self, step: &ReplacedStep) -> Result<(), StorageError> {
         let _lock = self.lock()?;
-        let heads = self.whole_heads()?;
+        let heads = self.checked_heads()?;
         let mut known = self.history()?.replaced.into_iter();
         if known.any(|known| (known.replaced, known.by) == (step.replaced, step.by)) {
             return Ok(());
@@ -257,7 +256,7 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`StorageError::Io`].
     pub fn archived(&self, thread: ThreadId) -> Result<Option<HistoryRecord>, StorageError> {
-        // Bytes that are not text spoil their line only.
+        // Bytes that are not UTF-8 damage their own line only.
         let content = self.read_history()?;
         let text = String::from_utf8_lossy(&content);
         Ok(history::last_of(&text, thread))
@@ -277,7 +276,7 @@ impl<'a> State<'a> {
         Ok(names)
     }
 
-    /// Lets a name stand for this workflow from now on.
+    /// Registers a workflow under a name, in place of the workflow that had the name before.
     ///
     /// # Errors
     /// See [`workflows`](Self::workflows).
@@ -310,7 +309,7 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Appends a line. These are the threads that are active whether or not it is there.
+    /// Appends a line, and seals the files; `heads` is the content of `threads.yaml` at this moment.
     fn append_to_history(&self, line: &str, heads: &Heads) -> Result<(), StorageError> {
         uwf_durable::append_line(&self.root.history_file(), line)?;
         Seal::set(self.root, heads);
@@ -322,12 +321,12 @@ impl<'a> State<'a> {
     }
 
     /// Appends a record, unless an interrupted attempt did so already.
-    fn record_end(&self, record: &HistoryRecord, others: &Heads) -> Result<(), StorageError> {
+    fn record_end(&self, record: &HistoryRecord, heads: &Heads) -> Result<(), StorageError> {
         let recorded = self.archived(record.thread)?;
         if recorded.is_some_and(|last| (last.head, last.reason) == (record.head, record.reason)) {
             return Ok(());
         }
         let line = serde_json::to_string(record).expect("a record is plain data");
-        self.append_to_history(&line, others)
+        self.append_to_history(&line, heads)
     }
 }

@@ -1,13 +1,13 @@
-//! Which roots use a store that is not their own: a list in the store, a path a line. Without it, a garbage
-//! collection for one root would not know of the others.
+//! The list of roots that share a store: a file in the store with one path a line. A garbage collection needs it, because
+//! it must keep the nodes of all roots.
 
 use std::path::{Path, PathBuf};
 
 use crate::{Root, StorageError};
 
-/// What the directory of a store is called in its root.
+/// The name of a store's directory in its root.
 const STORE: &str = "cas";
-/// The list, in the directory of the store.
+/// The name of the list in the directory of the store.
 const NAME: &str = ".roots";
 
 /// Returns the file that lists the roots of a store.
@@ -41,7 +41,7 @@ pub fn enlisted(store: &Path) -> Result<Vec<Root>, StorageError> {
     Ok(lines.map(|line| Root::at(PathBuf::from(line))).collect())
 }
 
-/// Returns the roots in which a store lies, by the name that it is called by and by that of the directory itself.
+/// Returns the roots that contain a store: by the path of the store as given, and by its path without links.
 #[must_use]
 pub fn owners(store: &Path) -> Vec<Root> {
     let real = store.canonicalize().ok();
@@ -51,7 +51,7 @@ pub fn owners(store: &Path) -> Vec<Root> {
     roots.filter(Root::has_state).collect()
 }
 
-/// Tells whether a store lies in the root itself: others can use it only if they name it.
+/// Tells whether a store lies in the root itself. Other roots use it only if somebody names it for them.
 #[must_use]
 pub fn is_own(store: &Path, root: &Root) -> bool {
     let usual = root.path().join(STORE);

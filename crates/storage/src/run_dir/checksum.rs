@@ -1,4 +1,4 @@
-//! Records that carry a checksum. It is the last member of the object, and is about the bytes before it.
+//! Records with a checksum. It is the last member of the object, and covers the bytes before it.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use xxhash_rust::xxh64::xxh64;
 
 use super::records::json;
 
-/// What comes between a record and its checksum.
+/// The bytes between a record and its checksum.
 const SUM: &str = ",\"sum\":";
 
 /// What the checksum of a record says.
@@ -36,7 +36,7 @@ pub(super) fn with_checksum<T: Serialize>(record: &T) -> String {
     format!("{rest}{SUM}\"{}\"}}", sum_of(rest.as_bytes()))
 }
 
-/// Understands the content of a file, and compares it with its checksum.
+/// Parses the content of a file, and compares it with its checksum.
 pub(super) fn parse<T: DeserializeOwned>(
     content: &[u8],
 ) -> Result<(T, Checksum), serde_json::Error> {
@@ -49,7 +49,7 @@ pub(super) fn parse<T: DeserializeOwned>(
     Ok((record, checksum))
 }
 
-/// Tells whether the content of a file ends with this checksum, and the checksum is that of what is before it.
+/// Tells whether the content of a file ends with this checksum, and the checksum fits the bytes before it.
 fn fits(content: &[u8], sum: &str) -> bool {
     let member = format!("{SUM}\"{sum}\"}}");
     let rest = content.trim_ascii_end().strip_suffix(member.as_bytes());

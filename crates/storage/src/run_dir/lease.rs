@@ -1,6 +1,6 @@
-//! The lease of a thread: its lock, and the record of who has it. The lock is two locks of the kernel on files, which end
-//! with the processes that have them. The owner's is that of one process alone; the other one is inherited by agents.
-//! `docs/architecture.md` says why both are needed.
+//! The lease of a thread: its lock, and the record of its holder. The lock consists of two kernel locks on files. The
+//! lock on `owner` belongs to one process; agents inherit the lock on `lock`. A kernel lock ends with the last process
+//! that has it. `docs/architecture.md` explains why both are needed.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::StorageError;
 
 const RECORD: &str = "holder.json";
 
-/// Who works on a thread.
+/// The lock of a thread, and the record of its holder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lease {
     records: Records,
@@ -23,20 +23,20 @@ impl Lease {
         Self { records }
     }
 
-    /// Returns the file that is locked by the process that works on the thread, and by no other one.
+    /// Returns the file that only the process that works on the thread locks.
     fn owner_file(&self) -> PathBuf {
         self.records.file("owner")
     }
 
-    /// Returns the file that is locked while a step runs, also by the processes of its agent. Its path leaves this crate
-    /// to find those processes.
+    /// Returns the file that stays locked while the processes of an agent run. Callers use the path only to find these
+    /// processes.
     #[must_use]
     pub fn lock_file(&self) -> PathBuf {
         self.records.file("lock")
     }
 
-    /// Takes the lock of the thread, and makes its run directory if needed; `None` when another process, or
-    /// a part of this one, has it. Does not wait.
+    /// Takes the lock of the thread without waiting, and makes its run directory if needed. Returns `None` if another
+    /// process, or another part of this one, has the lock.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -48,8 +48,8 @@ impl Lease {
         Ok(lock.map(|lock| ThreadLock::of(self.clone(), owner, lock)))
     }
 
-    /// Takes the lock of the thread like [`try_acquire`](Self::try_acquire), but does not give up at once: a view
-    /// may hold it for an instant to see whether it is free, and that is no reason to send anybody away.
+    /// Takes the lock of the thread like [`try_acquire`](Self::try_acquire), but tries for a moment: a view takes the lock
+    /// for an instant to see whether it is free, and must not make a call fail.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -60,7 +60,8 @@ impl Lease {
         })
     }
 
-    /// Takes the lock of the thread like [`acquire_if_free`](Self::acquire_if_free), and tells who has it otherwise.
+    /// Takes the lock of the thread like [`acquire_if_free`](Self::acquire_if_free), and otherwise tells whether a process
+    /// works on the thread.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -75,13 +76,13 @@ impl Lease {
         })
     }
 
-    /// Tells whether the lock was ever taken: its file is there.
+    /// Tells whether the lock was ever taken, by the presence of its file.
     #[must_use]
     pub fn was_taken(&self) -> bool {
         self.lock_file().is_file()
     }
 
-    /// Tells whether somebody has the lock: an engine, or a process of its agent. This makes no file.
+    /// Tells whether an engine or a process of its agent has the lock. This makes no file.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -116,8 +117,8 @@ impl Lease {
 
 /// The right to run a step of one thread.
 ///
-/// [`release`](Self::release) gives it up for every process. Dropping it after it was handed on gives up this process's
-/// part only: the thread stays locked until every process that inherited the lock has ended.
+/// [`release`](Self::release) gives it up for all processes. Dropping it gives it up for this process only: a process that
+/// inherited the lock keeps the thread locked until it ends.
 #[derive(Debug)]
 pub struct ThreadLock {
     lock: FileLock,
@@ -125,18 +126,19 @@ pub struct ThreadLock {
     _owner: FileLock,
 }
 
-/// What came of asking for the lock of a thread.
+/// The result of [`Lease::acquire`].
 #[derive(Debug)]
 pub enum Acquired {
-    /// It is ours.
+    /// This process has the lock.
     Lock(ThreadLock),
-    /// Nobody works on the thread, and nobody else can begin to; but processes of an earlier attempt have the lock.
+    /// No process works on the thread, and no other one can start to. But processes of an earlier attempt still have the
+    /// inherited lock.
     Orphaned(Orphaned),
     /// Another process works on the thread.
     Busy,
 }
 
-/// A thread that nobody works on, and whose lock processes of an earlier attempt have.
+/// A thread that no process works on, while processes of an earlier attempt still have the inherited lock.
 #[derive(Debug)]
 pub struct Orphaned {
     lease: Lease,
@@ -144,7 +146,7 @@ pub struct Orphaned {
 }
 
 impl Orphaned {
-    /// Takes the lock, if those who had it have ended meanwhile.
+    /// Takes the lock, if the processes that had it have ended meanwhile.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -153,7 +155,7 @@ impl Orphaned {
         Ok(lock.map(|lock| ThreadLock::of(self.lease, self.owner, lock)))
     }
 
-    /// Takes the lock away from those who have it. The caller knows that their attempt is over.
+    /// Takes the lock away from the processes that have it. The caller must know that their attempt is over.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -172,8 +174,8 @@ impl ThreadLock {
         }
     }
 
-    /// Lets the processes that are started from now on keep the lock, so that the thread stays busy while
-    /// an agent outlives the engine.
+    /// Lets the processes that are started from now on inherit the lock, so that the thread stays busy if an agent
+    /// outlives the engine.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -190,7 +192,7 @@ impl ThreadLock {
         self.inherit_on_exec()
     }
 
-    /// Gives the lock up, also for those that inherited it.
+    /// Gives the lock up, also for the processes that inherited it.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -220,14 +222,14 @@ mod tests {
         lease.try_acquire().unwrap().is_some()
     }
 
-    /// Keeps other tests of this process from starting programs, which would inherit the lock that a test hands on.
+    /// Keeps other tests of this process from starting programs. They would inherit the lock of this test.
     fn alone() -> MutexGuard<'static, ()> {
         static STARTS: Mutex<()> = Mutex::new(());
         STARTS.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts a process that lives until its stdin is closed, and returns when it has become its program: only then are
-    /// the files closed that it does not inherit.
+    /// Starts a process that lives until its stdin is closed. Returns after its `exec`, which closes the files that it does
+    /// not inherit.
     fn sleeper() -> Child {
         let mut command = Command::new("cat");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn one_holds_the_lock_until_it_lets_go() {
+    fn a_lock_is_taken_until_it_is_released_or_dropped() {
         let (_temp, lease) = lease();
         let lock = lease.try_acquire().unwrap().unwrap();
         assert!(!is_free(&lease));
@@ -305,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_frees_the_thread_also_from_those_who_inherited_it() {
+    fn a_release_frees_the_thread_also_from_the_processes_that_inherited_the_lock() {
         let _alone = alone();
         let (_temp, lease) = lease();
         let (lock, agent) = handed_on(&lease);
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_handed_on_stays_with_those_who_inherited_it() {
+    fn an_inherited_lock_lasts_as_long_as_its_process() {
         let _alone = alone();
         let (_temp, lease) = lease();
         let (lock, agent) = handed_on(&lease);
@@ -326,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_is_taken_over_is_no_longer_that_of_those_who_inherited_it() {
+    fn a_lock_can_be_taken_over_from_the_processes_that_inherited_it() {
         let _alone = alone();
         let (_temp, lease) = lease();
         let (lock, agent) = handed_on(&lease);
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_gets_no_lock_that_was_not_handed_on() {
+    fn a_process_inherits_no_lock_unless_it_is_told_to() {
         let _alone = alone();
         let (_temp, lease) = lease();
         let lock = lease.try_acquire().unwrap().unwrap();

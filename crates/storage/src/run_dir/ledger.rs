@@ -1,7 +1,7 @@
-//! What a thread used up and what it may use up: its failed attempts, the sums of its chain, and what a person allowed
+//! The usage of a thread and its raised limits: its failed attempts, the sums of its chain, and what a person allowed
 //! beyond the limits.
 //!
-//! Of the failed attempts, the newest are kept, one JSON object a line, and of the older ones what they used up.
+//! The newest failed attempts are kept, one JSON object a line. Of the older ones only their total usage is kept.
 
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
@@ -22,7 +22,7 @@ const RAISES: &str = "raises.json";
 /// How many failed attempts are kept.
 const ATTEMPTS_KEPT: usize = 50;
 
-/// What a thread used up, and what it may use up.
+/// The usage of a thread, and its raised limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ledger {
     records: Records,
@@ -31,15 +31,15 @@ pub struct Ledger {
 /// The failed attempts of a thread.
 #[derive(Default)]
 struct Attempts {
-    /// Those that are kept, oldest first.
+    /// The attempts that are kept, oldest first.
     kept: Vec<Attempt>,
-    /// What the others used up.
+    /// The usage of the others, and of replaced steps.
     dropped: Used,
-    /// The replaced step that was counted there last.
+    /// The replaced step whose usage was added to `dropped` last.
     replaced: Option<CasRef>,
 }
 
-/// The first line of the attempts, when older ones were dropped: they are not forgotten where it counts.
+/// The first line of the file if older attempts were dropped. Their usage still counts.
 #[derive(Serialize, Deserialize)]
 struct Dropped {
     dropped: Used,
@@ -58,7 +58,7 @@ impl Ledger {
         Self { records }
     }
 
-    /// Returns all of it as one value, which can be [imported](Self::import) elsewhere.
+    /// Returns the whole ledger as one value, which can be [imported](Self::import) elsewhere.
     #[must_use]
     pub fn export(&self) -> ThreadRecord {
         let Attempts {
@@ -75,8 +75,8 @@ impl Ledger {
         }
     }
 
-    /// Puts a record in the place of all that is here. Sums of the chain are a cache; the rest is durable on return. A
-    /// call that is interrupted can be repeated.
+    /// Replaces the whole ledger by a record. The sums of the chain are a cache; the rest is durable on return. An
+    /// interrupted call can be repeated.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -118,8 +118,8 @@ impl Ledger {
         Ok(number)
     }
 
-    /// Remembers, durably, that a person accepts that nobody knows all that these attempts used up. Returns the
-    /// first number that no attempt has; nothing is changed then.
+    /// Records, durably, that a person accepts the unknown usage of these attempts. If a number belongs to no attempt,
+    /// nothing is changed, and the first such number is returned.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -142,32 +142,32 @@ impl Ledger {
         self.attempt_records().next_number()
     }
 
-    /// Remembers, durably, that a step counts what the attempt used up whose program gave the step's answer. Later
-    /// attempts of the same agent at the step count with it: they died while they read the same answer.
+    /// Records, durably, that the usage of an attempt is counted in a step, because the attempt's program gave the step's
+    /// answer. The same holds for later attempts of the same agent at the step: they failed while they read that answer.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn count_in_step(&self, pending: &Pending) -> Result<(), StorageError> {
         let mut records = self.attempt_records();
-        let is_here = |one: &Attempt| (one.head, one.replaces) == (pending.head, pending.replaces);
-        let kept = &mut records.kept;
-        let first = kept
-            .iter()
-            .position(|one| Some(one.number) == pending.answer_of);
-        let Some(first) = first.filter(|first| is_here(&kept[*first])) else {
+        let is_at_step =
+            |one: &Attempt| (one.head, one.replaces) == (pending.head, pending.replaces);
+        let is_answerer = |one: &Attempt| Some(one.number) == pending.answer_of && is_at_step(one);
+        let Some(first) = records.kept.iter().position(is_answerer) else {
             return Ok(());
         };
-        let who = (kept[first].role.clone(), kept[first].agent.clone());
-        for attempt in &mut kept[first..] {
-            if is_here(attempt) && attempt.role == who.0 && attempt.agent == who.1 {
+        let (role, agent) = (
+            records.kept[first].role.clone(),
+            records.kept[first].agent.clone(),
+        );
+        for attempt in &mut records.kept[first..] {
+            if is_at_step(attempt) && attempt.role == role && attempt.agent == agent {
                 attempt.counted_in = Some(pending.step);
             }
         }
         self.write_attempts(&records)
     }
 
-    /// Counts what was used up by a step that is no more in the chain, durably, unless an interrupted call did so
-    /// already.
+    /// Adds the usage of a step that left the chain, durably, unless an interrupted call did so already.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -180,7 +180,7 @@ impl Ledger {
         self.write_attempts(&records)
     }
 
-    /// Returns what all runs without a step used up, those included that are not kept any more.
+    /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more.
     #[must_use]
     pub fn used_by_attempts(&self) -> Used {
         let Attempts { kept, dropped, .. } = self.attempt_records();
@@ -189,8 +189,8 @@ impl Ledger {
         used
     }
 
-    /// Returns what the chain amounts to, if somebody counted; the caller compares the head. The number of steps decides
-    /// about limits, so a record without its checksum is not used.
+    /// Returns the summary of the chain, if one was written. The caller must compare its head. The number of steps decides
+    /// about limits, so a record without a matching checksum is not used.
     #[must_use]
     pub fn chain_summary(&self) -> Option<ChainSummary> {
         let content = uwf_durable::read(&self.records.file(CHAIN)).ok()??;
@@ -200,7 +200,7 @@ impl Ledger {
         }
     }
 
-    /// Keeps what the chain amounts to.
+    /// Writes the summary of the chain.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -208,13 +208,13 @@ impl Ledger {
         self.records.overwrite_text(CHAIN, &with_checksum(summary))
     }
 
-    /// Returns what the steps up to a head used up, if somebody summed; the caller compares the head.
+    /// Returns the usage of the steps up to a head, if it was written. The caller must compare the head.
     #[must_use]
     pub fn chain_usage(&self) -> Option<ChainUsage> {
         self.records.read(USED)
     }
 
-    /// Keeps what the steps up to a head used up.
+    /// Writes the usage of the steps up to a head.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -222,13 +222,13 @@ impl Ledger {
         self.records.overwrite(USED, usage)
     }
 
-    /// Returns what a person allowed beyond the limits. What cannot be understood allows nothing.
+    /// Returns what a person allowed beyond the limits. A record that cannot be read allows nothing.
     #[must_use]
     pub fn raises(&self) -> Vec<Setting> {
         self.records.read(RAISES).unwrap_or_default()
     }
 
-    /// Remembers what a person allows beyond the limits; durable on return.
+    /// Writes what a person allows beyond the limits, durably.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -269,7 +269,7 @@ impl Ledger {
                 records.dropped.add_all(&line.dropped);
                 records.replaced = line.replaced;
             } else {
-                // Whatever it was, it does not tell what it used up.
+                // The line was an attempt whose usage is now unknown.
                 records.dropped.add(None, None);
             }
         }

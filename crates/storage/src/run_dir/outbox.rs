@@ -1,7 +1,8 @@
-//! The finished step that waits to be committed, and those that were refused since their thread had gone on elsewhere.
+//! The finished step that waits for its commit, and the steps that were refused because their thread had left the head
+//! that they follow.
 //!
-//! The record of the one that waits names what was paid for, so it carries a checksum: a record in which one character was
-//! changed would otherwise name a step that nobody finished, and the role would run again.
+//! The pending record names a step that cost money, so it has a checksum. Without one, a single changed character would
+//! name a step that nobody finished, and the role would run again.
 
 use uwf_durable::Durability;
 use uwf_protocol::run::{Pending, RefusedStep};
@@ -13,7 +14,7 @@ use crate::StorageError;
 const PENDING: &str = "pending.json";
 const REFUSED: &str = "refused.jsonl";
 
-/// The finished step that waits to be committed, and those that could not be.
+/// The finished step that waits for its commit, and the refused steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outbox {
     records: Records,
@@ -27,14 +28,14 @@ impl Outbox {
     /// Returns the finished step that waits for its commit.
     ///
     /// # Errors
-    /// [`StorageError::TornRecord`] for a file that is neither blank nor a record with its checksum, and
-    /// [`StorageError::Io`] for one that cannot be read: what was paid for may be in it.
+    /// [`StorageError::TornRecord`] for a file that is neither blank nor a valid record, and [`StorageError::Io`] for one
+    /// that cannot be read. Neither counts as absent, because the file may name a step that cost money.
     pub fn read_pending(&self) -> Result<Option<Pending>, StorageError> {
         let path = self.records.file(PENDING);
         let Some(content) = uwf_durable::read(&path)? else {
             return Ok(None);
         };
-        // Records are blanked with blanks; an empty file is what a power cut leaves of one.
+        // A removed record is overwritten with blanks. An empty file is a record that a power cut destroyed.
         if !content.is_empty() && content.iter().all(|byte| *byte == b' ') {
             return Ok(None);
         }
@@ -48,7 +49,7 @@ impl Outbox {
         }
     }
 
-    /// Says that a step is finished; durable on return.
+    /// Records a finished step, durably.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -57,8 +58,8 @@ impl Outbox {
             .replace_text(PENDING, &with_checksum(pending), Durability::Durable)
     }
 
-    /// Says that a step is finished, to an engine that is there to commit it: the record survives every
-    /// process, but not yet a power cut.
+    /// Records a finished step for an engine that waits to commit it. The record survives the end of every process, but not
+    /// yet a power cut.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -75,8 +76,8 @@ impl Outbox {
         self.records.blank(PENDING)
     }
 
-    /// Keeps the name of a finished step that cannot be committed, durably and once, and removes its record. Garbage
-    /// collection leaves the step alone from now on.
+    /// Records that a finished step was refused, durably and once, and removes its pending record. Garbage collection keeps
+    /// the step from now on.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -88,7 +89,7 @@ impl Outbox {
         self.clear_pending()
     }
 
-    /// Returns the finished steps that could not be committed, in the order in which they were refused.
+    /// Returns the refused steps in the order of their refusal.
     #[must_use]
     pub fn refused(&self) -> Vec<RefusedStep> {
         let content = uwf_durable::read(&self.records.file(REFUSED));

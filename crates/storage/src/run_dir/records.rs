@@ -1,4 +1,4 @@
-//! Reading and writing small JSON records in a directory.
+//! Reads and writes small JSON records in a directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,13 +35,13 @@ impl Records {
         Ok(uwf_durable::create_dir(&self.directory)?)
     }
 
-    /// Reads a record; one that cannot be read or understood counts as absent.
+    /// Reads a record. One that cannot be read or parsed counts as absent.
     pub(super) fn read<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
         let content = uwf_durable::read(&self.file(name)).ok()??;
         serde_json::from_slice(&content).ok()
     }
 
-    /// Writes a record in place of the one before, which readers see until then.
+    /// Replaces a record atomically: readers see the old one or the new one.
     pub(super) fn replace<T: Serialize>(
         &self,
         name: &str,
@@ -62,7 +62,7 @@ impl Records {
         Ok(uwf_durable::replace(&file, text.as_bytes(), durability)?)
     }
 
-    /// Writes a small record over the one before, without waiting for the disk.
+    /// Overwrites a small record in place, without waiting for the disk.
     pub(super) fn overwrite<T: Serialize>(
         &self,
         name: &str,
@@ -75,7 +75,7 @@ impl Records {
         Ok(uwf_durable::overwrite(&self.file(name), text.as_bytes())?)
     }
 
-    /// Empties a small record that is written often.
+    /// Overwrites a small record with blanks, which costs less than removing its file.
     pub(super) fn blank(&self, name: &str) -> Result<(), StorageError> {
         Ok(uwf_durable::blank(&self.file(name))?)
     }

@@ -1,5 +1,5 @@
-//! What a running attempt leaves beside its step: what the agent and its program print, what the agent's kit tells the
-//! engine, and what people can follow. The next attempt writes over it.
+//! The files of the running attempt: the output of the agent and its program, what the agent's kit reports to the engine,
+//! and the turns that people can follow. The next attempt overwrites them.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ impl Scratch {
         self.records.file("stderr")
     }
 
-    /// Removes what an earlier agent printed and wrote to stderr: it is no answer of the next one.
+    /// Removes the output of an earlier agent, so that nobody takes it for the output of the next one.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -49,19 +49,19 @@ impl Scratch {
         Ok(uwf_durable::remove(&self.stderr_file())?)
     }
 
-    /// Returns the end of what the agent has printed, at most so many bytes; empty if it cannot be read.
+    /// Returns the last `limit` bytes of the agent's stdout; empty if it cannot be read.
     #[must_use]
     pub fn stdout_end(&self, limit: u64) -> String {
         end_of(&self.stdout_file(), limit)
     }
 
-    /// Returns the end of what the agent has written to stderr, at most so many bytes; empty if it cannot be read.
+    /// Returns the last `limit` bytes of the agent's stderr; empty if it cannot be read.
     #[must_use]
     pub fn stderr_end(&self, limit: u64) -> String {
         end_of(&self.stderr_file(), limit)
     }
 
-    /// Returns when the agent was last heard of: the newest change of the files that get what it says.
+    /// Returns when the agent last wrote to stdout, stderr or the live file, in milliseconds since 1970.
     #[must_use]
     pub fn last_output_ms(&self) -> Option<i64> {
         let files = [self.stdout_file(), self.stderr_file(), self.live_file()];
@@ -71,15 +71,15 @@ impl Scratch {
         i64::try_from(since.as_millis()).ok()
     }
 
-    /// Returns the file that gets the stdout of a program that answers as a whole. Its path leaves this crate since the
-    /// program itself writes there.
+    /// Returns the file that gets the stdout of a program whose whole output is the answer. Its path leaves this crate
+    /// since the program itself writes there.
     #[must_use]
     pub fn answer_file(&self) -> PathBuf {
         self.records.file("answer")
     }
 
-    /// Returns the file that gets the stdout of a program that tells events line by line. Its path leaves this crate
-    /// since the program itself writes there.
+    /// Returns the file that gets the stdout of a program that prints one event a line. Its path leaves this crate since
+    /// the program itself writes there.
     #[must_use]
     pub fn events_file(&self) -> PathBuf {
         self.records.file("events")
@@ -105,7 +105,7 @@ impl Scratch {
         )?)
     }
 
-    /// Returns the file of the prompt. Its path leaves this crate since the program is told it.
+    /// Returns the file of the prompt. Its path leaves this crate since the program gets it as an argument.
     #[must_use]
     pub fn prompt_file(&self) -> PathBuf {
         self.records.file("prompt.md")
@@ -120,14 +120,14 @@ impl Scratch {
         Ok(uwf_durable::remove(&self.events_file())?)
     }
 
-    /// Returns the file to which the turns of a running step are added, one JSON object a line. Its path leaves this
-    /// crate for those who follow it.
+    /// Returns the live file: the turns of the running step, one JSON object a line. Its path leaves this crate for
+    /// readers that follow the step.
     #[must_use]
     pub fn live_file(&self) -> PathBuf {
         self.records.file(LIVE)
     }
 
-    /// Opens the [live file](Self::live_file) for what is added.
+    /// Opens the [live file](Self::live_file) for appending.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -143,13 +143,13 @@ impl Scratch {
         self.records.remove(LIVE)
     }
 
-    /// Returns why the agent's own kit gave up.
+    /// Returns the failure that the agent's kit reported.
     #[must_use]
     pub fn read_failure(&self) -> Option<KitFailure> {
         self.records.read(FAILURE)
     }
 
-    /// Says why the agent's own kit gives up.
+    /// Reports a failure of the agent's kit.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -157,7 +157,7 @@ impl Scratch {
         self.records.replace(FAILURE, failure, Durability::Volatile)
     }
 
-    /// Removes the reason for which the kit gave up.
+    /// Removes the reported failure.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -165,13 +165,13 @@ impl Scratch {
         self.records.remove(FAILURE)
     }
 
-    /// Returns what the agent is known to have used up so far in this attempt.
+    /// Returns the known usage of this attempt so far.
     #[must_use]
     pub fn usage(&self) -> Option<Usage> {
         self.records.read(USAGE)
     }
 
-    /// Says what the agent has used up so far.
+    /// Records the usage of this attempt so far.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -179,7 +179,7 @@ impl Scratch {
         self.records.overwrite(USAGE, usage)
     }
 
-    /// Removes what an earlier attempt used up.
+    /// Removes the usage of an earlier attempt.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -187,13 +187,13 @@ impl Scratch {
         self.records.blank(USAGE)
     }
 
-    /// Returns the program that an adapter started and whose output was not read, if there is one.
+    /// Returns the program that an adapter started, if its output was not read yet.
     #[must_use]
     pub fn launched(&self) -> Option<Launched> {
         self.records.read(LAUNCHED)
     }
 
-    /// Says that an adapter is about to start a program, or that the program has ended.
+    /// Records that an adapter is about to start a program, or that the program has ended.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -201,7 +201,7 @@ impl Scratch {
         self.records.overwrite(LAUNCHED, launched)
     }
 
-    /// Says that the output of the program was read, or that it was ended.
+    /// Removes the record of the program, because its output was read or the program was ended.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).

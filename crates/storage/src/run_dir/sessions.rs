@@ -1,5 +1,5 @@
-//! The sessions of agents in a thread: which one an agent had in a role, the one in which a step was begun last, and
-//! what was said in those that an adapter keeps itself. They mean something on this machine only.
+//! The sessions of agents in a thread: the session of each agent in each role, the session in which a step was started
+//! last, and the messages of sessions that an adapter keeps itself. Sessions mean something on this machine only.
 
 use std::path::PathBuf;
 
@@ -28,7 +28,7 @@ impl Sessions {
         Self { records }
     }
 
-    /// Returns the session that an agent had in a role, under the name by which it was remembered.
+    /// Returns the session of an agent in a role, if there is one.
     #[must_use]
     pub fn of_agent(&self, role: &RoleName, agent: &str) -> Option<String> {
         let sessions: ByRole = self.records.read(SESSIONS)?;
@@ -36,7 +36,7 @@ impl Sessions {
         (!session.is_empty()).then(|| session.clone())
     }
 
-    /// Tells whether the session that an agent had in a role was forgotten, and it has no other one.
+    /// Tells whether the session of an agent in a role was forgotten and not replaced by another one.
     #[must_use]
     pub fn is_lost(&self, role: &RoleName, agent: &str) -> bool {
         let sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
@@ -44,7 +44,7 @@ impl Sessions {
         session.is_some_and(String::is_empty)
     }
 
-    /// Remembers the session of an agent in a role, in place of an older one.
+    /// Records the session of an agent in a role, in place of an older one.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -64,7 +64,7 @@ impl Sessions {
             .replace(SESSIONS, &sessions, Durability::Volatile)
     }
 
-    /// Forgets the session of an agent in a role, or those of all agents in it: the next one is new.
+    /// Forgets the session of an agent in a role, or of all agents in the role. The next session is new.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -72,7 +72,7 @@ impl Sessions {
         let mut sessions: ByRole = self.records.read(SESSIONS).unwrap_or_default();
         let of_role = sessions.get_mut(role).into_iter().flatten();
         let forgotten = of_role.filter(|(name, _)| agent.is_none_or(|agent| agent == *name));
-        // The name stays: that there was a session decides what the next one is told.
+        // The agent's entry stays, with an empty session: the prompt of the next session says that there was one before.
         let forgotten = forgotten.map(|(_, session)| session.clear()).count();
         if forgotten > 0 {
             self.records
@@ -81,13 +81,13 @@ impl Sessions {
         self.records.remove(BEGUN)
     }
 
-    /// Returns the session in which a step was begun last; the caller compares head and role.
+    /// Returns the session in which a step was started last. The caller must compare head and role.
     #[must_use]
     pub fn begun(&self) -> Option<Begun> {
         self.records.read(BEGUN)
     }
 
-    /// Puts the session of a step on record, as soon as it has begun.
+    /// Records the session of a step as soon as it has started.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -96,15 +96,15 @@ impl Sessions {
         self.records.overwrite(BEGUN, begun)
     }
 
-    /// Returns what was said in a session that the adapter itself keeps, one JSON object a line; `None` if there
-    /// is no such session.
+    /// Returns the messages of a session that the adapter itself keeps, one JSON object a line; `None` if there is no such
+    /// session.
     #[must_use]
     pub fn messages(&self, session: &str) -> Option<String> {
         let content = uwf_durable::read(&self.messages_file(session)).ok()??;
         Some(String::from_utf8_lossy(&content).into_owned())
     }
 
-    /// Adds lines to what was said in a session, durably; a line that a crash cut off is ended first.
+    /// Appends messages to a session, durably. If a crash left an unfinished line, a line feed comes first.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -113,8 +113,8 @@ impl Sessions {
         Ok(uwf_durable::append_line(&file, lines)?)
     }
 
-    /// Returns the file of what sessions had used up when they were last heard of. Its path leaves this crate since only
-    /// adapters of tools that count so know what is in it.
+    /// Returns the file with the last known usage of sessions. Its path leaves this crate since only the adapters of tools
+    /// that count usage by session know its content.
     #[must_use]
     pub fn usage_file(&self) -> PathBuf {
         self.records.file("session-usage.json")

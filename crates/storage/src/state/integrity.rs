@@ -1,7 +1,7 @@
-//! Whether the files of the state say all that they once said.
+//! Checks that the files of the state have lost nothing.
 //!
-//! What they lost is told by others: the run folders of threads, the seal and the copy that the last writer left. Those
-//! others may be gone, too, and say nothing then.
+//! The evidence is in other files: the run folders of threads, the seal, and the copy of the registry. These may be gone,
+//! too; then there is no evidence of a loss.
 
 use std::collections::HashSet;
 
@@ -21,30 +21,30 @@ impl State<'_> {
     /// # Errors
     /// [`StorageError::Damaged`] with the first bad line, [`StorageError::Vanished`], and [`StorageError::Io`].
     pub fn check(&self) -> Result<(), StorageError> {
-        self.check_knowing(&|| self.root.threads_with_runs())
+        self.check_threads(&|| self.root.threads_with_runs())
     }
 
-    /// Does the same with these threads instead of all that have run folders.
-    pub(super) fn check_knowing(
+    /// Makes the same check for the threads of `known` instead of all threads with run folders.
+    pub(super) fn check_threads(
         &self,
         known: &dyn Fn() -> Result<Vec<ThreadId>, StorageError>,
     ) -> Result<(), StorageError> {
         loop {
-            // In this order nothing that is just being made or archived is missed.
+            // In this order we never miss a thread that is being made or archived at the moment.
             let seal = Seal::read(self.root);
             let known = known()?;
             let heads = self.read_heads()?;
             let checked = self.check_against(&heads, known, seal.as_ref());
-            // Seals are written over one another: one that was read at that moment may be half of each.
+            // A seal is overwritten in place, so one that was read during a write may mix the old and the new one.
             if checked.is_ok() || Seal::read(self.root) == seal {
                 return checked;
             }
         }
     }
 
-    /// Returns the heads for a writer, and checks the files unless the seal matches. An unfinished last line of the
-    /// history is moved to `history.torn`: it may be needed by a person, and the seal counts whole lines only.
-    pub(super) fn whole_heads(&self) -> Result<Heads, StorageError> {
+    /// Returns the heads for a writer, and checks the files unless the seal matches. Moves an unfinished last line of the
+    /// history to `history.torn`: a person may need it, and the seal counts complete lines only.
+    pub(super) fn checked_heads(&self) -> Result<Heads, StorageError> {
         let seal = Seal::read(self.root);
         if seal.as_ref().is_some_and(|seal| seal.is_intact(self.root)) {
             return self.read_heads();
@@ -92,10 +92,10 @@ impl State<'_> {
         }
     }
 
-    /// Returns what the history says, in its order, also of threads that are active again.
+    /// Returns the history in its order, also of threads that are active again.
     ///
     /// # Errors
-    /// [`StorageError::Io`], and those of [`heads`](State::heads); lines that cannot be understood are in the result.
+    /// [`StorageError::Io`], and those of [`heads`](State::heads). Lines that cannot be read are in the result.
     pub fn history(&self) -> Result<History, StorageError> {
         loop {
             let content = self.read_history()?;
@@ -104,7 +104,7 @@ impl State<'_> {
             let sealed = Seal::read(self.root).map_or(0, |seal| seal.lines);
             history.missing = sealed.saturating_sub(history::count_lines(&content));
             if history.missing > 0 && self.read_history()? != content {
-                // A line was added between the two looks.
+                // The file and the seal are of different moments: a line was added in between.
                 continue;
             }
             let (Some(torn), Some(start)) = (&mut history.torn, history::unfinished(&content))
@@ -115,7 +115,7 @@ impl State<'_> {
             if history.is_cut {
                 torn.problem = format!("the line is cut off ({})", torn.problem);
                 if self.read_history()? != content {
-                    // It was being written, and what we compared it with came after it.
+                    // The line was being written, and we compared it with files that were written later.
                     continue;
                 }
             }
@@ -123,7 +123,7 @@ impl State<'_> {
         }
     }
 
-    /// Fails if lines are gone that were there when the file was written last.
+    /// Fails if the history has lost lines since it was written last.
     fn check_lines(&self, history: &History) -> Result<(), StorageError> {
         match history.missing {
             0 => Ok(()),
@@ -135,8 +135,8 @@ impl State<'_> {
         }
     }
 
-    /// Tells whether an unfinished last line was whole once. What a crash leaves was never sealed, and nothing has
-    /// happened yet of what the line was to tell.
+    /// Tells whether an unfinished last line was complete once. A line that a crash left unfinished was never sealed, and
+    /// the change that it announces has not happened yet.
     fn is_cut(&self, line: &[u8], start: usize) -> Result<bool, StorageError> {
         if Seal::read(self.root).is_some_and(|seal| seal.history > start as u64) {
             return Ok(true);
@@ -162,10 +162,10 @@ impl State<'_> {
         }
     }
 
-    /// Returns the names of the own registry, which must be all that it once had.
+    /// Returns the names of our registry, and fails if it has lost some.
     pub(super) fn own_names(&self) -> Result<IndexMap<String, CasRef>, StorageError> {
         let path = self.root.registry_file();
-        // In this order a name that is just being added is in both or in none.
+        // The copy is read first: a name that is being added at the moment is then never in the copy alone.
         let copy_path = self.root.registry_copy();
         let copy = uwf_durable::read(&copy_path)?.unwrap_or_default();
         let content = uwf_durable::read(&path)?.unwrap_or_default();
@@ -179,7 +179,7 @@ impl State<'_> {
     }
 }
 
-/// Returns which threads are in no file of the state: those with run folders, else those that only the seal names.
+/// Returns the threads that are in no file of the state: those with run folders, or else those that only the seal names.
 fn vanished(
     root: &Root,
     history: &History,
