@@ -9,7 +9,7 @@ use uwf_cas_fs::{BrokenNode, Collect, Collected, Roots, Verified};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_storage::references::{self, AtWork};
-use uwf_storage::{Root, State, users};
+use uwf_storage::{Root, State, shared_roots};
 
 use crate::{EngineError, Site, tags};
 
@@ -85,19 +85,23 @@ pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
 /// When that cannot be known.
 fn roots_of(site: &Site, options: &GcOptions) -> Result<Vec<Root>, EngineError> {
     let store = site.store.dir();
-    let listed = users::enlisted(store)?;
-    let is_known = users::is_own(store, &site.root) || listed.contains(&site.root);
+    let listed = shared_roots::registered(store)?;
+    let is_known = shared_roots::is_own(store, &site.root) || listed.contains(&site.root);
     if !is_known && options.used_by.is_empty() {
         return Err(EngineError::SharedStore(store.to_owned()));
     }
     let named = options.used_by.iter();
     let named = named.map(|path| Root::at(site.env.cwd().join(path).components().collect()));
     let mut roots = vec![site.root.clone()];
-    for root in listed.into_iter().chain(named).chain(users::owners(store)) {
+    for root in listed
+        .into_iter()
+        .chain(named)
+        .chain(shared_roots::containing(store))
+    {
         if !root.has_state() {
             return Err(EngineError::NoRoot {
                 root: root.path().to_owned(),
-                list: users::list_of(store),
+                list: shared_roots::list_file(store),
             });
         }
         if !roots.contains(&root) {

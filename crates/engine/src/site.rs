@@ -3,7 +3,7 @@
 use uwf_cas_fs::Store;
 use uwf_config::{load_dotenv, secret};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Env, Root, Tag, users};
+use uwf_storage::{Env, Root, Tag, shared_roots};
 
 use crate::thread::Thread;
 use crate::{EngineError, tags};
@@ -31,7 +31,7 @@ impl Site {
 
     /// Puts the root on the list of a store that it shares: the garbage collector asks every root on the list.
     pub(crate) fn enlist(&self) -> Result<(), EngineError> {
-        Ok(users::enlist(self.store.dir(), &self.root)?)
+        Ok(shared_roots::register(self.store.dir(), &self.root)?)
     }
 
     pub(crate) fn new_thread_id(&self) -> Result<ThreadId, EngineError> {

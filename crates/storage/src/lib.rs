@@ -15,10 +15,10 @@ mod registry;
 mod root;
 mod run_dir;
 mod seal;
+pub mod shared_roots;
 mod slots;
 mod state;
 mod state_file;
-pub mod users;
 
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};

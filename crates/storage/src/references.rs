@@ -13,17 +13,17 @@ use crate::{Root, RunDir, StorageError};
 /// The extensions of records. All other files of a run are output of agents.
 const RECORDS: [&str; 2] = ["json", "jsonl"];
 
-/// Since when agents have been at work under a root.
+/// The running agents under a root, as far as garbage collection needs to know them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AtWork {
-    /// When the oldest step began that is being done, in milliseconds since 1970.
+    /// When the oldest running step started, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// Whether somebody holds a thread who is not on record, such as an agent that a person started.
+    /// Whether a thread is locked without a holder record, for example by an agent that a person started.
     pub unknown: bool,
 }
 
 impl AtWork {
-    /// Looks at every thread that was ever held.
+    /// Looks at the lock of every thread with a run folder.
     ///
     /// # Errors
     /// [`StorageError::Io`].
@@ -35,8 +35,8 @@ impl AtWork {
             }
             match run.lease.read_record() {
                 Some(record) => {
-                    let began = record.started_at_ms;
-                    let since = found.since_ms.map_or(began, |since| since.min(began));
+                    let started = record.started_at_ms;
+                    let since = found.since_ms.map_or(started, |since| since.min(started));
                     found.since_ms = Some(since);
                 }
                 None => found.unknown = true,

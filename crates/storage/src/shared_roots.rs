@@ -12,20 +12,20 @@ const NAME: &str = ".roots";
 
 /// Returns the file that lists the roots of a store.
 #[must_use]
-pub fn list_of(store: &Path) -> PathBuf {
+pub fn list_file(store: &Path) -> PathBuf {
     store.join(NAME)
 }
 
-/// Puts a root on the list of a store, unless it is there, or the store is its own.
+/// Adds a root to the list of a store, unless it is there already, or the store is its own.
 ///
 /// # Errors
 /// [`StorageError::Io`].
-pub fn enlist(store: &Path, root: &Root) -> Result<(), StorageError> {
-    if is_own(store, root) || enlisted(store)?.contains(root) {
+pub fn register(store: &Path, root: &Root) -> Result<(), StorageError> {
+    if is_own(store, root) || registered(store)?.contains(root) {
         return Ok(());
     }
     Ok(uwf_durable::append_line(
-        &list_of(store),
+        &list_file(store),
         &root.path().display().to_string(),
     )?)
 }
@@ -34,8 +34,8 @@ pub fn enlist(store: &Path, root: &Root) -> Result<(), StorageError> {
 ///
 /// # Errors
 /// [`StorageError::Io`].
-pub fn enlisted(store: &Path) -> Result<Vec<Root>, StorageError> {
-    let content = uwf_durable::read(&list_of(store))?.unwrap_or_default();
+pub fn registered(store: &Path) -> Result<Vec<Root>, StorageError> {
+    let content = uwf_durable::read(&list_file(store))?.unwrap_or_default();
     let text = String::from_utf8_lossy(&content);
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     Ok(lines.map(|line| Root::at(PathBuf::from(line))).collect())
@@ -43,7 +43,7 @@ pub fn enlisted(store: &Path) -> Result<Vec<Root>, StorageError> {
 
 /// Returns the roots that contain a store: by the path of the store as given, and by its path without links.
 #[must_use]
-pub fn owners(store: &Path) -> Vec<Root> {
+pub fn containing(store: &Path) -> Vec<Root> {
     let real = store.canonicalize().ok();
     let places = [Some(store), real.as_deref()].into_iter().flatten();
     let parents = places.filter(|place| place.ends_with(STORE));
@@ -69,16 +69,16 @@ mod tests {
         let store = temp.path().join("a/cas");
         std::fs::create_dir_all(&store).unwrap();
         for name in ["a", "b", "c", "b"] {
-            enlist(&store, &root(name)).unwrap();
+            register(&store, &root(name)).unwrap();
         }
-        assert_eq!(enlisted(&store).unwrap(), [root("b"), root("c")]);
+        assert_eq!(registered(&store).unwrap(), [root("b"), root("c")]);
         std::fs::create_dir(temp.path().join("d")).unwrap();
         std::os::unix::fs::symlink(&store, temp.path().join("d/cas")).unwrap();
-        enlist(&temp.path().join("d/cas"), &root("d")).unwrap();
-        assert_eq!(enlisted(&store).unwrap().last(), Some(&root("d")));
-        assert_eq!(owners(&store), []);
+        register(&temp.path().join("d/cas"), &root("d")).unwrap();
+        assert_eq!(registered(&store).unwrap().last(), Some(&root("d")));
+        assert_eq!(containing(&store), []);
         std::fs::write(root("a").history_file(), "").unwrap();
         let real = Root::at(temp.path().join("a").canonicalize().unwrap());
-        assert_eq!(owners(&temp.path().join("d/cas")), [real]);
+        assert_eq!(containing(&temp.path().join("d/cas")), [real]);
     }
 }
