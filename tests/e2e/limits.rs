@@ -449,3 +449,16 @@ fn a_step_sums_only_what_is_new() {
         "node `{detail}` is needed, and is not in the store"
     ));
 }
+
+#[test]
+fn a_call_that_meets_a_limit_proposes_itself_with_what_the_person_said() {
+    let (world, thread) = limited(
+        "{ maxSteps: 1 }",
+        "roles: { writer: [{ output: { $status: $SUSPEND, reason: which? } }] }\n",
+    );
+    world.step(&thread).exits(0);
+    let run = resume(&world, &thread, &["-p", "it's blue"]).exits(6);
+    run.says(&format!(
+        "`uwf thread resume {thread} --raise maxSteps=2 -p \"it's blue\"` goes on"
+    ));
+}

@@ -14,7 +14,7 @@ use crate::args::{HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, ThreadComman
 use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, note, warn};
-use crate::hints;
+use crate::hints::{self, Given};
 use crate::output::{Format, print, print_document};
 use crate::text::{FailedStepView, KilledView, StartedView, StepView, ThreadsView};
 
@@ -69,7 +69,7 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     };
     for _ in 0..args.count {
         let report = uwf_engine::step(&context.runner, thread, &options);
-        let report = or_tell(context, report, &options)?;
+        let report = or_tell(context, report, &options, None)?;
         options.session = Session::Known;
         let is_done = report.state.done;
         print_report(context, report, &options)?;
@@ -99,6 +99,7 @@ fn or_tell(
     context: &Context,
     report: Result<StepReport, EngineError>,
     options: &StepOptions,
+    message: Option<&str>,
 ) -> Result<StepReport, Failure> {
     let error = match report {
         Ok(report) => return Ok(report),
@@ -117,7 +118,11 @@ fn or_tell(
     {
         print(&FailedStepView::from(attempt), context.format)?;
     }
-    let hint = hints::with_agent(&error, options.agent.as_deref());
+    let given = Given {
+        agent: options.agent.as_deref(),
+        message,
+    };
+    let hint = hints::after(&error, given);
     Err(Failure {
         hint,
         ..Failure::from(error)
@@ -276,7 +281,12 @@ fn intervene(
     };
     let report = operation(&context.runner, context.thread(thread)?, &intervention);
     note_raises(&report, &intervention.raises);
-    let report = or_tell(context, report, &intervention.step)?;
+    let report = or_tell(
+        context,
+        report,
+        &intervention.step,
+        intervention.prompt.as_deref(),
+    )?;
     if report.adopted && intervention.prompt.is_some() {
         // The step may be one that was asked for by the same words: only a person knows.
         note("this step was finished before: its agent was not told what you said with `-p`");

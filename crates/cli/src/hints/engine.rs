@@ -2,11 +2,13 @@
 
 use uwf_engine::{EngineError, Fix, agent_option};
 
-use super::fix;
-use super::thread::raise_command;
+use uwf_util::words;
 
-/// Returns what to type next, if there is something, after a call that chose this agent: the next one keeps it.
-pub(super) fn hint(error: &EngineError, agent: Option<&str>) -> Option<String> {
+use super::thread::raise_command;
+use super::{Given, fix};
+
+/// Returns what to type next, if there is something, after a call that was given this: the next one keeps it.
+pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
     match error {
         EngineError::UnknownThread(_)
         | EngineError::Ended { .. }
@@ -20,7 +22,7 @@ pub(super) fn hint(error: &EngineError, agent: Option<&str>) -> Option<String> {
         | EngineError::Blocked { .. }
         | EngineError::Unrouted { .. }
         | EngineError::StepNotInThread { .. }
-        | EngineError::EmptyPrompt => of_thread(error, &agent_option(agent)),
+        | EngineError::EmptyPrompt => of_thread(error, given),
         EngineError::NoSlot { .. }
         | EngineError::Busy { .. }
         | EngineError::Survivors { .. }
@@ -57,7 +59,8 @@ pub(super) fn hint(error: &EngineError, agent: Option<&str>) -> Option<String> {
 }
 
 /// Returns the hint of an error about what a thread is, or where it stands.
-fn of_thread(error: &EngineError, option: &str) -> Option<String> {
+fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
+    let option = agent_option(given.agent);
     let hint = match error {
         EngineError::UnknownThread(_) => "`uwf thread list --all` shows every thread".to_owned(),
         EngineError::Ended { thread, .. } => format!(
@@ -72,7 +75,9 @@ fn of_thread(error: &EngineError, option: &str) -> Option<String> {
             command,
         } => {
             let command = raise_command(command, *thread, reached);
-            format!("`{command}{option}` goes on")
+            let message = given.message.map(|text| format!(" -p {}", words::quote(text)));
+            let message = message.unwrap_or_default();
+            format!("`{command}{option}{message}` goes on")
         }
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {

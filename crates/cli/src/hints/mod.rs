@@ -37,10 +37,19 @@ pub(crate) fn here(text: &str) -> Cow<'_, str> {
 
 /// Returns what to type next, if there is something.
 pub(crate) fn of(error: &EngineError) -> Option<String> {
-    engine::hint(error, None)
+    engine::hint(error, Given::default())
 }
 
-/// Returns what to type next, if there is something, after a call that chose this agent: the next one keeps it.
-pub(crate) fn with_agent(error: &EngineError, agent: Option<&str>) -> Option<String> {
-    engine::hint(error, agent)
+/// What a call was given that the next one needs, too.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Given<'a> {
+    /// The agent that was chosen.
+    pub(crate) agent: Option<&'a str>,
+    /// What a person says to the thread.
+    pub(crate) message: Option<&'a str>,
+}
+
+/// Returns what to type next, if there is something, after a call that was given this.
+pub(crate) fn after(error: &EngineError, given: Given<'_>) -> Option<String> {
+    engine::hint(error, given)
 }
