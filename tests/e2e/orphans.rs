@@ -371,11 +371,23 @@ fn an_answer_to_other_words_is_not_used() {
 
 #[test]
 fn the_answer_of_a_program_that_ends_just_after_its_adapter_is_used() {
+    is_paid_once("true");
+}
+
+#[test]
+fn the_answer_of_such_a_program_is_used_although_it_left_something_running() {
+    is_paid_once("setsid sleep 60 </dev/null >/dev/null 2>&1 &");
+}
+
+/// Kills the adapter of a program that has printed its whole answer, and does the step again. `before` is what the program
+/// does first.
+#[track_caller]
+fn is_paid_once(before: &str) {
     let world = World::new();
     world.put(ONE_STEP);
     // The whole answer is there, and the program needs a moment to exit: it waits for the end of its adapter.
     let body = format!(
-        "cd {}\necho run >> runs\nprintf -- '---\\nnote: paid\\n---\\n'\ntouch ready\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.01; done",
+        "cd {}\n{before}\necho run >> runs\nprintf -- '---\\nnote: paid\\n---\\n'\ntouch ready\nwhile kill -0 $PPID 2>/dev/null; do sleep 0.01; done",
         world.project().display()
     );
     let tool = world.script("tool", &body);

@@ -21,8 +21,8 @@ use crate::snapshot::{Process, below, processes};
 pub struct Tree {
     first: Program,
     added: Vec<Program>,
-    /// Whether a process failed whose parent had ended before it.
-    orphan_failed: bool,
+    /// The processes that have ended after their parents: number and status.
+    orphans: Vec<(Pid, ExitStatus)>,
     /// Processes below us that are older than the tree and do not belong to it.
     others: Vec<Process>,
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
@@ -59,7 +59,7 @@ impl Tree {
         Ok(Self {
             first: Program::spawn(command)?,
             added: Vec::new(),
-            orphan_failed: false,
+            orphans: Vec::new(),
             others,
             mark,
         })
@@ -129,7 +129,16 @@ impl Tree {
     /// of which the program itself saw the end do not count.
     #[must_use]
     pub fn ended_well_below(&mut self) -> bool {
-        self.is_empty() && !self.orphan_failed
+        self.is_empty() && self.orphans.iter().all(|(_, status)| status.success())
+    }
+
+    /// Returns the numbers of the processes that have ended well after their parents.
+    #[must_use]
+    pub fn succeeded_orphans(&self) -> Vec<u32> {
+        let succeeded = self.orphans.iter().filter(|(_, status)| status.success());
+        succeeded
+            .filter_map(|(pid, _)| u32::try_from(pid.as_raw_pid()).ok())
+            .collect()
     }
 
     /// Gives what the program left running a moment to end, and returns what is left then.
@@ -168,7 +177,7 @@ impl Tree {
             let program = self.programs_mut().find(|program| program.pid == pid);
             match program {
                 Some(program) => program.status = Some(ended),
-                None => self.orphan_failed |= !ended.success(),
+                None => self.orphans.push((pid, ended)),
             }
         })
     }

@@ -141,7 +141,12 @@ fn check_run(
 fn has_whole_output(scratch: &Scratch, ended: &EndedRun) -> bool {
     let ended_itself =
         matches!(&ended.ending, RunEnding::Exited(status) if status.code().is_some());
-    ended_itself || ended.ended_well || scratch.launched().is_some_and(|launched| launched.ended)
+    ended_itself
+        || ended.ended_well
+        || scratch.launched().is_some_and(|launched| {
+            let program = launched.program.map(|program| program.pid);
+            launched.ended || program.is_some_and(|pid| ended.succeeded.contains(&pid))
+        })
 }
 
 /// Returns the step of the run: the pending record names it, or else the agent's last line does. A step that was

@@ -68,6 +68,8 @@ pub(crate) struct EndedRun {
     /// Whether everything that the agent had started ended by itself and succeeded. Then the output of its program is
     /// complete.
     pub(crate) ended_well: bool,
+    /// The numbers of the processes that ended well after the adapter had died. The adapter's program may be one of them.
+    pub(crate) succeeded: Vec<u32>,
 }
 
 /// How a run ended.
@@ -125,6 +127,7 @@ pub(crate) fn run<E: From<io::Error>>(
             left: Vec::new(),
             survivors: Vec::new(),
             ended_well: true,
+            succeeded: Vec::new(),
         });
     }
     let mut stdout = Output::create(&spec.stdout, OUTPUT_CAP)?;
@@ -152,6 +155,7 @@ pub(crate) fn run<E: From<io::Error>>(
             left: Vec::new(),
             survivors: describe(&survivors),
             ended_well: false,
+            succeeded: Vec::new(),
         });
     }
     let mut programs = 0;
@@ -200,6 +204,7 @@ fn conclude(
         let _ = tree.left_running(signals);
     }
     let ended_well = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
+    let succeeded = tree.succeeded_orphans();
     let survivors = match has_succeeded && spec.keep_running {
         true => Vec::new(),
         false => describe(&tree.end(Asked::NotYet, spec.grace, signals)),
@@ -209,6 +214,7 @@ fn conclude(
         left,
         survivors,
         ended_well,
+        succeeded,
     }
 }
 
@@ -223,6 +229,8 @@ fn interrupted(mut tree: Tree, stop: Stop, spec: &LaunchSpec, signals: &Signals)
         left: Vec::new(),
         survivors: describe(&survivors),
         ended_well: false,
+        // A program that ends well because it was told to stop may have been cut short.
+        succeeded: Vec::new(),
     }
 }
 
