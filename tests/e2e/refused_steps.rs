@@ -84,6 +84,54 @@ fn a_step_whose_head_was_moved_while_it_ran_is_kept_and_named() {
 }
 
 #[test]
+fn a_step_whose_head_is_there_again_is_adopted_and_not_done_again() {
+    let Moved {
+        world,
+        thread,
+        first,
+        engine,
+    } = moved();
+    open_gate(&world);
+    assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(5));
+    let refused = text(&world.show(&thread)["refusedSteps"][0]["step"]);
+    let start = text(&world.show(&thread)["head"]);
+    let heads = world.state("threads.yaml").replace(&start, &first);
+    fs::write(world.root().join("threads.yaml"), heads).unwrap();
+    let adopted = world.step(&thread).exits(0).json();
+    assert_eq!(
+        (&adopted["step"], &adopted["adopted"]),
+        (&json!(refused), &json!(true))
+    );
+    assert_eq!(world.show(&thread)["refusedSteps"], json!(null));
+    assert_eq!(world.show(&thread)["steps"], json!(2));
+}
+
+#[test]
+fn a_step_that_cannot_be_read_when_it_is_refused_is_kept_and_named() {
+    let Moved {
+        world,
+        thread,
+        first,
+        engine,
+    } = moved();
+    kill(engine);
+    open_gate(&world);
+    wait_until("the agent has finished", || {
+        world.pending(&thread).is_some()
+    });
+    world.wait_until_free(&thread);
+    let step = text(&world.pending(&thread).unwrap()["step"]);
+    let node = world.root().join(format!("cas/{step}.bin"));
+    let aside = world.project().join("aside");
+    fs::rename(&node, &aside).unwrap();
+    fs::create_dir(&node).unwrap();
+    world.step(&thread).exits(0);
+    fs::remove_dir(&node).unwrap();
+    fs::rename(&aside, &node).unwrap();
+    is_kept(&world, &thread, &step, &first);
+}
+
+#[test]
 fn a_step_that_cannot_be_adopted_since_the_head_was_moved_is_kept_and_named() {
     let Moved {
         world,

@@ -54,6 +54,14 @@ pub struct RefusedStep {
     pub at_ms: i64,
 }
 
+impl RefusedStep {
+    /// Returns the head that the thread must have for the step to be committed after all.
+    #[must_use]
+    pub fn expects(&self) -> CasRef {
+        self.replaces.unwrap_or(self.head)
+    }
+}
+
 /// Names exactly one process. Its number alone does not: the kernel uses numbers again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -8,7 +8,7 @@ use uwf_protocol::agent::parse_answer;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::{LeaseRecord, Pending, RefusedStep};
 use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
-use uwf_thread::{read_step, steps, with_output};
+use uwf_thread::{ThreadError, read_step, steps, with_output};
 
 use crate::attempt::{Members, describe, program_has_ended};
 use crate::read::report::{StepOrigin, StepReport};
@@ -50,7 +50,7 @@ pub(crate) fn adopt(
         let is_finished = pending.is_some();
         left.extend(end_remaining(runner, run, &thread, earlier, is_finished)?);
     }
-    let Some(pending) = pending else {
+    let Some(pending) = pending.or_else(|| refused_step(run, &thread)) else {
         run.ended.replace(left);
         return Ok(Adoption::Nothing(Box::new(thread)));
     };
@@ -91,6 +91,7 @@ pub(crate) fn adopt(
         .site
         .log(&thread, tags::ADOPTED, &format!("step={}", pending.step));
     let committed = commit(runner, run, thread, &summary, step, Nodes::FromBefore)?;
+    run.outbox.readmit(pending.step)?;
     run.lease.clear_record()?;
     let config = limits::of_config(&runner.site);
     let kept = earlier.is_some_and(|earlier| earlier.keep_running);
@@ -116,14 +117,15 @@ pub(crate) fn refuse(
             break;
         }
     }
-    let step = read_step(store, pending.step).ok();
-    let step = step.and_then(|step| with_output(store, step).ok());
-    let Some(step) = step.filter(|_| !is_in_thread) else {
-        return Ok(run.outbox.clear_pending()?);
-    };
-    store.sync(&answer::closure(store, &step)?)?;
+    let step = read_step(store, pending.step).and_then(|step| Ok(with_output(store, step)?));
+    match step {
+        Ok(step) if !is_in_thread => store.sync(&answer::closure(store, &step)?)?,
+        // The step is there, but cannot be read: somebody may repair it.
+        Err(ThreadError::Store(error)) if !matches!(error, StoreError::Lost { .. }) => {}
+        Ok(_) | Err(_) => return Ok(run.outbox.clear_pending()?),
+    }
     Ok(run.outbox.refuse(&RefusedStep {
-        step: step.hash,
+        step: pending.step,
         head: pending.head,
         replaces: pending.replaces,
         at_ms: runner.site.env.now_ms(),
@@ -256,6 +258,20 @@ fn printed_step(runner: &Runner, run: &RunDir, earlier: &LeaseRecord) -> Option<
         head,
         replaces: earlier.replaces,
         at_ms: runner.site.env.now_ms(),
+        answer_of: None,
+        agent: None,
+    })
+}
+
+/// Returns the refused step that follows the thread's head after all: the head was moved back to where it was.
+fn refused_step(run: &RunDir, thread: &Thread) -> Option<Pending> {
+    let mut refused = run.outbox.refused().into_iter().rev();
+    let refused = refused.find(|refused| refused.expects() == thread.head)?;
+    Some(Pending {
+        step: refused.step,
+        head: refused.head,
+        replaces: refused.replaces,
+        at_ms: refused.at_ms,
         answer_of: None,
         agent: None,
     })

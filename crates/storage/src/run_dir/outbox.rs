@@ -5,6 +5,7 @@
 //! name a step that nobody finished, and the role would run again.
 
 use uwf_durable::Durability;
+use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::{Pending, RefusedStep};
 
 use super::checksum::{self, Checksum, with_checksum};
@@ -87,6 +88,21 @@ impl Outbox {
             uwf_durable::append_line(&self.records.file(REFUSED), &json(refused))?;
         }
         self.clear_pending()
+    }
+
+    /// Removes a step from the refused ones: its thread has it now.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn readmit(&self, step: CasRef) -> Result<(), StorageError> {
+        let refused = self.refused();
+        let others: Vec<&RefusedStep> = refused.iter().filter(|one| one.step != step).collect();
+        if others.len() == refused.len() {
+            return Ok(());
+        }
+        let lines: String = others.iter().map(|one| json(*one) + "\n").collect();
+        self.records
+            .replace_text(REFUSED, &lines, Durability::Durable)
     }
 
     /// Returns the refused steps in the order of their refusal.
