@@ -3,9 +3,10 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::processes::signal;
+use crate::gates::{NOTE, at_work, gated_agent, open_gate};
+use crate::processes::{kill, signal};
 use crate::world::{ONE_STEP, REVIEW, World, binary};
 
 #[test]
@@ -98,4 +99,26 @@ fn a_machine_without_proc_is_named_before_anything_is_paid_for() {
     assert!(said.contains("error: `/proc` is not mounted"), "{said}");
     assert!(said.contains("hint: mount it"), "{said}");
     assert_eq!(world.show(&thread)["attempts"], json!([]));
+}
+
+#[test]
+fn a_clock_that_was_set_back_does_not_keep_a_lost_run_from_being_recorded() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world, NOTE);
+    let thread = world.start("one");
+    let engine = at_work(&world, &["thread", "step", &thread]);
+    let agent = world.agent_at_work(&thread);
+    kill(engine);
+    signal("KILL", agent);
+    world.wait_until_free(&thread);
+    // The clock of the engine that died was a year ahead.
+    let file = world.root().join(format!("runs/{thread}/holder.json"));
+    let record = fs::read_to_string(&file).unwrap();
+    let mut record: Value = serde_json::from_str(&record).unwrap();
+    let ahead = record["startedAtMs"].as_i64().unwrap() + 365 * 86_400_000;
+    record["startedAtMs"] = json!(ahead);
+    fs::write(&file, record.to_string()).unwrap();
+    open_gate(&world);
+    world.step(&thread).exits(0);
 }

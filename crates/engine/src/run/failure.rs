@@ -344,7 +344,10 @@ pub(crate) fn record_lost_run(
         usage: run.scratch.usage(),
         end_unseen: true,
         started_at_ms: record.started_at_ms,
-        ended_at_ms: ended.clamp(record.started_at_ms, site.env.now_ms()),
+        ended_at_ms: ended
+            // The clock may have been set back since the attempt started.
+            .min(site.env.now_ms())
+            .max(record.started_at_ms),
         ..Attempt::of(here.0, record.role)
     })?;
     run.lease.clear_record()

@@ -49,7 +49,8 @@ struct Dropped {
 
 impl Attempts {
     fn next_number(&self) -> u64 {
-        self.kept.last().map_or(0, |last| last.number) + 1
+        let last = self.kept.last().map_or(0, |last| last.number);
+        last.saturating_add(1)
     }
 }
 
@@ -262,7 +263,7 @@ impl Ledger {
                 let before = records.kept.last().map_or(0, |last| last.number);
                 records.kept.push(Attempt {
                     // Older versions gave no numbers.
-                    number: attempt.number.max(before + 1),
+                    number: attempt.number.max(before.saturating_add(1)),
                     ..attempt
                 });
             } else if let Ok(line) = serde_json::from_slice::<Dropped>(line) {
