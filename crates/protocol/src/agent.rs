@@ -1,6 +1,6 @@
-//! The contract with agents: how they are called, what they are told, how they answer.
+//! The contract between engine and agents: how an agent is called, and how it answers.
 //!
-//! The engine and the agent kit never depend on each other; this module is where they meet.
+//! The engine and the agent kit do not depend on each other. Both depend on this module.
 
 use serde_json::Value;
 use uwf_util::text::cut;
@@ -25,22 +25,22 @@ pub mod env {
     pub const EDGE_PROMPT_REF: &str = "UWF_EDGE_PROMPT_REF";
     /// The instruction itself, when it is below [`super::EDGE_PROMPT_INLINE_LIMIT`].
     pub const EDGE_PROMPT: &str = "UWF_EDGE_PROMPT";
-    /// The engine's process, as [`super::engine_mark`] writes it: while it lives, it makes the step durable.
+    /// The engine's process, as [`super::engine_mark`] writes it. While the engine lives, it makes the step durable.
     pub const ENGINE: &str = "UWF_ENGINE";
-    /// The attempt that the agent is part of: a mark by which everything that it starts can be found.
+    /// The attempt that the agent is part of: the mark by which all its processes can be found.
     pub const ATTEMPT: &str = "UWF_ATTEMPT";
     /// The supervisors that a program runs under: their process numbers, the outermost first.
     pub const SUPERVISORS: &str = "UWF_SUPERVISORS";
-    /// How long what an agent started has to end after it was asked to, in milliseconds.
+    /// The time that the processes of an agent have to end after they were asked to, in milliseconds.
     pub const GRACE_MS: &str = "UWF_GRACE_MS";
-    /// Not empty if what the agent leaves running when it succeeds may go on.
+    /// Not empty if processes that the agent leaves running when it succeeds may go on.
     pub const KEEP_RUNNING: &str = "UWF_KEEP_RUNNING";
     /// The storage root.
     pub const STORAGE_ROOT: &str = "UWF_STORAGE_ROOT";
     /// The directory of the content-addressed store.
     pub const OCAS_DIR: &str = "OCAS_DIR";
 
-    /// All of them: what an engine says to its agent, and no file does.
+    /// All of them. Only an engine sets these variables: values in `.env` are ignored.
     pub const CONTRACT: [&str; 13] = [
         THREAD_ID,
         ROLE,
@@ -58,13 +58,13 @@ pub mod env {
     ];
 }
 
-/// The longest argument that Linux passes to a program, with its end, in bytes.
+/// The longest argument that Linux passes to a program, with its final zero byte, in bytes.
 pub const MAX_ARGUMENT: usize = 128 * 1024;
 
-/// How large an instruction may be to go into an environment variable, in bytes.
+/// Below this size an instruction is passed in an environment variable, in bytes.
 pub const EDGE_PROMPT_INLINE_LIMIT: usize = 64 * 1024;
 
-/// Returns how the engine names its own process to the agent.
+/// Returns the text by which the engine names its own process to the agent.
 #[must_use]
 pub fn engine_mark(engine: &ProcessIdentity) -> String {
     format!("{}.{}.{}", engine.pid, engine.started, engine.boot)

@@ -1,7 +1,7 @@
-//! The one answer that every role may give whatever its schema says: to suspend the thread.
+//! The answer that suspends the thread. Every role may give it, whatever its schema says.
 //!
-//! Agents write it, the engine accepts it and the moderator routes by it; the rule is written here once. As
-//! it need not fit the role's schema, its output node is typed by [`crate::schemas::OBJECT`].
+//! Agents write it, the engine accepts it, and the moderator routes by it; the rule is here. It need not fit the role's
+//! schema, so its output node has the type [`crate::schemas::OBJECT`].
 
 use serde_json::Value;
 

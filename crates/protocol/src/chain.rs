@@ -1,4 +1,4 @@
-//! A thread's chain as others look at it: the steps with their data, and a summary that saves walking it.
+//! The chain of a thread: a step with its data, and summaries that save walking the chain.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ pub struct StepContext {
     pub output: Value,
 }
 
-/// What the whole chain up to a head amounts to. It is a cache: it can always be made again by walking.
+/// The summary of the chain up to a head. It is a cache: walking the chain gives the same.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChainSummary {
     /// The head that it describes.

@@ -1,5 +1,5 @@
-//! The shape of `config.yaml`. Which alias stands for what, and whether an entry is complete, is checked when
-//! it is used, not when it is read.
+//! The shape of `config.yaml`. Whether aliases exist and entries are complete is checked when they are used, not when the
+//! file is read.
 
 use std::num::NonZeroU32;
 
@@ -22,13 +22,13 @@ pub struct Config {
     /// Agents, by alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agents: IndexMap<String, AgentConfig>,
-    /// The alias of the agent that plays every role without an override.
+    /// The alias of the agent for every role without an override.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_agent: Option<String>,
-    /// The alias of the model that is used where nothing else is said.
+    /// The alias of the model for every purpose without an override.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_model: Option<String>,
-    /// Whether a model may read an answer that does not fit; it may if absent.
+    /// How data may be extracted from answers; by a model, too, if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extract: Option<ExtractPolicy>,
     /// How far any thread may go by itself.
@@ -40,7 +40,7 @@ pub struct Config {
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,
-    /// How long an agent and what it started have to end after they were asked to, such as `5s`.
+    /// The time that an agent and its descendants have to end after they were asked to, such as `5s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<String>,
     /// Workflow name → role → agent alias.
@@ -52,10 +52,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reading answers, as a purpose in `modelOverrides`.
+    /// The purpose in `modelOverrides` of a model that extracts data from answers.
     pub const EXTRACT: &str = "extract";
 
-    /// Being an agent, as a purpose in `modelOverrides`.
+    /// The purpose in `modelOverrides` of a model that works as an agent.
     pub const AGENT: &str = "agent";
 
     /// The purposes that `modelOverrides` may name.
@@ -96,7 +96,7 @@ pub struct Model {
     /// What the provider calls the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How the endpoint is asked for JSON; found out if absent.
+    /// How to ask the endpoint for JSON; detected if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response_format: Option<ResponseFormat>,
 }
@@ -105,11 +105,11 @@ pub struct Model {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseFormat {
-    /// With the schema that the answer must fit.
+    /// By the schema that the answer must fit.
     JsonSchema,
-    /// With the wish for some JSON object.
+    /// By asking for any JSON object.
     JsonObject,
-    /// In the words of the prompt alone.
+    /// By the prompt alone.
     None,
 }
 
@@ -136,7 +136,7 @@ pub struct AgentConfig {
     /// How many of this agent may work at once under one root; no limit if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_running: Option<NonZeroU32>,
-    /// Whether what the agent leaves running when it succeeds may go on; it is ended if absent.
+    /// Whether processes that the agent leaves running when it succeeds may go on; they are ended if absent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_running: bool,
 }

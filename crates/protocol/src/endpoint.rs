@@ -1,9 +1,9 @@
-//! What may stand in the config for an endpoint and its key: one rule for writing and for using it.
-//! No problem repeats the text that it is about, for that may be a secret in the wrong place.
+//! The rules for the address of an endpoint and for its key in the config: the same for writing and for using it.
+//! No error repeats the text that it is about, because that may be a secret in the wrong place.
 
 use url::{Host, Url};
 
-/// How keys of well-known services begin.
+/// The beginnings of keys of well-known services.
 const KEY_BEGINNINGS: &[&str] = &[
     "sk-",
     "xai-",
@@ -15,10 +15,10 @@ const KEY_BEGINNINGS: &[&str] = &[
     "glpat-",
 ];
 
-/// Below this, in bytes, a text is no key.
+/// The shortest key, in bytes.
 const KEY_LENGTH: usize = 16;
 
-/// Says why there is no variable of this name.
+/// The error for a text that is not the name of a variable.
 pub const NO_VARIABLE: &str =
     "the name of a variable is needed: letters, digits and `_`, and no digit first";
 
@@ -60,8 +60,8 @@ pub fn is_loopback(url: &str) -> bool {
     }
 }
 
-/// Tells whether a text can be the name of a variable that holds a key. A key itself cannot, even if its letters
-/// would do.
+/// Tells whether a text can be the name of a variable that holds a key. A text that looks like a key cannot, even if its
+/// characters are allowed.
 #[must_use]
 pub fn is_variable(text: &str) -> bool {
     let is_word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

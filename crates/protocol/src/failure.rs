@@ -1,10 +1,10 @@
-//! Why an attempt at a step failed: one word that programs can act on.
+//! The class of a failed attempt: one word that programs can act on.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// What a person can do when the disk is full. The engine, the kit and the command line say the same.
+/// The hint for a full disk. The engine, the agent kit and the command line use the same text.
 pub const FULL_DISK_HINT: &str =
     "the disk is full: make room on it, then run the same command again";
 
@@ -12,27 +12,27 @@ pub const FULL_DISK_HINT: &str =
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureClass {
-    /// The agent, or the program that it drives, is not there or cannot be run.
+    /// The agent or its program does not exist or cannot be run.
     NotInstalled,
-    /// Nobody is logged in, or the key is refused.
+    /// The agent is not logged in, or its key is refused.
     Auth,
     /// The provider allows no more calls for a while, or the quota is used up.
     RateLimit,
-    /// The provider has too much to do, fails, or cannot be reached.
+    /// The provider is overloaded, fails, or cannot be reached.
     Overloaded,
-    /// What the model was told is longer than it can read.
+    /// The prompt or the session is longer than the model can read.
     ContextTooLong,
-    /// The agent was not allowed to do what it had to do.
+    /// The agent lacked a permission that the step needs.
     Permission,
-    /// A limit of time was over.
+    /// A time limit was reached.
     Timeout,
-    /// It failed in any other way.
+    /// Any other failure.
     Crash,
-    /// It ended well and answered nothing.
+    /// The agent succeeded without an answer.
     NoAnswer,
-    /// What it answered cannot be used.
+    /// The answer cannot be used.
     BadAnswer,
-    /// It was told to stop, from outside.
+    /// The agent was told to stop from outside.
     Cancelled,
 }
 
@@ -70,7 +70,7 @@ impl FailureClass {
         }
     }
 
-    /// Returns the class that the end of a process stands for, by the codes and signals that shells use.
+    /// Returns the class for the end of a process, by the codes and signals that shells use.
     #[must_use]
     pub fn of_exit(code: Option<i32>, signal: Option<i32>) -> Self {
         const STOPS: [i32; 3] = [1, 2, 15];
@@ -90,7 +90,7 @@ impl fmt::Display for FailureClass {
     }
 }
 
-/// Reads a class from a record. A word that only a newer version knows is none.
+/// Reads a class from a record. An unknown word, such as one of a newer version, is `None`.
 ///
 /// # Errors
 /// When it is not a word.

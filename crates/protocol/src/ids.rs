@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uwf_util::{base32, ulid};
 
-/// Says what an id or a name must look like when a text is not one.
+/// Why a text is not an id or a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IdError {
     /// The text is not a hash.
@@ -143,7 +143,7 @@ impl FromStr for RoleName {
 pub struct Status(String);
 
 impl Status {
-    /// The key of the edge of a role that has one way out, and of `$START`.
+    /// The key of the only edge of a role or of `$START`.
     pub const UNIT: &'static str = "_";
     /// The status by which any role may suspend its thread.
     pub const SUSPEND: &'static str = "$SUSPEND";

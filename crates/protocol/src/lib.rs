@@ -1,7 +1,7 @@
 //! The nouns of `uwf` as types, shared by every other crate: ids, workflows, nodes, config, the contract
 //! with agents, the records of a run and the shapes that commands print.
 //!
-//! Everything here is pure: it says what things look like, not where they are kept or what happens to them.
+//! Everything here is pure. Where these things are stored, and what happens to them, is decided by other crates.
 
 pub mod agent;
 pub mod answer;

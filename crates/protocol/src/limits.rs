@@ -1,5 +1,5 @@
-//! The limits of a thread, as workflows and configs write them. What counts against them, and when one is
-//! reached, is in `reached`; what runs used up is summed in `used`; how one limit is written as a text is in `setting`.
+//! The limits of a thread, as workflows and configs write them. `reached` decides when a limit is reached, `used` sums what
+//! runs used up, and `setting` reads and writes one limit as a text.
 
 mod reached;
 mod setting;
@@ -37,7 +37,7 @@ pub struct Limits {
     /// How long agents may work on the thread, all runs together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_duration: Option<Span>,
-    /// What a run means that does not tell what it used up; it suspends the thread if absent.
+    /// How a run with unknown usage counts; it suspends the thread if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown_usage: Option<UnknownUsage>,
 }
@@ -49,13 +49,13 @@ pub struct Limits {
     expecting = "a number from 1, or a mapping from role to such a number"
 )]
 pub enum MaxVisits {
-    /// Every role the same.
+    /// The same number for every role.
     Each(NonZeroU64),
     /// Some roles; the others have no limit.
     ByRole(IndexMap<RoleName, NonZeroU64>),
 }
 
-/// What a run means, for limits of cost, tokens and time, that does not tell what it used up.
+/// How a run with unknown usage counts for limits of cost, tokens and time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownUsage {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_of_nothing_is_no_limit_that_anybody_means() {
+    fn a_limit_of_zero_is_refused() {
         let refused = |value: Value, part: &str| {
             let error = serde_json::from_value::<Limits>(value).unwrap_err();
             assert!(error.to_string().contains(part), "{error}");

@@ -71,18 +71,18 @@ pub struct Detail {
     pub model: Option<String>,
     /// The turns that the adapter could observe, oldest first: nodes of [`Turn`].
     pub turns: Vec<CasRef>,
-    /// What the step used up, summed over corrections; `None` if the agent does not tell.
+    /// What the step used up, summed over corrections; `None` if the agent does not report it.
     pub usage: Option<Usage>,
-    /// How the data was got out of the answer.
+    /// How the data was extracted from the answer.
     pub extraction: Extraction,
     /// The text node with the final answer.
     pub raw: CasRef,
-    /// The calls of tools that the agent was not allowed to make. With any, the node has a type of its own.
+    /// The tool calls that the agent was not allowed to make. A detail with refused calls has a type of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
 }
 
-/// How often calls of one tool were refused, because the agent is not allowed to make them.
+/// How often the calls of one tool were refused, because the agent lacks the permission.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefusedCalls {
     /// The tool, by the agent's name for it.
@@ -108,7 +108,7 @@ impl RefusedCalls {
         counted
     }
 
-    /// Returns what people are told, such as "3 tool calls were refused: Edit, Bash"; nothing if none was.
+    /// Returns a note for people, such as "3 tool calls were refused: Edit, Bash"; `None` if no call was refused.
     #[must_use]
     pub fn note(refused: &[Self]) -> Option<String> {
         let tools: Vec<&str> = refused.iter().map(|one| one.tool.as_str()).collect();
@@ -141,7 +141,7 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// Returns what both used up. Unknown and something is something: it is at least that much.
+    /// Returns the sum of both. An unknown and a known amount make the known amount: it is a lower bound.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         fn add<T: Copy + std::ops::Add<Output = T>>(one: Option<T>, other: Option<T>) -> Option<T> {
@@ -160,8 +160,8 @@ impl Usage {
         }
     }
 
-    /// Returns what the payload of a detail node tells, ours or one of another program that has `usage` and
-    /// `totalCostUsd`. There, zero also stands for what is not known.
+    /// Reads the usage from the payload of a detail node: ours, or one of another program that has `usage` and
+    /// `totalCostUsd`. In the latter, zero also means unknown.
     #[must_use]
     pub fn of_detail(detail: &Value) -> Self {
         let mut usage: Self = detail
@@ -177,21 +177,19 @@ impl Usage {
     }
 }
 
-/// How the data was got out of an answer.
+/// How the data was extracted from an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extraction {
-    /// Which way worked.
+    /// The method that succeeded.
     pub method: ExtractionMethod,
-    /// How many answers were looked at, the accepted one included: the agent's, and those of a model that
-    /// extracted.
+    /// How many answers were examined, with the accepted one: those of the agent, and those of a model that extracted.
     pub attempts: u32,
     /// The model that extracted, when a model did.
     pub model: Option<String>,
 }
 
 impl Extraction {
-    /// Returns what is worth a note for people: who read the data if it was a model, and how many answers it
-    /// took if more than one. `None` if the first answer fitted.
+    /// Returns a note for people about the method and the number of answers; `None` if the first answer fitted.
     #[must_use]
     pub fn note(&self) -> Option<String> {
         let method = match self.method {
@@ -206,13 +204,13 @@ impl Extraction {
     }
 }
 
-/// The ways to get data out of an answer.
+/// The methods to extract data from an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExtractionMethod {
     /// The first answer's front matter fitted the schema.
     Frontmatter,
-    /// The agent was told what was wrong and a later answer fitted.
+    /// The agent was told its mistake, and a later answer fitted.
     Correction,
     /// A model read the answer.
     Llm,
@@ -301,7 +299,7 @@ pub struct ToolCall {
     pub name: String,
     /// The arguments as text, usually JSON.
     pub args: String,
-    /// What tells it from other calls of the session, if the agent tells it.
+    /// The id of the call within the session, if the agent reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
 }

@@ -1,14 +1,14 @@
-//! What a config or a workflow allows.
+//! The policies that a config or a workflow can set.
 
 use serde::{Deserialize, Serialize};
 
-/// Who may get the data out of an answer. What a role says beats what the config says.
+/// How the data may be extracted from an answer. The setting of a role overrides the setting of the config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExtractPolicy {
-    /// Its front matter alone.
+    /// Only from its front matter.
     Strict,
-    /// Where the front matter does not fit, a model, if one is configured.
+    /// From its front matter; by a model if that does not fit and a model is configured.
     Llm,
 }
 

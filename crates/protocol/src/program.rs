@@ -1,8 +1,8 @@
-//! What a thread runs, whatever language it is written in.
+//! The program that a thread runs, in any language.
 //!
-//! Programs of one language are stored under types of their own, so the type of the stored node tells the language. The
-//! role graph is the only one so far. What is asked of a program by all who run or show threads is asked here or, for
-//! what comes next, of the moderator; who needs the graph itself matches on it.
+//! Each language has its own node types, so the type of the stored node tells the language. The role graph is the only
+//! language so far. This module answers the questions that do not depend on the language; the moderator says what comes
+//! next. Code that needs the graph itself matches on it.
 
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ impl Program {
     /// Reads the payload of a node of this type.
     ///
     /// # Errors
-    /// When no language stores its programs under the type, or the payload is none.
+    /// When no language stores its programs under the type, or the payload is malformed.
     pub fn from_node(type_hash: CasRef, payload: &Value) -> Result<Self, StoredError> {
         workflow_stored::from_payload(type_hash, payload).map(Self::Graph)
     }
@@ -43,14 +43,14 @@ impl Program {
         }
     }
 
-    /// Returns the names of those who can do a step, in the order of the program.
+    /// Returns the names of the roles, in the order of the program.
     pub fn roles(&self) -> impl Iterator<Item = &RoleName> {
         match self {
             Self::Graph(workflow) => workflow.roles.keys(),
         }
     }
 
-    /// Returns what the role is told and what it must answer; `None` if the program has no such role.
+    /// Returns the definition of a role; `None` if the program has no such role.
     #[must_use]
     pub fn task(&self, role: &RoleName) -> Option<&Role> {
         match self {

@@ -1,4 +1,4 @@
-//! The records that a run of a thread leaves beside the store: who holds it, what is finished but not yet
+//! The records of a thread's run, which lie beside the store: who works on the thread, which step is finished but not yet
 //! committed, and which attempts failed. All of them can be deleted without losing a thread.
 
 use serde::{Deserialize, Serialize};
@@ -17,15 +17,16 @@ pub struct Pending {
     pub step: CasRef,
     /// The head that the step links to.
     pub head: CasRef,
-    /// The step whose place it takes, if it is one that was done again.
+    /// The step that it replaces, if it was poked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
     /// When it was written, in milliseconds since 1970.
     pub at_ms: i64,
-    /// The number of the failed attempt whose program gave the answer: the step counts what that one used up.
+    /// The number of the failed attempt whose program gave the answer, if one did: the step counts its usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer_of: Option<u64>,
-    /// The agent that finished the step. Its engine may have died before it could write that down.
+    /// The agent that finished the step. The lease record may not name it: its engine may have died before it could write
+    /// that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<ProcessIdentity>,
 }
@@ -38,8 +39,8 @@ impl Pending {
     }
 }
 
-/// A finished step that was not committed, because its thread had left the place where the step began. The step stays
-/// in the store, and one can go on from it with a fork.
+/// A finished step that was not committed, because the thread's head had moved since the step started. The step stays in
+/// the store, and can be forked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefusedStep {
@@ -47,7 +48,7 @@ pub struct RefusedStep {
     pub step: CasRef,
     /// The head that the step links to.
     pub head: CasRef,
-    /// The step whose place it was to take, if it is one that was done again.
+    /// The step that it was to replace, if it was poked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
     /// When it was refused, in milliseconds since 1970.
@@ -82,7 +83,8 @@ impl ProcessIdentity {
     }
 }
 
-/// Who runs a step of a thread. The lock decides; this says whom to name and whom to end.
+/// The record of a thread's lease: who does a step of the thread. The lock alone decides whether the thread is busy; the
+/// record tells which processes to name and to end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LeaseRecord {
@@ -93,7 +95,7 @@ pub struct LeaseRecord {
     /// The label of the agent.
     #[serde(default)]
     pub label: String,
-    /// The mark in the environment of everything that the agent starts, once it is started.
+    /// The mark in the environment of all processes of the attempt, once the agent is started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<String>,
     /// The head that the step follows, once the agent is started.
@@ -102,27 +104,27 @@ pub struct LeaseRecord {
     /// The step that is done again, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
-    /// Whether what the agent leaves running when it succeeds may go on.
+    /// Whether processes that the agent leaves running when it succeeds may go on.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub keep_running: bool,
-    /// The role that is at work.
+    /// The role that works.
     pub role: RoleName,
-    /// When the step began, in milliseconds since 1970.
+    /// When the step started, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// Whether it still waits for a slot to start its agent in.
+    /// Whether the engine still waits for a slot to start the agent in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waiting: bool,
 }
 
 impl LeaseRecord {
-    /// Tells whether a thread with this head has left the place where the attempt started: its step was committed.
+    /// Tells whether a thread with this head is beyond the head that the attempt expects: its step was committed.
     #[must_use]
     pub fn is_behind(&self, head: CasRef) -> bool {
         let expected = self.replaces.or(self.head);
         expected.is_some_and(|expected| expected != head)
     }
 
-    /// Tells whether this is the record of its attempt as a failed one.
+    /// Tells whether this failed attempt is the one that the lease record is about.
     #[must_use]
     pub fn is_recorded_as(&self, attempt: &Attempt) -> bool {
         let place = (attempt.head, attempt.replaces, &attempt.role);
@@ -140,7 +142,7 @@ impl LeaseRecord {
 pub struct Begun {
     /// The head that the step would follow.
     pub head: CasRef,
-    /// The step whose place it would take, if one is done again.
+    /// The step that it would replace, if it is poked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
     /// Who does it.
@@ -154,38 +156,38 @@ pub struct Begun {
     pub instruction: String,
 }
 
-/// A program that an adapter started for a step and whose output was not read yet.
+/// A program that an adapter started for a step. A later attempt reads its output if this one could not.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Launched {
     /// The head that the step would follow.
     pub head: CasRef,
-    /// The step whose place it would take, if one is done again.
+    /// The step that it would replace, if it is poked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
-    /// The role that is played.
+    /// The role of the step.
     pub role: RoleName,
     /// The key under which the agent's sessions are stored.
     pub agent: String,
     /// How the program is called, apart from the prompt and the session.
     #[serde(default)]
     pub call: Vec<String>,
-    /// The whole prompt. Its answer answers no other one, such as one with other words of a person.
+    /// The whole prompt. The output is an answer to this prompt only: another message of a person makes another prompt.
     #[serde(default)]
     pub prompt: String,
-    /// What the program was asked, if that was not the whole prompt.
+    /// The prompt that the program got, if it was not the whole prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// Whether the program was seen to end well: its output is complete.
+    /// Whether the adapter saw the program succeed: then its output is complete.
     #[serde(default)]
     pub ended: bool,
-    /// The number that the attempt which started it gets if it fails.
+    /// The number that its attempt gets if it fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u64>,
-    /// What that attempt had used up before.
+    /// What its attempt had used up before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_before: Option<Usage>,
-    /// The mark of the attempt that it is part of, if an engine started that.
+    /// The mark of its attempt, if an engine started the attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mark: Option<String>,
     /// The adapter.
@@ -227,12 +229,12 @@ impl Phase {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attempt {
-    /// Its name within the thread, from 1; 0 in a record that has none.
+    /// Its number within the thread, from 1; 0 in a record without one.
     #[serde(default)]
     pub number: u64,
     /// The head that the step would have followed.
     pub head: CasRef,
-    /// The step whose place it would have taken, if one was to be done again.
+    /// The step that it would have replaced, if it was poked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<CasRef>,
     /// Who was to do it.
@@ -247,7 +249,7 @@ pub struct Attempt {
     pub directory: Option<String>,
     /// How far it got.
     pub phase: Phase,
-    /// What kind of failure it was; records of older versions do not tell.
+    /// The class of the failure; records of older versions have none.
     #[serde(
         default,
         deserialize_with = "failure::if_known",
@@ -259,7 +261,7 @@ pub struct Attempt {
     /// What the user could do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// The code with which the agent's process exited, if it did.
+    /// The exit code of the agent's process, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// What the agent is told about it when its session goes on; the error if absent.
@@ -271,31 +273,31 @@ pub struct Attempt {
     pub session_id: Option<String>,
     /// What the attempt used up, if known.
     pub usage: Option<Usage>,
-    /// Whether a person accepted that nobody knows all that it used up.
+    /// Whether a person accepted that its usage is not fully known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unknown_accepted: bool,
-    /// The step that counts what the attempt used up, since a later attempt used the answer of its program.
+    /// The step that counts its usage, because a later attempt made that step of its answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted_in: Option<CasRef>,
-    /// Whether nobody saw its end, so that it may have taken longer than the times say.
+    /// Whether no engine saw its end: it may have taken longer than the times say.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub end_unseen: bool,
-    /// What a person said to the thread for this attempt.
+    /// The message of a person for this attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
-    /// What could be observed of the agent's work, oldest first: nodes of turns.
+    /// The observed turns of the agent, oldest first: nodes of turns.
     #[serde(default)]
     pub turns: Vec<CasRef>,
-    /// When the attempt began and ended, in milliseconds since 1970.
+    /// When the attempt started, in milliseconds since 1970.
     pub started_at_ms: i64,
-    /// See `started_at_ms`.
+    /// When the attempt ended, in milliseconds since 1970.
     pub ended_at_ms: i64,
 }
 
 impl Attempt {
-    /// Returns an attempt of a role after a head, of which nothing else is known.
+    /// Returns an attempt of a role after a head, with all other fields empty.
     #[must_use]
     pub fn of(head: CasRef, role: RoleName) -> Self {
         Self {
@@ -332,43 +334,43 @@ impl Attempt {
         self.replaces.unwrap_or(self.head)
     }
 
-    /// Tells whether it was ended from outside, so that it says nothing against the agent or its session.
+    /// Tells whether the attempt was ended from outside: then the agent and its session are not to blame.
     #[must_use]
     pub fn was_cut_off(&self) -> bool {
         self.end_unseen || self.class == Some(FailureClass::Cancelled)
     }
 }
 
-/// What a thread used up and may use up beside its chain: all that its limits depend on and that no node tells. It can
-/// travel with the thread, whatever files it lies in.
+/// What a thread used up, and what it may use up, beyond its chain: everything that its limits depend on and that no node
+/// has. It can move with the thread to another root.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadRecord {
     /// The failed attempts that are kept, oldest first.
     #[serde(default)]
     pub attempts: Vec<Attempt>,
-    /// What older attempts used up, and steps that are in the chain no more.
+    /// What older attempts used up, and steps that were replaced.
     #[serde(default)]
     pub dropped: Used,
-    /// The replaced step that was counted in `dropped` last.
+    /// The last replaced step that `dropped` counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
-    /// What the steps up to a head used up, if somebody summed.
+    /// What the steps up to a head used up, if that was summed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<ChainUsage>,
-    /// What a person allowed beyond the limits.
+    /// The limits that a person raised.
     #[serde(default)]
     pub raises: Vec<Setting>,
 }
 
-/// What the kit tells the engine about its own failure, in a file of the run; the engine makes it an
-/// [`Attempt`] when the agent has exited.
+/// The report of the agent kit about its own failure, in a file of the run. The engine makes an [`Attempt`] of it when the
+/// agent has exited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KitFailure {
     /// How far it got.
     pub phase: Phase,
-    /// What kind of failure it is.
+    /// The class of the failure.
     #[serde(
         default,
         deserialize_with = "failure::if_known",
@@ -380,7 +382,7 @@ pub struct KitFailure {
     /// What the user could do about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// What the agent is told about it when its session goes on; the error if absent.
+    /// The feedback for the agent when its session continues; the error if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// The agent's own session.
@@ -389,7 +391,7 @@ pub struct KitFailure {
     pub usage: Option<Usage>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
-    /// What could be observed of the agent's work, oldest first: nodes of turns.
+    /// The observed turns of the agent, oldest first: nodes of turns.
     #[serde(default)]
     pub turns: Vec<CasRef>,
 }

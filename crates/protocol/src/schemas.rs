@@ -28,15 +28,15 @@ pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
 pub const WORKFLOWS: [CasRef; 3] = [WORKFLOW, WORKFLOW_WITH_CONDITIONS, WORKFLOW_WITH_OPTIONS];
 /// Detail nodes of the agent kit.
 pub const DETAIL: CasRef = CasRef::from_digits(b"BVC993YSEPJZD");
-/// Detail nodes that also tell which calls of tools were refused; only steps with such calls have one. Its schema comes
-/// into a store with the first of them.
+/// Detail nodes with refused tool calls; only steps with such calls have one. The schema is put into a store with the first
+/// such node.
 pub const DETAIL_WITH_REFUSALS: CasRef = CasRef::from_digits(b"4Y5E30W8Y1322");
 /// Every type under which the agent kit stores details.
 pub const DETAILS: [CasRef; 2] = [DETAIL, DETAIL_WITH_REFUSALS];
 /// Turn nodes of the agent kit.
 pub const TURN: CasRef = CasRef::from_digits(b"30P0BVTVTXDMQ");
-/// Turn nodes whose calls of tools have ids, or which answer such a call. Its schema comes into a store with the first
-/// of them.
+/// Turn nodes whose tool calls have ids, or that answer such a call. The schema is put into a store with the first such
+/// node.
 pub const TURN_WITH_IDS: CasRef = CasRef::from_digits(b"570ZA0S4DBX79");
 
 /// A part of a byte string, as text in base64 with padding. Its schema comes into a store with the first of them.
@@ -207,7 +207,7 @@ fn step_node() -> Value {
     serde_json::from_str(include_str!("schemas/step_node.json")).expect("the file is JSON")
 }
 
-/// The schema of [`STEP_NODE`], compiled ahead: to compile it at run time would take longer than all other checks of a
+/// The schema of [`STEP_NODE`], compiled with the program: compiling it at run time takes longer than all other checks of a
 /// step.
 #[jsonschema::validator(
     path = "src/schemas/step_node.json",
@@ -218,10 +218,10 @@ fn step_node() -> Value {
 )]
 struct StepNodeSchema;
 
-/// Compares the payload of a [`STEP_NODE`] with its schema.
+/// Checks the payload of a [`STEP_NODE`] against its schema.
 ///
 /// # Errors
-/// What does not fit.
+/// The violations.
 pub fn check_step_node(payload: &Value) -> Result<(), Vec<Violation>> {
     if StepNodeSchema::is_valid(payload) {
         return Ok(());

@@ -1,7 +1,7 @@
 //! The workflow model: roles with their answer schemas, and a graph that says who comes next.
 //!
-//! It holds workflows that were already taken apart into names and edges: whether a graph makes sense is
-//! the moderator's to say, how a workflow is written in YAML or in the store is said elsewhere.
+//! The model is the result of parsing. The moderator decides whether a graph makes sense; `workflow_yaml` and
+//! `workflow_stored` know how a workflow is written.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,8 +22,8 @@ pub mod reserved {
     pub const SUSPEND: &str = "$SUSPEND";
 }
 
-/// A workflow. `S` is how the schema of a role's answer is held: the JSON Schema itself while the workflow
-/// is only text, a reference once it is stored.
+/// A workflow. `S` is the schema of a role's answer: the JSON Schema itself in a parsed file, a reference in a stored
+/// workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workflow<S = CasRef> {
     /// The name: the stem of the file it was written in.
@@ -40,22 +40,22 @@ pub struct Workflow<S = CasRef> {
     pub limits: Limits,
 }
 
-/// One role: what an agent is told, and what it must answer.
+/// One role: the task of an agent, and the schema of its answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Role<S = CasRef> {
     /// What the role is for, for people; agents do not see it.
     pub description: String,
-    /// Who the agent is and what it is to reach.
+    /// Who the agent is, and what it is to achieve.
     pub goal: String,
     /// Skills that the agent should bring.
     pub capabilities: Vec<String>,
     /// How the work is done.
     pub procedure: String,
-    /// What the answer must contain, in words.
+    /// A description of what the answer must contain.
     pub output: String,
     /// The JSON Schema of the answer: `meta` or `frontmatter` in YAML.
     pub schema: S,
-    /// Who may get the data out of the answer, if the workflow says so.
+    /// How the data may be extracted from the answer, if the workflow says so.
     pub extract: Option<ExtractPolicy>,
 }
 
@@ -122,8 +122,7 @@ pub struct ListEdge {
 }
 
 impl<S> Workflow<S> {
-    /// Returns the nodes of the graph as a thread comes to them: from `$START` on, the nearest first. Nodes that
-    /// nothing leads to come last.
+    /// Returns the nodes of the graph in breadth-first order from `$START`. Unreachable nodes come last.
     #[must_use]
     pub fn nodes_in_order(&self) -> Vec<&NodeName> {
         let mut nodes = Vec::new();
@@ -194,15 +193,15 @@ impl fmt::Display for Destination {
     }
 }
 
-/// One thing that is wrong with a workflow, and where: the path of keys from the root of the document,
-/// for example `["graph", "writer", "done", "prompt"]`; list items are named by their index.
+/// A problem of a workflow and its place. The place is the path of keys from the root of the document, such as
+/// `["graph", "writer", "done", "prompt"]`; a list item is named by its index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// The keys that lead to the place.
     pub path: Vec<String>,
     /// What is wrong, in lower case and without a full stop.
     pub message: String,
-    /// Whether the workflow can be used all the same.
+    /// Whether the workflow can be used nevertheless.
     pub severity: Severity,
 }
 

@@ -1,9 +1,10 @@
-//! How a workflow is held in the store: the reference form, the form with conditions, the form with options.
+//! How a workflow is written in the store. There are three forms, each with a type of its own:
 //!
-//! A workflow of status maps alone is stored exactly as the reference program stores it, so that both give
-//! it the same hash. One with conditions or lists of edges is stored in the form with list edges. One that says more,
-//! such as limits, is stored as that with the options added. The store sorts the keys of a payload: the order
-//! of roles, nodes and statuses is lost, and nothing may depend on it.
+//! 1. A workflow of status maps alone is stored exactly as the reference program stores it, so that both get one hash.
+//! 2. A workflow with conditions or lists of edges is stored in the form with list edges.
+//! 3. A workflow with more, such as limits, is stored in the second form with the options added.
+//!
+//! The store sorts the keys of a payload. So the order of roles, nodes and statuses is lost, and nothing may depend on it.
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -17,16 +18,16 @@ use crate::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, reserved,
 };
 
-/// Says why a node of the store is no workflow.
+/// Why a node of the store cannot be read as a workflow.
 #[derive(Debug, thiserror::Error)]
 pub enum StoredError {
-    /// The node has another type; its payload was not looked at.
+    /// The node has another type. Its payload was not read.
     #[error("a node of type `{0}` is not a workflow")]
     Type(CasRef),
     /// The payload is not what its type promises.
     #[error("the stored workflow is malformed")]
     Payload(#[from] serde_json::Error),
-    /// The payload leads to something that cannot be a role.
+    /// The payload has a name that cannot be a role's.
     #[error("the stored workflow has an impossible role")]
     Role(#[from] IdError),
 }
@@ -53,7 +54,7 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     (schemas::WORKFLOW_WITH_OPTIONS, payload)
 }
 
-/// Tells whether the workflow says anything for which only the newest form has a place.
+/// Tells whether the workflow has options that only the third form can store.
 fn has_options(workflow: &Workflow<CasRef>) -> bool {
     let has_option = |role: &Role<CasRef>| role.extract.is_some();
     !workflow.limits.is_empty() || workflow.roles.values().any(has_option)

@@ -1,9 +1,9 @@
-//! How a workflow is written in YAML: every form that has been in use, read into one model.
+//! Reading a workflow from YAML, in every form that has been in use.
 //!
-//! Reading has two stages. `document` turns texts into one tree in which every key and value knows its
-//! place, with aliases and includes resolved; `shape` walks the tree and builds the [`Workflow`]. Both go
-//! on after a mistake, so that all mistakes are told at once. Whether the graph makes sense is not known
-//! here, and files are opened by the caller: both come in as functions.
+//! Reading has two stages. `document` parses the texts into one tree in which every key and value knows its place; aliases
+//! and includes are resolved. `shape` walks the tree and builds the [`Workflow`]. Both stages go on after a mistake, so that
+//! all mistakes are reported at once. The caller brings two functions: one opens included files, the other checks whether
+//! the graph makes sense.
 
 mod diagnostic;
 mod document;

@@ -1,4 +1,4 @@
-//! The steps of a thread from a head back to the first, and the data of their answers.
+//! The chain of a thread: its steps from a head back to the first, with the data of their answers.
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
@@ -29,7 +29,7 @@ pub struct Steps<'a> {
 enum Next {
     /// A start or a step.
     Head(CasRef),
-    /// A step that another one follows.
+    /// The step before another one.
     Step(CasRef),
 }
 

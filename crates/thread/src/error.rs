@@ -1,4 +1,4 @@
-//! What can go wrong when a thread is read.
+//! The errors of reading a thread.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow_stored::StoredError;
 
-/// Why something of a thread cannot be read.
+/// Why a part of a thread cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ThreadError {
-    /// A node is there but is not what its place in the thread asks for.
+    /// A node has another type than its place in the thread requires.
     #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
     WrongType {
         /// The node.
@@ -26,7 +26,7 @@ pub enum ThreadError {
         hash: CasRef,
         /// The hash of its schema.
         found: CasRef,
-        /// Why not.
+        /// Why it cannot be read.
         source: StoredError,
     },
     /// The store failed, or lacks a node.

@@ -1,4 +1,4 @@
-//! What a head is: the start of a thread, or one of its steps.
+//! The head of a thread: its start, or one of its steps.
 
 use serde::Deserialize;
 use uwf_cas_fs::{Node, Store};
@@ -7,18 +7,18 @@ use uwf_protocol::nodes::{StartNode, StepNode};
 
 use crate::{Expected, ThreadError};
 
-/// A node of a thread, and where it came from.
+/// A stored node of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored<T> {
     /// Its hash.
     pub hash: CasRef,
-    /// What it says.
+    /// Its content.
     pub node: T,
     /// When it was first stored, in milliseconds since 1970.
     pub timestamp_ms: i64,
 }
 
-/// What a head can be.
+/// The head of a thread.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Head {
     /// The thread has no step yet.
@@ -41,8 +41,8 @@ impl Head {
         })
     }
 
-    /// Returns what a node is: its fields show it, because older versions typed their nodes by other schemas. A node with
-    /// a `start` is a step.
+    /// Returns a node as a head; `None` if it is neither a start nor a step. Its fields decide, not its type: older versions
+    /// used other schemas. A node with the field `start` is a step.
     #[must_use]
     pub fn of(hash: CasRef, node: &Node) -> Option<Self> {
         let timestamp_ms = node.timestamp_ms;

@@ -1,8 +1,7 @@
-//! Reading a thread from its nodes: what a head is, the steps before it, the workflow, what agents said, and what the
-//! steps used up.
+//! Reading a thread from its nodes: the head, the steps before it, the workflow, the answers, and the usage.
 //!
-//! Everything is read from the head backwards, and only as far as the caller looks. Which head a thread has, its locks and
-//! its run files are not known here.
+//! Everything is read from the head backwards, and only as far as the caller asks. This crate knows nothing of the state
+//! files, locks and run records of a thread.
 
 mod chain;
 mod error;

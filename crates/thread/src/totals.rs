@@ -1,5 +1,5 @@
-//! What a chain amounts to: how many steps it has, who did them, and what they used up. What was found out about an
-//! earlier head saves reading the steps up to it.
+//! The totals of a chain: how many steps it has, which roles did them, and what they used up. Recorded totals of an earlier
+//! head save reading the steps up to it.
 
 use uwf_cas_fs::Store;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
@@ -9,8 +9,8 @@ use uwf_protocol::nodes::{StepNode, Usage};
 
 use crate::{ThreadError, read_step, steps};
 
-/// Returns the summary of the chain up to a head, given that of another head. Only the steps between the two are read; all
-/// are if the other head is not on the chain.
+/// Returns the summary of the chain up to a head. If the recorded summary is of an earlier head of the chain, only the steps
+/// after it are read.
 ///
 /// # Errors
 /// When a node of the chain cannot be read.
@@ -38,8 +38,8 @@ pub fn summarize(
     Ok(summary)
 }
 
-/// Returns what the steps up to a head used up, given the same of another head. Only the steps between the two are read;
-/// all are if the other head is not on the chain.
+/// Returns what the steps up to a head used up. If the recorded usage is of an earlier head of the chain, only the steps
+/// after it are read.
 ///
 /// # Errors
 /// When a node of the chain, or a detail, cannot be read.

@@ -1,5 +1,5 @@
-//! What the detail of a step tells of the agent's session: the turns, and the text of the answer, as the agent kit or
-//! another program recorded them.
+//! The turns of an agent's session and the text of its answer, read from the detail of a step. The agent kit or another
+//! program recorded them.
 
 use std::collections::HashMap;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::CasRef;
 
-/// The name of who speaks in the turns of a model.
+/// The role of the model's turns.
 const ASSISTANT: &str = "assistant";
 
-/// What is shown of a turn.
+/// A turn, as far as it is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Turn {
     /// The position in the session, from 0.
@@ -34,7 +34,7 @@ pub struct Answers {
     pub id: String,
     /// The name of the tool, if the call is among the turns.
     pub tool: Option<String>,
-    /// What came of it: `ok`, `error` or `refused`.
+    /// The outcome: `ok`, `error` or `refused`.
     pub outcome: String,
 }
 
@@ -43,17 +43,17 @@ pub struct Answers {
 pub struct Call {
     /// The tool.
     pub name: String,
-    /// What it was given.
+    /// Its arguments.
     pub args: Option<String>,
-    /// What answers name it by, if the agent tells.
+    /// The id by which answers refer to it, if the agent records it.
     pub id: Option<String>,
 }
 
 impl Turn {
-    /// Understands a turn that stands at this place of its session: programs differ in what they leave out,
-    /// and some call the arguments of a tool its `input`.
+    /// Reads a turn at this place of its session. It tolerates the details of other programs: fields may be missing, and the
+    /// arguments of a tool may be called `input`.
     #[must_use]
-    pub fn understand(turn: &Value, place: usize) -> Self {
+    pub fn from_json(turn: &Value, place: usize) -> Self {
         let calls = turn.get("toolCalls").and_then(Value::as_array);
         Self {
             index: turn
@@ -62,8 +62,8 @@ impl Turn {
                 .unwrap_or(place as u64),
             role: text_of(turn.get("role")).unwrap_or_else(|| ASSISTANT.to_owned()),
             content: text_of(turn.get("content")).unwrap_or_default(),
-            calls: calls.into_iter().flatten().map(Call::understand).collect(),
-            answers: turn.get("answers").and_then(Answers::understand),
+            calls: calls.into_iter().flatten().map(Call::from_json).collect(),
+            answers: turn.get("answers").and_then(Answers::from_json),
         }
     }
 
@@ -75,7 +75,7 @@ impl Turn {
 }
 
 impl Answers {
-    fn understand(answers: &Value) -> Option<Self> {
+    fn from_json(answers: &Value) -> Option<Self> {
         Some(Self {
             id: text_of(answers.get("callId"))?,
             tool: None,
@@ -85,7 +85,7 @@ impl Answers {
 }
 
 impl Call {
-    fn understand(call: &Value) -> Self {
+    fn from_json(call: &Value) -> Self {
         let args = call.get("args").or_else(|| call.get("input"));
         Self {
             name: text_of(call.get("name")).unwrap_or_else(|| "tool".to_owned()),
@@ -95,7 +95,7 @@ impl Call {
     }
 }
 
-/// Returns a text as it is and other data as JSON; nothing for `null`.
+/// Returns a text unchanged, other data as JSON, and `None` for `null`.
 fn text_of(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::Null => None,
@@ -104,7 +104,7 @@ fn text_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// Reads the turns that a detail names, oldest first. What is neither a turn nor the hash of one is left out.
+/// Reads the turns of a detail, oldest first. An entry that is neither a turn nor the hash of a turn is skipped.
 ///
 /// # Errors
 /// When a turn cannot be read.
@@ -119,7 +119,7 @@ pub fn read_turns(store: &Store, detail: &Value) -> Result<Vec<Turn>, StoreError
     Ok(turns)
 }
 
-/// Puts the names of the tools to the turns that answer their calls.
+/// Adds the names of tools to the turns that answer their calls.
 fn name_answers(turns: &mut [Turn]) {
     let calls = turns.iter().flat_map(|turn| &turn.calls);
     let names = calls.filter_map(|call| Some((call.id.clone()?, call.name.clone())));
@@ -129,8 +129,8 @@ fn name_answers(turns: &mut [Turn]) {
     }
 }
 
-/// Returns the agent's answer: the one that was kept beside the turns. Details of other programs keep none; there
-/// it is the last turn of the assistant that is not blank.
+/// Returns the agent's answer from the detail. Details of other programs have none: then it is the last turn of the model
+/// that is not blank.
 ///
 /// # Errors
 /// When the answer or a turn cannot be read.
@@ -148,7 +148,7 @@ pub fn answer(store: &Store, detail: &Value) -> Result<Option<String>, StoreErro
     Ok(None)
 }
 
-/// Returns the answer that the detail keeps beside the turns, unless it is blank.
+/// Returns the answer that the detail names, unless it is blank.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -160,7 +160,7 @@ pub fn raw(store: &Store, detail: &Value) -> Result<Option<String>, StoreError> 
     Ok(text.filter(|text| !text.trim().is_empty()))
 }
 
-/// Reads a text node; nothing if it holds something else.
+/// Reads a text node; `None` if the node is not a text.
 ///
 /// # Errors
 /// When the node cannot be read.
@@ -176,16 +176,16 @@ fn entries(detail: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Reads one entry of `turns`: a reference, or with other programs the turn itself.
+/// Reads one entry of `turns`: a reference, or the turn itself in details of other programs.
 fn read(store: &Store, entry: &Value, place: usize) -> Result<Option<Turn>, StoreError> {
     if entry.is_object() {
-        return Ok(Some(Turn::understand(entry, place)));
+        return Ok(Some(Turn::from_json(entry, place)));
     }
     let Some(hash) = hash_of(entry) else {
         return Ok(None);
     };
     let node = store.need(hash)?;
-    Ok(Some(Turn::understand(&node.payload, place)))
+    Ok(Some(Turn::from_json(&node.payload, place)))
 }
 
 fn hash_of(value: &Value) -> Option<CasRef> {
@@ -215,7 +215,7 @@ mod tests {
             }],
             answers: None,
         };
-        assert_eq!(Turn::understand(&turn, 0), expected);
+        assert_eq!(Turn::from_json(&turn, 0), expected);
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             ],
             answers: None,
         };
-        assert_eq!(Turn::understand(&turn, 2), expected);
+        assert_eq!(Turn::from_json(&turn, 2), expected);
     }
 
     #[test]
@@ -249,7 +249,7 @@ mod tests {
         let answer =
             |id: &str| json!({ "role": "tool", "answers": { "callId": id, "outcome": "error" } });
         let turns = [call, answer("c1"), answer("c2")];
-        let mut turns: Vec<Turn> = turns.iter().map(|turn| Turn::understand(turn, 0)).collect();
+        let mut turns: Vec<Turn> = turns.iter().map(|turn| Turn::from_json(turn, 0)).collect();
         name_answers(&mut turns);
         let tool = |at: usize| turns[at].answers.as_ref().unwrap().tool.as_deref();
         assert_eq!((tool(1), tool(2)), (Some("ls"), None));
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn a_turn_without_text_and_calls_is_empty() {
-        assert!(Turn::understand(&json!({ "content": " \n", "toolCalls": null }), 0).is_empty());
-        assert!(!Turn::understand(&json!({ "content": "x" }), 0).is_empty());
+        assert!(Turn::from_json(&json!({ "content": " \n", "toolCalls": null }), 0).is_empty());
+        assert!(!Turn::from_json(&json!({ "content": "x" }), 0).is_empty());
     }
 }

@@ -215,7 +215,7 @@ mod tests {
     use super::*;
 
     fn section(turn: &Value) -> String {
-        turn_section(&Turn::understand(turn, 0))
+        turn_section(&Turn::from_json(turn, 0))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What counts against limits, and when one is reached. The sums are gathered elsewhere; deciding is here.
+//! Deciding which limits of a thread are reached. The caller brings the sums.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -10,27 +10,27 @@ use super::{Limits, Setting, Span, UnknownUsage, Usd, Used};
 use crate::ids::RoleName;
 use crate::run::Attempt;
 
-/// What a thread has spent, as the next step finds it.
+/// What a thread has spent before its next step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spent<'a> {
     /// How many steps it has.
     pub steps: u64,
-    /// Who is to do the next one.
+    /// The role of the next step.
     pub role: &'a RoleName,
     /// How many steps that role did.
     pub visits: u64,
-    /// What all runs used up; looked at only if [`Rules::need_usage`].
+    /// What all runs used up. It is read only if [`Rules::need_usage`].
     pub used: Used,
 }
 
-/// All that limits one thread. Where both the workflow and the config limit the same, the stricter counts.
+/// All limits of one thread. If the workflow and the config have the same limit, the stricter one counts.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
-    /// What the workflow says.
+    /// The limits of the workflow.
     pub workflow: &'a Limits,
-    /// What the config says.
+    /// The limits of the config.
     pub config: &'a Limits,
-    /// What a person allowed beyond that.
+    /// The limits that a person raised.
     pub raises: &'a [Setting],
 }
 
@@ -42,13 +42,13 @@ pub enum SetBy {
     Workflow,
     /// The config.
     Config,
-    /// A person, beyond what the workflow or the config says.
+    /// A person who raised it.
     Raise,
 }
 
-/// One limit of a thread, as far as it was raised.
+/// One limit of a thread, raised if a person raised it.
 struct Limit<'a> {
-    /// Where it stands.
+    /// The limits that it is one of.
     limits: &'a Limits,
     set_by: SetBy,
     max: Amount,
@@ -88,21 +88,21 @@ pub enum Amount {
 pub struct Reached {
     /// Which limit.
     pub key: Key,
-    /// Who is to do the next step.
+    /// The role of the next step.
     pub role: RoleName,
-    /// What the limit is: a count, dollars, or milliseconds.
+    /// The limit: a count, dollars, or milliseconds.
     pub max: Amount,
     /// What was spent, as far as it is known.
     pub spent: Amount,
-    /// How many runs do not tell what they used up, if that is why the limit counts as reached.
+    /// How many runs have unknown usage, if the limit counts as reached for that.
     pub unknown: Option<u64>,
     /// How many runs there were.
     pub runs: u64,
     /// Who set the limit.
     pub set_by: SetBy,
-    /// What would let the thread go on.
+    /// The setting that lets the thread go on.
     pub raise: Setting,
-    /// The failed attempts that do not tell, if they are all of those runs: to accept them lets the thread go on, too.
+    /// The failed attempts with unknown usage, if no step has unknown usage: accepting them lets the thread go on, too.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub accept: Vec<u64>,
 }
@@ -122,7 +122,7 @@ pub enum RaiseError {
 }
 
 impl Reached {
-    /// Names the failed attempts that do not tell what they used up, if there are no other runs of that kind.
+    /// Adds the failed attempts with unknown usage, if no step has unknown usage.
     #[must_use]
     pub fn with_attempts(self, attempts: &[Attempt]) -> Self {
         let tells_not = |attempt: &&Attempt| Used::of_attempt(attempt).unknown(self.key) > 0;
@@ -146,7 +146,7 @@ impl<'a> Rules<'a> {
         self.workflow.is_empty() && self.config.is_empty()
     }
 
-    /// Tells whether any limit is about what runs used up.
+    /// Tells whether any limit depends on the usage of runs.
     #[must_use]
     pub fn need_usage(&self) -> bool {
         let needs = |limits: &Limits| {
@@ -157,10 +157,10 @@ impl<'a> Rules<'a> {
         needs(self.workflow) || needs(self.config)
     }
 
-    /// Returns the limits that are reached; none means that the next step may run.
+    /// Returns the reached limits; the next step may run if there are none.
     ///
-    /// A run that does not tell what it used up counts as reaching a limit on that, unless who set the limit,
-    /// or a person since then, said that such runs are to be ignored.
+    /// A run with unknown usage counts as reaching the limit, unless the workflow or config that set the limit ignores such
+    /// runs, or a person raised `unknownUsage`.
     #[must_use]
     pub fn reached(&self, spent: &Spent<'_>) -> Vec<Reached> {
         let mut reached = Vec::new();
@@ -200,8 +200,8 @@ impl<'a> Rules<'a> {
         reached
     }
 
-    /// Checks that a setting raises a limit of the thread, or keeps one as it was raised before: a call that
-    /// failed for another reason can be made again.
+    /// Checks that a setting raises a limit of the thread. It may also repeat an earlier raise, so that a call that failed
+    /// for another reason can be repeated.
     ///
     /// # Errors
     /// When there is no such limit, or it is higher already.
@@ -224,13 +224,13 @@ impl<'a> Rules<'a> {
             .iter()
             .filter_map(|role| amount_for(raise, key, role))
             .any(|amount| amount.value() < lowest.value());
-        match lowers {
-            true => Err(RaiseError::Lower(raise.clone(), lowest.to_string())),
-            false => Ok(()),
+        if lowers {
+            return Err(RaiseError::Lower(raise.clone(), lowest.to_string()));
         }
+        Ok(())
     }
 
-    /// Returns what limits this for a role, each with who set it, as far as it was raised.
+    /// Returns the limits of a key for a role: at most one of the workflow and one of the config, raised if a person did.
     fn on(&self, key: Key, role: &RoleName) -> Vec<Limit<'a>> {
         let raises = self
             .raises
@@ -263,7 +263,7 @@ impl<'a> Rules<'a> {
     }
 }
 
-/// Returns what a setting says about a key for a role, if it does.
+/// Returns the value that a setting gives a key for a role, if it gives one.
 fn amount_for(setting: &Setting, key: Key, role: &RoleName) -> Option<Amount> {
     let mut limits = Limits::default();
     limits.set(setting.clone());
@@ -358,7 +358,7 @@ impl Amount {
 }
 
 impl Spent<'_> {
-    /// Returns what was spent of what a key limits, and how many runs do not tell.
+    /// Returns what was spent of the kind that a key limits, and how many runs have unknown usage.
     fn of(&self, key: Key) -> (Amount, u64) {
         let used = &self.used;
         match key {

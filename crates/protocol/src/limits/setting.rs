@@ -1,4 +1,4 @@
-//! One limit with its value, as a text says it: `maxSteps=20`, `maxVisits.writer=3`.
+//! One limit with its value, as a text: `maxSteps=20`, `maxVisits.writer=3`.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -36,7 +36,7 @@ pub enum LimitError {
     #[error("`{0}` has no value: `<limit>=<value>` is expected")]
     NoValue(String),
     /// No limit has this name.
-    #[error("`{word}` is no limit{}", told(.word))]
+    #[error("`{word}` is no limit{}", suggestion(.word))]
     Key {
         /// What was written.
         word: String,
@@ -50,7 +50,7 @@ pub enum LimitError {
 }
 
 impl Setting {
-    /// Understands a key and a text for it.
+    /// Parses the value of a key.
     ///
     /// # Errors
     /// When there is no such limit, or it cannot have this value.
@@ -121,8 +121,8 @@ fn meaning(text: &str) -> Result<UnknownUsage, LimitError> {
     }
 }
 
-/// Says which limit may have been meant, or which there are.
-fn told(word: &str) -> String {
+/// Returns the nearest limit, or the list of all limits.
+fn suggestion(word: &str) -> String {
     match suggest::nearest(word, Limits::KEYS) {
         Some(near) => format!(", did you mean `{near}`?"),
         None => format!(" (there are `{}`)", Limits::KEYS.join("`, `")),

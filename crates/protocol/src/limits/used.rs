@@ -1,4 +1,4 @@
-//! What runs of agents used up, summed as far as they tell.
+//! The usage of runs of agents, summed as far as it is known.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::Key;
 use crate::nodes::Usage;
 use crate::run::{Attempt, Phase};
 
-/// What runs of agents used up, as far as they tell. Runs are steps and failed attempts.
+/// The usage of runs of agents, as far as it is known. Runs are steps and failed attempts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Used {
@@ -14,15 +14,15 @@ pub struct Used {
     pub runs: u64,
     /// What they cost, in US dollars.
     pub cost_usd: f64,
-    /// How many do not tell what they cost.
+    /// How many runs have an unknown cost.
     pub cost_unknown: u64,
     /// How many tokens they read and wrote.
     pub tokens: u64,
-    /// How many do not tell their tokens.
+    /// How many runs have an unknown number of tokens.
     pub tokens_unknown: u64,
     /// How long they took, in milliseconds.
     pub duration_ms: u64,
-    /// How many do not tell how long they took.
+    /// How many runs have an unknown duration.
     pub duration_unknown: u64,
 }
 
@@ -48,8 +48,10 @@ impl Used {
         }
     }
 
-    /// Adds a failed attempt. An agent that could not be started used nothing up, what counts in a step does not count
-    /// again, and what a person accepted as unknown counts as far as it is known.
+    /// Adds a failed attempt.
+    ///
+    /// An agent that could not be started used nothing. An attempt whose usage a step counts is not counted again. If a
+    /// person accepted the unknown usage, the attempt counts with what is known.
     pub fn add_attempt(&mut self, attempt: &Attempt) {
         self.add_all(&Self::of_attempt(attempt));
     }
@@ -81,7 +83,7 @@ impl Used {
         used
     }
 
-    /// Returns how many runs do not tell what a limit is about.
+    /// Returns how many runs have unknown usage of the kind that a limit is about.
     pub(super) fn unknown(&self, key: Key) -> u64 {
         match key {
             Key::MaxSteps | Key::MaxVisits => 0,

@@ -1,4 +1,4 @@
-//! What is said about a workflow file: a message, its place, and what to do about it.
+//! The diagnostics of a workflow file: a message, its place, and a hint.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use uwf_yaml::{At, Data, Node};
 
 use crate::workflow::Problem;
 
-/// What the schema of a role may be called: in files of three generations.
+/// The keys of a role's schema, in the three formats that have been in use.
 const SCHEMA_KEYS: [&str; 3] = ["frontmatter", "meta", "schema"];
-/// How many diagnostics are shown; a file with more is not fixed in one go.
+/// How many diagnostics are shown: nobody fixes more than that at once.
 const MAX_DIAGNOSTICS: usize = 100;
-/// How long a message may be: names of any length can be part of it.
+/// How long a message may be, in characters: it may contain names of any length.
 const MAX_MESSAGE_CHARS: usize = 500;
 
 /// A place in a file.
@@ -34,7 +34,7 @@ pub struct Diagnostic {
     pub message: String,
     /// What was probably meant, or how to write it.
     pub hint: Option<String>,
-    /// The line of the file with a mark under the place, where the message cannot say what stands there.
+    /// The line of the file with a mark under the place, if the message alone does not show the mistake.
     pub excerpt: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Finding {
     pub(super) message: String,
     pub(super) hint: Option<String>,
     pub(super) excerpt: Option<String>,
-    /// Whether it is only too much: what the file says besides is whole without it.
+    /// Whether something is there that should not be: the rest of the file is complete without it.
     pub(super) is_surplus: bool,
 }
 
@@ -90,7 +90,7 @@ impl From<uwf_yaml::Problem> for Finding {
     }
 }
 
-/// Returns the findings in the order of the files and lines, and how many more there are if there are many.
+/// Returns the findings in the order of files and lines. If there are too many, the last diagnostic counts the rest.
 pub(super) fn sorted(files: &[String], mut findings: Vec<Finding>) -> Vec<Diagnostic> {
     findings.sort_by_key(|finding| finding.at);
     let more = findings.len().saturating_sub(MAX_DIAGNOSTICS);
@@ -133,10 +133,10 @@ impl Positions {
         &self.files
     }
 
-    /// Returns where the part that these keys lead to was written, or the nearest part around it.
+    /// Returns the position of the part at a path of keys, or of the innermost existing part around it.
     ///
-    /// A scalar is where its value starts, a mapping or list where its key is. The schema of a role is found
-    /// under `frontmatter`, `meta` and `schema`, whichever the file uses.
+    /// The position of a scalar is its value; the position of a mapping or list is its key. The schema of a role is found
+    /// under any of its keys: `frontmatter`, `meta` or `schema`.
     #[must_use]
     pub fn of(&self, path: &[String]) -> Option<Position> {
         Some(position(&self.files, self.at(path)))

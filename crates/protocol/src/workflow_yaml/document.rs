@@ -1,4 +1,4 @@
-//! Reads a document and what it includes into one tree, within limits.
+//! Reading a document and its includes into one tree, within limits.
 
 use serde::de::IgnoredAny;
 
@@ -34,12 +34,12 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// Returns the names of the files and what was found wrong.
+    /// Returns the names of the files and the findings.
     pub(super) fn finish(self) -> (Vec<String>, Vec<Finding>) {
         (self.files, self.findings)
     }
 
-    /// Reads a YAML text; what cannot be read is reported and comes back as [`Data::Broken`].
+    /// Reads a YAML text. A part that cannot be read is reported and becomes [`Data::Broken`].
     pub(super) fn read(&mut self, source: Source<'_>) -> Node {
         let file = self.files.len();
         self.files.push(source.name.to_owned());
@@ -85,7 +85,7 @@ impl<'a> Documents<'a> {
         Ok(included)
     }
 
-    /// Reads a file as the extension of the path says, as it was written: a link may have another name.
+    /// Reads a file by the extension of the path in the include. A link may lead to a file with another extension.
     fn read_included(&mut self, path: &str, included: &Included) -> Node {
         let Included { name, text } = included;
         let source = Source { name, text };
@@ -101,7 +101,7 @@ impl<'a> Documents<'a> {
             .unwrap_or_else(|| Node::new(At::start_of(file), Data::Text(text.clone())))
     }
 
-    /// Reads JSON as the YAML that it also is, so that its parts have places, once it is known to be JSON.
+    /// Reads JSON. The JSON parser only checks it: the YAML parser reads it, because that one keeps places.
     fn read_json(&mut self, source: Source<'_>) -> Node {
         let Err(error) = serde_json::from_str::<IgnoredAny>(without_bom(source.text)) else {
             return self.read(source);
@@ -133,7 +133,7 @@ impl<'a> Documents<'a> {
     }
 }
 
-/// Returns a value that was reported and of which nothing more is to be said.
+/// Returns a value that was reported already, so that later checks skip it.
 fn broken(at: At) -> Node {
     Node::new(at, Data::Broken)
 }

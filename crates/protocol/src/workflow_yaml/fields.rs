@@ -1,4 +1,4 @@
-//! Reads the entries of a mapping whose keys are known, and reports what does not fit.
+//! Reading the entries of a mapping with known keys, and reporting entries that do not fit.
 
 use uwf_util::suggest;
 
@@ -9,16 +9,16 @@ use super::diagnostic::Finding;
 /// A mapping of the format: the workflow, a role, a condition or an edge.
 pub(super) struct Fields<'t> {
     node: &'t Node,
-    /// Where the mapping is said to be: at its key, if it has one.
+    /// The place of the mapping in messages: its key, if it has one.
     at: At,
-    /// What the mapping is, for messages: "role `writer`".
+    /// The name of the mapping in messages, such as "role `writer`".
     what: String,
 }
 
 impl<'t> Fields<'t> {
-    /// Returns the mapping after reporting its unknown keys; `None`, reported, if it is none.
+    /// Reads a mapping and reports its unknown keys. Returns `None`, and reports that, if the node is not a mapping.
     ///
-    /// Keys that start with `x-` are for other tools and always fine.
+    /// Keys that start with `x-` are for other tools and always allowed.
     pub(super) fn of(
         node: &'t Node,
         at: At,
@@ -34,18 +34,18 @@ impl<'t> Fields<'t> {
         Some(Self { node, at, what })
     }
 
-    /// Returns what the mapping is, for messages.
+    /// Returns the name of the mapping in messages.
     pub(super) fn what(&self) -> &str {
         &self.what
     }
 
-    /// Returns an entry that is there and not empty.
+    /// Returns an entry; `None` if it is absent or empty.
     pub(super) fn get(&self, name: &str) -> Option<(&'t Key, &'t Node)> {
         let entry = self.node.entry(name)?;
         (!matches!(entry.1.data, Data::Null)).then_some(entry)
     }
 
-    /// Returns the text of an entry; reports one that is no string, and one that is absent or empty.
+    /// Returns the text of an entry. Reports an entry that is absent, empty or not a string.
     pub(super) fn required_text(&self, name: &str, findings: &mut Vec<Finding>) -> Option<String> {
         if self.get(name).is_none() {
             findings.push(self.lacks(name));
@@ -53,19 +53,19 @@ impl<'t> Fields<'t> {
         self.text(name, findings)
     }
 
-    /// Returns the text of an entry, if it has one; reports one that is no string.
+    /// Returns the text of an entry, if there is one. Reports an entry that is not a string.
     pub(super) fn text(&self, name: &str, findings: &mut Vec<Finding>) -> Option<String> {
         let (_, node) = self.get(name)?;
         text(node, &format!("`{name}` of {}", self.what), findings)
     }
 
-    /// Says that an entry is missing.
+    /// Returns the finding that an entry is missing.
     pub(super) fn lacks(&self, name: &str) -> Finding {
         Finding::new(self.at, format!("{} has no `{name}`", self.what))
     }
 }
 
-/// Returns the entries of a mapping; `None`, reported, if it is none.
+/// Returns the entries of a mapping. Reports a node that is not a mapping, and returns `None`.
 pub(super) fn entries<'t>(
     node: &'t Node,
     what: &str,
@@ -78,7 +78,7 @@ pub(super) fn entries<'t>(
     None
 }
 
-/// Returns the items of a list; `None`, reported, if it is none.
+/// Returns the items of a list. Reports a node that is not a list, and returns `None`.
 pub(super) fn items<'t>(
     node: &'t Node,
     what: &str,
@@ -91,21 +91,20 @@ pub(super) fn items<'t>(
     None
 }
 
-/// Returns the text of a string; `None`, reported, if it is none.
+/// Returns the text of a string. Reports a node that is not a string, and returns `None`.
 pub(super) fn text(node: &Node, what: &str, findings: &mut Vec<Finding>) -> Option<String> {
     if let Data::Text(text) = &node.data {
         return Some(text.clone());
     }
-    let quotes = matches!(node.data, Data::Bool(_) | Data::Number(_));
-    let finding = misfit(node, what, "a string");
-    findings.extend(finding.map(|finding| match quotes {
-        true => finding.hint("put it in quotes"),
-        false => finding,
-    }));
+    let mut finding = misfit(node, what, "a string");
+    if matches!(node.data, Data::Bool(_) | Data::Number(_)) {
+        finding = finding.map(|finding| finding.hint("put it in quotes"));
+    }
+    findings.extend(finding);
     None
 }
 
-/// Says that a value is not of the kind it must be; nothing is said about what could not be read.
+/// Returns the finding that a value has the wrong kind; `None` for a value that could not be read, which was reported.
 pub(super) fn misfit(node: &Node, what: &str, wanted: &str) -> Option<Finding> {
     let actual = match node.data {
         Data::Broken => return None,

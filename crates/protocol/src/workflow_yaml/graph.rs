@@ -1,4 +1,4 @@
-//! Reads the graph: nodes whose ways out are a map from status to edge, or a list of edges with conditions.
+//! Reading the graph. The edges of a node are a map from status to edge, or a list of edges with conditions.
 
 use indexmap::IndexMap;
 use uwf_util::suggest;
@@ -26,7 +26,7 @@ pub(super) fn graph(node: &Node, findings: &mut Vec<Finding>) -> Option<IndexMap
     Some(graph)
 }
 
-/// Why a text is no name of a node or a destination.
+/// Why a text is not the name of a node or a destination.
 struct NameProblem {
     message: String,
     hint: Option<String>,
@@ -40,7 +40,7 @@ impl NameProblem {
         }
     }
 
-    /// Says that a name starts with `$` and is none of the reserved ones.
+    /// Returns the problem of a name that starts with `$` and is not reserved.
     fn unknown(text: &str, reserved: &[&str]) -> Self {
         let upper = text.to_ascii_uppercase();
         let nearest = suggest::nearest(&upper, reserved.iter().copied());
@@ -137,7 +137,7 @@ fn target(at: At, node: &Node, what: String, findings: &mut Vec<Finding>) -> Opt
     })
 }
 
-/// Says that the next role would be told nothing.
+/// Returns the finding that an edge has no prompt, so that the next role would get no instruction.
 fn lacking_prompt(fields: &Fields<'_>, prompt: Option<&str>) -> Option<Finding> {
     let finding = match (fields.get("prompt"), prompt) {
         (None, _) => fields.lacks("prompt"),

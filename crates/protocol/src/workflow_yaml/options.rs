@@ -1,4 +1,4 @@
-//! Reads what a workflow may say beyond roles and graph: limits, and how a role's answer is treated.
+//! Reading the options of a workflow: its limits, and the extraction policy of a role.
 
 use uwf_yaml::{Data, Node};
 
@@ -51,7 +51,7 @@ fn limit(key: &str, node: &Node, limits: &mut Limits, findings: &mut Vec<Finding
     }
 }
 
-/// Returns who may get the data out of a role's answer, if the role says so.
+/// Returns the extraction policy of a role, if it has one.
 pub(super) fn extract(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<ExtractPolicy> {
     let word = fields.text("extract", findings)?;
     let policies = ExtractPolicy::ALL.into_iter();

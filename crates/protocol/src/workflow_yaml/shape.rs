@@ -1,4 +1,4 @@
-//! Walks the tree of a workflow file and builds the workflow, reporting everything that does not fit.
+//! Building the workflow from the tree of its file, and reporting everything that does not fit.
 
 use indexmap::IndexMap;
 use serde_json::Value;
@@ -33,7 +33,7 @@ const ROLE_KEYS: [&str; 8] = [
 ];
 const CONDITION_KEYS: [&str; 2] = ["description", "expression"];
 
-/// Returns the workflow that the tree holds, as far as it could be read; the findings say what could not.
+/// Returns the workflow in the tree; `None` if an essential part could not be read. The findings say why.
 pub(super) fn workflow(root: &Node, findings: &mut Vec<Finding>) -> Option<Workflow<Value>> {
     let what = "the workflow".to_owned();
     let fields = Fields::of(root, root.at, what, &WORKFLOW_KEYS, findings)?;
@@ -125,7 +125,7 @@ fn capabilities(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Vec<String>
         .collect()
 }
 
-/// Returns the schema of a role's answer, which is called `frontmatter` or, by the first workflows, `meta`.
+/// Returns the schema of a role's answer. Its key is `frontmatter`; the first workflows called it `meta`.
 fn schema(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<Value> {
     let (key, node) = match (fields.get("frontmatter"), fields.get("meta")) {
         (Some((_, frontmatter)), Some((key, meta))) if frontmatter.to_json() != meta.to_json() => {
@@ -160,7 +160,7 @@ fn schema(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<Value> {
     }
 }
 
-/// Says what a schema lacks to be one of an answer: it has one `type`, or it lists alternatives.
+/// Returns the finding that a schema cannot be the schema of an answer: it needs one `type`, or a list under `oneOf`.
 fn unfit_schema(key: &Key, node: &Node, what: &str) -> Option<Finding> {
     let value = |name| node.entry(name).map(|(_, value)| value);
     let is_known = |data: &Data| matches!(data, Data::Text(_) | Data::Broken);
