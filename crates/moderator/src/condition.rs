@@ -1,8 +1,8 @@
 //! Conditions of list edges: JSONata expressions over the thread, and what counts as true.
 //!
-//! A [`Question`] is plain data: who routes decides where it is answered. [`Question::answer`] answers it on the
-//! spot, within limits of nesting and length but not of memory or of the work of one built-in function. Answer
-//! questions about workflows of others where the process can be ended.
+//! A [`Question`] is plain data, so the caller decides in which process it is answered. [`Question::answer`] limits nesting
+//! and length, but neither memory nor the work of one built-in function. So answer questions about workflows of others in
+//! a process that can be ended.
 
 mod calls;
 mod foreign;
@@ -22,13 +22,13 @@ use uwf_protocol::nodes::StartNode;
 pub(crate) use self::calls::FUNCTIONS;
 pub(crate) use self::mentions::Mention;
 
-/// How long an expression may be, in bytes.
+/// The longest expression, in bytes.
 const MAX_LENGTH: usize = 16 * 1024;
 
-/// How long one evaluation may take, in milliseconds. It is looked at between two operations, not within one.
+/// The time limit of one evaluation, in milliseconds. The evaluator checks it between two operations, not within one.
 const TIMEOUT_MS: u64 = 2_000;
 
-/// What the evaluator's message about the end of that time begins with.
+/// The beginning of the evaluator's message when that time is up.
 const TIMED_OUT: &str = "D1012";
 
 /// How deep an evaluation may nest.
@@ -37,13 +37,13 @@ const MAX_STACK_DEPTH: usize = 2_000;
 /// How many items an intermediate result may have.
 const MAX_SEQUENCE_LENGTH: usize = 1_000_000;
 
-/// The functions whose result depends on more than the thread: on the time, or on chance.
+/// The functions whose result depends on the time or on chance, not on the thread alone.
 pub(crate) const IMPURE: [&str; 4] = ["now", "millis", "random", "shuffle"];
 
-/// What an expression finds at the top of a thread.
+/// The names at the top level of a thread.
 pub const ROOT_NAMES: [&str; 2] = ["start", "steps"];
 
-/// Says why a condition has no result.
+/// Why a condition has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ConditionError {
     /// The text is not a JSONata expression.
@@ -73,10 +73,10 @@ pub enum ConditionError {
     Exceeded {
         /// The expression.
         expression: String,
-        /// The limit, in words.
+        /// The limit, for people.
         limit: String,
     },
-    /// Nothing could evaluate the expression.
+    /// The expression could not be evaluated, for a reason outside of it.
     #[error("`{expression}` was not evaluated: {problem}")]
     Unevaluated {
         /// The expression.
@@ -91,14 +91,14 @@ pub enum ConditionError {
 pub struct Question {
     /// The conditions in the order in which they are tried.
     pub expressions: Vec<String>,
-    /// What they look at; see [`History`].
+    /// The thread that they are evaluated on; see [`History`].
     thread: Value,
 }
 
 /// The answer to a [`Question`]: the index of the first condition that holds, if one does.
 pub type Verdict = Result<Option<usize>, FailedCondition>;
 
-/// Says which condition of a question has no result. Those before it do not hold, those after it were not tried.
+/// The condition of a question that has no result. The conditions before it do not hold; the ones after it were not tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FailedCondition {
     /// Its index.
@@ -107,11 +107,11 @@ pub struct FailedCondition {
     pub problem: ConditionError,
 }
 
-/// Answers questions while a thread is routed.
+/// The function that answers questions while a thread is routed.
 pub type Ask<'a> = &'a mut dyn FnMut(Question) -> Verdict;
 
 impl Question {
-    /// Returns the question which of these expressions holds first for a thread; the steps are oldest first.
+    /// Returns the question which of these expressions holds first for a thread. The steps are oldest first.
     #[must_use]
     pub fn new(expressions: Vec<String>, start: &StartNode, steps: &[StepContext]) -> Self {
         let thread = json!({
@@ -129,22 +129,22 @@ impl Question {
         }
     }
 
-    /// Returns the first condition that holds, and evaluates none behind it.
+    /// Returns the first condition that holds. Later conditions are not evaluated.
     ///
     /// # Errors
     /// When a condition before it cannot be parsed or fails.
     pub fn answer(self) -> Verdict {
-        self.answer_telling(&mut |_| ())
+        self.answer_with_progress(&mut |_| ())
     }
 
-    /// Does the same, and tells the index of each condition before it is evaluated.
+    /// Does the same, and calls `progress` with the index of each condition before it is evaluated.
     ///
     /// # Errors
     /// As [`answer`](Self::answer).
-    pub fn answer_telling(self, tell: &mut dyn FnMut(usize)) -> Verdict {
+    pub fn answer_with_progress(self, progress: &mut dyn FnMut(usize)) -> Verdict {
         let history = History::new(self.thread);
         for (index, expression) in self.expressions.iter().enumerate() {
-            tell(index);
+            progress(index);
             match evaluate(expression, &history) {
                 Ok(true) => return Ok(Some(index)),
                 Ok(false) => {}
@@ -155,8 +155,8 @@ impl Question {
     }
 }
 
-/// A thread in the form that expressions look at: `start` with `workflow` and `prompt`, and `steps`, each
-/// with `role`, `output`, `detail` and `agent`, oldest first.
+/// A thread as expressions see it: `start` with `workflow` and `prompt`, and `steps`, oldest first, each with `role`,
+/// `output`, `detail` and `agent`.
 struct History {
     data: JValue,
     answers: Rc<Vec<(String, JValue)>>,
@@ -188,10 +188,10 @@ pub fn check(expression: &str) -> Result<(), ConditionError> {
 
 /// Tells whether an expression holds for a thread.
 ///
-/// Besides JSONata's own functions there are `$first(role)` and `$last(role)`: the output of the first and
-/// the last step of that role, undefined if there is none. What depends on more than the thread (`$now`,
-/// `$millis`, `$random`, `$shuffle`) is refused, so that asking again gives the same answer. False are: undefined,
-/// `null`, `false`, 0, not-a-number and the empty text; everything else is true, also an empty list.
+/// Beside JSONata's own functions there are `$first(role)` and `$last(role)`: the output of the first and the last step of
+/// that role, undefined if there is no such step. The functions that depend on more than the thread (`$now`, `$millis`,
+/// `$random`, `$shuffle`) are refused, so that the same thread always gives the same result. Undefined, `null`, `false`, 0,
+/// not-a-number and the empty text are false. Everything else is true, even an empty list.
 ///
 /// # Errors
 /// When the expression cannot be parsed, fails, or reaches a limit of time, depth or size.
@@ -210,7 +210,7 @@ fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionError>
         .map_err(|error| failed(expression, error.message()))
 }
 
-/// Returns the error for what the evaluator says.
+/// Returns the error for a message of the evaluator.
 fn failed(expression: &str, message: &str) -> ConditionError {
     let expression = expression.to_owned();
     if message.starts_with(TIMED_OUT) {
@@ -223,7 +223,7 @@ fn failed(expression: &str, message: &str) -> ConditionError {
     }
 }
 
-/// Returns what an expression names of its workflow.
+/// Returns the roles and the parts of answers that an expression names, and its wrong names.
 pub(crate) fn mentions(expression: &str) -> Result<Vec<Mention>, ConditionError> {
     let parsed = parse(expression)?;
     Ok([mentions::of(&parsed), calls::of(&parsed)].concat())

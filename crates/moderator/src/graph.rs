@@ -1,6 +1,4 @@
-//! The role graph: which edge is taken after the last step.
-//!
-//! What the edge says is put together in `position`.
+//! The role graph: which edge is taken after the last step. `position` follows that edge.
 
 mod position;
 
@@ -17,12 +15,12 @@ use crate::graph::position::{Edge, Position};
 use crate::route::{HistoryNeed, Route};
 use crate::route_error::RouteError;
 
-/// Returns how much of the thread decides what follows a step of this role; `None` is the beginning.
+/// Returns how many steps decide what follows a step of this role; `None` is the start of the thread.
 #[must_use]
 pub fn history_need<S>(workflow: &Workflow<S>, last_role: Option<&RoleName>) -> HistoryNeed {
     let node = last_role.map_or(NodeName::Start, |role| NodeName::Role(role.clone()));
     match workflow.graph.get(&node) {
-        // An edge without a condition is always taken, so only the first one needs a look.
+        // If the first edge has no condition, it is always taken, so later edges do not matter.
         Some(Edges::InOrder(edges)) if edges.first().is_some_and(|e| e.condition.is_some()) => {
             HistoryNeed::All
         }
@@ -30,15 +28,18 @@ pub fn history_need<S>(workflow: &Workflow<S>, last_role: Option<&RoleName>) -> 
     }
 }
 
-/// Decides what follows the last of the steps, which are oldest first; without steps the thread begins.
+/// Decides what follows the last step. The steps are oldest first; without steps the thread starts.
 ///
-/// The steps may be the last one only when [`history_need`] says so. In a status map the key that equals
-/// the answer's status is taken, and nothing else, with two exceptions that rest on what
-/// [`validate`](crate::validate()) accepts: a lone edge `_` belongs to a role whose schema allows one status
-/// at most, so it is taken whatever that status is called; and a lone edge with another name is taken when
-/// the answer leaves its one possible status out. A role that answers `$SUSPEND` suspends its thread, with
-/// or without an edge of that name. In a list the first edge is taken whose condition holds; `ask` says which,
-/// and is called at most once.
+/// `steps` must be complete, unless [`history_need`] says that the last step is enough.
+///
+/// In a status map, the edge whose key equals the status of the answer is taken. There are two exceptions, which are safe
+/// because [`validate`](crate::validate()) checked the role's schema:
+/// 1. A single edge `_` is taken for every status: the schema allows at most one.
+/// 2. A single edge with another key is taken if the answer has no status: the schema allows only that one.
+///
+/// A role that answers `$SUSPEND` suspends its thread, with or without an edge of that name.
+///
+/// In a list, the first edge whose condition holds is taken. `ask` says which one, and is called at most once.
 ///
 /// # Errors
 /// When the graph has no edge for the answer, a condition fails, or a template cannot be filled in.
@@ -74,7 +75,7 @@ pub fn route<S>(
     }
 }
 
-/// Takes the edge out of `$START` where a new thread begins: `_` or `new`.
+/// Takes the edge of `$START` for a new thread: `_` or `new`.
 fn enter<S>(workflow: &Workflow<S>, start: &StartNode, ask: Ask<'_>) -> Result<Route, RouteError> {
     let at = Position::at_start();
     match workflow.graph.get(&at.node) {
@@ -92,7 +93,7 @@ fn enter<S>(workflow: &Workflow<S>, start: &StartNode, ask: Ask<'_>) -> Result<R
     }
 }
 
-/// Takes the edge out of `$START` where a thread that had ended goes on: `resume`.
+/// Takes the edge of `$START` for an ended thread that goes on: `resume`.
 ///
 /// # Errors
 /// When `$START` has no such edge, or a template cannot be filled in.
@@ -109,7 +110,7 @@ pub fn reenter<S>(workflow: &Workflow<S>) -> Result<Route, RouteError> {
     }
 }
 
-/// Returns the value that an answer routes by: `$status`, else `status`, if they are text; else `_`.
+/// Returns the status that an answer routes by: the text of `$status`, else the text of `status`, else `_`.
 #[must_use]
 pub fn status_of(output: &Value) -> Status {
     let text = |key: &str| output.get(key).and_then(Value::as_str);
@@ -118,7 +119,7 @@ pub fn status_of(output: &Value) -> Status {
         .map_or_else(Status::unit, Status::new)
 }
 
-/// Returns the target of a status in a map, with the aliases that [`route`] explains.
+/// Returns the target of a status in a map, with the two exceptions that [`route`] explains.
 fn target_for<'w>(
     targets: &'w IndexMap<Status, Target>,
     status: &Status,

@@ -1,8 +1,8 @@
-//! The moderator: who comes next in a thread, with which instruction, and whether a workflow makes sense.
+//! The moderator: which role comes next in a thread, with which instruction, and whether a workflow makes sense.
 //!
-//! Everything here is pure: a workflow and what happened so far come in as values, a decision goes out. What
-//! could take too long, the conditions of a workflow, is asked for through an argument.
-//! Reading workflows and threads, and doing what was decided, is for others.
+//! Everything here is pure: a workflow and the steps so far come in as values, a decision goes out. Evaluating the
+//! conditions of a workflow could take too long, so the caller brings a function for it. Other crates read workflows and
+//! threads, and act on the decision.
 
 pub mod condition;
 pub mod graph;

@@ -1,4 +1,4 @@
-//! What comes next in a thread, for programs of every language.
+//! Routing for programs of every language.
 
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::RoleName;
@@ -10,8 +10,8 @@ use crate::graph;
 use crate::route::{Assignment, HistoryNeed, Performer, Route};
 use crate::route_error::RouteError;
 
-/// Decides what follows the last of the steps, which are oldest first; without steps the thread begins. The steps may be
-/// the last one only when [`history_need`] says so. `ask` is called at most once.
+/// Decides what follows the last step. The steps are oldest first; without steps the thread starts. `steps` must be complete,
+/// unless [`history_need`] says that the last step is enough. `ask` is called at most once.
 ///
 /// # Errors
 /// When the program does not say what follows.
@@ -29,14 +29,14 @@ pub fn next(
 /// Decides where a thread that had ended goes on.
 ///
 /// # Errors
-/// When the program has no way back in.
+/// When the program has no entry for ended threads.
 pub fn reenter(program: &Program) -> Result<Route, RouteError> {
     match program {
         Program::Graph(workflow) => graph::reenter(workflow),
     }
 }
 
-/// Returns what a role is to do that is given an instruction out of turn, such as the answer of a person.
+/// Returns an assignment that does not come from an edge, such as the answer of a person for a role.
 #[must_use]
 pub fn assign(
     program: &Program,
@@ -54,7 +54,7 @@ pub fn assign(
     }
 }
 
-/// Returns how much of the thread decides what follows a step of this role; `None` is the beginning.
+/// Returns how many steps decide what follows a step of this role; `None` is the start of the thread.
 #[must_use]
 pub fn history_need(program: &Program, last_role: Option<&RoleName>) -> HistoryNeed {
     match program {

@@ -1,4 +1,4 @@
-//! The decision as a value: who does what next.
+//! The route of a thread as a value: what it does next.
 
 use uwf_protocol::ids::RoleName;
 
@@ -9,7 +9,7 @@ pub enum Route {
     To(Assignment),
     /// The thread waits until a person answers the role.
     Suspend {
-        /// The role that asked, and that goes on when the thread is resumed.
+        /// The role that asked. It runs again when the thread is resumed.
         role: RoleName,
         /// What the person is asked.
         message: String,
@@ -18,7 +18,7 @@ pub enum Route {
     End,
 }
 
-/// What a role is to do.
+/// The next step: its role and its instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
     /// The role.
@@ -27,18 +27,18 @@ pub struct Assignment {
     pub prompt: String,
     /// The working directory; `None` is the thread's own.
     pub location: Option<String>,
-    /// What kind of worker does it.
+    /// The kind of worker that does the step.
     pub performer: Performer,
 }
 
-/// What kind of worker does a step.
+/// The kind of worker that does a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Performer {
     /// An agent. The command line or the config says which one.
     Agent,
 }
 
-/// How much of a thread must be seen to decide what comes next.
+/// How many steps of a thread are needed to decide what comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryNeed {
     /// The newest step is enough.

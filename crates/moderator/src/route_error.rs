@@ -1,4 +1,4 @@
-//! Why a thread cannot go on, told so that the author of the workflow knows which line to change.
+//! Why a thread is blocked. The messages tell the author of the workflow which line to change.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct EdgeName {
     pub key: EdgeKey,
 }
 
-/// What tells the edges of one node apart.
+/// The key of an edge among the edges of its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EdgeKey {
     /// The key in a status map.
@@ -54,11 +54,11 @@ impl fmt::Display for Field {
     }
 }
 
-/// Says why no way out of a node could be taken. The text is whole: it is also shown and stored alone, so
-/// what went wrong in a template or a condition is part of it and not a source of its own.
+/// Why no edge of a node could be taken. The message is complete, because it is also shown and stored alone: the problem of
+/// a template or a condition is part of it, and not a separate source.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RouteError {
-    /// The graph does not say what follows.
+    /// The node has no edges.
     #[error("the graph has no edges for `{node}`")]
     NoEdges {
         /// The node that the thread is at.
@@ -74,7 +74,7 @@ pub enum RouteError {
         /// The keys of its edges.
         known: Vec<Status>,
     },
-    /// A list of edges came to its end without one that could be taken.
+    /// No condition of a list of edges holds, and the last edge has one.
     #[error(
         "none of the edges of `{node}` can be taken: no condition holds and the last edge has one"
     )]
@@ -136,7 +136,7 @@ pub enum RouteError {
         /// The template.
         template: String,
     },
-    /// An ended thread was to go on, but the workflow does not say how.
+    /// An ended thread was to go on, but the workflow has no `resume` edge.
     #[error("the workflow has no `resume` edge at `$START`, so an ended thread cannot go on")]
     NoResume,
     /// The thread was to be suspended before any role ran.
@@ -147,7 +147,7 @@ pub enum RouteError {
     },
 }
 
-/// Returns the text for a status without an edge: what was answered, what would have been understood.
+/// Returns the message for a status without an edge: the status, the keys of the edges, and the nearest key.
 fn unknown_status(node: &NodeName, status: &Status, known: &[Status]) -> String {
     let keys: Vec<String> = known.iter().map(|key| format!("`{key}`")).collect();
     let said = if status.as_str() == Status::UNIT {

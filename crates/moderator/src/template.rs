@@ -1,7 +1,6 @@
-//! The templates of edges: mustache without partials and without HTML escaping, strict about names.
+//! The templates of edges: mustache without partials and without HTML escaping. A variable without a value is an error.
 //!
-//! Taking a template apart is in `parse`, printing a value in `text`; here are the types and the filling
-//! in.
+//! `parse` parses a template, and `text` prints a value. This module has the types, and fills templates in.
 
 mod error;
 mod parse;
@@ -22,7 +21,7 @@ const MAX_DEPTH: usize = 64;
 /// How long a result may be, in bytes.
 const MAX_LENGTH: usize = 16 * 1024 * 1024;
 
-/// How many parts may be printed for one result; nested sections over lists multiply.
+/// How many parts may be printed for one result: nested sections over lists multiply.
 const MAX_PARTS: u32 = 1_000_000;
 
 /// A place in a template: line and column count characters from 1.
@@ -95,7 +94,7 @@ impl<'t> Template<'t> {
     /// over a name without a value is skipped, which is how a template says "if present".
     ///
     /// # Errors
-    /// When a variable has no value, or the result grows beyond all reason.
+    /// When a variable has no value, or the result is too large.
     pub fn render(&self, views: &[&Value]) -> Result<String, RenderError> {
         let mut rendering = Rendering {
             source: self.source,
@@ -170,7 +169,7 @@ impl<'a> Rendering<'a> {
         let value = self.lookup(name.text).filter(|value| is_true(value));
         match (value, when) {
             (None, When::Present) | (Some(_), When::Absent) => Ok(()),
-            // A plain `true` says nothing about what to look at, so `.` stays what it was.
+            // A plain `true` is no view to look names up in, so `.` stays what it was.
             (None, When::Absent) | (Some(Value::Bool(_)), When::Present) => self.parts(body),
             (Some(Value::Array(items)), When::Present) => {
                 for item in items {
@@ -190,8 +189,8 @@ impl<'a> Rendering<'a> {
         result
     }
 
-    /// Returns the value of a name: the first word is looked up from the innermost view outwards, what
-    /// follows a dot only inside of what was found.
+    /// Returns the value of a name. The first word is looked up from the innermost view outwards; each word after a dot is
+    /// looked up in the value before it.
     fn lookup(&self, name: &str) -> Option<&'a Value> {
         if name == "." {
             return self.views.last().copied();
@@ -215,7 +214,7 @@ impl<'a> Rendering<'a> {
     }
 }
 
-/// Returns what a value holds under a word: a key of an object, or a position in a list.
+/// Returns a member of a value: by the key of an object, or by the position in a list.
 fn member<'a>(value: &'a Value, word: &str) -> Option<&'a Value> {
     match value {
         Value::Object(object) => object.get(word),
@@ -224,7 +223,7 @@ fn member<'a>(value: &'a Value, word: &str) -> Option<&'a Value> {
     }
 }
 
-/// Tells whether a section over the value is printed: false are `null`, `false`, 0, and what is empty.
+/// Tells whether a section over the value is printed: not for `null`, `false`, 0, an empty text or an empty list.
 fn is_true(value: &Value) -> bool {
     match value {
         Value::Null => false,

@@ -1,8 +1,8 @@
-//! What can be wrong with a workflow that is well formed, found before a thread is started.
+//! Validating a well-formed workflow, before a thread is started.
 //!
-//! Problems of the graph itself are in `graph`, statuses and their edges in `statuses`, the names that
-//! templates use in `variables`, the names that
-//! conditions use in `conditions`. What a JSON Schema promises about a value is known by `uwf_schema`.
+//! Each module checks one thing: `graph` the graph itself, `statuses` that statuses and edges match, `variables` the names
+//! in templates, `conditions` the names in conditions, `required` the schemas. `uwf_schema` knows what a JSON Schema
+//! guarantees about a value.
 
 mod conditions;
 mod graph;
@@ -15,26 +15,26 @@ use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::limits::MaxVisits;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};
 
-/// Returns everything that is wrong with a workflow, each problem with the path of keys that leads to it.
+/// Returns all problems of a workflow, each with the path of keys that leads to it.
 ///
-/// A workflow with nothing worse than warnings can always be routed, as far as its schemas say what roles answer.
+/// If all problems are warnings, every answer that fits the schemas can be routed.
 #[must_use]
 pub fn validate(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = graph::check(workflow);
     problems.extend(statuses::check(workflow));
     problems.extend(variables::check(workflow));
-    problems.extend(limited_strangers(workflow));
+    problems.extend(limits_of_unknown_roles(workflow));
     problems.extend(conditions::check(workflow));
     problems.extend(required::check(workflow));
     problems
 }
 
-/// Says which roles have a limit that the workflow does not have.
-fn limited_strangers(workflow: &Workflow<Value>) -> Vec<Problem> {
+/// Finds limits of roles that the workflow does not have.
+fn limits_of_unknown_roles(workflow: &Workflow<Value>) -> Vec<Problem> {
     let Some(MaxVisits::ByRole(limited)) = &workflow.limits.max_visits else {
         return Vec::new();
     };
-    let strangers = limited
+    let unknown = limited
         .keys()
         .filter(|role| !workflow.roles.contains_key(*role));
     let problem = |role: &RoleName| {
@@ -43,10 +43,10 @@ fn limited_strangers(workflow: &Workflow<Value>) -> Vec<Problem> {
         let message = with_suggestion(message, role.as_str(), known);
         Problem::new(&["limits", "maxVisits", role.as_str()], message)
     };
-    strangers.map(problem).collect()
+    unknown.map(problem).collect()
 }
 
-/// One edge of either kind, and its place.
+/// One edge of a status map or a list, with its place.
 struct Edge<'w> {
     from: &'w NodeName,
     /// The key in a status map, or the index in a list.
@@ -105,13 +105,13 @@ fn all_edges<S>(workflow: &Workflow<S>) -> Vec<Edge<'_>> {
         .collect()
 }
 
-/// Returns names as a text: `` `a`, `b` ``.
+/// Returns quoted names: `` `a`, `b` ``.
 fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")
 }
 
-/// Returns a message with the nearest of the known names, if one is near.
+/// Adds the nearest known name to a message, if one is near.
 fn with_suggestion<'a>(
     message: String,
     word: &str,

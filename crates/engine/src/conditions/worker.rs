@@ -73,7 +73,7 @@ fn serve(mut questions: impl BufRead, mut verdicts: impl Write) -> io::Result<()
 /// which condition it was evaluating.
 fn answer(question: Question, out: &mut impl Write) -> io::Result<Verdict> {
     let mut printed = Ok(());
-    let verdict = question.answer_telling(&mut |index| {
+    let verdict = question.answer_with_progress(&mut |index| {
         if index > 0 && printed.is_ok() {
             printed = print(out, &Reply::At(index));
         }

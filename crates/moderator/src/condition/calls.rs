@@ -1,4 +1,4 @@
-//! Functions that a condition must not call: unknown ones, and those that depend on time or chance.
+//! Finding functions that a condition must not call: unknown functions, and functions that depend on time or chance.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use jsonata_core::ast::{AstNode, BinaryOp, PathStep, Stage};
 
 use super::{IMPURE, Mention};
 
-/// The functions of the language and, at the end, those of this program. Each is written with a `$` before it.
+/// The functions of the language and, at the end, the two of this program. Expressions write them with a `$` in front.
 pub(crate) const FUNCTIONS: [&str; 66] = [
     "abs",
     "append",
@@ -76,12 +76,12 @@ pub(crate) const FUNCTIONS: [&str; 66] = [
     "last",
 ];
 
-/// Returns the functions that an expression cannot have, each once, in its order.
+/// Returns the forbidden functions of an expression, each once, in the order of their first call.
 pub(super) fn of(expression: &AstNode) -> Vec<Mention> {
     let mut calls = Calls::default();
     calls.look(expression);
     let Calls { bound, mut found } = calls;
-    // A name may be bound behind its first use, as in a function that calls itself.
+    // A name may be bound after its first use, as in a function that calls itself.
     found.retain(|mention| match mention {
         Mention::Impure(name) | Mention::UnknownFunction(name) => !bound.contains(name.as_str()),
         _ => true,
@@ -91,13 +91,13 @@ pub(super) fn of(expression: &AstNode) -> Vec<Mention> {
 
 #[derive(Default)]
 struct Calls<'a> {
-    /// The variables that the expression sets itself, wherever.
+    /// The variables that the expression sets itself, in any scope.
     bound: HashSet<&'a str>,
     found: Vec<Mention>,
 }
 
 impl<'a> Calls<'a> {
-    fn say(&mut self, mention: Mention) {
+    fn add(&mut self, mention: Mention) {
         if !self.found.contains(&mention) {
             self.found.push(mention);
         }
@@ -111,10 +111,10 @@ impl<'a> Calls<'a> {
                 ..
             } => self.call(name),
             AstNode::Function { name, .. } if FUNCTIONS.contains(&name.as_str()) => {
-                self.say(Mention::BareFunction(name.clone()));
+                self.add(Mention::BareFunction(name.clone()));
             }
             AstNode::Variable(name) if IMPURE.contains(&name.as_str()) => {
-                self.say(Mention::Impure(name.clone()));
+                self.add(Mention::Impure(name.clone()));
             }
             AstNode::Binary { op, lhs, rhs } => match (op, &**lhs, &**rhs) {
                 (BinaryOp::ColonEqual, AstNode::Variable(name), _) => {
@@ -134,9 +134,9 @@ impl<'a> Calls<'a> {
 
     fn call(&mut self, name: &str) {
         if IMPURE.contains(&name) {
-            self.say(Mention::Impure(name.to_owned()));
+            self.add(Mention::Impure(name.to_owned()));
         } else if !name.is_empty() && !FUNCTIONS.contains(&name) {
-            self.say(Mention::UnknownFunction(name.to_owned()));
+            self.add(Mention::UnknownFunction(name.to_owned()));
         }
     }
 
@@ -151,7 +151,7 @@ impl<'a> Calls<'a> {
     }
 }
 
-/// Returns the parts of an expression.
+/// Returns the direct subexpressions of an expression.
 fn children(node: &AstNode) -> Vec<&AstNode> {
     match node {
         AstNode::Path { steps } => steps.iter().flat_map(of_step).collect(),
@@ -229,13 +229,13 @@ mod tests {
 
     const SUITE: &str = include_str!("../../../../tests/fixtures/suites/jsonata.jsonl");
 
-    /// Tells whether the evaluator has a function of its own by this name: it lets nobody else take the name.
+    /// Tells whether the evaluator has a function of this name: then it refuses to register another one.
     fn is_built_in(name: &str) -> bool {
         let taken = |_: &[JValue]| Ok(JValue::Undefined);
         Evaluator::new().register_fn(name, taken).is_err()
     }
 
-    /// Returns what the evaluator says to a call without arguments.
+    /// Returns the result of a call without arguments.
     fn called(name: &str) -> Result<JValue, EvaluatorError> {
         let call = parser::parse(&format!("${name}()")).unwrap();
         Evaluator::new().evaluate(&call, &JValue::Undefined)

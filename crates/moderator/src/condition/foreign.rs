@@ -1,6 +1,7 @@
-//! Operators of other languages in an expression that cannot be parsed, and what they are called in JSONata.
+//! Explaining operators of other languages in an expression that cannot be parsed.
 
-/// What people write who think of another language, and what is meant. The first that fits counts.
+/// Operators of other languages, and how JSONata writes them. The first match counts. An operator with an empty text exists
+/// in JSONata, too.
 const FOREIGN: [(&str, &str); 7] = [
     ("===", "equality is `=`"),
     ("!==", "inequality is `!=`"),
@@ -11,7 +12,7 @@ const FOREIGN: [(&str, &str); 7] = [
     ("!", "negation is `$not(…)`"),
 ];
 
-/// Returns what is said about the first operator that JSONata does not have.
+/// Returns a message about the first operator that JSONata does not have.
 pub(super) fn explain(expression: &str) -> Option<String> {
     let mut quote = None;
     let mut rest = expression.char_indices();

@@ -1,44 +1,46 @@
-//! What a condition names of its workflow: roles, and what they answer. Only what is certain counts: what a name in
-//! a function, behind a variable or in a value of the expression's own looks at is not followed.
+//! Finding the roles and the parts of answers that a condition names.
+//!
+//! Only certain names count. A name inside a function, after a variable, or in a value that the expression builds itself may
+//! refer to anything, so it is ignored.
 
 use jsonata_core::ast::{AstNode, BinaryOp, PathStep, Stage};
 
-/// One thing that a condition names.
+/// A name in a condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Mention {
-    /// A name at the top of the thread that no thread has.
+    /// A name at the top level that no thread has.
     Unknown(String),
-    /// A name that the start of no thread has.
+    /// A member that no start has.
     UnknownOfStart(String),
-    /// A name that no step has.
+    /// A member that no step has.
     UnknownOfStep(String),
-    /// A function that depends on more than the thread, without its `$`.
+    /// A function that depends on more than the thread; without its `$`.
     Impure(String),
-    /// A function that there is not, without its `$`.
+    /// A function that does not exist; without its `$`.
     UnknownFunction(String),
     /// A function that is called without its `$`.
     BareFunction(String),
     /// A role.
     Role(String),
-    /// A part of an answer: the keys that lead to it; of any role if it is not known of which.
+    /// A part of an answer: the keys that lead to it. `None` means that the role is unknown.
     Answer {
         role: Option<String>,
         keys: Vec<String>,
     },
 }
 
-/// What a part of an expression stands for.
+/// What a subexpression refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Place {
     /// The whole thread.
     Thread,
     /// Its start.
     Start,
-    /// Steps, of one role if that is known.
+    /// Steps; of one role if that is known.
     Steps(Option<String>),
     /// The name of a step's role.
     RoleName,
-    /// Answers of a role, or what these keys lead to in them.
+    /// Answers of a role, or the part of them that these keys lead to.
     Answer {
         role: Option<String>,
         keys: Vec<String>,
@@ -47,7 +49,7 @@ enum Place {
     Other,
 }
 
-/// Returns what an expression names, each once, in its order.
+/// Returns the names in an expression, each once, in their order.
 pub(super) fn of(expression: &AstNode) -> Vec<Mention> {
     let mut walk = Walk::default();
     walk.look(expression, &Place::Thread);
@@ -60,13 +62,13 @@ struct Walk {
 }
 
 impl Walk {
-    fn say(&mut self, mention: Mention) {
+    fn add(&mut self, mention: Mention) {
         if !self.mentions.contains(&mention) {
             self.mentions.push(mention);
         }
     }
 
-    /// Looks at an expression whose names are looked up in `here`, and returns what it stands for.
+    /// Walks an expression whose names are looked up in `here`. Returns what the expression refers to.
     fn look(&mut self, node: &AstNode, here: &Place) -> Place {
         match node {
             AstNode::Name(name) => self.name(name, here),
@@ -104,13 +106,13 @@ impl Walk {
                 "steps" => Place::Steps(None),
                 "start" => Place::Start,
                 unknown => {
-                    self.say(Mention::Unknown(unknown.to_owned()));
+                    self.add(Mention::Unknown(unknown.to_owned()));
                     Place::Other
                 }
             },
             Place::Start => {
                 if !matches!(name, "prompt" | "workflow") {
-                    self.say(Mention::UnknownOfStart(name.to_owned()));
+                    self.add(Mention::UnknownOfStart(name.to_owned()));
                 }
                 Place::Other
             }
@@ -122,7 +124,7 @@ impl Walk {
                 },
                 "detail" | "agent" => Place::Other,
                 unknown => {
-                    self.say(Mention::UnknownOfStep(unknown.to_owned()));
+                    self.add(Mention::UnknownOfStep(unknown.to_owned()));
                     Place::Other
                 }
             },
@@ -130,7 +132,7 @@ impl Walk {
                 let mut keys = keys.clone();
                 keys.push(name.to_owned());
                 let role = role.clone();
-                self.say(Mention::Answer {
+                self.add(Mention::Answer {
                     role: role.clone(),
                     keys: keys.clone(),
                 });
@@ -145,7 +147,7 @@ impl Walk {
         for step in steps {
             place = self.look(&step.node, &place);
             if step.focus.is_some() || step.ancestor_label.is_some() {
-                // What follows looks at what came before.
+                // The following steps may refer to this one by a variable: we cannot follow that.
                 place = Place::Other;
             }
             for stage in &step.stages {
@@ -161,7 +163,7 @@ impl Walk {
         place
     }
 
-    /// Looks at `$first` or `$last`.
+    /// Walks a call of `$first` or `$last`.
     fn answer_of(&mut self, args: &[AstNode], here: &Place) -> Place {
         let [AstNode::String(role)] = args else {
             for arg in args {
@@ -169,7 +171,7 @@ impl Walk {
             }
             return Place::Other;
         };
-        self.say(Mention::Role(role.clone()));
+        self.add(Mention::Role(role.clone()));
         Place::Answer {
             role: Some(role.clone()),
             keys: Vec::new(),
@@ -177,13 +179,13 @@ impl Walk {
     }
 
     fn binary(&mut self, op: BinaryOp, lhs: &AstNode, rhs: &AstNode, here: &Place) -> Place {
-        // The side behind the arrow is called with what stands before it.
+        // In a chain `a ~> $f`, `$f` is called with `a`. Both sides are still walked in the same context.
         let sides = [self.look(lhs, here), self.look(rhs, here)];
         if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual | BinaryOp::In) {
             for (place, other) in sides.iter().zip([rhs, lhs]) {
                 if *place == Place::RoleName {
                     for name in texts(other) {
-                        self.say(Mention::Role(name.to_owned()));
+                        self.add(Mention::Role(name.to_owned()));
                     }
                 }
             }
@@ -191,7 +193,7 @@ impl Walk {
         Place::Other
     }
 
-    /// Looks at the parts of what stands for nothing of the thread itself.
+    /// Walks the parts of an expression that itself refers to nothing of the thread.
     fn parts(&mut self, node: &AstNode, here: &Place) {
         match node {
             AstNode::Unary { operand, .. } => drop(self.look(operand, here)),
@@ -216,7 +218,7 @@ impl Walk {
                     self.look(branch, here);
                 }
             }
-            // What they look at is known when they are called.
+            // The context of a function body is known only when it is called.
             AstNode::Lambda { body, .. } => drop(self.look(body, &Place::Other)),
             AstNode::Call { procedure, args } => {
                 self.look(procedure, &Place::Other);
@@ -229,7 +231,7 @@ impl Walk {
     }
 }
 
-/// Returns the role that all steps have which pass a filter, if it says so.
+/// Returns the role of all steps that pass a filter, if the filter compares the role with a text.
 fn role_in(filter: &AstNode) -> Option<&str> {
     let AstNode::Binary { op, lhs, rhs } = filter else {
         return None;
@@ -260,7 +262,7 @@ fn text(node: &AstNode) -> Option<&str> {
     }
 }
 
-/// Returns the texts of a literal: one, or a list of them.
+/// Returns the texts of a literal: one text, or a list of texts.
 fn texts(node: &AstNode) -> Vec<&str> {
     match node {
         AstNode::Array(items) => items.iter().filter_map(text).collect(),

@@ -1,4 +1,4 @@
-//! Taking an edge: conditions of lists, templates filled in from the last answer, and suspensions.
+//! Following an edge: its condition, its templates filled in from the last answer, and suspensions.
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use crate::route::{Assignment, Performer, Route};
 use crate::route_error::{EdgeKey, EdgeName, Field, RouteError};
 use crate::template;
 
-/// Where a thread is: the node, and the answer that decides, if a role gave one.
+/// The position of a thread in the graph: the node, and the last answer if there is one.
 pub(crate) struct Position<'a> {
     pub(crate) node: NodeName,
     pub(crate) status: Status,
@@ -28,7 +28,7 @@ pub(crate) struct Edge<'w> {
     location: Option<&'w str>,
 }
 
-/// The instruction of an edge: a status map must have one, a list may.
+/// The instruction of an edge: an edge of a status map must have one, an edge of a list may.
 #[derive(Clone, Copy)]
 enum Prompt<'w> {
     Needed(&'w str),
@@ -75,12 +75,13 @@ impl Position<'_> {
         ask: Ask<'_>,
     ) -> Result<Route, RouteError> {
         let known = |edge: &ListEdge| Some(&conditions.get(edge.condition.as_ref()?)?.expression);
-        // What stands behind them is an edge that is always taken, or one whose condition is not known.
+        // The edge after these is always taken, or its condition is unknown.
         let asked: Vec<String> = edges.iter().map_while(known).cloned().collect();
         let otherwise = asked.len();
-        let first = match asked.is_empty() {
-            true => None,
-            false => ask(Question::new(asked, start, steps)).map_err(|failed| {
+        let first = if asked.is_empty() {
+            None
+        } else {
+            ask(Question::new(asked, start, steps)).map_err(|failed| {
                 let name = edges
                     .get(failed.index)
                     .and_then(|edge| edge.condition.clone());
@@ -89,7 +90,7 @@ impl Position<'_> {
                     condition: name.unwrap_or_default(),
                     problem: Box::new(failed.problem),
                 }
-            })?,
+            })?
         };
         let index = first.unwrap_or(otherwise);
         match edges.get(index) {
@@ -109,7 +110,7 @@ impl Position<'_> {
 
     pub(crate) fn follow(&self, edge: &Edge<'_>) -> Result<Route, RouteError> {
         match edge.to {
-            // What the end says is for readers of the graph: nobody gets it as an instruction.
+            // The prompt of an edge to `$END` is a comment for people: no agent gets it.
             Destination::End => Ok(Route::End),
             Destination::Suspend => self.suspend(edge),
             Destination::Role(role) => Ok(Route::To(Assignment {
@@ -134,7 +135,7 @@ impl Position<'_> {
         })
     }
 
-    /// Returns the suspension that a role asked for by itself, in its answer.
+    /// Returns the suspension that the role asked for in its answer, if it did.
     pub(crate) fn suspended_by_answer(&self) -> Option<Route> {
         let NodeName::Role(role) = &self.node else {
             return None;
@@ -161,7 +162,7 @@ impl Position<'_> {
         }
     }
 
-    /// Fills in a template that may be left out; one that is there must not come out empty.
+    /// Fills in an optional template. A template that is there must not come out empty.
     fn optional(
         &self,
         edge: &Edge<'_>,
@@ -182,7 +183,7 @@ impl Position<'_> {
             template: source.to_owned(),
             problem: Box::new(problem),
         })?;
-        // `$status` can always be used: where the answer has none, it is what was routed by.
+        // A template can always use `$status`: if the answer has none, it is the status that the edge was picked by.
         let routed = json!({ STATUS_FIELD: self.status });
         let views: Vec<&Value> = [Some(&routed), self.answer].into_iter().flatten().collect();
         let text = parsed
@@ -219,7 +220,7 @@ impl Position<'_> {
     }
 }
 
-/// Returns what a person reads when a role suspended its thread and did not say why.
+/// Returns the message for a person when a role suspended its thread without a reason.
 fn unexplained(role: &RoleName) -> String {
     format!("the role `{role}` waits for an answer and gave no reason")
 }

@@ -1,8 +1,8 @@
-//! What can be wrong with a template, and where.
+//! The errors of templates, with their places.
 
 use super::{MAX_DEPTH, MAX_LENGTH, MAX_PARTS, Position};
 
-/// Says what is malformed in a template.
+/// Why a template cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} (at {position} of the template)")]
 pub struct ParseError {
@@ -30,7 +30,7 @@ pub enum ParseErrorKind {
         /// The section's name.
         name: String,
     },
-    /// The end of a section that was not begun.
+    /// The end of a section that is not open.
     #[error("an end of the section `{name}`, which is not open")]
     StrayEnd {
         /// The name in the tag.
@@ -53,12 +53,12 @@ pub enum ParseErrorKind {
         /// What the tag says.
         tag: String,
     },
-    /// Too many sections inside each other.
+    /// Sections are nested too deeply.
     #[error("more than {MAX_DEPTH} sections inside each other")]
     TooDeep,
 }
 
-/// Says why a template could not be filled in.
+/// Why a template cannot be filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// A variable has no value.
@@ -68,7 +68,7 @@ pub enum RenderError {
         variable: String,
         /// Where it stands in the template.
         position: Position,
-        /// A name that exists and looks like it.
+        /// The nearest existing name.
         suggestion: Option<String>,
     },
     /// The result is longer than an instruction can reasonably be.
@@ -76,7 +76,7 @@ pub enum RenderError {
     TooLarge,
 }
 
-/// Either way in which a template can fail.
+/// Why a template cannot be parsed or filled in.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// It is malformed.

@@ -1,12 +1,12 @@
-//! Taking a template apart: tags, sections, delimiters, and lines that hold nothing but a tag.
+//! Parsing a template: tags, sections, delimiters, and lines with nothing but a tag.
 
 use super::{MAX_DEPTH, Name, ParseError, ParseErrorKind, Part, Template, When, position_of};
 
 /// Parses a template.
 ///
 /// # Errors
-/// When a tag or a section is not closed, sections overlap or nest too deep, a tag has no name, or a tag
-/// uses a Liquid filter.
+/// When a tag or a section is not closed, sections overlap or are nested too deeply, a tag has no name, or a tag uses a
+/// Liquid filter.
 pub fn parse(source: &str) -> Result<Template<'_>, ParseError> {
     let mut parser = Parser {
         source,
@@ -24,14 +24,14 @@ pub fn parse(source: &str) -> Result<Template<'_>, ParseError> {
     parser.finish()
 }
 
-/// One tag: what it is, what is in it, and where it ends.
+/// One tag: its kind, its content, and its end.
 struct Tag<'t> {
     sigil: Sigil,
     content: Name<'t>,
     end: usize,
 }
 
-/// What a tag does.
+/// The kind of a tag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sigil {
     Variable,
@@ -42,14 +42,14 @@ enum Sigil {
     Delimiters,
 }
 
-/// A section whose end has not come yet; `outside` are the parts before it.
+/// A section whose end was not parsed yet. `outside` has the parts before the section.
 struct OpenSection<'t> {
     name: Name<'t>,
     when: When,
     outside: Vec<Part<'t>>,
 }
 
-/// A template that is being taken apart; what is before `at` is done.
+/// A template that is being parsed. The source before `at` is done.
 struct Parser<'t> {
     source: &'t str,
     at: usize,
@@ -90,7 +90,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    /// Adds the text before a tag and what the tag stands for.
+    /// Adds the text before a tag, and the part for the tag.
     fn accept(&mut self, start: usize, tag: &Tag<'t>) -> Result<(), ParseError> {
         let name = tag.content;
         let named = !matches!(tag.sigil, Sigil::Comment | Sigil::Delimiters);
@@ -121,8 +121,8 @@ impl<'t> Parser<'t> {
         Ok(())
     }
 
-    /// Returns where the line of a tag begins and where the next one does, if the line has nothing but
-    /// blanks beside the tag. Such a line leaves no trace in the result.
+    /// Returns the start of the tag's line and of the next line, if the line has only blanks beside the tag. Such a line is
+    /// left out of the result.
     fn whole_line(&self, start: usize, end: usize) -> Option<(usize, usize)> {
         let before = self.source[..start].trim_end_matches([' ', '\t']);
         let after = self.source[end..].trim_start_matches([' ', '\t']);

@@ -1,4 +1,4 @@
-//! How a value is printed into an instruction: text as it is, numbers as JavaScript does, the rest as JSON.
+//! Printing a value into an instruction: a text unchanged, numbers as in JavaScript, everything else as JSON.
 
 use std::io;
 
@@ -35,7 +35,7 @@ fn json_of(value: &Value) -> String {
     String::from_utf8(bytes).expect("JSON is written as UTF-8")
 }
 
-/// Compact JSON, but `5` instead of `5.0` and `1e+21` instead of `1e21`.
+/// Formats compact JSON with JavaScript's numbers: `5` instead of `5.0`, and `1e+21` instead of `1e21`.
 struct JavaScriptNumbers;
 
 impl Formatter for JavaScriptNumbers {

@@ -1,4 +1,4 @@
-//! Checks of conditions: whether they can be parsed, and whether what they name is in the workflow.
+//! Checks that conditions can be parsed, and that the names in them exist.
 
 use serde_json::Value;
 use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
@@ -10,16 +10,16 @@ use uwf_util::suggest;
 use super::{quoted, with_suggestion};
 use crate::condition::{self, Mention};
 
-/// How deep lists in lists are looked through: an expression looks through all.
+/// How many nested lists are looked through. An expression looks through all of them.
 const MOST_LISTS: usize = 4;
 
-/// What the start of every thread has.
+/// The members of the start of a thread.
 const START_NAMES: [&str; 2] = ["prompt", "workflow"];
 
-/// What every step has.
+/// The members of a step.
 const STEP_NAMES: [&str; 4] = ["role", "output", "detail", "agent"];
 
-/// Returns the problems of all conditions, and of lists that may come to their end.
+/// Returns the problems of all conditions, and warnings about lists whose last edge has one.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (name, condition) in &workflow.conditions {
@@ -36,7 +36,7 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems
 }
 
-/// Says what is wrong with what a condition names.
+/// Returns the problem of a name in a condition, if there is one.
 fn wrong(workflow: &Workflow<Value>, mention: &Mention) -> Option<String> {
     match mention {
         Mention::Unknown(word) => Some(unknown_name(word)),
@@ -65,18 +65,18 @@ fn wrong(workflow: &Workflow<Value>, mention: &Mention) -> Option<String> {
             let known = workflow.roles.keys().map(RoleName::as_str);
             Some(with_suggestion(message, name, known))
         }
-        Mention::Answer { role, keys } => unanswered(workflow, role.as_deref(), keys),
+        Mention::Answer { role, keys } => missing_in_answers(workflow, role.as_deref(), keys),
     }
 }
 
-/// Says that a condition looks for something that a part of a thread never has.
+/// Returns the message for a member that a part of a thread never has.
 fn undefined(word: &str, part: &str, known: &[&str]) -> String {
     let names = quoted(known.iter().copied());
     let message = format!("`{word}` is always undefined: {part} has {names}");
     with_suggestion(message, word, known.iter().copied())
 }
 
-/// Says that a condition looks for something that is in no thread.
+/// Returns the message for a name that no thread has at its top level.
 fn unknown_name(word: &str) -> String {
     let known = quoted(condition::ROOT_NAMES);
     let message = format!(
@@ -85,8 +85,12 @@ fn unknown_name(word: &str) -> String {
     with_suggestion(message, word, condition::ROOT_NAMES)
 }
 
-/// Says that a condition looks for something that is in no answer of the role, or of any role.
-fn unanswered(workflow: &Workflow<Value>, role: Option<&str>, keys: &[String]) -> Option<String> {
+/// Returns the message for a part that is in no answer of the role, or of any role; `None` if it may be in one.
+fn missing_in_answers(
+    workflow: &Workflow<Value>,
+    role: Option<&str>,
+    keys: &[String],
+) -> Option<String> {
     let (last, before) = keys.split_last()?;
     // Every role may suspend its thread, whatever its schema says.
     if before.is_empty() && matches!(last.as_str(), STATUS_FIELD | REASON_FIELD) {
@@ -96,13 +100,13 @@ fn unanswered(workflow: &Workflow<Value>, role: Option<&str>, keys: &[String]) -
     for (name, found) in &workflow.roles {
         if role.is_none_or(|role| role == name.as_str()) {
             shapes.push(before.iter().fold(Shape::of(&found.schema), |shape, key| {
-                looked_through(shape).member(key)
+                through_lists(shape).member(key)
             }));
         }
     }
-    let shapes: Vec<Shape<'_>> = shapes.into_iter().map(looked_through).collect();
+    let shapes: Vec<Shape<'_>> = shapes.into_iter().map(through_lists).collect();
     let is_there = |shape: &Shape<'_>| shape.presence(last) != Presence::Never;
-    // A part that is missing itself has no parts, and that was said.
+    // If the part around it is missing in all answers, that was reported already.
     let is_known = |shape: &Shape<'_>| shape.forms() > 0;
     if shapes.iter().any(is_there) || !shapes.iter().any(is_known) {
         return None;
@@ -117,14 +121,14 @@ fn unanswered(workflow: &Workflow<Value>, role: Option<&str>, keys: &[String]) -
     Some(with_suggestion(message, last, known))
 }
 
-/// Returns the shape of the items of a list, as expressions see it: their names look into lists.
-fn looked_through(shape: Shape<'_>) -> Shape<'_> {
+/// Returns the shape of a value, or of the items if it is a list: a name in an expression looks into lists.
+fn through_lists(shape: Shape<'_>) -> Shape<'_> {
     (0..MOST_LISTS).fold(shape, |shape, _| {
         shape.inside().unwrap_or_else(Shape::nothing)
     })
 }
 
-/// Warns of lists in which every edge has a condition.
+/// Warns about lists in which every edge has a condition.
 fn open_ended(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut warnings = Vec::new();
     for (node, edges) in &workflow.graph {

@@ -1,4 +1,4 @@
-//! Checks of the graph as a graph: entry, targets, order of edges, and what can be reached.
+//! Checks of the graph itself: its entry, the targets and the order of its edges, and reachability.
 
 use std::collections::HashSet;
 
@@ -44,7 +44,7 @@ fn unknown_nodes(workflow: &Workflow<Value>) -> Vec<Problem> {
         .collect()
 }
 
-/// Checks that there is one way into the graph, and at most one more for ended threads.
+/// Checks that the graph has one entry, and at most one more for ended threads.
 fn entry(workflow: &Workflow<Value>) -> Option<Problem> {
     let path = ["graph", reserved::START];
     match workflow.graph.get(&NodeName::Start) {
@@ -72,7 +72,7 @@ fn entry(workflow: &Workflow<Value>) -> Option<Problem> {
     }
 }
 
-/// Finds roles that nothing can follow.
+/// Finds roles without edges.
 fn without_edges(workflow: &Workflow<Value>) -> Vec<Problem> {
     let targeted: HashSet<&RoleName> = all_edges(workflow)
         .iter()
@@ -130,7 +130,7 @@ fn unknown_condition(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Option<Prob
     Some(edge.problem("condition", with_suggestion(message, name, known)))
 }
 
-/// Finds edges of status maps that give an agent nothing to do. An edge of a list may have no prompt.
+/// Finds edges of status maps with a blank prompt. An edge of a list needs no prompt.
 fn blank_prompt(edge: &Edge<'_>) -> Option<Problem> {
     let blank = edge.prompt?.trim().is_empty();
     let matters = edge.status.is_some() && *edge.to != Destination::End;
@@ -140,7 +140,7 @@ fn blank_prompt(edge: &Edge<'_>) -> Option<Problem> {
     })
 }
 
-/// Finds edges of lists that stand behind one that is always taken.
+/// Finds edges of lists after an edge that is always taken.
 fn never_tried(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (node, edges) in &workflow.graph {
@@ -159,7 +159,7 @@ fn never_tried(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems
 }
 
-/// Finds roles that no thread gets to, and graphs that no thread gets out of.
+/// Finds roles that no thread reaches, and graphs that no thread leaves.
 fn reachability(workflow: &Workflow<Value>) -> Vec<Problem> {
     if !workflow.graph.contains_key(&NodeName::Start) {
         return Vec::new();
@@ -169,7 +169,7 @@ fn reachability(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut leads_out = false;
     while let Some(node) = open.pop() {
         let Some(edges) = workflow.graph.get(&node) else {
-            // What follows is unknown, which is told elsewhere.
+            // A node without edges is another problem, which `without_edges` reports.
             leads_out = true;
             continue;
         };

@@ -1,4 +1,4 @@
-//! Warns of schemas that require what they do not describe, which is mostly a slip of the pen.
+//! Warns about schemas that require a property that they do not describe: usually a typo.
 
 use serde_json::Value;
 use uwf_protocol::workflow::{Problem, Workflow};
@@ -21,7 +21,7 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     warnings
 }
 
-/// Looks at a schema; `around` has the properties of the schemas that hold for the same value.
+/// Checks a schema. `around` has the properties of the other schemas for the same value.
 fn look(schema: Schema<'_>, around: &[&str], depth: usize, found: &mut Vec<String>) {
     let Some(depth) = depth.checked_sub(1) else {
         return;
@@ -29,7 +29,7 @@ fn look(schema: Schema<'_>, around: &[&str], depth: usize, found: &mut Vec<Strin
     let mut known = around.to_vec();
     known.extend(schema.properties().map(|(name, _)| name));
     let branches: Vec<Schema<'_>> = schema.branches().collect();
-    // What the branches describe may be required for all of them.
+    // A property that a branch describes may be required outside of the branch.
     let described = branches.iter().flat_map(|branch| branch.properties());
     let described: Vec<&str> = described.map(|(name, _)| name).collect();
     if schema.get("properties").is_some() && schema.get("patternProperties").is_none() {

@@ -1,4 +1,4 @@
-//! Checks that every status a role may answer with has its edge, and every edge a status.
+//! Checks that every status of a role's schema has an edge, and every edge has a status.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use uwf_schema::{Presence, Shape, Texts};
 
 use super::{quoted, with_suggestion};
 
-/// Returns the problems of all roles whose edges are picked by status.
+/// Returns the problems of all roles with status maps.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (node, edges) in &workflow.graph {
@@ -28,9 +28,9 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems
 }
 
-/// Returns the field by which the answers of a role are routed, if the schema has one.
+/// Returns the field that the answers of a role are routed by, if the schema has one.
 ///
-/// A field that is only called `status` may be plain data: it counts when the edges are named.
+/// A field `status` without `$` may be plain data. It counts only if the edges have other keys than `_`.
 pub(super) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static str> {
     let names = shape.names();
     if names.contains(STATUS_FIELD) {
@@ -42,13 +42,13 @@ pub(super) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static
     }
 }
 
-/// Returns the keys of a status map, without the suspension that every role has.
+/// Returns the keys of a status map, without `$SUSPEND`, which every role may answer.
 pub(super) fn keys_of(targets: &IndexMap<Status, Target>) -> Vec<&str> {
     let keys = targets.keys().map(Status::as_str);
     keys.filter(|key| *key != Status::SUSPEND).collect()
 }
 
-/// A role whose edges are being compared with its schema.
+/// A role with its schema and the keys of its edges.
 struct Checked<'w> {
     role: &'w str,
     schema: &'w Value,
@@ -86,14 +86,14 @@ impl<'w> Checked<'w> {
             .filter(|s| !reserved.contains(s))
             .collect();
         if named.len() < 2 {
-            problems.extend(self.one_way_out(named.first().copied(), &texts));
+            problems.extend(self.one_status(named.first().copied(), &texts));
         } else {
             let unit = texts.listed.contains(Status::UNIT)
                 || texts.absent && self.shape.presence(field) != Presence::Unknown;
             if unit && !self.keys.contains(&Status::UNIT) && problems.is_empty() {
                 problems.push(self.may_lack(field));
             }
-            problems.extend(self.many_ways_out(&named, unit));
+            problems.extend(self.many_statuses(&named, unit));
         }
         problems
     }
@@ -106,7 +106,7 @@ impl<'w> Checked<'w> {
         Problem::new(&["graph", self.role, key], message)
     }
 
-    /// Finds variants of `oneOf` that no status tells apart.
+    /// Finds variants of `oneOf` without a status.
     fn undiscriminated(&self) -> Option<Problem> {
         self.schema.get("oneOf")?.as_array()?;
         let field = routing_field(&self.shape, &self.keys).unwrap_or(STATUS_FIELD);
@@ -119,7 +119,7 @@ impl<'w> Checked<'w> {
         })
     }
 
-    /// Checks a role that answers without a status: it has one way out.
+    /// Checks a role whose schema has no status: its only edge is `_`.
     fn without_field(&self) -> Vec<Problem> {
         let silent = self.shape.presence(STATUS_FIELD) == Presence::Unknown;
         if silent && self.keys != [Status::UNIT] {
@@ -158,8 +158,8 @@ impl<'w> Checked<'w> {
         ))
     }
 
-    /// Checks a role with at most one status: its edge is called that or `_`.
-    fn one_way_out(&self, status: Option<&str>, texts: &Texts<'_>) -> Vec<Problem> {
+    /// Checks a role with at most one status: the key of its edge is that status or `_`.
+    fn one_status(&self, status: Option<&str>, texts: &Texts<'_>) -> Vec<Problem> {
         let legal: Vec<&str> = [Some(Status::UNIT), status].into_iter().flatten().collect();
         let mut problems = self.never_answered(&legal);
         let present = self.keys.iter().filter(|key| legal.contains(key)).count();
@@ -179,9 +179,9 @@ impl<'w> Checked<'w> {
         problems
     }
 
-    /// Checks a role with several statuses: each has its edge, and there are no others. `unit` says that
-    /// the role may also answer without a status.
-    fn many_ways_out(&self, named: &[&str], unit: bool) -> Vec<Problem> {
+    /// Checks a role with several statuses: each has an edge, and there are no other edges. `unit` says that the role may
+    /// also answer without a status.
+    fn many_statuses(&self, named: &[&str], unit: bool) -> Vec<Problem> {
         if self.keys.contains(&Status::UNIT) && !unit {
             let message = format!(
                 "`_` is not a status of `{}`, which answers {}: give each its own edge",

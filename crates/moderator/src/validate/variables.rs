@@ -1,4 +1,4 @@
-//! Checks that templates parse, and that what they name is in the answers of the role before.
+//! Checks that templates can be parsed, and that the answer of the previous role has the variables in them.
 
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
@@ -10,7 +10,7 @@ use super::{Edge, edges_of, with_suggestion};
 use crate::condition::{self, Mention};
 use crate::template::{self, Name, Part, Template, When};
 
-/// How many problems of one template are told; more would not be read.
+/// How many problems of one template are reported: nobody reads more.
 const MAX_MESSAGES: usize = 20;
 
 /// Returns the problems of all templates.
@@ -34,25 +34,25 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems
 }
 
-/// What a template can look at, and how sure it must be.
+/// The data of a template, and how certain its variables must be.
 struct View<'w> {
     shape: Shape<'w>,
-    /// Whose answer it is; `None` at `$START`.
+    /// The role whose answer it is; `None` at `$START`.
     role: Option<&'w str>,
     demand: Demand,
-    /// What the condition of the edge looks at.
+    /// The parts of answers that the condition of the edge names.
     conditional: Vec<String>,
 }
 
-/// What the schema must say about a variable.
+/// What the schema must guarantee about a variable.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Demand {
-    /// It is always there: the template must come out.
+    /// The variable is always there: otherwise the thread is blocked.
     Always,
-    /// It is always there, unless a condition of the list that the schema does not know of makes sure of it.
+    /// The variable is always there, unless the condition of the edge checks it.
     Likely,
-    /// It may be there: nobody reads the result, or something that the schema cannot say makes sure of it,
-    /// such as a condition, or which of several statuses was answered.
+    /// The variable may be there. Either no agent gets the result, or a condition or the answered status guarantees it in a
+    /// way that the schema does not show.
     Possibly,
 }
 
@@ -77,14 +77,14 @@ fn view_of<'w>(
         let keys = keys_of(targets);
         if let Some(field) = routing_field(&shape, &keys) {
             let narrowed = shape.with_text(field, status.as_str());
-            // The edge `_` of a role with one status has no form of its own.
+            // The edge `_` of a role with one status matches no form.
             if narrowed.forms() > 0 {
                 shape = narrowed;
             }
             unsure |= shape.has_form_with_texts(field);
         }
     }
-    // A condition may choose one form of the answer.
+    // The condition may hold for one form of the answer only.
     unsure |= edge.condition.is_some() && shape.forms() > 1;
     View {
         shape,
@@ -94,12 +94,12 @@ fn view_of<'w>(
             None => Demand::Likely,
             Some(_) => Demand::Always,
         },
-        conditional: asked_for(workflow, edge),
+        conditional: named_by_condition(workflow, edge),
     }
 }
 
-/// Returns the parts of answers that the condition of an edge looks at: it may hold only where they are there.
-fn asked_for(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Vec<String> {
+/// Returns the parts of answers that the condition of an edge names: the condition may hold only if they are there.
+fn named_by_condition(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Vec<String> {
     let condition = edge
         .condition
         .and_then(|name| workflow.conditions.get(name));
@@ -112,7 +112,7 @@ fn asked_for(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Vec<String> {
     mentions.filter_map(first).collect()
 }
 
-/// Returns what is wrong with one template.
+/// Returns the problems of one template.
 fn messages(source: &str, view: &View<'_>) -> Vec<(Severity, String)> {
     let template = match template::parse(source) {
         Ok(template) => template,
@@ -129,12 +129,12 @@ fn messages(source: &str, view: &View<'_>) -> Vec<(Severity, String)> {
     walk.messages
 }
 
-/// A walk through a template, with the values that names are looked up in, innermost last.
+/// A walk through a template. `scopes` has the shapes that names are looked up in, innermost last.
 struct Walk<'a, 'w> {
     template: &'a Template<'a>,
     view: &'a View<'w>,
     scopes: Vec<Shape<'w>>,
-    /// The names that the sections around say are present.
+    /// The names of the surrounding sections: their values are present.
     guards: Vec<&'a str>,
     messages: Vec<(Severity, String)>,
 }
@@ -151,13 +151,13 @@ impl<'a, 'w> Walk<'a, 'w> {
                 Part::Section { name, when, body } => self.section(*name, *when, body),
                 Part::Partial(name) => {
                     let message = "is a partial; templates have none, use `!include`";
-                    self.say(Severity::Error, *name, message);
+                    self.report(Severity::Error, *name, message);
                 }
             }
         }
     }
 
-    /// Finds tags of Liquid, which mustache would print as they are.
+    /// Finds tags of Liquid: mustache prints them unchanged.
     fn text(&mut self, text: &str) {
         for (at, _) in text.match_indices("{%").take(MAX_MESSAGES) {
             let inside = text[at + 2..].trim_start_matches('-').trim_start();
@@ -178,7 +178,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         let (presence, _) = self.find(name.text);
         let severity = match self.view.demand {
             Demand::Always => Some(Severity::Error),
-            Demand::Likely => Some(Severity::Warning).filter(|_| !self.is_asked_for(name)),
+            Demand::Likely => Some(Severity::Warning).filter(|_| !self.is_in_condition(name)),
             Demand::Possibly => None,
         };
         match (presence, severity) {
@@ -190,14 +190,14 @@ impl<'a, 'w> Walk<'a, 'w> {
                      around it",
                     self.answer()
                 );
-                self.say(severity, name, &message);
+                self.report(severity, name, &message);
             }
             (Presence::Sometimes | Presence::Unknown | Presence::Always, _) => {}
         }
     }
 
-    /// Tells whether the condition of the edge looks at a name.
-    fn is_asked_for(&self, name: Name<'_>) -> bool {
+    /// Tells whether the condition of the edge names the first word of a variable.
+    fn is_in_condition(&self, name: Name<'_>) -> bool {
         let first = name.text.split('.').next();
         first.is_some_and(|first| self.view.conditional.iter().any(|one| one == first))
     }
@@ -210,7 +210,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         if when == When::Absent {
             return self.parts(body);
         }
-        // Inside of a name that does not exist, every other name would only be a second complaint.
+        // Inside a section whose name does not exist, no other name is reported.
         let inside = if presence == Presence::Never {
             Some(Shape::unknown())
         } else {
@@ -224,7 +224,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         self.scopes.truncate(depth);
     }
 
-    /// Returns whether a name has a value, and what is known of it.
+    /// Returns whether a name has a value, and the shape of that value.
     fn find(&self, name: &str) -> (Presence, Shape<'w>) {
         if self.view.role.is_none() && name != STATUS_FIELD {
             return (Presence::Never, Shape::nothing());
@@ -260,7 +260,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         found.unwrap_or((Presence::Never, Shape::nothing()))
     }
 
-    /// Looks a first word up from the innermost value outwards.
+    /// Looks the first word of a name up, from the innermost scope outwards.
     fn find_first(&self, word: &str) -> (Presence, Shape<'w>) {
         let mut found = (Presence::Never, Shape::nothing());
         for scope in self.scopes.iter().rev() {
@@ -276,13 +276,13 @@ impl<'a, 'w> Walk<'a, 'w> {
     fn undeclared(&mut self, name: Name<'a>) {
         if self.view.role.is_none() {
             let message = "has no value: no role has answered before `$START`";
-            return self.say(Severity::Error, name, message);
+            return self.report(Severity::Error, name, message);
         }
         let message = format!("is not in {}", self.answer());
         let first = name.text.split('.').next().unwrap_or_default();
         let known = self.scopes.iter().rev().flat_map(Shape::names);
         let message = with_suggestion(message, first, known.filter(|known| *known != first));
-        self.say(Severity::Error, name, &message);
+        self.report(Severity::Error, name, &message);
     }
 
     fn answer(&self) -> String {
@@ -290,7 +290,7 @@ impl<'a, 'w> Walk<'a, 'w> {
         format!("the answer of `{role}`")
     }
 
-    fn say(&mut self, severity: Severity, name: Name<'_>, message: &str) {
+    fn report(&mut self, severity: Severity, name: Name<'_>, message: &str) {
         let position = self.template.position(name.offset);
         let text = name.text;
         let message = format!("`{{{{{text}}}}}` at {position} of the template {message}");
