@@ -9,7 +9,7 @@ use uwf_protocol::agent::env::{GRACE_MS, KEEP_RUNNING};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Turn, Usage};
-use uwf_protocol::run::{Begun, Launched, Phase};
+use uwf_protocol::run::{Launched, Phase, StartedSession};
 use uwf_storage::{Env, RunDir};
 
 /// Sends prompts to one kind of agent.
@@ -210,9 +210,9 @@ impl Task {
         }
     }
 
-    /// Returns the record that the agent has this task in a session.
-    pub(crate) fn begun_in(&self, session_id: String) -> Begun {
-        Begun {
+    /// Returns the record which says that the agent has this task in a session.
+    pub(crate) fn started_session(&self, session_id: String) -> StartedSession {
+        StartedSession {
             head: self.head,
             replaces: self.replaces,
             role: self.role.clone(),

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 
 use serde_json::{Value, json};
 use uwf_protocol::nodes::{Turn, Usage};
-use uwf_protocol::run::Begun;
+use uwf_protocol::run::StartedSession;
 use uwf_storage::RunDir;
 
 use crate::adapter::Task;
@@ -18,8 +18,8 @@ const TURN: &str = "{\"index\":";
 #[derive(Debug)]
 pub struct LiveFile {
     run: RunDir,
-    task: Begun,
-    /// Whether the session of `task` is known and still has to be recorded.
+    task: StartedSession,
+    /// Whether the session of `task` is known and not yet on record.
     session_is_new: bool,
     file: Option<File>,
     turns: u32,
@@ -33,7 +33,7 @@ impl LiveFile {
     pub fn of(task: &Task) -> Self {
         Self {
             run: RunDir::at(task.run_dir.clone()),
-            task: task.begun_in(String::new()),
+            task: task.started_session(String::new()),
             session_is_new: false,
             file: None,
             turns: 0,
@@ -92,14 +92,14 @@ impl LiveFile {
     fn write(&mut self, line: &Value) {
         if self.session_is_new {
             self.session_is_new = false;
-            let Begun {
+            let StartedSession {
                 role,
                 agent,
                 session_id,
                 ..
             } = &self.task;
             let _ = self.run.sessions.remember(role, agent, session_id);
-            let _ = self.run.sessions.write_begun(&self.task);
+            let _ = self.run.sessions.write_started(&self.task);
         }
         self.open();
         if let Some(file) = &mut self.file {

@@ -349,7 +349,9 @@ fn record_failure(
     if let Some(session) = &conversation.session_id
         && class != FailureClass::ContextTooLong
     {
-        let _ = run.sessions.write_begun(&task.begun_in(session.clone()));
+        let _ = run
+            .sessions
+            .write_started(&task.started_session(session.clone()));
     }
     let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
     let _ = run.scratch.write_failure(&KitFailure {

@@ -3,7 +3,7 @@
 //!
 //! [`crate::conversation`] decides what is said there.
 
-use uwf_protocol::run::{Attempt, Begun};
+use uwf_protocol::run::{Attempt, StartedSession};
 use uwf_storage::RunDir;
 
 use crate::adapter::Task;
@@ -19,13 +19,13 @@ const ENDED: &str = "you were interrupted before you answered";
 /// prompt. A session that has failed too often is removed from the task.
 pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
     let failures = failures_in_session(run, task);
-    let begun = run.sessions.begun().filter(|begun| {
-        let place = (begun.head, begun.replaces) == (task.head, task.replaces);
-        place && begun.role == task.role && begun.agent == task.agent
+    let started = run.sessions.last_started().filter(|started| {
+        let place = (started.head, started.replaces) == (task.head, task.replaces);
+        place && started.role == task.role && started.agent == task.agent
     });
     let (session, error) = match failures.as_slice() {
-        [] => match begun.as_ref().filter(|begun| was_ended(run, begun)) {
-            Some(begun) => (begun.session_id.clone(), ENDED.to_owned()),
+        [] => match started.as_ref().filter(|started| was_ended(run, started)) {
+            Some(started) => (started.session_id.clone(), ENDED.to_owned()),
             None => return Opening::Prompt,
         },
         [.., last] if !is_given_up(&failures) => (
@@ -40,9 +40,10 @@ pub(crate) fn opening(run: &RunDir, task: &mut Task) -> Opening {
             return Opening::Prompt;
         }
     };
-    let knows =
-        |begun: &Begun| begun.session_id == session && begun.instruction == task.edge_prompt;
-    let is_known = begun.as_ref().is_some_and(knows);
+    let knows = |started: &StartedSession| {
+        started.session_id == session && started.instruction == task.edge_prompt
+    };
+    let is_known = started.as_ref().is_some_and(knows);
     Opening::Continue {
         session,
         error,
@@ -57,9 +58,9 @@ fn is_given_up(attempts: &[Attempt]) -> bool {
     failed.count() >= ATTEMPTS_PER_SESSION
 }
 
-/// Tells whether the attempt in a session was ended together with its engine, so that nobody recorded it.
-fn was_ended(run: &RunDir, begun: &Begun) -> bool {
-    let is_known = |attempt: &Attempt| attempt.session_id.as_ref() == Some(&begun.session_id);
+/// Tells whether an attempt was ended, together with its engine, before anybody could put it on record.
+fn was_ended(run: &RunDir, started: &StartedSession) -> bool {
+    let is_known = |attempt: &Attempt| attempt.session_id.as_ref() == Some(&started.session_id);
     !run.ledger.attempts().iter().any(is_known)
 }
 

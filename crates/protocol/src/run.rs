@@ -135,11 +135,11 @@ impl LeaseRecord {
     }
 }
 
-/// The agent's own session in which a step is being done, on record as soon as the agent has begun to work: when
-/// the attempt is ended from outside, the next one goes on with it.
+/// The agent's own session in which a step is being done. It is recorded as soon as the agent has started to work: if the
+/// attempt is ended from outside, the next attempt continues the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Begun {
+pub struct StartedSession {
     /// The head that the step would follow.
     pub head: CasRef,
     /// The step that it would replace, if it is poked.
@@ -147,11 +147,11 @@ pub struct Begun {
     pub replaces: Option<CasRef>,
     /// Who does it.
     pub role: RoleName,
-    /// Whose session it is.
+    /// The key under which the agent's sessions are stored.
     pub agent: String,
     /// The session.
     pub session_id: String,
-    /// The instruction that it was given.
+    /// The instruction that the session got.
     #[serde(default)]
     pub instruction: String,
 }

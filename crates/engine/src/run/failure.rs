@@ -131,10 +131,10 @@ impl Problem {
 /// Returns the session that an attempt had started when it was killed. The record counts only if it is from this place
 /// and from this agent: it may be from an earlier attempt.
 fn killed_session(run: &RunDir, attempted: &Attempted) -> Option<String> {
-    let begun = run.sessions.begun()?;
-    let place = (begun.head, begun.replaces) == (attempted.head, attempted.replaces);
-    let here = place && begun.role == attempted.role;
-    let session = here.then_some(begun.session_id)?;
+    let started = run.sessions.last_started()?;
+    let place = (started.head, started.replaces) == (attempted.head, attempted.replaces);
+    let here = place && started.role == attempted.role;
+    let session = here.then_some(started.session_id)?;
     // The session's record names the agent by a key of the adapter. The engine knows agents by their labels only, so it
     // looks the session up among the attempts.
     let attempts = run.ledger.attempts();
@@ -331,7 +331,7 @@ pub(crate) fn record_lost_run(
         Some(head) => (head, record.replaces),
         None => (thread.head, thread.replaces),
     };
-    let started = run.sessions.begun();
+    let started = run.sessions.last_started();
     let started = started
         .filter(|started| started.role == record.role && (started.head, started.replaces) == here);
     let ended = run.scratch.last_output_ms().unwrap_or_default();

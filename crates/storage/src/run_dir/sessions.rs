@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use indexmap::IndexMap;
 use uwf_durable::Durability;
 use uwf_protocol::ids::RoleName;
-use uwf_protocol::run::Begun;
+use uwf_protocol::run::StartedSession;
 
 use super::records::Records;
 use crate::StorageError;
 
 const SESSIONS: &str = "sessions.json";
-const BEGUN: &str = "begun.json";
+const STARTED: &str = "begun.json";
 
 /// Role → agent → session.
 type ByRole = IndexMap<RoleName, IndexMap<String, String>>;
@@ -78,22 +78,22 @@ impl Sessions {
             self.records
                 .replace(SESSIONS, &sessions, Durability::Volatile)?;
         }
-        self.records.remove(BEGUN)
+        self.records.remove(STARTED)
     }
 
-    /// Returns the session in which a step was started last. The caller must compare head and role.
+    /// Returns the session in which a step was started last. The caller compares head and role.
     #[must_use]
-    pub fn begun(&self) -> Option<Begun> {
-        self.records.read(BEGUN)
+    pub fn last_started(&self) -> Option<StartedSession> {
+        self.records.read(STARTED)
     }
 
-    /// Records the session of a step as soon as it has started.
+    /// Puts the session of a step on record, as soon as it has started.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
-    pub fn write_begun(&self, begun: &Begun) -> Result<(), StorageError> {
+    pub fn write_started(&self, started: &StartedSession) -> Result<(), StorageError> {
         self.records.create()?;
-        self.records.overwrite(BEGUN, begun)
+        self.records.overwrite(STARTED, started)
     }
 
     /// Returns the messages of a session that the adapter itself keeps, one JSON object a line; `None` if there is no such
