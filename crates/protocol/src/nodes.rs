@@ -210,7 +210,7 @@ impl Extraction {
 pub enum ExtractionMethod {
     /// The first answer's front matter fitted the schema.
     Frontmatter,
-    /// The agent was told its mistake, and a later answer fitted.
+    /// The agent got feedback about its mistake, and a later answer fitted.
     Correction,
     /// A model read the answer.
     Llm,
@@ -258,8 +258,7 @@ pub enum Outcome {
 }
 
 impl Turn {
-    /// Returns a turn in which something was said and nothing else happened. Its index is set by who collects
-    /// the turns.
+    /// Returns a turn with a text and nothing else. The collector of the turns sets its index.
     #[must_use]
     pub fn spoken(role: TurnRole, content: &str) -> Self {
         Self {

@@ -264,7 +264,7 @@ pub struct Attempt {
     /// The exit code of the agent's process, if it exited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// What the agent is told about it when its session goes on; the error if absent.
+    /// The feedback for the agent when its session continues; the error if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub feedback: Option<String>,
     /// The end of what the agent wrote to stderr.

@@ -63,7 +63,7 @@ fn has_options(workflow: &Workflow<CasRef>) -> bool {
 /// Returns the workflow that a node holds, given the node's type.
 ///
 /// # Errors
-/// [`StoredError`] if the type is none of workflows, or the payload does not have its shape.
+/// [`StoredError`] if the type is not a type of workflows, or the payload does not have its shape.
 pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRef>, StoredError> {
     if !schemas::WORKFLOWS.contains(&type_hash) {
         return Err(StoredError::Type(type_hash));

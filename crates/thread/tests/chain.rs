@@ -1,4 +1,4 @@
-//! Threads are read alike whoever wrote their nodes, and no further than somebody looks.
+//! Threads of every version are read alike, and only as far as the caller asks.
 
 #![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
 
@@ -133,7 +133,7 @@ fn a_step_is_read_only_when_it_is_asked_for() {
 }
 
 #[test]
-fn a_chain_is_summed_up_only_from_where_it_was_summed_up_before() {
+fn a_summary_reads_only_the_steps_after_the_recorded_one() {
     let world = World::new();
     let (start, made) = world.chain(5);
     let whole = summarize(&world.store, None, made[4]).unwrap();
@@ -162,7 +162,7 @@ fn a_chain_is_summed_up_only_from_where_it_was_summed_up_before() {
 }
 
 #[test]
-fn what_a_chain_used_up_is_summed_only_from_where_it_was_summed_before() {
+fn the_usage_of_a_chain_reads_only_the_steps_after_the_recorded_one() {
     let world = World::new();
     let (_, made) = world.chain(4);
     let whole = used_up_to(&world.store, None, made[3]).unwrap();

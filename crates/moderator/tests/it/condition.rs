@@ -72,7 +72,7 @@ fn first_and_last_are_the_outputs_of_a_role() {
 }
 
 #[test]
-fn what_is_false_is_undefined_null_false_zero_and_the_empty_text() {
+fn undefined_null_false_zero_and_the_empty_text_are_false() {
     check(&[
         ("nothing", false),
         ("null", false),
@@ -102,7 +102,7 @@ fn an_expression_cannot_depend_on_anything_but_the_thread() {
 }
 
 #[test]
-fn what_is_no_expression_is_told_with_the_parsers_words() {
+fn a_syntax_error_has_the_message_of_the_parser() {
     assert_eq!(
         condition::check("steps[-1].output.approved = false"),
         Ok(())

@@ -17,7 +17,7 @@ fn refused(source: &str, view: &Value, why: &str) {
 
 /// The crate panics on each of them.
 #[test]
-fn values_that_are_no_text_are_printed() {
+fn values_other_than_texts_are_printed() {
     renders("{{a}}", &json!({ "a": [1, 2] }), "[1,2]");
     renders("{{{a}}}", &json!({ "a": [1] }), "[1]");
     renders("{{a}}", &json!({ "a": { "b": 1 } }), r#"{"b":1}"#);

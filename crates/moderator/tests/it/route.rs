@@ -1,4 +1,4 @@
-//! Which edge is taken, and what the next role is told.
+//! Routing: which edge is taken, and the instruction of the next role.
 
 use serde_json::{Value, json};
 use uwf_moderator::graph::{history_need, reenter, status_of};
@@ -57,7 +57,7 @@ fn the_status_is_the_first_text_of_dollar_status_and_status() {
 }
 
 #[test]
-fn the_edge_with_the_status_is_taken_and_told() {
+fn the_edge_of_the_status_is_taken() {
     let flow = from_a(json!({
         "done": { "role": "$END", "prompt": "bye {{missing}}" },
         "more": { "role": "b", "prompt": "do {{what}}", "location": "/src/{{repo}}" },
@@ -93,7 +93,7 @@ fn an_unknown_status_is_an_error_with_the_known_ones() {
 }
 
 #[test]
-fn one_way_out_is_called_by_its_status_or_by_underscore() {
+fn the_only_edge_has_its_status_or_an_underscore_as_its_key() {
     let edge = json!({ "role": "b", "prompt": "go {{$status}}" });
     let unit = from_a(json!({ "_": edge }));
     assert_eq!(
@@ -200,7 +200,7 @@ fn broken_templates_and_empty_results_name_their_edge() {
 }
 
 #[test]
-fn a_thread_begins_at_start_and_goes_on_at_resume() {
+fn a_new_thread_takes_the_edge_new_and_an_ended_one_resume() {
     let begin = |graph: Value| route(&status_maps(&graph), &start(), &[]);
     let again = |graph: Value| reenter(&status_maps(&graph));
     let unit = json!({ "$START": { "_": { "role": "a", "prompt": "go {{$status}}" } } });

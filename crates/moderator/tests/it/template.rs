@@ -127,7 +127,7 @@ fn dotted_names_do_not_look_outside_of_what_the_first_word_found() {
 }
 
 #[test]
-fn sections_are_printed_for_what_is_true() {
+fn sections_are_printed_for_true_values() {
     let view = json!({
         "yes": true, "no": false, "null": null, "zero": 0, "one": 1, "text": "t", "blank": "",
         "none": [], "object": { "in": "side" }, "hollow": {},
@@ -163,7 +163,7 @@ fn sections_are_printed_for_what_is_true() {
 }
 
 #[test]
-fn inverted_sections_are_printed_for_what_is_not() {
+fn inverted_sections_are_printed_for_false_and_missing_values() {
     let view =
         json!({ "yes": true, "no": false, "none": [], "list": [{ "n": 1 }], "o": { "n": 1 } });
     check(&[
@@ -309,7 +309,7 @@ fn delimiters_can_be_changed() {
 }
 
 #[test]
-fn a_line_that_holds_nothing_but_a_section_tag_disappears() {
+fn a_line_with_only_a_section_tag_disappears() {
     let view = json!({ "b": true, "l": [1, 2] });
     check(&[
         ("a\n{{#b}}\n|\n{{/b}}\nz\n", view.clone(), "a\n|\nz\n"),
@@ -369,7 +369,7 @@ fn a_missing_variable_is_an_error_with_name_place_and_suggestion() {
 }
 
 #[test]
-fn malformed_templates_say_what_and_where() {
+fn malformed_templates_are_reported_with_their_place() {
     let check = |source: &str, what: &str, place: &str| {
         let expected = format!("{what} (at {place} of the template)");
         assert_eq!(message(source, &json!({})), expected);

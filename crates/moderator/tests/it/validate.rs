@@ -295,7 +295,7 @@ fn workflows_of_every_generation_have_no_problem() {
 }
 
 #[test]
-fn limits_are_for_roles_that_there_are() {
+fn limits_name_existing_roles() {
     let graph = json!({
         "$START": { "_": { "role": "writer", "prompt": "go" } },
         "writer": { "_": { "role": "$END" } },

@@ -28,7 +28,7 @@ fn problems_of_condition(expression: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_no_thread_has_at_its_top_is_always_undefined() {
+fn an_unknown_name_at_the_top_level_is_reported() {
     let problem = |name: &str, near: &str| {
         format!(
             "`{name}` is always undefined: a condition sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`{near}"
@@ -48,7 +48,7 @@ fn what_no_thread_has_at_its_top_is_always_undefined() {
 }
 
 #[test]
-fn names_that_may_mean_something_are_left_alone() {
+fn names_that_may_exist_are_not_reported() {
     for expression in [
         "start.prompt = 'x' and steps[-1].output.cost > 80",
         "$count(steps[role = 'coder' and agent != 'x']) >= 3",
@@ -74,7 +74,7 @@ fn names_that_may_mean_something_are_left_alone() {
 }
 
 #[test]
-fn what_a_condition_names_is_in_the_workflow() {
+fn the_names_in_a_condition_exist_in_the_workflow() {
     let check = |expression: &str, expected: &[&str]| {
         assert_eq!(problems_of_condition(expression), expected, "{expression}");
     };
@@ -99,7 +99,7 @@ fn what_a_condition_names_is_in_the_workflow() {
 }
 
 #[test]
-fn what_a_condition_reads_is_in_an_answer() {
+fn the_parts_that_a_condition_reads_are_in_an_answer() {
     let check = |expression: &str, expected: &[&str]| {
         assert_eq!(problems_of_condition(expression), expected, "{expression}");
     };
@@ -224,7 +224,7 @@ fn operators_of_other_languages_are_translated() {
 }
 
 #[test]
-fn what_is_required_and_not_described_is_warned_of() {
+fn a_required_property_that_is_not_described_is_a_warning() {
     let check = |schema: Value, expected: &[&str]| {
         let graph = json!({
             "$START": [{ "role": "a" }],

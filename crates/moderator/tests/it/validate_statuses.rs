@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::validate::{check, edge, end, object, status, variant};
 
 #[test]
-fn a_status_map_gives_every_agent_something_to_do() {
+fn every_edge_of_a_status_map_has_a_prompt() {
     let schema = status(json!({ "const": "x" }));
     let missing = "graph.a._.prompt: the edge to `b` has no prompt";
     check(schema.clone(), json!({ "_": edge(" \n") }), &[missing]);

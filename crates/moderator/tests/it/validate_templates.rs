@@ -200,7 +200,7 @@ fn templates_are_plain_mustache() {
 }
 
 #[test]
-fn a_hopeless_template_is_not_told_about_without_end() {
+fn a_template_gets_at_most_so_many_messages() {
     let schema = object(json!({ "x": {} }), json!(["x"]));
     let graph = json!({
         "$START": { "_": { "role": "a", "prompt": "go" } },
@@ -211,7 +211,7 @@ fn a_hopeless_template_is_not_told_about_without_end() {
 }
 
 #[test]
-fn in_a_list_a_variable_that_may_be_missing_is_a_warning_unless_the_condition_looks_at_it() {
+fn in_a_list_a_variable_that_may_be_missing_is_a_warning_unless_the_condition_names_it() {
     let plan = object(json!({ "plan": {}, "other": {}, "x": {} }), json!(["x"]));
     let warned = |schema: &serde_json::Value, expression: &str, edges: serde_json::Value| {
         let graph = json!({

@@ -195,7 +195,7 @@ fn core_tags_say_what_a_value_is() {
 }
 
 #[test]
-fn every_part_knows_its_place_and_unknown_parts_have_that_of_the_part_around_them() {
+fn a_part_has_its_own_place_and_an_unknown_part_the_place_around_it() {
     let loaded = loaded(include_str!(
         "../../../../tests/fixtures/workflows/gen-3.yaml"
     ));
@@ -251,7 +251,7 @@ fn problems_come_in_the_order_of_the_lines() {
 }
 
 #[test]
-fn an_unknown_key_hides_nothing_that_is_wrong_with_the_rest() {
+fn an_unknown_key_hides_no_other_mistake() {
     let text = SOLVE_ISSUE.replacen("name:", "nmae: x\nname:", 1);
     let told = told(&text, &[Problem::new(&["graph"], "makes no sense")]);
     assert_eq!(told.len(), 2, "{told:?}");
@@ -260,7 +260,7 @@ fn an_unknown_key_hides_nothing_that_is_wrong_with_the_rest() {
 }
 
 #[test]
-fn where_a_part_is_missing_the_meaning_is_not_asked_for() {
+fn a_workflow_with_a_missing_part_is_not_validated() {
     let text = SOLVE_ISSUE.replacen("name:", "x-name:", 1);
     let told = told(&text, &[Problem::new(&["graph"], "makes no sense")]);
     assert_eq!(told.len(), 1, "{told:?}");

@@ -59,7 +59,7 @@ fn the_active_threads_are_listed_newest_first_whatever_they_wait_for() {
     let blocked = world.start(20, "d");
     world.step(blocked, "nobody", &json!({}), "");
     let running = world.start(10, "e");
-    world.hold(running, "writer");
+    world.write_lease(running, "writer");
     let _lock = world
         .site
         .root

@@ -1,5 +1,4 @@
-//! Views of a small world: threads of one workflow, written node by node, so that each test can break what
-//! it wants.
+//! Views of a small world: threads of one workflow, written node by node, so that a test can break any node.
 
 mod list;
 mod read;
@@ -140,8 +139,8 @@ impl World {
             .unwrap();
     }
 
-    /// Writes down that this process works on the thread.
-    fn hold(&self, thread: ThreadId, role_name: &str) {
+    /// Writes the lease record of a running step.
+    fn write_lease(&self, thread: ThreadId, role_name: &str) {
         let identity = ProcessIdentity {
             pid: 42,
             started: 1,

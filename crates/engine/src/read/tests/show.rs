@@ -1,4 +1,4 @@
-//! How one thread stands.
+//! The view of one thread.
 
 use serde_json::json;
 use uwf_storage::Reason;
@@ -79,7 +79,7 @@ fn a_failed_attempt_shows_until_a_step_is_done() {
 fn a_thread_is_running_while_it_is_held_and_not_when_its_record_is_stale() {
     let world = World::new();
     let thread = world.start(10, "Hello");
-    world.hold(thread, "writer");
+    world.write_lease(thread, "writer");
     assert_eq!(
         show(&world.site, thread).unwrap().state.status,
         ThreadStatus::Idle

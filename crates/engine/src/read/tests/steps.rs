@@ -75,11 +75,11 @@ fn a_step_tells_all_that_stood_in_its_place_before() {
         world.state().record_replaced(&step).unwrap();
     };
     tell(one, two, thread);
-    // The first call that was to replace the second one did not come so far.
+    // The first attempt to replace the second step was killed before the head moved.
     tell(two, other, thread);
     tell(two, last, thread);
     tell(other, last, "01J7K9Z000000000000000000A".parse().unwrap());
-    // What nobody writes must not be read for ever.
+    // No program writes such a cycle, but reading must end nevertheless.
     tell(last, one, thread);
     let view = serde_json::to_value(steps(&world.site, thread).unwrap()).unwrap();
     assert_eq!(view["steps"][1]["replaces"], json!([one, two]));

@@ -112,7 +112,7 @@ fn the_stricter_of_workflow_and_config_counts() {
 }
 
 #[test]
-fn what_is_not_told_counts_as_reaching_the_limit_unless_it_is_to_be_ignored() {
+fn unknown_usage_counts_as_reaching_the_limit_unless_it_is_ignored() {
     let mut some = used(Some(0.5), None, None);
     some.add(None, None);
     let cost = "`maxCostUsd` may be reached: 1 of 2 runs do not tell their cost (limit $1.00, set by the workflow); unknownUsage=ignore";
@@ -172,7 +172,7 @@ fn a_raise_lets_the_thread_go_on_and_never_lowers() {
 }
 
 #[test]
-fn a_raise_that_raises_nothing_is_refused() {
+fn a_setting_that_raises_nothing_is_refused() {
     let check = |raise: &str, expected: Option<&str>| {
         let workflow = limits(json!({ "maxSteps": 10, "maxVisits": { "writer": 3 } }));
         let raises = ["maxSteps=15".parse().unwrap()];

@@ -413,7 +413,7 @@ fn what_would_take_too_much() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_in_the_order_of_the_lines() {
+fn all_mistakes_are_reported_in_the_order_of_the_lines() {
     check(
         "graph: { a: { b: { role: c } } }\nroles: { $x: {}, d: { gaol: e } }\nname: 1",
         &[

@@ -82,7 +82,7 @@ fn mistakes_in_included_files_name_them() {
 }
 
 #[test]
-fn missing_files_are_told_where_they_were_asked_for() {
+fn missing_files_are_reported_at_their_include() {
     check(
         TEXT,
         &[],
