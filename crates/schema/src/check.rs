@@ -1,15 +1,15 @@
-//! The check that a schema passes before values are compared with it. It is stricter than the schema of schemas.
+//! The check of a schema before it is used. It is stricter than the schema of schemas.
 
 use serde_json::Value;
 use uwf_util::suggest::nearest;
 
 use crate::Validator;
-use crate::keywords::{Form, KEYWORDS, MAX_DEPTH, TYPE_NAMES};
+use crate::keywords::{KEYWORDS, MAX_DEPTH, TYPE_NAMES, ValueForm};
 use crate::references::escaped;
 
-/// Says why a value is not a schema that is accepted here, and where in it.
+/// Why a schema is not accepted, with the place.
 ///
-/// The places are JSON pointers, empty for the schema itself.
+/// Places are JSON pointers; the empty one is the schema itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Something else than an object where a schema must be.
@@ -52,7 +52,7 @@ pub enum SchemaError {
         /// What to write instead.
         hint: Option<String>,
     },
-    /// All keywords are known, but nothing can be compared with the schema, as with a broken pattern.
+    /// All keywords are known, but the schema cannot be compiled, for example because of a broken pattern.
     #[error("{} cannot be used: {message}", place(at))]
     Unusable {
         /// Where the problem is.
@@ -80,7 +80,7 @@ impl SchemaError {
     }
 }
 
-/// Makes sure that the value is a schema that is accepted here, and that values can be compared with it.
+/// Checks that a schema is accepted and can be compiled.
 ///
 /// # Errors
 /// The first [`SchemaError`] found.
@@ -92,7 +92,7 @@ pub fn check(schema: &Value) -> Result<(), SchemaError> {
     Validator::new(schema).map(drop)
 }
 
-/// Tells whether arrays and objects enclose each other no more often than this.
+/// Tells whether arrays and objects are nested no deeper than `levels`.
 fn is_within(value: &Value, levels: usize) -> bool {
     let fits = |inner: &Value| is_within(inner, levels - 1);
     match value {
@@ -124,7 +124,7 @@ fn check_schema(schema: &Value, at: &str) -> Result<(), SchemaError> {
 
 fn check_form(
     keyword: &'static str,
-    form: Form,
+    form: ValueForm,
     value: &Value,
     at: &str,
 ) -> Result<(), SchemaError> {
@@ -135,39 +135,41 @@ fn check_form(
         found: kind_of(value),
     };
     match (form, value) {
-        (Form::Any, _)
-        | (Form::Text, Value::String(_))
-        | (Form::Number, Value::Number(_))
-        | (Form::Boolean | Form::BooleanOrSchema, Value::Bool(_))
-        | (Form::List, Value::Array(_)) => Ok(()),
-        (Form::Schema | Form::BooleanOrSchema, _) => check_schema(value, at),
-        (Form::SchemaMap, Value::Object(schemas)) => schemas
+        (ValueForm::Any, _)
+        | (ValueForm::Text, Value::String(_))
+        | (ValueForm::Number, Value::Number(_))
+        | (ValueForm::Boolean | ValueForm::BooleanOrSchema, Value::Bool(_))
+        | (ValueForm::List, Value::Array(_)) => Ok(()),
+        (ValueForm::Schema | ValueForm::BooleanOrSchema, _) => check_schema(value, at),
+        (ValueForm::SchemaMap, Value::Object(schemas)) => schemas
             .iter()
             .try_for_each(|(key, schema)| check_schema(schema, &child(at, key))),
-        (Form::NonEmptySchemaList | Form::NonEmptyList, Value::Array(items))
+        (ValueForm::NonEmptySchemaList | ValueForm::NonEmptyList, Value::Array(items))
             if items.is_empty() =>
         {
             Err(wrong("a list that is not empty"))
         }
-        (Form::NonEmptyList, Value::Array(_)) => Ok(()),
-        (Form::NonEmptySchemaList | Form::SchemaList, Value::Array(schemas)) => schemas
+        (ValueForm::NonEmptyList, Value::Array(_)) => Ok(()),
+        (ValueForm::NonEmptySchemaList | ValueForm::SchemaList, Value::Array(schemas)) => schemas
             .iter()
             .enumerate()
             .try_for_each(|(index, schema)| check_schema(schema, &format!("{at}/{index}"))),
-        (Form::Texts, Value::Array(items)) if items.iter().all(Value::is_string) => Ok(()),
-        (Form::Type, Value::String(name)) => check_type(name, at),
-        (Form::Type, Value::Array(names)) if names.iter().all(Value::is_string) => names
+        (ValueForm::Texts, Value::Array(items)) if items.iter().all(Value::is_string) => Ok(()),
+        (ValueForm::Type, Value::String(name)) => check_type(name, at),
+        (ValueForm::Type, Value::Array(names)) if names.iter().all(Value::is_string) => names
             .iter()
             .filter_map(Value::as_str)
             .try_for_each(|name| check_type(name, at)),
-        (Form::Text, _) => Err(wrong("a text")),
-        (Form::Number, _) => Err(wrong("a number")),
-        (Form::Boolean, _) => Err(wrong("true or false")),
-        (Form::SchemaMap, _) => Err(wrong("an object of schemas")),
-        (Form::SchemaList | Form::NonEmptySchemaList, _) => Err(wrong("a list of schemas")),
-        (Form::List | Form::NonEmptyList, _) => Err(wrong("a list")),
-        (Form::Texts, _) => Err(wrong("a list of texts")),
-        (Form::Type, _) => Err(wrong("the name of a type or a list of them")),
+        (ValueForm::Text, _) => Err(wrong("a text")),
+        (ValueForm::Number, _) => Err(wrong("a number")),
+        (ValueForm::Boolean, _) => Err(wrong("true or false")),
+        (ValueForm::SchemaMap, _) => Err(wrong("an object of schemas")),
+        (ValueForm::SchemaList | ValueForm::NonEmptySchemaList, _) => {
+            Err(wrong("a list of schemas"))
+        }
+        (ValueForm::List | ValueForm::NonEmptyList, _) => Err(wrong("a list")),
+        (ValueForm::Texts, _) => Err(wrong("a list of texts")),
+        (ValueForm::Type, _) => Err(wrong("the name of a type or a list of them")),
     }
 }
 

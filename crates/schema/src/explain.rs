@@ -1,6 +1,6 @@
-//! What is wrong with a value, in words that a person or a model can act on.
+//! Explains what is wrong with a value, so that a person or a model can correct it.
 //!
-//! Messages say what must be, and never repeat a long value.
+//! Messages say what the value must be, and never repeat a long value.
 
 use std::fmt;
 
@@ -37,13 +37,13 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Returns what errors of a validator mean; not more than fifty of them.
+/// Returns what the errors of a validator mean, for the first fifty errors.
 pub fn explain<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> Vec<Violation> {
     let errors = errors.take(MAX_ERRORS);
     errors.flat_map(|error| violations(&error)).collect()
 }
 
-/// Returns what one error of the validator means. With alternatives, that can be something deeper.
+/// Returns what one error of the validator means. An error of alternatives is explained by the errors in them.
 fn violations(error: &ValidationError<'_>) -> Vec<Violation> {
     let path = error.instance_path().as_str();
     match error.kind() {
@@ -56,12 +56,12 @@ fn violations(error: &ValidationError<'_>) -> Vec<Violation> {
     }
 }
 
-/// Returns what is wrong with a value that fits none of several alternatives.
+/// Explains a value that fits none of several alternatives.
 fn alternatives(path: &str, context: &[Vec<ValidationError<'static>>]) -> Vec<Violation> {
     if let Some(choice) = choice(path, context) {
         return vec![choice];
     }
-    // The alternative that was meant is the one whose fixed values and type agree, if it is one alone.
+    // If the fixed values and the type of exactly one alternative agree, that one was meant.
     let mut meant = context
         .iter()
         .filter(|errors| distinction(path, errors).is_none());
@@ -86,7 +86,7 @@ fn alternatives(path: &str, context: &[Vec<ValidationError<'static>>]) -> Vec<Vi
     vec![violation(path, message)]
 }
 
-/// Returns the one violation there is when all alternatives differ in one place, as in the value of a key.
+/// Returns a single violation if all alternatives are told apart by the same place, such as the value of a key.
 fn choice(path: &str, context: &[Vec<ValidationError<'static>>]) -> Option<Violation> {
     let distinctions: Option<Vec<&ValidationError<'_>>> = context
         .iter()
@@ -109,7 +109,7 @@ fn choice(path: &str, context: &[Vec<ValidationError<'static>>]) -> Option<Viola
     Some(violation(place, must_be(expected, first.instance())))
 }
 
-/// Returns the error that says that another alternative was meant.
+/// Returns the error that shows that this alternative was not meant.
 fn distinction<'a>(
     path: &str,
     errors: &'a [ValidationError<'static>],
@@ -166,7 +166,7 @@ fn message(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// Returns what the value may be, for an error of type, constant or list of values.
+/// Returns what the value may be, for an error about a type, a constant or a list of values.
 fn expected(error: &ValidationError<'_>) -> Vec<String> {
     match error.kind() {
         Kind::Type {

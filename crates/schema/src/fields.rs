@@ -1,4 +1,4 @@
-//! The fields and variants of an object, for those who show or look for them: every field that a valid object may have.
+//! The fields and variants of an object: every field that a valid object may have. For example, a prompt shows them.
 
 use serde_json::Value;
 
@@ -11,9 +11,9 @@ pub struct Field<'s> {
     pub name: &'s str,
     /// Whether some part of the schema requires it.
     pub required: bool,
-    /// What the parts of the schema say about it, outermost first.
+    /// The schemas of the field in all parts, outermost first.
     pub schemas: Vec<Schema<'s>>,
-    /// The value that it must have, if it is the one that tells a variant from the others.
+    /// The value that it must have, if it is the field that tells the variants apart.
     pub fixed: Option<&'s Value>,
 }
 
@@ -37,7 +37,7 @@ impl<'s> Field<'s> {
     }
 }
 
-/// Returns every field that the schemas or their variants name, in their order, but the leading one first.
+/// Returns every field that the schemas or their variants name, in their order, with the leading field first.
 #[must_use]
 pub fn fields<'s>(schemas: &[Schema<'s>], leading: &str) -> Vec<Field<'s>> {
     let mut fields = Vec::new();
@@ -88,7 +88,7 @@ pub fn values<'s>(parts: &[Schema<'s>]) -> Vec<&'s Value> {
     values
 }
 
-/// Adds the fields that the parts name, and what they say about fields that are known.
+/// Adds the fields that the parts name. The schema of a field that is listed already is added to it.
 fn collect<'s>(parts: &[Schema<'s>], fields: &mut Vec<Field<'s>>) {
     for (name, schema) in parts.iter().flat_map(|part| part.properties()) {
         match fields.iter_mut().find(|field| field.name == name) {
@@ -108,7 +108,7 @@ fn lead(fields: &mut [Field<'_>], leading: &str) {
     }
 }
 
-/// Returns the name that every choice gives a fixed value: the leading one if it is one, else the first.
+/// Returns the name of a field with a fixed value in every choice: the leading field if it has one, else the first.
 fn discriminant<'s>(choices: &[Schema<'s>], leading: &str) -> Option<&'s str> {
     let fixed_everywhere = |name: &&str| {
         let mut members = choices.iter().map(|choice| choice.property(name));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-/// How many arrays and objects of a schema may enclose each other, the outermost included.
+/// How deep arrays and objects of a schema may be nested, the outermost included.
 pub const MAX_DEPTH: usize = 256;
 
 /// The names that `type` can have.
@@ -10,9 +10,9 @@ pub const TYPE_NAMES: [&str; 7] = [
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
 
-/// What the value of a keyword must look like.
+/// The form that the value of a keyword must have.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Form {
+pub(crate) enum ValueForm {
     Any,
     Text,
     Number,
@@ -31,53 +31,53 @@ pub(crate) enum Form {
 }
 
 /// Every keyword that a schema may have.
-pub(crate) const KEYWORDS: [(&str, Form); 40] = [
-    ("type", Form::Type),
-    ("properties", Form::SchemaMap),
-    ("required", Form::Texts),
-    ("additionalProperties", Form::BooleanOrSchema),
-    ("anyOf", Form::NonEmptySchemaList),
-    ("oneOf", Form::NonEmptySchemaList),
-    ("allOf", Form::NonEmptySchemaList),
-    ("not", Form::Schema),
-    ("if", Form::Schema),
-    ("then", Form::Schema),
-    ("else", Form::Schema),
-    ("items", Form::Schema),
-    ("prefixItems", Form::SchemaList),
-    ("contains", Form::Schema),
-    ("propertyNames", Form::Schema),
-    ("patternProperties", Form::SchemaMap),
-    ("enum", Form::NonEmptyList),
-    ("const", Form::Any),
-    ("format", Form::Text),
-    ("title", Form::Text),
-    ("description", Form::Text),
-    ("default", Form::Any),
-    ("examples", Form::List),
-    ("minimum", Form::Number),
-    ("maximum", Form::Number),
-    ("exclusiveMinimum", Form::Number),
-    ("exclusiveMaximum", Form::Number),
-    ("multipleOf", Form::Number),
-    ("minLength", Form::Number),
-    ("maxLength", Form::Number),
-    ("pattern", Form::Text),
-    ("minItems", Form::Number),
-    ("maxItems", Form::Number),
-    ("uniqueItems", Form::Boolean),
-    ("minProperties", Form::Number),
-    ("maxProperties", Form::Number),
-    ("readOnly", Form::Boolean),
-    ("writeOnly", Form::Boolean),
-    ("deprecated", Form::Boolean),
-    ("$comment", Form::Text),
+pub(crate) const KEYWORDS: [(&str, ValueForm); 40] = [
+    ("type", ValueForm::Type),
+    ("properties", ValueForm::SchemaMap),
+    ("required", ValueForm::Texts),
+    ("additionalProperties", ValueForm::BooleanOrSchema),
+    ("anyOf", ValueForm::NonEmptySchemaList),
+    ("oneOf", ValueForm::NonEmptySchemaList),
+    ("allOf", ValueForm::NonEmptySchemaList),
+    ("not", ValueForm::Schema),
+    ("if", ValueForm::Schema),
+    ("then", ValueForm::Schema),
+    ("else", ValueForm::Schema),
+    ("items", ValueForm::Schema),
+    ("prefixItems", ValueForm::SchemaList),
+    ("contains", ValueForm::Schema),
+    ("propertyNames", ValueForm::Schema),
+    ("patternProperties", ValueForm::SchemaMap),
+    ("enum", ValueForm::NonEmptyList),
+    ("const", ValueForm::Any),
+    ("format", ValueForm::Text),
+    ("title", ValueForm::Text),
+    ("description", ValueForm::Text),
+    ("default", ValueForm::Any),
+    ("examples", ValueForm::List),
+    ("minimum", ValueForm::Number),
+    ("maximum", ValueForm::Number),
+    ("exclusiveMinimum", ValueForm::Number),
+    ("exclusiveMaximum", ValueForm::Number),
+    ("multipleOf", ValueForm::Number),
+    ("minLength", ValueForm::Number),
+    ("maxLength", ValueForm::Number),
+    ("pattern", ValueForm::Text),
+    ("minItems", ValueForm::Number),
+    ("maxItems", ValueForm::Number),
+    ("uniqueItems", ValueForm::Boolean),
+    ("minProperties", ValueForm::Number),
+    ("maxProperties", ValueForm::Number),
+    ("readOnly", ValueForm::Boolean),
+    ("writeOnly", ValueForm::Boolean),
+    ("deprecated", ValueForm::Boolean),
+    ("$comment", ValueForm::Text),
 ];
 
 /// Returns the schema of schemas.
 ///
-/// It says which keywords there are and what form their values have, one level deep;
-/// [`check`](crate::check()) knows more. Its bytes are those of the reference program.
+/// It lists the keywords and the forms of their values, one level deep; [`check`](crate::check()) is stricter. Its
+/// bytes are fixed: the hashes of all stored schemas depend on them.
 #[must_use]
 pub fn meta_schema() -> Value {
     let properties: Map<String, Value> = KEYWORDS
@@ -93,20 +93,22 @@ pub fn meta_schema() -> Value {
 }
 
 /// Returns the schema of a value of this form.
-fn schema_of(form: Form) -> Value {
+fn schema_of(form: ValueForm) -> Value {
     let schema = json!({ "type": "object", "additionalProperties": false });
     match form {
-        Form::Any => json!({}),
-        Form::Text => json!({ "type": "string" }),
-        Form::Number => json!({ "type": "number" }),
-        Form::Boolean => json!({ "type": "boolean" }),
-        Form::Schema => schema,
-        Form::BooleanOrSchema => json!({ "anyOf": [{ "type": "boolean" }, schema] }),
-        Form::SchemaMap => json!({ "type": "object", "additionalProperties": schema }),
-        Form::SchemaList | Form::NonEmptySchemaList => json!({ "type": "array", "items": schema }),
-        Form::List | Form::NonEmptyList => json!({ "type": "array" }),
-        Form::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        Form::Type => {
+        ValueForm::Any => json!({}),
+        ValueForm::Text => json!({ "type": "string" }),
+        ValueForm::Number => json!({ "type": "number" }),
+        ValueForm::Boolean => json!({ "type": "boolean" }),
+        ValueForm::Schema => schema,
+        ValueForm::BooleanOrSchema => json!({ "anyOf": [{ "type": "boolean" }, schema] }),
+        ValueForm::SchemaMap => json!({ "type": "object", "additionalProperties": schema }),
+        ValueForm::SchemaList | ValueForm::NonEmptySchemaList => {
+            json!({ "type": "array", "items": schema })
+        }
+        ValueForm::List | ValueForm::NonEmptyList => json!({ "type": "array" }),
+        ValueForm::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ValueForm::Type => {
             let name = json!({ "type": "string", "enum": TYPE_NAMES });
             json!({ "anyOf": [name, { "type": "array", "items": name }] })
         }

@@ -2,10 +2,10 @@
 //! about the parts of a value.
 //!
 //! The dialect is draft-07 with a closed list of keywords and without references between schemas, plus the
-//! format `ocas_ref` for the hash of a node. Formats that nobody knows and `prefixItems` are annotations.
+//! format `ocas_ref` for the hash of a node. Unknown formats and `prefixItems` are annotations.
 //!
-//! Everything that reads a schema goes by one walker ([`Schema`], [`parts`], [`Members`]). This crate does not know what
-//! a role or a node is.
+//! All readers of a schema use one walker ([`Schema`], [`parts`], [`Members`]). This crate does not know what a role or
+//! a node is.
 
 mod check;
 mod explain;

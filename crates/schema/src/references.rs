@@ -1,4 +1,4 @@
-//! Where the references of a value are: at the places whose schema has the format `ocas_ref`.
+//! Finds the references in a value: the places whose schema has the format `ocas_ref`.
 
 use serde_json::Value;
 use uwf_util::base32;
@@ -25,8 +25,8 @@ pub struct Reference<'v> {
 
 /// Returns the references in a value, in order of appearance.
 ///
-/// Alternatives and conditions are not decided: a place is a reference if any part of the schema that may
-/// speak of it says so, and if it holds a hash.
+/// A place is a reference if it holds a hash, and any part of the schema that may apply to it has the format. It is not
+/// decided which alternative or condition applies.
 #[must_use]
 pub fn references<'v>(schema: &Value, value: &'v Value) -> Vec<Reference<'v>> {
     let mut collector = Collector::default();
@@ -42,7 +42,7 @@ struct Collector<'v> {
 }
 
 impl<'v> Collector<'v> {
-    /// Visits a value of which all these schemas speak.
+    /// Visits a value and the values in it, with the schemas that describe the value.
     fn visit(&mut self, schemas: &[Schema<'_>], value: &'v Value) {
         if schemas.is_empty() {
             return;

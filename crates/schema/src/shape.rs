@@ -1,6 +1,6 @@
-//! What a JSON Schema promises about a value: which members every valid value has, and which texts they may be.
+//! The shape of a value by its schema: which members every valid value has, and which texts they may be.
 //!
-//! This is no validator. It reads the keywords that say something about members (`properties`, `required`,
+//! This is not a validator. It reads the keywords that say something about members (`properties`, `required`,
 //! `items`, `const`, `enum`, `type` and the combinators) and says "unknown" for everything else. Which of `then` and
 //! `else` holds depends on the value, so both are unknown.
 
@@ -10,30 +10,30 @@ use serde_json::Value;
 
 use crate::walk::Schema;
 
-/// How many forms are told apart; a schema with more is taken as unknown.
+/// The most forms that are told apart. A schema with more counts as unknown.
 const MAX_FORMS: usize = 64;
 
-/// How deep combinators are followed.
+/// How deep nested combinators are followed.
 const MAX_DEPTH: usize = 16;
 
-/// How many schemas under combinators are looked at; a schema with more is taken as unknown.
+/// The most schemas under combinators that are visited. A schema with more counts as unknown.
 const MAX_BRANCHES: usize = 4096;
 
-/// The forms that a value may have: the variants of its schema. A value without any has no members.
+/// The forms that a value may have: the variants of its schema. Without any form, the value has no members.
 #[derive(Debug, Clone, Default)]
 pub struct Shape<'s> {
     forms: Vec<Form<'s>>,
 }
 
-/// One form of a value: all of the schemas hold for it. Without schemas nothing is known.
+/// One form of a value: all of the schemas apply to it. Without schemas nothing is known.
 #[derive(Debug, Clone, Default)]
 struct Form<'s> {
     schemas: Vec<Schema<'s>>,
-    /// The one type that is meant, where the schemas allow several.
+    /// The one type of this form, where the schemas allow several.
     narrowed_to: Option<&'s str>,
 }
 
-/// Whether a value has a member. The order is that of a chain of members: the least of them counts.
+/// Whether a value has a member. For a chain of members the least of their values counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Presence {
     /// The schema has no place for it.
@@ -58,7 +58,7 @@ pub struct Texts<'s> {
 }
 
 impl<'s> Shape<'s> {
-    /// Returns what a schema says.
+    /// Returns the shape of the values of a schema.
     #[must_use]
     pub fn of(document: &'s Value) -> Self {
         Self::of_all(vec![Schema::new(document)])
@@ -80,7 +80,7 @@ impl<'s> Shape<'s> {
         Self { forms: vec![form] }
     }
 
-    /// Returns the shape of a value that all of the schemas hold for.
+    /// Returns the shape of a value that all of the schemas apply to.
     fn of_all(schemas: Vec<Schema<'s>>) -> Self {
         let mut all = vec![Form::default()];
         let mut left = MAX_BRANCHES;
@@ -128,11 +128,11 @@ impl<'s> Shape<'s> {
         }
     }
 
-    /// Returns the shape of what a section over the value looks at: the items of a list, or the value
-    /// itself; `None` if it is a plain truth value, which has nothing to look at.
+    /// Returns the shape inside a template section over the value: that of the items of a list, or of the value itself;
+    /// `None` for a boolean, which has neither.
     #[must_use]
     pub fn inside(&self) -> Option<Self> {
-        let looked_at =
+        let in_section =
             self.present()
                 .forms
                 .into_iter()
@@ -142,7 +142,7 @@ impl<'s> Shape<'s> {
                     Some(_) => Some(Self::of_form(form)),
                     None => Some(Self::unknown()),
                 });
-        let inside = Self::union(looked_at);
+        let inside = Self::union(in_section);
         (!inside.forms.is_empty()).then_some(inside)
     }
 
@@ -223,7 +223,7 @@ impl<'s> Form<'s> {
                 Some(_) => Presence::Sometimes,
             }
         } else if self.schemas.iter().any(|s| s.property(word).is_some()) {
-            // A schema without any `required` has not been written with the question in mind.
+            // Without any `required`, the author may not have thought about required members.
             if self.schemas.iter().any(|s| s.get("required").is_some()) {
                 Presence::Sometimes
             } else {
@@ -270,7 +270,7 @@ impl<'s> Form<'s> {
         !lists
     }
 
-    /// Returns the types that the schemas allow together, or `None` if they do not say.
+    /// Returns the types that all schemas allow, or `None` if none names a type.
     fn types(&self) -> Option<Vec<&'s str>> {
         if let Some(name) = self.narrowed_to {
             return Some(vec![name]);
@@ -302,7 +302,7 @@ impl<'s> Form<'s> {
         narrowed.collect()
     }
 
-    /// Returns the values that the schemas allow together, or `None` if none of them lists any.
+    /// Returns the values that all schemas allow, or `None` if none lists values.
     fn values(&self) -> Option<Vec<&'s Value>> {
         let listed = self.schemas.iter().filter_map(|s| s.values());
         listed.reduce(|mut all, values| {
@@ -385,7 +385,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_all_schemas_of_a_form_list_is_what_is_left() {
+    fn a_form_allows_the_values_that_all_its_schemas_list() {
         let schema = json!({
             "properties": { "s": { "enum": ["a", "b", "c"] } },
             "required": ["s"],
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_condition_decides_is_unknown() {
+    fn a_member_that_depends_on_a_condition_is_unknown() {
         let schema = json!({
             "properties": { "s": { "enum": ["a", "b"] } },
             "required": ["s"],

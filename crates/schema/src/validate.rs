@@ -1,4 +1,4 @@
-//! Comparing values with a schema.
+//! Validates values by a schema.
 
 use jsonschema::{Draft, PatternOptions};
 use serde_json::Value;
@@ -7,13 +7,13 @@ use crate::check::{SchemaError, kind_of};
 use crate::explain::{Violation, explain};
 use crate::references::{REF_FORMAT, is_hash};
 
-/// How many steps back a pattern may take on one text. Harmless patterns need a few for each character; a
-/// hostile one ends after some tens of milliseconds.
+/// How many backtracking steps a pattern may take on one text. Harmless patterns need a few for each character; a
+/// hostile one stops after some tens of milliseconds.
 const BACKTRACK_LIMIT: usize = 1_000_000;
 /// How many bytes a compiled pattern may take.
 const PATTERN_BYTES: usize = 1 << 20;
 
-/// A schema that is ready for use.
+/// A compiled schema.
 #[derive(Debug, Clone)]
 pub struct Validator(jsonschema::Validator);
 
@@ -48,10 +48,10 @@ impl Validator {
             })
     }
 
-    /// Compares a value with the schema.
+    /// Validates a value.
     ///
     /// # Errors
-    /// What does not fit, in no particular order; not more than fifty places.
+    /// The violations, in no particular order; at most those of fifty errors.
     pub fn validate(&self, value: &Value) -> Result<(), Vec<Violation>> {
         if self.0.is_valid(value) {
             return Ok(());

@@ -1,7 +1,7 @@
-//! The one walker: which parts of a schema speak of a value, of its members and of its items.
+//! The walker: finds the parts of a schema that describe a value, its members and its items.
 //!
-//! Schemas that are stored here have no `$ref`, because it is not on the list of keywords. Nodes of other programs
-//! may be typed by schemas that have it, so the walker follows a `$ref` within its own document.
+//! Schemas that this program stores have no `$ref`, because the keyword is not allowed. Other programs may store nodes
+//! whose schemas have it, so the walker follows a `$ref` within its own document.
 
 use std::collections::HashMap;
 
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::Validator;
 
-/// The keywords whose schemas hold for the same value as the schema that they stand in: lists.
+/// The keywords with a list of schemas that apply to the same value as the schema around them.
 const COMBINATORS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
-/// The same for single schemas.
+/// The keywords with a single such schema.
 const CONDITIONALS: [&str; 2] = ["then", "else"];
-/// The keywords whose schemas are tried on the same value, which may fit them or not.
+/// The keywords whose schema is only tried on the same value, which may not fit it.
 const TESTS: [&str; 2] = ["if", "not"];
 
 /// A schema, or a part of one.
@@ -118,7 +118,7 @@ impl<'s> Schema<'s> {
             .map(move |schema| self.part(schema))
     }
 
-    /// Returns the schemas right in this one that hold for the same value, all or some of them.
+    /// Returns the schemas directly in this one that apply to the same value, all or some of them.
     pub fn branches(self) -> impl Iterator<Item = Self> {
         self.branches_except("")
     }
@@ -132,15 +132,15 @@ impl<'s> Schema<'s> {
         combined.chain(conditional.filter_map(move |keyword| self.schema(keyword)))
     }
 
-    /// Returns the schemas right in this one that are tried on the same value.
+    /// Returns the schemas directly in this one that are only tried on the same value.
     pub(crate) fn tests(self) -> impl Iterator<Item = Self> {
         TESTS
             .into_iter()
             .filter_map(move |keyword| self.schema(keyword))
     }
 
-    /// Returns the schema that a `$ref` names, in whose place it stands; `None` without one, or if it names something
-    /// outside of the document.
+    /// Returns the schema that `$ref` names, which replaces this one; `None` without `$ref`, or if it names something
+    /// outside the document.
     #[must_use]
     pub fn referenced(self) -> Option<Self> {
         let pointer = self.text("$ref")?.strip_prefix('#')?;
@@ -159,14 +159,14 @@ impl<'s> Schema<'s> {
     }
 }
 
-/// Returns the schemas and, in depth, every part of them that describes the same value: under combinators, `then` and
-/// `else`, and behind a `$ref`.
+/// Returns the schemas and, recursively, all parts of them that describe the same value: under combinators, `then` and
+/// `else`, and behind `$ref`.
 #[must_use]
 pub fn parts<'s>(schemas: &[Schema<'s>]) -> Vec<Schema<'s>> {
     Parts::of(schemas, false)
 }
 
-/// Returns the [`parts`] together with those that are tried on the value: under `if` and `not`.
+/// Returns the [`parts`] and those that are only tried on the value, under `if` and `not`.
 pub(crate) fn parts_and_tests<'s>(schemas: &[Schema<'s>]) -> Vec<Schema<'s>> {
     Parts::of(schemas, true)
 }
@@ -174,7 +174,7 @@ pub(crate) fn parts_and_tests<'s>(schemas: &[Schema<'s>]) -> Vec<Schema<'s>> {
 struct Parts<'s> {
     with_tests: bool,
     found: Vec<Schema<'s>>,
-    /// What a `$ref` led to. Each is visited once, so that schemas which name each other come to an end.
+    /// The targets of `$ref`. Each is visited once, so that the walk ends when schemas refer to each other.
     referenced: Vec<Schema<'s>>,
 }
 
@@ -206,14 +206,14 @@ impl<'s> Parts<'s> {
     }
 }
 
-/// Returns the schemas of all items of a list, by what each of the [`parts`] says.
+/// Returns the schemas that the [`parts`] have for all items of a list.
 #[must_use]
 pub fn items<'s>(parts: &[Schema<'s>]) -> Vec<Schema<'s>> {
     let all = parts.iter().filter_map(|part| part.schema("items"));
     all.collect()
 }
 
-/// Returns the schemas of one item of a list, by what each of the [`parts`] says: that of its place, and that of all.
+/// Returns the schemas that the [`parts`] have for one item of a list: for its position, and for all items.
 #[must_use]
 pub fn item<'s>(parts: &[Schema<'s>], index: usize) -> Vec<Schema<'s>> {
     let by_place = |part: &Schema<'s>| part.schemas("prefixItems").nth(index);
@@ -222,15 +222,15 @@ pub fn item<'s>(parts: &[Schema<'s>], index: usize) -> Vec<Schema<'s>> {
     found
 }
 
-/// Finds the schemas of the members of objects. It keeps the patterns that it has compiled.
+/// Finds the schemas of the members of objects. It caches compiled patterns.
 #[derive(Debug, Default)]
 pub struct Members {
-    /// By pattern; `None` for one that cannot be used.
+    /// The compiled patterns; `None` for a pattern that cannot be used.
     patterns: HashMap<String, Option<Validator>>,
 }
 
 impl Members {
-    /// Returns the schemas of a member, by what each of the [`parts`] says: under `properties` and
+    /// Returns the schemas that the [`parts`] have for a member. Each part has them under `properties` and
     /// `patternProperties`, else under `additionalProperties`.
     pub fn of<'s>(&mut self, parts: &[Schema<'s>], name: &str) -> Vec<Schema<'s>> {
         let mut found = Vec::new();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn references_in_a_circle_come_to_an_end() {
+    fn the_walk_of_circular_references_ends() {
         let schema = json!({
             "title": "whole",
             "allOf": [{ "$ref": "#" }, { "$ref": "#/anyOf/0" }],
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_member_that_no_name_and_no_pattern_speaks_of_is_additional() {
+    fn a_member_without_a_name_or_pattern_in_the_schema_is_additional() {
         let schema = json!({
             "properties": { "a": titled("a") },
             "patternProperties": { "^b": titled("b") },

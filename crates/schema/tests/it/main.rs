@@ -1,4 +1,4 @@
-//! Schemas as their users see them: what is accepted, and what fits.
+//! The public interface of the crate: which schemas are accepted, and which values fit.
 
 mod schemas;
 mod suite;
