@@ -1,5 +1,4 @@
-//! What an agent may do while nobody is there to ask, in one vocabulary for all tools: each has options of its own for
-//! it. Pure.
+//! What an agent may do without asking: one vocabulary, and its translation to the options of each tool. Pure.
 
 /// How much an agent may do without asking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +41,7 @@ impl Allowance {
         Self::ALL.into_iter().find(|one| one.name() == name)
     }
 
-    /// Returns the arguments by which the built-in adapter of a name allows so much; `None` for adapters that have
-    /// no tools or no say in them.
+    /// Returns the arguments of a built-in adapter for this allowance; `None` for an adapter that has no such options.
     fn arguments(self, adapter: &str) -> Option<&'static [&'static str]> {
         Some(match (adapter, self) {
             ("claude-code", Self::Read) => &["--permission-mode", "default"],
@@ -80,7 +78,7 @@ impl Allowance {
     }
 }
 
-/// The options that say what an agent may do, by which others of the tool they come; those with a value first.
+/// Returns the options of an adapter that say what the agent may do: those with a value, and flags.
 fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match adapter {
         "claude-code" => (
@@ -110,7 +108,7 @@ fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) 
     }
 }
 
-/// Tells whether a person can choose what the built-in adapter of a name allows.
+/// Tells whether a built-in adapter has options for an allowance.
 #[must_use]
 pub fn can_be_allowed(adapter: &str) -> bool {
     Allowance::Read.arguments(adapter).is_some()
@@ -131,8 +129,8 @@ fn says_something(adapter: &str, arg: &str) -> bool {
     (valued.contains(&name) || flags.contains(&name) || by_config) && !is_trust
 }
 
-/// Returns the arguments of an agent with what it may do; `None` if the adapter has no say in that. What they said about
-/// it before is replaced, and everything else stays.
+/// Returns the arguments of an agent with this allowance; `None` if the adapter has no such options. Earlier arguments
+/// about the allowance are replaced, and all others stay.
 #[must_use]
 pub fn allow(adapter: &str, args: &[String], allowance: Allowance) -> Option<Vec<String>> {
     let ours = allowance.arguments(adapter)?;

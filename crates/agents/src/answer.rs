@@ -1,11 +1,11 @@
-//! An answer as text: the data of its front matter, and the Markdown after it.
+//! Renders an answer as text: the data as front matter, and the Markdown after it.
 
 use serde_json::{Map, Value};
 
-/// Returns the answer, from which the kit gets exactly this data.
+/// Returns the text of an answer. The kit extracts exactly this data from it.
 pub(crate) fn render(data: &Map<String, Value>, body: &str) -> String {
     let yaml = serde_saphyr::to_string(data).expect("JSON can be written as YAML");
-    // No more than the end of the last line: empty lines before it may belong to a text.
+    // Only one line end is removed: empty lines before it may belong to a text.
     let yaml = yaml.strip_suffix('\n').unwrap_or(&yaml);
     format!("---\n{yaml}\n---\n\n{body}")
 }

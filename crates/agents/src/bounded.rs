@@ -1,20 +1,20 @@
-//! The beginning and the end of a stream that may be longer than what is kept of it.
+//! A bounded buffer: the beginning and the end of a stream, with its middle left out.
 
 use std::collections::VecDeque;
 
 use crate::program::text;
 
-/// What is kept.
-pub(crate) struct Bounded {
-    /// How many bytes are kept at the beginning and at the end each.
+/// The beginning and the end of a stream.
+pub(crate) struct BoundedBuffer {
+    /// The size of each part, in bytes.
     each: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     dropped: u64,
 }
 
-impl Bounded {
-    /// Keeps so many bytes at the beginning, and so many at the end.
+impl BoundedBuffer {
+    /// Returns a buffer for `each` bytes at the beginning and as many at the end.
     pub(crate) fn new(each: usize) -> Self {
         Self {
             each,
@@ -34,12 +34,12 @@ impl Bounded {
         self.dropped += surplus as u64;
     }
 
-    /// Returns what was kept as one text.
+    /// Returns both parts as one text.
     pub(crate) fn text(&self) -> String {
         text(self.head.iter().chain(&self.tail).copied().collect())
     }
 
-    /// Returns what was kept, with a mark where something was dropped.
+    /// Returns both parts, with a mark in between if something was dropped.
     pub(crate) fn text_with_gap(&self) -> String {
         if self.dropped == 0 {
             return self.text();
@@ -60,11 +60,11 @@ mod tests {
 
     #[test]
     fn beginning_and_end_are_kept_and_the_gap_is_marked() {
-        let mut kept = Bounded::new(4);
-        kept.push(b"abcdef");
-        assert_eq!(kept.text_with_gap(), "abcdef");
-        kept.push(b"ghijkl");
-        assert_eq!(kept.text(), "abcdijkl");
-        assert_eq!(kept.text_with_gap(), "abcd\n[… 4 bytes left out …]\nijkl");
+        let mut buffer = BoundedBuffer::new(4);
+        buffer.push(b"abcdef");
+        assert_eq!(buffer.text_with_gap(), "abcdef");
+        buffer.push(b"ghijkl");
+        assert_eq!(buffer.text(), "abcdijkl");
+        assert_eq!(buffer.text_with_gap(), "abcd\n[… 4 bytes left out …]\nijkl");
     }
 }

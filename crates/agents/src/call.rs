@@ -1,9 +1,9 @@
-//! Telling an adapter's own arguments from those that the engine appends.
+//! Splits an adapter's own arguments from those that the engine appends.
 
 use uwf_protocol::agent::{AgentCall, CallError};
 
-/// Splits off the end that names thread and role, in either form. Only the end is looked at: a program that
-/// the adapter starts may have a `--thread` of its own.
+/// Splits off the last arguments, which name thread and role in either form. Earlier ones are not parsed: a program
+/// that the adapter starts may have a `--thread` of its own.
 ///
 /// # Errors
 /// When thread or role is missing or malformed.
@@ -33,7 +33,7 @@ mod tests {
     }
 
     #[test]
-    fn the_call_stands_at_the_end() {
+    fn the_call_is_at_the_end() {
         assert_eq!(
             own(&["a", "--", "b", THREAD, "writer"]).unwrap(),
             ["a", "--", "b"]

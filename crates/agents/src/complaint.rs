@@ -1,9 +1,8 @@
-//! What a tool printed when it failed, as the text of an error: without colours, stack traces and the warnings that it
-//! prints at each start. Pure.
+//! Turns the output of a failed tool into the text of an error: without colours, stack traces and warnings. Pure.
 
 use uwf_util::plain::without_escapes;
 
-/// Returns what the tool complains about. Where nothing else was said, its warnings are that.
+/// Returns the error text in a tool's output. If there are only warnings, they are the error text.
 pub(crate) fn complaint(printed: &str) -> String {
     let text = without_escapes(printed);
     let is_read = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
@@ -34,7 +33,7 @@ fn without_traces(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Tells whether a line is a frame of JavaScript's, or the marks beside it.
+/// Tells whether a line belongs to a JavaScript stack trace.
 fn is_frame(line: &str) -> bool {
     let call = line.strip_prefix("at ");
     let has_place = |call: &str| call.ends_with(')') || call.rsplit(':').take(2).all(is_number);
@@ -49,13 +48,13 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Tells whether a line is a warning or a note, by how it begins.
+/// Tells whether a line is a warning or a note, by its first words.
 fn is_warning(line: &str) -> bool {
     const SIGNS: [&str; 9] = [
         "warning:", "warning ", "[warn", "warn:", "warn ", "note:", "info:", "[info", "deprecat",
     ];
     let line = line.trim().to_lowercase();
-    // Node.js puts the number of the process before its own.
+    // Node.js prints its process id before a warning.
     let line = match line.split_once(") ") {
         Some((process, rest)) if process.starts_with("(node:") => rest,
         Some(_) | None => &line,
@@ -75,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_titles_and_bells_are_no_part_of_an_error() {
+    fn colours_titles_and_bells_are_removed() {
         check(
             "\u{1b}[91m\u{1b}[1mError: \u{1b}[0mno key\u{7}",
             "Error: no key",

@@ -1,4 +1,4 @@
-//! Looking into JSON that agents wrote.
+//! Reads values out of the JSON of agents.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ pub(crate) fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer)?.as_u64()
 }
 
-/// Returns what is text as it is, nothing for null, and everything else as JSON.
+/// Returns a text as it is, an empty text for null, and any other value as JSON.
 pub(crate) fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Reading an adapter's own arguments: its options, and what follows a `--`.
+//! Parses an adapter's own arguments: its options, and the arguments after `--`.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use uwf_util::{size, suggest, time};
 /// An option that an adapter knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Known {
-    /// It has a value, `--name value` or `--name=value`; and what it is for.
+    /// An option with a value, `--name value` or `--name=value`, and its description.
     Valued(&'static str, &'static str),
-    /// It stands alone; and what it is for.
+    /// An option without a value, and its description.
     Flag(&'static str, &'static str),
 }
 
-/// Arguments that were told apart.
+/// Parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arguments<'a> {
     /// The options in their order, each with its value. That of a flag is `None`.
@@ -22,7 +22,7 @@ pub(crate) struct Arguments<'a> {
     pub(crate) rest: Option<&'a [String]>,
 }
 
-/// Tells options and the rest apart.
+/// Splits arguments into options and the rest.
 pub(crate) fn parse<'a>(args: &'a [String], known: &[Known]) -> Result<Arguments<'a>, String> {
     let end = args.iter().position(|arg| arg == "--");
     let mut options = Vec::new();

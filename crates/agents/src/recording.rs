@@ -1,4 +1,4 @@
-//! A recording: what agents answered in real runs, so that a workflow can be played again without them.
+//! A recording: the answers of agents in real runs, to replay a workflow without them.
 //!
 //! ```yaml
 //! recording:
@@ -20,7 +20,7 @@ use tempfile::NamedTempFile;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 
-/// What stands at the beginning of a file of recordings.
+/// The first lines of a new recording.
 const HEADER: &str = "\
 # What agents answered, recorded by `uwf agent record`.
 # To play it: uwf thread step <thread> --agent \"uwf-mock <this file>\"
@@ -31,7 +31,7 @@ recording:
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct Recorded {
-    /// Who was asked.
+    /// The role.
     pub(crate) role: RoleName,
     /// Which visit of the role it was, from 1.
     pub(crate) visit: u64,
@@ -52,7 +52,7 @@ pub(crate) struct Recorded {
     /// The exit code of an attempt that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) exit: Option<u8>,
-    /// The model that read the data out of the answer, which is its front matter here.
+    /// The model that extracted the data of the answer. The recorded answer has that data as front matter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) read_by: Option<String>,
     /// The whole answer, with its front matter.
@@ -61,7 +61,7 @@ pub(crate) struct Recorded {
 }
 
 impl Recorded {
-    /// Says what an entry lacks, if it lacks something.
+    /// Returns what is wrong with an entry, if something is.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         match (&self.answer, self.exit) {
             (None, None | Some(0)) => Some("has neither an `answer` nor an `exit` code"),
@@ -71,23 +71,23 @@ impl Recorded {
     }
 }
 
-/// A file of recordings, as far as who adds to it must know it.
+/// The part of a recording that is read before an attempt is added.
 #[derive(Deserialize)]
 struct Recording {
     recording: Vec<Recorded>,
 }
 
-/// Adds an attempt to a file, which is made if it is not there, for its owner alone. Several processes may do
-/// so at once, and a crash leaves the file as it was.
+/// Adds an attempt to a file. The file is created with mode 0600 if needed. Several processes may do so at once, and a
+/// crash leaves the file as it was.
 pub(crate) fn append(path: &Path, recorded: &Recorded) -> Result<(), String> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let problem = |error: io::Error| error.to_string();
-    let others = File::open(directory).map_err(problem)?;
-    // The folder is locked, since the file itself is replaced.
-    others.lock().map_err(problem)?;
+    let lock = File::open(directory).map_err(problem)?;
+    // The directory is locked, since the file itself is replaced.
+    lock.lock().map_err(problem)?;
     let mut text = match uwf_durable::read(path).map_err(|error| error.to_string())? {
         Some(content) => {
             String::from_utf8(content).map_err(|_| "it is not UTF-8 text".to_owned())?
@@ -98,14 +98,14 @@ pub(crate) fn append(path: &Path, recorded: &Recorded) -> Result<(), String> {
         text.push('\n');
     }
     text.push_str(&serde_saphyr::to_string(&[recorded]).expect("a recorded attempt is plain data"));
-    // What cannot be played must not be added to, lest it be destroyed.
+    // Parse the whole file first, so that a file which is not a recording is never overwritten.
     let whole: Recording =
         serde_saphyr::from_str(&text).map_err(|error| format!("it is no recording: {error}"))?;
     if whole.recording.last() != Some(recorded) {
         return Err("the answer would not be read as it was given".to_owned());
     }
     replace(path, directory, &text).map_err(problem)?;
-    others.unlock().map_err(problem)
+    lock.unlock().map_err(problem)
 }
 
 fn replace(path: &Path, directory: &Path, text: &str) -> io::Result<()> {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn attempts_are_added_for_the_owner_alone_and_read_as_they_were() {
+    fn attempts_are_added_with_mode_0600_and_read_as_they_were() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rec.yaml");
         let all = [
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn several_at_once_lose_nothing() {
+    fn concurrent_writers_lose_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rec.yaml");
         thread::scope(|scope| {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recording_stays_as_it_is() {
+    fn a_file_that_is_not_a_recording_is_not_changed() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("rec.yaml");
         fs::write(&path, "roles: {}\n").unwrap();

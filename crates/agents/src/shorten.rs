@@ -1,12 +1,12 @@
-//! Making texts short enough to be kept, visibly.
+//! Shortens texts of turns, with a mark where text is left out.
 
 use uwf_util::size;
 
-/// How much of one text of a turn is kept, in bytes.
+/// The longest text of a turn, in bytes.
 pub(crate) const TURN_TEXT: usize = 64 * 1024;
 
-/// Returns at most about so many bytes of a text, its beginning and its end, with a mark between them that
-/// says how much is missing.
+/// Returns the beginning and the end of a text, about `limit` bytes in all, with a mark between them that says how much
+/// is left out.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if text.len() <= limit {
         return text.to_owned();

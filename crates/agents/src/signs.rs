@@ -1,14 +1,14 @@
-//! What a tool's own words say about the kind of its failure. Pure.
+//! Finds the failure class in a tool's error text. Pure.
 //!
-//! Tools tell their failures as text for people. Where one tells a class in its events, that counts instead.
+//! Most tools report failures as text for people. A tool that reports a class in its events does not need this.
 
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 use uwf_protocol::failure::FailureClass;
 
-/// The signs of each class, in lower case. The first class with a sign counts: a conversation that is too long may
-/// also be called a limit, and a key that is refused may also be called a permission.
+/// The signs of each class, in lower case. The first class with a sign in the text wins: a text about a conversation
+/// that is too long may also mention a limit, and one about a refused key may also mention a permission.
 const SIGNS: [(FailureClass, &[&str]); 5] = [
     (
         FailureClass::ContextTooLong,
@@ -95,14 +95,14 @@ const SIGNS: [(FailureClass, &[&str]); 5] = [
     ),
 ];
 
-/// An HTTP status, where the text says that it is one.
+/// An HTTP status after a word that says that it is one.
 static STATUS: LazyLock<Regex> = LazyLock::new(|| {
     let regex =
         Regex::new(r"\b(?:https?|status|error|code|rejected)\b[^0-9\n]{0,12}\b([45][0-9]{2})\b");
     regex.expect("the expression is fixed")
 });
 
-/// Returns the class that a text speaks of, if it does.
+/// Returns the class that a text indicates, if any.
 pub(crate) fn class_of(text: &str) -> Option<FailureClass> {
     let text = text.to_lowercase();
     let says = |signs: &[&str]| signs.iter().any(|sign| text.contains(sign));
@@ -112,13 +112,13 @@ pub(crate) fn class_of(text: &str) -> Option<FailureClass> {
     by_words.or_else(|| STATUS.captures_iter(&text).find_map(status))
 }
 
-/// Returns the class of the first of these texts that speaks of one, else that of a crash.
+/// Returns the class of the first text that indicates one, else `Crash`.
 pub(crate) fn class_in<'a>(texts: impl IntoIterator<Item = &'a str>) -> FailureClass {
     let spoken = texts.into_iter().find_map(class_of);
     spoken.unwrap_or(FailureClass::Crash)
 }
 
-/// Returns the class that an HTTP status stands for, if it stands for one.
+/// Returns the class of an HTTP status, if it has one.
 pub(crate) fn of_status(status: u64) -> Option<FailureClass> {
     match status {
         401 | 403 => Some(FailureClass::Auth),

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use uwf_agent_kit::Task;
 
-/// Returns a task that asks for nothing: the first visit of `writer`, in the first step.
+/// Returns a task with empty texts: the first visit of `writer`, in the first step.
 pub(crate) fn task(run_dir: &Path) -> Task {
     Task {
         thread: "01J7K9Z0000000000000000004".parse().unwrap(),

@@ -90,7 +90,7 @@ impl Adapter for Builtin<'_> {
         }
         let result_schema = result_schema(task)?;
         let system = instructions::system(&task.cwd, &self.options, &result_schema);
-        let session = Session::begin(task, self.env, Some(system));
+        let session = Session::start(task, self.env, Some(system));
         self.ask(task, &result_schema, session, &task.prompt)
     }
 
@@ -118,7 +118,7 @@ impl Builtin<'_> {
         message: &str,
     ) -> Result<Reply, AdapterError> {
         session.ask(message);
-        session.keep()?;
+        session.save()?;
         let options = &self.options;
         let (client, config) = match &mut self.client {
             Some(made) => made,

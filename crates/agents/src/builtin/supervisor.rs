@@ -15,9 +15,9 @@ use uwf_process::{Asked, Limits, Look, Signals, Tree, WaitEnd};
 /// The argument by which the agent's own program becomes the supervisor; the command follows.
 pub(super) const ARGUMENT: &str = "--supervise-command";
 
-/// How long a command has to end after its own time limit, or when its agent is gone.
+/// How long a command may take to end after its time limit, or after its agent has died.
 const GRACE: Duration = Duration::from_secs(1);
-/// How long a signal of the supervisor above us may come after the agent that it ended.
+/// How long to wait for a signal of the supervisor above us, which may arrive after the agent's death.
 const SIGNAL_DELAY: Duration = Duration::from_millis(100);
 
 /// Runs a command to its end, and returns the exit code: its own, or 128 and the signal that ended it.
@@ -43,9 +43,12 @@ fn run(command: &str, grace: Duration) -> io::Result<ExitStatus> {
         .env_remove("PWD")
         .stdin(Stdio::null());
     let mut tree = Tree::spawn(&mut shell)?;
-    let ending = tree.wait(&signals, Limits::default(), &mut || match is_cut_off() {
-        true => Look::Enough,
-        false => Look::Same,
+    let ending = tree.wait(&signals, Limits::default(), &mut || {
+        if is_cut_off() {
+            Look::Enough
+        } else {
+            Look::Same
+        }
     });
     if ending == WaitEnd::Enough {
         let _ = signals.wait(SIGNAL_DELAY);

@@ -103,7 +103,7 @@ impl TaskLoop<'_, '_> {
             }
             tool_loop.tools.turns_left = self.max_turns - turn - 1;
             let round = tool_loop.round(&mut session.messages, transcript);
-            session.keep()?;
+            session.save()?;
             match round.map_err(|error| crate::chat::failed(&error))? {
                 Round::Done(LoopResult::Data(value)) => {
                     return result_schema.answer(&value).map_err(AdapterError::failed);

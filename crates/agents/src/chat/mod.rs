@@ -1,4 +1,4 @@
-//! What the adapters share that speak with a model themselves: the client of the configured model, and sessions.
+//! The shared part of the adapters that call a model themselves: the client of the configured model, and sessions.
 
 mod session;
 
@@ -18,7 +18,7 @@ pub(crate) fn config(root: &Root) -> Result<Config, AdapterError> {
     Ok(config.unwrap_or_default())
 }
 
-/// Returns a client of a model: of the alias, else of the one that agents use.
+/// Returns a client of the model with this alias, else of the one that the config has for agents.
 pub(crate) fn client(
     config: &Config,
     env: &Env,
@@ -32,14 +32,14 @@ pub(crate) fn client(
     Ok(Client::new(endpoint, limits, env))
 }
 
-/// Returns a call of a model that failed as the failure of an agent.
+/// Converts the error of a model call to the error of an agent.
 pub(crate) fn failed(error: &LlmError) -> AdapterError {
     AdapterError::failed(with_code(&error.to_string(), error.code()))
         .class(error.class())
         .hint(error.hint())
 }
 
-/// Returns the failure of a session that is not there any more.
+/// Returns the error for a session that does not exist any more.
 pub(crate) fn gone(session: &str) -> AdapterError {
     AdapterError {
         session_gone: true,

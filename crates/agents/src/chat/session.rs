@@ -1,11 +1,12 @@
-//! A conversation with a model that can go on in a later process: its messages, one JSON object a line.
+//! A session: a conversation with a model that a later process can continue. Its messages are saved one JSON object a
+//! line.
 
 use uwf_agent_kit::llm::{Message, ToolRequest};
 use uwf_agent_kit::{AdapterError, Task};
 use uwf_storage::{Env, RunDir, Sessions, StorageError};
 use uwf_util::ulid;
 
-/// What a tool call is answered with whose result never came.
+/// The result of a tool call that was interrupted.
 const NOT_RUN: &str = "error: this call was not carried out, or its result was lost";
 
 /// A conversation.
@@ -13,27 +14,26 @@ pub(crate) struct Session {
     sessions: Sessions,
     /// Its name, a ULID.
     pub(crate) id: String,
-    /// All that was said.
+    /// All messages.
     pub(crate) messages: Vec<Message>,
     /// How many of the messages are on the disk.
-    kept: usize,
+    saved: usize,
 }
 
 impl Session {
-    /// Begins one.
-    pub(crate) fn begin(task: &Task, env: &Env, system: Option<String>) -> Self {
+    /// Starts a session.
+    pub(crate) fn start(task: &Task, env: &Env, system: Option<String>) -> Self {
         let time_ms = u64::try_from(env.now_ms()).unwrap_or_default();
         Self {
             sessions: RunDir::at(task.run_dir.clone()).sessions,
-            // Without random bits the time alone tells the conversations of a thread apart: it does one at a time.
+            // Without random bits the time is enough: a thread has one session at a time.
             id: ulid::encode(time_ms, env.random().unwrap_or_default()),
             messages: system.map(Message::System).into_iter().collect(),
-            kept: 0,
+            saved: 0,
         }
     }
 
-    /// Returns one that was kept, ready for another message; `None` if it is not there any more. What a crash
-    /// cut off is left out.
+    /// Loads a session; `None` if it does not exist any more. A last line that a crash cut off is left out.
     pub(crate) fn load(task: &Task, id: &str) -> Option<Self> {
         let sessions = RunDir::at(task.run_dir.clone()).sessions;
         let is_ulid =
@@ -49,12 +49,12 @@ impl Session {
         has_task.then(|| Self {
             sessions,
             id: id.to_owned(),
-            kept: messages.len(),
+            saved: messages.len(),
             messages,
         })
     }
 
-    /// Adds a message of ours. Calls of tools that have no result get one first: endpoints insist on that.
+    /// Adds a message of ours. Tool calls without a result get one first, because endpoints require it.
     pub(crate) fn ask(&mut self, text: &str) {
         for request in unanswered(&self.messages) {
             self.messages.push(Message::Tool {
@@ -65,21 +65,24 @@ impl Session {
         self.messages.push(Message::User(text.to_owned()));
     }
 
-    /// Puts what is new on the disk.
-    pub(crate) fn keep(&mut self) -> Result<(), AdapterError> {
-        self.try_keep().map_err(|error| {
+    /// Saves the new messages.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub(crate) fn save(&mut self) -> Result<(), AdapterError> {
+        self.try_save().map_err(|error| {
             AdapterError::failed(format!("the session could not be kept: {error}"))
         })
     }
 
-    fn try_keep(&mut self) -> Result<(), StorageError> {
-        let lines: Vec<String> = self.messages[self.kept..]
+    fn try_save(&mut self) -> Result<(), StorageError> {
+        let lines: Vec<String> = self.messages[self.saved..]
             .iter()
             .map(|message| serde_json::to_string(message).expect("a message is plain data"))
             .collect();
         if !lines.is_empty() {
             self.sessions.append_messages(&self.id, &lines.join("\n"))?;
-            self.kept = self.messages.len();
+            self.saved = self.messages.len();
         }
         Ok(())
     }
@@ -114,7 +117,7 @@ mod tests {
 
     fn begun(dir: &tempfile::TempDir) -> Session {
         let env = Env::from_parts(&[], "/", 1, 2);
-        Session::begin(&task(dir.path()), &env, Some("be brief".to_owned()))
+        Session::start(&task(dir.path()), &env, Some("be brief".to_owned()))
     }
 
     fn says(text: &str, calls: &[&str]) -> Message {
@@ -133,14 +136,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut session = begun(&dir);
         session.ask("one\ntwo");
-        session.keep().unwrap();
+        session.save().unwrap();
         session.messages.push(says("three", &[]));
-        session.keep().unwrap();
-        session.keep().unwrap();
+        session.save().unwrap();
+        session.save().unwrap();
         let mut again = Session::load(&task(dir.path()), &session.id).unwrap();
         assert_eq!(again.messages, session.messages);
         again.ask("four");
-        again.keep().unwrap();
+        again.save().unwrap();
         let file = fs::read_dir(dir.path()).unwrap().next().unwrap().unwrap();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         let text = fs::read_to_string(file.path()).unwrap();
@@ -152,7 +155,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut session = begun(&dir);
         session.ask("one");
-        session.keep().unwrap();
+        session.save().unwrap();
         let path = fs::read_dir(dir.path())
             .unwrap()
             .next()
@@ -164,7 +167,7 @@ mod tests {
         let mut again = Session::load(&task(dir.path()), &session.id).unwrap();
         assert_eq!(again.messages, session.messages);
         again.ask("two");
-        again.keep().unwrap();
+        again.save().unwrap();
         let last = Session::load(&task(dir.path()), &session.id).unwrap();
         assert_eq!(last.messages, again.messages);
     }

@@ -1,7 +1,7 @@
 //! The agent that is a model and nothing else: one completion, streamed to the step's live file.
 //!
-//! `uwf-llm [options] <thread> <role>`. The prompt is the kit's; corrections and later visits go on with the
-//! same conversation.
+//! `uwf-llm [options] <thread> <role>`. The prompt is the kit's. Corrections and later visits continue the same
+//! session.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl Adapter for Llm<'_> {
         if let Some(session) = &task.session {
             return self.resume(task, session, &task.prompt);
         }
-        let session = Session::begin(task, self.env, self.options.system.clone());
+        let session = Session::start(task, self.env, self.options.system.clone());
         self.ask(task, session, &task.prompt)
     }
 
@@ -113,7 +113,7 @@ impl Llm<'_> {
         message: &str,
     ) -> Result<Reply, AdapterError> {
         session.ask(message);
-        session.keep()?;
+        session.save()?;
         let mut live = LiveFile::of(task);
         live.session(&session.id);
         let request = ChatRequest {
@@ -134,7 +134,7 @@ impl Llm<'_> {
             text: reply.text.clone(),
             tool_calls: Vec::new(),
         });
-        session.keep()?;
+        session.save()?;
         live.turn(&turn(&reply));
         progress::turn(LABEL, &turn(&reply));
         let asked = self.client()?.endpoint().model.clone();
@@ -160,7 +160,7 @@ fn turn(reply: &ChatReply) -> Turn {
     }
 }
 
-/// Returns the answer, if it is whole. The model is the one that was asked for, if none says that it answered.
+/// Returns the answer, if it is complete. Its model is the one that the server names, else the one that was asked for.
 fn answer(reply: ChatReply, session_id: String, asked: String) -> Result<Reply, AdapterError> {
     let turns = vec![turn(&reply)];
     if reply.finish.as_deref() == Some("length") {

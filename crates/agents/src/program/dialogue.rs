@@ -1,4 +1,4 @@
-//! Talking with a program that waits for more: lines in, lines out, until the caller has heard enough.
+//! A dialogue with a program: lines to its stdin and lines from its stdout, until the caller ends it.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -17,19 +17,19 @@ use super::{Launch, spawn};
 
 /// How much is read at once, in bytes.
 const CHUNK: usize = 64 * 1024;
-/// How many chunks may wait until they are read. A program that is faster than we are has to wait.
+/// How many chunks are buffered. Then a program that writes faster than we read has to wait.
 const CHUNKS: usize = 16;
-/// How long output is waited for after the program ended: something that it started may hold the pipe.
+/// How long to wait for output after the program has ended: a process that it started may keep the pipe open.
 const DRAIN: Duration = Duration::from_secs(2);
-/// How often the program, its stderr and our signals are looked at.
+/// How often to check the program, its stderr and our signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// A program that runs and can be talked with.
+/// A running program with its pipes.
 pub(crate) struct Dialogue<'a> {
     launch: &'a Launch<'a>,
     signals: HeldSignals,
     tree: Tree,
-    /// What is said here is written by a thread of its own: a program that does not listen blocks nobody.
+    /// The lines for its stdin. A thread writes them, so that a program which does not read does not block us.
     stdin: Sender<String>,
     output: Receiver<Vec<u8>>,
     lines: Lines,
@@ -40,22 +40,22 @@ pub(crate) struct Dialogue<'a> {
     stderr: Stderr,
 }
 
-/// What was heard.
+/// What the program sent, or why nothing came.
 pub(crate) enum Heard {
     /// A line, without its end.
     Line(String),
-    /// A line that no memory should hold.
+    /// A line that is too long for the memory.
     TooLong { bytes: usize },
-    /// There will be no more.
+    /// The end of the output.
     Closed,
     /// This process was told to stop.
     Stopped,
-    /// Nothing until it was time.
+    /// Nothing came in time.
     Nothing,
 }
 
 impl<'a> Dialogue<'a> {
-    /// Starts a program. Its stdin stays open, and what `launch` has for it is not used.
+    /// Starts a program. Its stdin stays open; `launch.stdin` is not used.
     ///
     /// # Errors
     /// When it cannot be started, or this process was told to stop.
@@ -68,9 +68,10 @@ impl<'a> Dialogue<'a> {
         let errors = stderr.for_child().map_err(broken)?.into();
         let signals = HeldSignals::new().map_err(broken)?;
         if let Some(stop) = signals.with(Signals::stop) {
-            // It came while an earlier program of this agent was ended: another one must not be paid for.
+            // The signal came while an earlier program of this agent was ended. Another program would cost money in
+            // vain.
             let problem = ProgramEnding::Stopped(stop.signal).problem(launch.program, "");
-            return Err(problem.expect("who is told to stop has a problem"));
+            return Err(problem.expect("a stop is always a problem"));
         }
         let mut tree = spawn(launch, [Stdio::piped(), Stdio::piped(), errors])?;
         let (stdin, said) = mpsc::channel();
@@ -99,19 +100,19 @@ impl<'a> Dialogue<'a> {
         }
     }
 
-    /// Says a line. Whether the program listens shows in what it answers.
+    /// Sends a line to the program. An error is not reported: it shows in the missing answer.
     pub(crate) fn say(&self, mut line: String) {
         line.push('\n');
         let _ = self.stdin.send(line);
     }
 
-    /// Waits for the next line, for ever if there is no time limit.
+    /// Waits for the next line; without a time limit if `until` is `None`.
     pub(crate) fn hear(&mut self, until: Option<Instant>) -> Heard {
         loop {
             if let Some(heard) = self.heard.pop_front() {
                 return heard;
             }
-            self.look();
+            self.check();
             if self.stopped.is_some() {
                 return Heard::Stopped;
             }
@@ -125,7 +126,7 @@ impl<'a> Dialogue<'a> {
                 Err(RecvTimeoutError::Disconnected) => return Heard::Closed,
                 Err(RecvTimeoutError::Timeout) => {}
             }
-            // What outlives the program may hold its pipe and never write.
+            // A process that outlives the program may keep its pipe open and never write.
             if self.ended.is_some_and(|ended| ended.elapsed() >= DRAIN) {
                 return Heard::Closed;
             }
@@ -135,8 +136,8 @@ impl<'a> Dialogue<'a> {
         }
     }
 
-    /// Looks whether the program has ended, what it says on stderr, and whether this process is told to stop.
-    fn look(&mut self) {
+    /// Checks the program's stderr, whether it has ended, and whether this process is told to stop.
+    fn check(&mut self) {
         self.stderr.look();
         self.stopped = self.signals.with(Signals::stop);
         if self.ended.is_none() && self.tree.status().is_some() {
@@ -144,15 +145,15 @@ impl<'a> Dialogue<'a> {
         }
     }
 
-    /// Ends the dialogue: closes the program's stdin, gives it time to end by itself, and ends it then.
-    /// Returns how it ended and the start and end of its stderr.
+    /// Ends the dialogue: closes the program's stdin, waits up to `patience` for its end, and then ends it. Returns how
+    /// it ended, and the beginning and the end of its stderr.
     pub(crate) fn end(mut self, patience: Duration) -> (ProgramEnding, String) {
         drop(std::mem::replace(&mut self.stdin, mpsc::channel().0));
         let until = Instant::now() + patience;
         while self.ended.is_none() && self.stopped.is_none() && Instant::now() < until {
-            // The pipe is emptied, so that a program that still writes can end.
+            // The pipe is read empty, so that a program that still writes can end.
             let _ = self.output.recv_timeout(TICK);
-            self.look();
+            self.check();
         }
         let asked = match self.stopped {
             Some(stop) if stop.by_supervisor => Asked::ByOurSupervisor,
@@ -162,7 +163,7 @@ impl<'a> Dialogue<'a> {
         let may_go_on = self.launch.supervision.keep_running || uwf_process::is_supervised();
         if !(may_go_on && status.is_some_and(|status| status.success())) {
             self.end_tree(asked);
-            // Who ends a tree hears the signals that come meanwhile.
+            // Signals may have arrived while the tree was ended.
             self.stopped = self.signals.with(Signals::stop);
         }
         let ending = match (self.stopped, status) {
@@ -175,7 +176,7 @@ impl<'a> Dialogue<'a> {
 
     fn end_tree(&mut self, asked: Asked) {
         let grace = self.launch.supervision.grace;
-        // What cannot be ended now keeps the thread's lock, which it inherited.
+        // A process that cannot be ended has inherited the thread's lock and keeps the thread busy.
         let tree = &mut self.tree;
         let _ = self.signals.with(|signals| tree.end(asked, grace, signals));
     }
@@ -190,7 +191,7 @@ impl From<Line<'_>> for Heard {
     }
 }
 
-/// Writes what is said, until nobody can say anything any more: then the pipe is closed.
+/// Writes the lines until the sender is dropped. Then the pipe is closed.
 fn write_in_background(mut stdin: ChildStdin, said: Receiver<String>) -> io::Result<()> {
     thread::Builder::new().spawn(move || {
         for line in said {
@@ -202,7 +203,7 @@ fn write_in_background(mut stdin: ChildStdin, said: Receiver<String>) -> io::Res
     Ok(())
 }
 
-/// Reads until the end of the output, or until nobody listens.
+/// Reads until the end of the output, or until the receiver is dropped.
 fn read_in_background(mut stdout: ChildStdout, output: SyncSender<Vec<u8>>) -> io::Result<()> {
     thread::Builder::new().spawn(move || {
         let mut buffer = vec![0; CHUNK];

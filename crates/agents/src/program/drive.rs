@@ -1,6 +1,7 @@
-//! Running a program from its start to its end: feeding it, reading what it prints, and ending it in time.
+//! Runs a program from its start to its end: passes it the prompt, reads its output, and ends it at its time limit.
 //!
-//! Its streams are files. So no thread is needed, and a program whose adapter dies can finish: its answer stays.
+//! The streams are files. So no thread is needed, and a program can finish after its adapter has died: its answer
+//! stays.
 
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
@@ -17,10 +18,10 @@ use super::ending::ProgramEnding;
 use super::stderr::Stderr;
 use super::{Launch, spawn};
 
-/// How a program ended, and what it said about it.
+/// How a program ended, with its stderr.
 pub(crate) struct Ended {
     pub(crate) ending: ProgramEnding,
-    /// The start and the end of its stderr.
+    /// The beginning and the end of its stderr.
     pub(crate) stderr: String,
     pub(crate) took: Duration,
     /// Whether this process was told to stop before the program had ended.
@@ -35,13 +36,13 @@ impl Ended {
             && !self.was_stopped
     }
 
-    /// Says why there is no answer, with the end of stderr, unless the program ended well.
+    /// Returns why there is no answer, with the end of stderr; `None` if the program ended well.
     pub(crate) fn problem(&self, program: &str) -> Option<AdapterError> {
         self.ending.problem(program, &self.stderr)
     }
 }
 
-/// Whether output came before the program was ended by us.
+/// Whether output was written before we ended the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Timing {
     InTime,
@@ -49,13 +50,14 @@ pub(crate) enum Timing {
     Late,
 }
 
-/// Receives the output piece by piece as it comes. It may say that it wants no more.
+/// Receives the output piece by piece. It can break off the program.
 type Take<'a> = dyn FnMut(&[u8], Timing) -> ControlFlow<()> + 'a;
 
-/// How much room on the disk is kept for the output, in bytes: the answer is paid for when the disk fills up meanwhile.
+/// How much disk space is reserved for the output, in bytes, so that a full disk does not cost an answer that is paid
+/// for.
 const ROOM: u64 = 64 * 1024;
 
-/// Runs a program to its end. Its stdout goes to a file, of which at least the newest `cap / 2` bytes are kept.
+/// Runs a program to its end. Its stdout goes to a file that keeps at least the newest `cap / 2` bytes.
 pub(super) fn drive(
     launch: &Launch<'_>,
     stdout: &Path,
@@ -93,7 +95,7 @@ pub(super) fn drive(
     };
     let held = HeldSignals::new().map_err(broken)?;
     if let Some(stop) = held.with(Signals::stop) {
-        // It came while an earlier program of this agent was ended: another one must not be paid for.
+        // The signal came while an earlier program of this agent was ended. Another program would cost money in vain.
         return Ok(Ended {
             ending: ProgramEnding::Stopped(stop.signal),
             stderr: String::new(),
@@ -138,7 +140,7 @@ fn streams(launch: &Launch<'_>, stdout: &Output, stderr: &Stderr) -> io::Result<
     ])
 }
 
-/// Runs a program to its end that has our own streams.
+/// Runs a program with our own streams to its end.
 pub(crate) fn pass_through(
     command: &mut Command,
     supervision: Supervision,
@@ -151,7 +153,7 @@ pub(crate) fn pass_through(
     }))
 }
 
-/// Ends what is left of a program, unless a supervisor above us does so when this process ends.
+/// Ends the processes that a program left running, unless a supervisor above us ends them when this process ends.
 fn conclude(
     mut tree: Tree,
     ending: WaitEnd,
@@ -172,18 +174,18 @@ fn conclude(
             }
             (Asked::NotYet, ProgramEnding::Exited(status))
         }
-        // The caller has seen enough of a program that goes on.
+        // The caller broke off a program that is still running.
         (_, None) => (
             Asked::NotYet,
             ProgramEnding::Stopped(rustix::process::Signal::TERM.as_raw()),
         ),
     };
-    // What cannot be ended now keeps the thread's lock, which it inherited.
+    // A process that cannot be ended has inherited the thread's lock and keeps the thread busy.
     let _ = tree.end(asked, supervision.grace, signals);
     ending
 }
 
-/// Returns a file with the prompt, so that nobody has to feed it to the program.
+/// Returns a file with the prompt as stdin, so that nothing has to be written while the program runs.
 fn stdin(prompt: &str) -> io::Result<Stdio> {
     if prompt.is_empty() {
         return Ok(Stdio::null());

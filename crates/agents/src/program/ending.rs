@@ -1,4 +1,4 @@
-//! How a program ended, in words and as a code.
+//! How a program ended: as a message, a failure class and an exit code.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -15,20 +15,20 @@ use crate::signs;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ProgramEnding {
     Exited(ExitStatus),
-    /// It was ended at its time limit.
+    /// We ended it at its time limit.
     TimedOut(Duration),
-    /// This process was told to stop, by this signal.
+    /// This process was told to stop by this signal, and ended the program.
     Stopped(i32),
 }
 
 impl ProgramEnding {
-    /// Says why there is no answer, with the end of stderr, unless the program ended well.
+    /// Returns why there is no answer, with the end of stderr; `None` if the program ended well.
     pub(super) fn problem(&self, program: &str, stderr: &str) -> Option<AdapterError> {
         let what = self.what(program)?;
         let said = complaint(stderr);
         let said = tail(&said);
         let message = match self {
-            // What was said before is seldom why it took so long.
+            // The output before a time limit or a signal is seldom the reason.
             Self::TimedOut(_) | Self::Stopped(_) => what,
             Self::Exited(_) if said.is_empty() => what,
             Self::Exited(_) => format!("{what}: {said}"),
@@ -39,7 +39,7 @@ impl ProgramEnding {
         })
     }
 
-    /// Returns the class of the failure, by how the program ended, else by what it said.
+    /// Returns the failure class: by how the program ended, else by what it printed.
     pub(crate) fn class<'a>(&self, said: impl IntoIterator<Item = &'a str>) -> FailureClass {
         match self {
             Self::TimedOut(_) => FailureClass::Timeout,
@@ -51,7 +51,7 @@ impl ProgramEnding {
         }
     }
 
-    /// Says how the program ended, unless it ended well.
+    /// Describes how the program ended; `None` if it ended well.
     pub(crate) fn what(&self, program: &str) -> Option<String> {
         match self {
             Self::Exited(status) if status.success() => None,
@@ -69,7 +69,7 @@ impl ProgramEnding {
         }
     }
 
-    /// Returns the code that we exit with when the program failed: that of an interruption is passed on.
+    /// Returns our exit code when the program failed. The code of an interruption is passed on.
     pub(crate) fn exit_code(&self) -> i32 {
         let status = match self {
             Self::Exited(status) => status,

@@ -1,25 +1,25 @@
-//! Putting lines together from pieces that end anywhere.
+//! Assembles lines from pieces that can end anywhere.
 
-/// The longest line that is given whole, in bytes.
-const LONGEST: usize = 16 << 20;
+/// The longest line that is passed on, in bytes.
+const MAX_LINE: usize = 16 << 20;
 
 /// A line of a program's output, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Line<'a> {
-    /// The line; what is not UTF-8 shows as replacement characters.
+    /// The whole line. Invalid UTF-8 becomes replacement characters.
     Whole(&'a str),
-    /// A line that is too long to be held in memory.
+    /// A line that is too long for the memory.
     TooLong {
         /// How long it is.
         bytes: usize,
     },
 }
 
-/// The line that has begun.
+/// The assembler, with the line that is not complete yet.
 #[derive(Default)]
 pub(super) struct Lines {
-    begun: Vec<u8>,
-    /// How much of the line was thrown away, because it is too long already.
+    line: Vec<u8>,
+    /// How many bytes of the line were dropped because it is too long.
     dropped: usize,
 }
 
@@ -36,19 +36,19 @@ impl Lines {
         }
     }
 
-    /// Gives the last line, if it has no end.
+    /// Passes on the last line, if it has no line end.
     pub(super) fn finish(mut self, on_line: &mut dyn FnMut(Line<'_>)) {
-        if !self.begun.is_empty() || self.dropped > 0 {
+        if !self.line.is_empty() || self.dropped > 0 {
             self.complete(on_line);
         }
     }
 
     fn extend(&mut self, bytes: &[u8]) {
-        if self.dropped > 0 || self.begun.len() + bytes.len() > LONGEST {
-            self.dropped += self.begun.len() + bytes.len();
-            self.begun = Vec::new();
+        if self.dropped > 0 || self.line.len() + bytes.len() > MAX_LINE {
+            self.dropped += self.line.len() + bytes.len();
+            self.line = Vec::new();
         } else {
-            self.begun.extend(bytes);
+            self.line.extend(bytes);
         }
     }
 
@@ -58,11 +58,11 @@ impl Lines {
                 bytes: self.dropped,
             });
         } else {
-            let text = String::from_utf8_lossy(&self.begun);
+            let text = String::from_utf8_lossy(&self.line);
             on_line(Line::Whole(text.strip_suffix('\r').unwrap_or(&text)));
         }
         self.dropped = 0;
-        self.begun.clear();
+        self.line.clear();
     }
 }
 
@@ -100,17 +100,17 @@ mod tests {
 
     #[test]
     fn a_line_above_the_limit_is_only_counted() {
-        let piece = vec![b'x'; LONGEST / 2];
+        let piece = vec![b'x'; MAX_LINE / 2];
         let long = lines(&[&piece, &piece, b"yz\nnext\n", &piece, &piece, b"!\n"]);
         assert_eq!(
             long,
             [
-                format!("too long: {}", LONGEST + 2),
+                format!("too long: {}", MAX_LINE + 2),
                 "next".to_owned(),
-                format!("too long: {}", LONGEST + 1)
+                format!("too long: {}", MAX_LINE + 1)
             ]
         );
         let whole = lines(&[&piece, &piece, b"\n"]);
-        assert_eq!(whole[0].len(), LONGEST);
+        assert_eq!(whole[0].len(), MAX_LINE);
     }
 }

@@ -1,7 +1,7 @@
-//! Running a program to its end: prompt in, output read while it comes, stderr through to ours.
+//! Runs a program to its end: passes it the prompt, reads its output while it is written, and passes its stderr on.
 //!
-//! The program runs under the supervisor of `uwf-process`, together with everything that it starts. What its output
-//! means is for the adapters.
+//! The program runs under the supervisor of `uwf-process`, together with everything that it starts. The adapters
+//! interpret its output.
 
 mod dialogue;
 mod drive;
@@ -30,7 +30,7 @@ pub(crate) use stderr::tail;
 
 use lines::Lines;
 
-/// How long an answer may be if nothing else is said, in bytes.
+/// The default limit of an answer, in bytes.
 pub(crate) const MAX_OUTPUT: u64 = 256 << 20;
 
 /// What to run, and how.
@@ -39,21 +39,21 @@ pub(crate) struct Launch<'a> {
     pub(crate) program: &'a str,
     pub(crate) args: &'a [String],
     pub(crate) cwd: &'a Path,
-    /// Variables beside those of our own environment.
+    /// Variables in addition to those of our own environment.
     pub(crate) variables: &'a [(&'a str, &'a str)],
     pub(crate) stdin: &'a str,
-    /// What the user can do when there is no such program.
+    /// The hint to the user if the program does not exist.
     pub(crate) install: &'a str,
     pub(crate) timeout: Option<Duration>,
-    /// How the program is ended, and whether what it leaves running may go on.
+    /// How the program is ended, and whether processes that it leaves running may go on.
     pub(crate) supervision: Supervision,
-    /// Where its streams are kept in files.
+    /// The folder for the files of its streams.
     pub(crate) run_dir: &'a Path,
-    /// What is done as soon as it has started, with the number of its process.
+    /// Called with the process id as soon as it has started.
     pub(crate) on_start: &'a dyn Fn(u32),
 }
 
-/// What a program left.
+/// The output of a program that has ended.
 pub(crate) struct Output {
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -63,31 +63,32 @@ pub(crate) struct Output {
     pub(crate) is_complete: bool,
 }
 
-/// Returns the file that keeps the stdout of a program which answers as a whole.
+/// Returns the file with the stdout of a program that prints its answer as a whole.
 pub(crate) fn answer_file(run_dir: &Path) -> PathBuf {
     RunDir::at(run_dir.to_owned()).scratch.answer_file()
 }
 
-/// Returns the file that keeps the stdout of a program which tells events line by line.
+/// Returns the file with the stdout of a program that prints events line by line.
 fn events_file(run_dir: &Path) -> PathBuf {
     RunDir::at(run_dir.to_owned()).scratch.events_file()
 }
 
-/// How much space the file of events may take before its beginning is dropped, in bytes.
+/// The most space that the file of events may take, in bytes. Then its beginning is dropped.
 const EVENTS_CAP: u64 = 256 << 20;
 
-/// Runs a program whose stdout is its answer, up to so many bytes. A longer one is a problem.
+/// Runs a program whose stdout is its answer. An answer of more than `max_output` bytes is a problem.
 ///
 /// # Errors
-/// When it cannot be started, or its output cannot be kept.
+/// When the program cannot be started, or its output cannot be stored.
 pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, AdapterError> {
     let file = answer_file(launch.run_dir);
     let mut size = 0;
     let ended = drive::drive(launch, &file, u64::MAX, &mut |bytes, _| {
         size += bytes.len() as u64;
-        match size > max_output {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
+        if size > max_output {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
         }
     })?;
     if size > max_output {
@@ -112,11 +113,10 @@ pub(crate) fn run(launch: &Launch<'_>, max_output: u64) -> Result<Output, Adapte
     })
 }
 
-/// Runs a program whose stdout is read line by line while it comes. A line that no memory should hold is not given
-/// whole.
+/// Runs a program and reads its stdout line by line while it is written.
 ///
 /// # Errors
-/// When it cannot be started or waited for.
+/// When the program cannot be started or waited for.
 pub(crate) fn stream(
     launch: &Launch<'_>,
     on_line: &mut dyn FnMut(Line<'_>, Timing),
@@ -133,7 +133,7 @@ pub(crate) fn stream(
     Ok(ended)
 }
 
-/// Reads the lines of a program that ended after its adapter had died. A file that cannot be read has none.
+/// Reads the lines of a program that ended after its adapter had died; none if the file cannot be read.
 pub(crate) fn earlier_lines(run_dir: &Path, on_line: &mut dyn FnMut(Line<'_>)) {
     let mut lines = Lines::default();
     let events = uwf_durable::read(&events_file(run_dir));
@@ -180,16 +180,16 @@ fn not_started(launch: &Launch<'_>, error: &io::Error) -> AdapterError {
     }
 }
 
-/// Says that a program printed more than it may.
+/// Returns the message that a program printed more than its limit.
 pub(crate) fn too_much(program: &str, max_output: u64) -> String {
     let limit = size::format(max_output);
     format!("`{program}` printed more than {limit}, the limit of `--max-output`")
 }
 
-/// Returns a prompt that can be an argument.
+/// Returns the prompt if it can be passed as an argument.
 ///
 /// # Errors
-/// When none can hold it.
+/// When it is too long or has a zero byte.
 pub(crate) fn argument(prompt: &str) -> Result<&str, AdapterError> {
     let message = if prompt.len() >= MAX_ARGUMENT {
         "the prompt is too long for an argument"
@@ -201,7 +201,7 @@ pub(crate) fn argument(prompt: &str) -> Result<&str, AdapterError> {
     Err(AdapterError::not_started(message))
 }
 
-/// Returns the text; what is not UTF-8 shows as replacement characters.
+/// Converts bytes to text. Invalid UTF-8 becomes replacement characters.
 pub(crate) fn text(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

@@ -1,4 +1,4 @@
-//! What a program says on stderr: passed on while it comes, with its start and end kept.
+//! The stderr of a program: passed on to ours while it is written, with its beginning and end kept.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -7,28 +7,28 @@ use std::path::Path;
 use uwf_process::Output;
 use uwf_storage::RunDir;
 
-use crate::bounded::Bounded;
+use crate::bounded::BoundedBuffer;
 
-/// How much is kept, at the start and at the end each, in bytes.
-const KEPT: usize = 64 * 1024;
+/// The size of the beginning and of the end that are kept, in bytes each.
+const PART: usize = 64 * 1024;
 /// How much space the file may take before its beginning is dropped, in bytes.
 const CAP: u64 = 16 * 1024 * 1024;
-/// How many characters go into a message.
-const TOLD: usize = 2000;
+/// The longest end of stderr in a message, in characters.
+const TAIL: usize = 2000;
 
 /// The stderr of a program.
 pub(super) struct Stderr {
     output: Output,
-    kept: Bounded,
+    buffer: BoundedBuffer,
 }
 
 impl Stderr {
-    /// Makes the file in the folder of the run.
+    /// Creates the file in the folder of the run.
     pub(super) fn create(run_dir: &Path) -> io::Result<Self> {
         let scratch = RunDir::at(run_dir.to_owned()).scratch;
         Ok(Self {
             output: Output::create(&scratch.program_stderr_file(), CAP)?,
-            kept: Bounded::new(KEPT),
+            buffer: BoundedBuffer::new(PART),
         })
     }
 
@@ -36,28 +36,28 @@ impl Stderr {
         self.output.for_child()
     }
 
-    /// Passes on to our own stderr what is new.
+    /// Passes new output on to our own stderr.
     pub(super) fn look(&mut self) {
         while let Ok(news) = self.output.news()
             && !news.is_empty()
         {
             let _ = io::stderr().write_all(&news);
-            self.kept.push(&news);
+            self.buffer.push(&news);
         }
         self.output.look();
     }
 
-    /// Returns its start and its end.
+    /// Returns its beginning and its end.
     pub(super) fn text(mut self) -> String {
         self.look();
-        self.kept.text()
+        self.buffer.text()
     }
 }
 
-/// Returns the end of what was said, as much as a message can take.
+/// Returns the end of a text, as much as fits into a message.
 pub(crate) fn tail(text: &str) -> &str {
     let text = text.trim();
-    match text.char_indices().rev().nth(TOLD - 1) {
+    match text.char_indices().rev().nth(TAIL - 1) {
         Some((start, _)) => &text[start..],
         None => text,
     }

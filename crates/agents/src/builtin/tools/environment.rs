@@ -1,9 +1,9 @@
-//! Which variables of the environment a model's commands get: all but what may be a secret, what the user's
-//! configuration names as one, and what would let them pass for the agent.
+//! Selects the environment variables for a model's commands: all except possible secrets, secrets named by the config,
+//! and our own variables that identify the agent to the engine.
 //!
-//! Pure. In doubt a variable is a secret, and `--keep-env` gives it back; when a configuration is shown, a false
-//! alarm would hide a setting, and the rule for names is narrower. This keeps secrets from being printed by accident;
-//! it does not keep a command from looking for them.
+//! Pure. In doubt a variable is a secret, and `--keep-env` passes it nevertheless. The rule for showing a configuration
+//! is narrower, since a false alarm would hide a setting there. This prevents that secrets are printed by accident; it
+//! does not stop a command that searches for them.
 
 use std::ffi::OsStr;
 
@@ -25,11 +25,11 @@ const SUSPECT_PARTS: [&str; 11] = [
 ];
 /// Ends of such names.
 const SUSPECT_ENDS: [&str; 5] = ["_PASS", "_PAT", "_PW", "_PWD", "_DSN"];
-/// What has such a part and is none.
+/// A part of names that contains a suspect part but is harmless.
 const NO_SECRET: &str = "AUTHOR";
-/// How values may begin that are secrets, beside the keys of models and of code hosts.
+/// First characters of values that may be secrets, beside the keys of models and of code hosts.
 const SUSPECT_BEGINNINGS: [&str; 5] = ["sk_", "xox", "AKIA", "eyJhbGci", "-----BEGIN"];
-/// What a command may know about its thread: enough to look things up in it.
+/// Our own variables that commands get, to look things up in their thread.
 const OF_THE_THREAD: [&str; 4] = [
     "UWF_STORAGE_ROOT",
     "UWF_FORMAT",
@@ -37,12 +37,12 @@ const OF_THE_THREAD: [&str; 4] = [
     "UWF_ROLE",
 ];
 
-/// What the user said about variables.
+/// The user's settings about variables.
 #[derive(Debug, Clone, Default)]
 pub(in crate::builtin) struct Variables {
     /// Names of secrets: of `.env`, and of keys in the configuration.
     pub(in crate::builtin) secret: Vec<String>,
-    /// Names that are kept in any case.
+    /// Names that are always passed.
     pub(in crate::builtin) keep: Vec<String>,
 }
 

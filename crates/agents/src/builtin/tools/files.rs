@@ -1,4 +1,4 @@
-//! The tools that read and change files. Which files they may open is the workspace's business.
+//! The tools that read and change files. The workspace decides which files they may open.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -11,11 +11,11 @@ use uwf_util::size;
 
 use super::workspace::Workspace;
 
-/// How large a file may be that is read without saying which lines.
+/// The largest file that is read without `offset` and `limit`, in bytes.
 const MAX_READ: u64 = 512 << 10;
-/// How much may be written at once, and how large a file may be that is patched.
+/// The largest content to write, and the largest file to patch, in bytes.
 const MAX_WRITE: u64 = 4 << 20;
-/// How many characters a model is shown at once.
+/// How many characters a tool result shows at most.
 pub(super) const MAX_SHOWN: usize = 32_000;
 /// How many places a message lists.
 const MAX_PLACES: usize = 5;
@@ -78,7 +78,7 @@ impl ReadFile {
         self.lines(BufReader::new(file), first, last)
     }
 
-    /// Returns the lines from `first` up to before `last`, as far as a model is shown them.
+    /// Returns the lines from `first` up to but not including `last`, as many as a tool result can show.
     fn lines(&self, mut file: impl BufRead, first: u64, last: u64) -> Result<String, String> {
         let mut shown = String::new();
         let mut room = MAX_SHOWN;
@@ -86,7 +86,7 @@ impl ReadFile {
         let mut line = Vec::new();
         while number < last {
             line.clear();
-            // A line without an end must not fill the memory.
+            // An endless line must not fill the memory.
             let most = (MAX_SHOWN * 4) as u64;
             let read = (&mut file).take(most).read_until(b'\n', &mut line);
             if read.map_err(|error| self.broken(&error))? == 0 {
@@ -112,7 +112,7 @@ impl ReadFile {
         })
     }
 
-    /// Ends what is shown before the line that does not fit, or within it if it is the first.
+    /// Ends the shown text before the line that does not fit, or within that line if it is the first.
     fn cut(&self, mut shown: String, line: &str, room: usize, number: u64, first: u64) -> String {
         if number > first {
             if !shown.ends_with('\n') {
@@ -130,7 +130,7 @@ impl ReadFile {
         }
         match str::from_utf8(line) {
             Ok(text) => Ok(text),
-            // A line that was too long to be read at once may end within a character.
+            // A long line is read in pieces, which may end within a character.
             Err(error) if error.error_len().is_none() && !line.ends_with(b"\n") => {
                 Ok(str::from_utf8(&line[..error.valid_up_to()]).expect("it is valid up to there"))
             }
@@ -222,7 +222,7 @@ fn replace(workspace: &Workspace, path: &str, content: &str) -> Result<(), Strin
         .map_err(|error| format!("could not write `{path}`: {error}"))
 }
 
-/// Replaces what is in a file. The room is taken before anything of it goes: a full disk does not cost it.
+/// Replaces the content of a file. The space is reserved first, so that a full disk does not destroy the old content.
 fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
     let old_size = file.metadata()?.len();
     let size = content.len() as u64;
@@ -238,7 +238,7 @@ fn overwrite(file: &mut File, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Takes room on the disk, where the filesystem can say so in advance.
+/// Reserves disk space, if the filesystem can.
 fn reserve(file: &File, size: u64) -> io::Result<()> {
     if size == 0 {
         return Ok(());
@@ -249,7 +249,7 @@ fn reserve(file: &File, size: u64) -> io::Result<()> {
     }
 }
 
-/// Replaces the one occurrence of a part, and returns the text and the line in which the part began.
+/// Replaces the only occurrence of a part. Returns the text, and the line in which the part starts.
 fn patch(text: &str, search: &str, replace: &str) -> Result<(String, usize), String> {
     if search.is_empty() {
         return Err("`search` is empty; use `write_file` to write a whole file".to_owned());
@@ -275,7 +275,8 @@ fn patch(text: &str, search: &str, replace: &str) -> Result<(String, usize), Str
     }
 }
 
-/// Returns where a part begins, as far as a message lists it. Parts that overlap count: which one would be meant?
+/// Returns the first places of a part, as many as a message lists. Overlapping places count, since it is not clear
+/// which one is meant.
 fn places(text: &str, search: &str) -> Vec<usize> {
     let step = search.chars().next().map_or(1, char::len_utf8);
     let mut places = Vec::new();
@@ -289,7 +290,7 @@ fn places(text: &str, search: &str) -> Vec<usize> {
     places
 }
 
-/// Says how a part that is not there differs from one that is.
+/// Returns a hint why a part was not found: a similar part, if there is one.
 fn hint(text: &str, search: &str) -> String {
     if text.contains("\r\n") && text.replace("\r\n", "\n").contains(search) {
         return "; the lines of the file end with \\r\\n".to_owned();
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_much_is_cut_and_says_how_to_go_on() {
+    fn a_long_file_is_cut_with_a_note_how_to_continue() {
         let (dir, workspace) = workspace();
         fs::write(dir.path().join("long"), "0123456789\n".repeat(5000)).unwrap();
         let shown = read(&workspace, "long", None, None).unwrap();
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_told() {
+    fn a_file_that_is_not_text_is_an_error() {
         let (dir, workspace) = workspace();
         fs::write(dir.path().join("binary"), b"ELF\0\x01").unwrap();
         fs::write(dir.path().join("latin"), b"caf\xe9 au lait\n").unwrap();
@@ -416,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_or_patched_may_have_four_mebibytes_and_no_byte_more() {
+    fn four_mebibytes_can_be_written_or_patched_and_no_byte_more() {
         let (dir, workspace) = workspace();
         let path = dir.path().join("f");
         let most = (4 << 20) as usize;

@@ -1,6 +1,6 @@
-//! The tools that a model is offered, and what they may do: paths by [`workspace`], commands by [`shell`].
+//! The tools for a model. [`workspace`] confines paths, and [`shell`] runs commands.
 //!
-//! Every mistake of a model is a text for it that begins with `error:`; nothing that it calls fails the step.
+//! A mistake of the model becomes a tool result that begins with `error:`. A tool call never fails the step.
 
 pub(super) mod environment;
 mod files;
@@ -80,25 +80,25 @@ pub(super) struct Tools<'a> {
     pub(super) cas: CasTool<'a>,
     /// How often a tool may still be called.
     pub(super) calls_left: u32,
-    /// The tools that exist, are not offered, and were called nevertheless, one entry for each call.
+    /// The tools that were called although they are not offered, one entry for each call.
     pub(super) refused: Vec<String>,
     /// When the step's time is over.
     pub(super) deadline: Option<Instant>,
-    /// How often the model may still answer after the round that calls.
+    /// How often the model may still answer after this round.
     pub(super) turns_left: u32,
 }
 
 /// The model is warned when this many turns or fewer are left.
 const FEW_TURNS: u32 = 3;
 
-/// What commands are run with.
+/// The environment of commands.
 pub(super) struct Commands(Shell);
 
-/// What the supervisor of a command knows of the supervisors above it.
+/// The variables by which the supervisor of a command knows the supervisors above it.
 const SUPERVISION: [&str; 3] = [SUPERVISORS, ATTEMPT, GRACE_MS];
 
 impl Commands {
-    /// Lets commands run with this environment, but for what they must not get.
+    /// Returns the environment of commands: this one without the variables that they must not get.
     pub(super) fn of(env: &Env, variables: &Variables) -> Self {
         let passed = env
             .variables()

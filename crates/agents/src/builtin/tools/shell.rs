@@ -1,5 +1,5 @@
-//! The tool that runs commands. A command is started through its [`supervisor`], which ends it with everything that it
-//! started when its time is up, and when this process is gone.
+//! The tool that runs commands. A [`supervisor`] process starts the command, and ends it with everything that it
+//! started at the time limit, or when this process has died.
 
 use std::ffi::OsString;
 use std::io::{self, Read};
@@ -16,18 +16,18 @@ use serde_json::{Value, json};
 
 use super::files::MAX_SHOWN;
 use super::workspace::Workspace;
-use crate::bounded::Bounded;
+use crate::bounded::BoundedBuffer;
 use crate::builtin::supervisor;
 
-/// How long a command may take if the model says nothing, and at most.
+/// The time limit of a command: the default, and the largest.
 const TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// How long a supervisor has to end a command, and its output to be read to the end.
+/// How long the supervisor may take to end a command, and how long to wait for the rest of its output.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long is paused at most before it is checked again whether a command is over.
+/// The longest pause between two checks whether a command has ended.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-/// How much of each stream is kept, at its beginning and at its end each, in bytes; at most that many characters.
-const KEPT: usize = MAX_SHOWN / 4;
+/// The size of the beginning and of the end of a stream that are kept, in bytes each.
+const PART: usize = MAX_SHOWN / 4;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,13 +37,13 @@ pub(super) struct ShellExec {
     timeout_s: Option<u64>,
 }
 
-/// What commands are run with.
+/// The environment of commands.
 pub(super) struct Shell {
-    /// This program, which is the supervisor, too.
+    /// This program, which is also the supervisor.
     pub(super) program: PathBuf,
-    /// What the supervisor gets beside the variables of the command.
+    /// The additional variables of the supervisor.
     pub(super) supervision: Vec<(OsString, OsString)>,
-    /// All the variables that they get.
+    /// The variables of the commands.
     pub(super) variables: Vec<(OsString, OsString)>,
 }
 
@@ -65,7 +65,7 @@ impl ShellExec {
         })
     }
 
-    /// Runs the command; `left` is how much of the step's time is left.
+    /// Runs the command. `left` is the time that is left for the step.
     pub(super) fn run(
         &self,
         shell: &Shell,
@@ -79,7 +79,7 @@ impl ShellExec {
         let limit = asked
             .clamp(Duration::from_secs(1), MAX_TIMEOUT)
             .min(left.unwrap_or(MAX_TIMEOUT));
-        // Whatever is renamed meanwhile: the command runs in the folder that was looked at.
+        // The open folder stays the same, even if it is renamed before the command starts.
         let folder = workspace.folder(self.cwd.as_deref().unwrap_or("."))?;
         let mut process = Command::new(&shell.program)
             .arg0("uwf-builtin")
@@ -91,7 +91,7 @@ impl ShellExec {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // It must outlive a signal to our group, to end what has left the group.
+            // The supervisor must outlive a signal to our group, to end processes that have left the group.
             .process_group(0)
             .spawn()
             .map_err(|error| format!("the command could not be started: {error}"))?;
@@ -115,7 +115,7 @@ impl ShellExec {
     }
 }
 
-/// Waits for a supervisor, and closes its lifeline when the time is up. Returns `None` then.
+/// Waits for a supervisor. At the time limit, closes its lifeline and returns `None`.
 fn wait(mut process: Child, lifeline: ChildStdin, limit: Duration) -> Option<ExitStatus> {
     if let Some(status) = wait_for(&mut process, limit) {
         return Some(status);
@@ -125,7 +125,7 @@ fn wait(mut process: Child, lifeline: ChildStdin, limit: Duration) -> Option<Exi
     None
 }
 
-/// Waits for a process, but not longer than this.
+/// Waits for a process, for `most` at the longest.
 fn wait_for(process: &mut Child, most: Duration) -> Option<ExitStatus> {
     let deadline = Instant::now() + most;
     let mut pause = Duration::from_millis(1);
@@ -139,23 +139,23 @@ fn wait_for(process: &mut Child, most: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Reads a stream to its end in the background, and keeps its beginning and its end.
-fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<Bounded>> {
+/// Reads a stream to its end in a thread, and keeps its beginning and its end.
+fn collect(mut from: impl Read + Send + 'static) -> io::Result<Receiver<BoundedBuffer>> {
     let (sender, receiver) = mpsc::channel();
     thread::Builder::new().spawn(move || {
-        let mut kept = Bounded::new(KEPT);
+        let mut collected = BoundedBuffer::new(PART);
         let mut buffer = [0; 8192];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
-            kept.push(&buffer[..count]);
+            collected.push(&buffer[..count]);
         }
-        sender.send(kept)
+        sender.send(collected)
     })?;
     Ok(receiver)
 }
 
-fn text(stream: &Receiver<Bounded>) -> String {
+fn text(stream: &Receiver<BoundedBuffer>) -> String {
     match stream.recv_timeout(GRACE) {
-        Ok(kept) => kept.text_with_gap(),
+        Ok(collected) => collected.text_with_gap(),
         Err(_) => "[the output could not be read to its end]".to_owned(),
     }
 }

@@ -1,8 +1,7 @@
-//! The folder in which a model's tools may read and write, and the one way from a path that a model wrote to an
-//! open file.
+//! The workspace: the folder in which a model's tools may read and write. All paths of a model are opened here.
 //!
-//! Confinement is the kernel's: paths are resolved below the folder by `openat2`, so that no link, no `..` and no
-//! race leads out of it. A kernel without it gets the path walked step by step, and no link at all is followed.
+//! The kernel confines them: `openat2` resolves paths below the folder, so that no link, no `..` and no race leads out
+//! of it. Without `openat2` a path is walked step by step, and no link is followed.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,9 +12,9 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// How often a path is resolved again while others rename folders in it.
+/// How often to resolve a path again when a rename interferes.
 const TRIES: u32 = 64;
-/// What new files may be used for, before the user's mask.
+/// The modes of new files and folders, before the user's umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 
@@ -24,7 +23,7 @@ const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);
 pub(in crate::builtin) enum Reach {
     /// Only what lies in the folder.
     Inside,
-    /// Everything that the user may.
+    /// Every path that the user may access.
     Everywhere,
 }
 
@@ -33,7 +32,7 @@ pub(in crate::builtin) struct Workspace {
     folder: OwnedFd,
     /// Where the folder is, without links.
     path: PathBuf,
-    /// A place that stays closed wherever it is: the storage root, with its keys and its state.
+    /// A folder that tools never access: the storage root, with its keys and its state.
     closed: Option<PathBuf>,
     resolver: Resolver,
 }
@@ -45,7 +44,7 @@ enum Resolver {
     Beneath,
     /// Step by step, without following links.
     Steps,
-    /// As any program does.
+    /// Without confinement.
     Free,
 }
 
@@ -79,8 +78,8 @@ impl Workspace {
         })
     }
 
-    /// Opens a regular file for reading. What is none is told apart before it is opened, so that nothing waits
-    /// for a pipe or wakes a device.
+    /// Opens a regular file for reading. Anything else is rejected before it is opened, so that we never block on a
+    /// FIFO or touch a device.
     pub(super) fn read(&self, path: &str) -> Result<File, String> {
         let relative = self.relative(path)?;
         let kind = self
@@ -91,8 +90,8 @@ impl Workspace {
         self.file(&relative, path, OFlags::RDONLY, "read")
     }
 
-    /// Opens a regular file for writing, and makes it and the folders above it if they are not there. What it
-    /// holds stays until somebody writes.
+    /// Opens a regular file for writing, and creates it and its parent folders if needed. An existing file is not
+    /// truncated.
     pub(super) fn write(&self, path: &str) -> Result<File, String> {
         let relative = self.relative(path)?;
         match self.resolve(&relative, OFlags::PATH).and_then(fstat) {
@@ -103,7 +102,7 @@ impl Workspace {
         self.file(&relative, path, OFlags::WRONLY | OFlags::CREATE, "write")
     }
 
-    /// Opens a folder. The descriptor stays with it, whatever is renamed.
+    /// Opens a folder. The descriptor refers to the same folder even if it is renamed.
     pub(super) fn folder(&self, path: &str) -> Result<OwnedFd, String> {
         let relative = self.relative(path)?;
         let folder = self
@@ -121,7 +120,7 @@ impl Workspace {
         what: &'static str,
     ) -> Result<File, String> {
         if flags.contains(OFlags::CREATE) {
-            // A file that is not made yet has no place that could be looked at.
+            // The file may not exist yet, so the place of its parent is checked.
             let parent = relative.parent().unwrap_or(Path::new("."));
             let parent = self
                 .resolve(parent, OFlags::PATH | OFlags::DIRECTORY)
@@ -132,13 +131,13 @@ impl Workspace {
             .resolve(relative, flags | OFlags::NONBLOCK | OFlags::NOCTTY)
             .map_err(|error| refused(what, path, error))?;
         self.keep_closed(&file, path)?;
-        // It may be another file by now.
+        // The name may lead to another file by now.
         let stat = fstat(&file).map_err(|error| refused(what, path, error))?;
         must_be_regular(&stat, path)?;
         Ok(File::from(file))
     }
 
-    /// Makes the folders above a path, each below the one before.
+    /// Creates the parent folders of a path, from the top.
     fn make_folders(&self, relative: &Path, path: &str) -> Result<(), String> {
         let parent = relative.parent().unwrap_or(Path::new(""));
         let mut done = PathBuf::new();
@@ -159,7 +158,7 @@ impl Workspace {
         Ok(())
     }
 
-    /// Returns a path as one below the folder, unless everything may be named.
+    /// Returns a path relative to the folder, unless all paths are allowed.
     fn relative(&self, path: &str) -> Result<PathBuf, String> {
         if path.is_empty() || path.contains('\0') {
             return Err("`path` must be the path of a file".to_owned());
@@ -198,7 +197,7 @@ impl Workspace {
         }
     }
 
-    /// Refuses what lies in the closed place, by where it really is.
+    /// Refuses a file in the closed folder, by its real path.
     fn keep_closed(&self, file: &OwnedFd, path: &str) -> Result<(), String> {
         let place = std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()));
         match (place, &self.closed) {
@@ -221,7 +220,7 @@ fn beneath(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errn
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
     for _ in 0..TRIES {
         match openat2(folder, path, flags, mode(flags), how) {
-            // Something was renamed while the kernel looked.
+            // Something was renamed during the lookup.
             Err(Errno::AGAIN) => {}
             opened => return opened,
         }
