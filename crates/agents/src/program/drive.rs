@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use uwf_agent_kit::{AdapterError, Supervision};
-use uwf_process::{Asked, HeldSignals, Limits, Look, Output, Signals, Tree, WaitEnd};
+use uwf_process::{Asked, HeldSignals, Limits, Look, Output, Signals, Stop, Tree, WaitEnd};
 
 use super::ending::ProgramEnding;
 use super::stderr::Stderr;
@@ -29,8 +29,8 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Tells whether the program ended well by itself. One that was told to stop may end well, too, and leave its
-    /// output incomplete.
+    /// Tells whether the program ended well by itself, so that its output is complete. One that was told to stop may
+    /// end well without finishing.
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.ending, ProgramEnding::Exited(status) if status.success())
             && !self.was_stopped
@@ -110,13 +110,7 @@ pub(super) fn drive(
     });
     let stop = held.with(Signals::stop);
     drop(held);
-    let ending = match (ending, stop) {
-        // A signal to the whole tree may end the program before this process has seen the signal.
-        (ProgramEnding::Exited(status), Some(stop)) if !status.success() => {
-            ProgramEnding::Stopped(stop.signal)
-        }
-        (ending, _) => ending,
-    };
+    let ending = or_stopped(ending, stop);
     let timing = match ending {
         ProgramEnding::Exited(_) => Timing::InTime,
         ProgramEnding::TimedOut(_) | ProgramEnding::Stopped(_) => Timing::Late,
@@ -128,6 +122,17 @@ pub(super) fn drive(
         took: started.elapsed(),
         was_stopped: stop.is_some(),
     })
+}
+
+/// Attributes a failed program to the signal that told this process to stop. A signal to the whole tree may end the
+/// program before this process has seen the signal.
+fn or_stopped(ending: ProgramEnding, stop: Option<Stop>) -> ProgramEnding {
+    match (ending, stop) {
+        (ProgramEnding::Exited(status), Some(stop)) if !status.success() => {
+            ProgramEnding::Stopped(stop.signal)
+        }
+        (ending, _) => ending,
+    }
 }
 
 /// Returns stdin, stdout and stderr of a program.
