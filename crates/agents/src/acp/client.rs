@@ -1,5 +1,5 @@
-//! The client's side of one exchange, as a machine: lines in, actions out. It opens a session or goes on with
-//! one, gives it a prompt, answers what the agent asks, and knows when it is over. Pipes and clocks are not its.
+//! The client's side of one exchange, as a state machine: lines in, actions out. It opens or continues a session, sends
+//! a prompt, answers the agent's requests, and detects the end. It has no pipes and no clock.
 
 use std::path::PathBuf;
 
@@ -11,19 +11,19 @@ use super::permission::{self, Policy};
 use super::transcript::Transcript;
 use super::wire::{self, Incoming, RpcError};
 
-/// The version of the protocol that we speak.
+/// The version of the protocol that we support.
 const VERSION: u64 = 1;
-/// The code of an agent that wants us to log in first.
+/// The error code for a missing login.
 const AUTH_REQUIRED: i64 = -32000;
 
-/// What is wanted of an agent.
+/// A prompt for an agent, and the settings of its session.
 #[derive(Debug, Clone)]
-pub(crate) struct Errand {
+pub(crate) struct PromptRequest {
     /// The directory of the session.
     pub(crate) cwd: PathBuf,
-    /// The session to go on with; a new one if there is none.
+    /// The session to continue; `None` for a new one.
     pub(crate) session: Option<String>,
-    /// What to say.
+    /// The prompt.
     pub(crate) prompt: String,
     /// The model to use, in the agent's words.
     pub(crate) model: Option<String>,
@@ -33,34 +33,34 @@ pub(crate) struct Errand {
     pub(crate) permissions: Policy,
 }
 
-/// What is to be done.
+/// What the caller of the client has to do.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action {
-    /// A line goes to the agent.
+    /// Send a line to the agent.
     Send(String),
-    /// A turn is complete.
+    /// Record a complete turn.
     Turn(Turn),
-    /// A piece of the answer came.
+    /// Record a piece of the answer.
     Delta(String),
-    /// People should know this.
+    /// Print a message for people.
     Tell(String),
 }
 
-/// What an exchange brought, as far as it came.
+/// The result of an exchange, or of the part of it that was completed.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
-    /// What the agent said after its last call of a tool.
+    /// The agent's text after its last tool call.
     pub(crate) text: String,
     pub(crate) session_id: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) turns: Vec<Turn>,
-    /// What it used up; what the agent does not tell is `None`.
+    /// The usage; `None` for what the agent does not report.
     pub(crate) usage: Usage,
     /// The kinds of tools whose calls were not permitted, one entry for each call.
     pub(crate) refused: Vec<String>,
 }
 
-/// What we wait for.
+/// The answer that we wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Initialize,
@@ -74,11 +74,11 @@ enum Phase {
 /// The client of one exchange.
 #[derive(Debug)]
 pub(crate) struct Client {
-    errand: Errand,
+    request: PromptRequest,
     phase: Phase,
     /// The method that opens the session.
     opening: &'static str,
-    /// The id of the request whose answer we wait for. There is never more than one.
+    /// The id of the request whose answer we wait for. There is one at a time.
     awaited: u64,
     session_id: Option<String>,
     model: Option<String>,
@@ -90,9 +90,9 @@ pub(crate) struct Client {
 
 impl Client {
     /// Returns a client, and what to do first.
-    pub(crate) fn begin(errand: Errand) -> (Self, Action) {
+    pub(crate) fn begin(request: PromptRequest) -> (Self, Action) {
         let mut client = Self {
-            errand,
+            request,
             phase: Phase::Initialize,
             opening: "session/new",
             awaited: 0,
@@ -104,7 +104,7 @@ impl Client {
         };
         let params = json!({
             "protocolVersion": VERSION,
-            // We offer nothing: an agent has the tools of its own machine, which is ours.
+            // We offer no tools: the agent runs on this machine and has its own.
             "clientCapabilities": { "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false },
             "clientInfo": { "name": "uwf", "version": env!("CARGO_PKG_VERSION") },
         });
@@ -116,7 +116,7 @@ impl Client {
     ///
     /// # Errors
     /// When the exchange cannot go on, or ended without an answer.
-    pub(crate) fn hear(&mut self, line: &str) -> Result<Vec<Action>, AcpError> {
+    pub(crate) fn receive(&mut self, line: &str) -> Result<Vec<Action>, AcpError> {
         match wire::read(line) {
             Some(Incoming::Reply { id, result }) if id == self.awaited && !self.is_done() => {
                 self.replied(result)
@@ -141,14 +141,14 @@ impl Client {
         self.method(self.phase)
     }
 
-    /// Returns the line that ends what the agent is doing, if it is doing something.
+    /// Returns the line that cancels the prompt, if the agent is working on one.
     pub(crate) fn cancel(&self) -> Option<String> {
         let session = self.session_id.as_ref()?;
         let params = json!({ "sessionId": session });
         (self.phase == Phase::Prompt).then(|| wire::notification("session/cancel", &params))
     }
 
-    /// Returns what the exchange brought.
+    /// Returns the result of the exchange.
     pub(crate) fn outcome(mut self) -> Outcome {
         self.transcript.close();
         Outcome {
@@ -173,7 +173,7 @@ impl Client {
                 self.set_model(&result)
             }
             Phase::SetModel => {
-                self.model.clone_from(&self.errand.model);
+                self.model.clone_from(&self.request.model);
                 self.set_mode(&Value::Null)
             }
             Phase::SetMode => Ok(vec![self.prompt()]),
@@ -184,7 +184,7 @@ impl Client {
 
     fn refused(&self, error: RpcError) -> AcpError {
         let gone = self
-            .errand
+            .request
             .session
             .clone()
             .filter(|_| self.phase == Phase::Open);
@@ -208,7 +208,7 @@ impl Client {
         self.session_id.as_deref()
     }
 
-    /// Opens a session once the agent has said what it can.
+    /// Opens a session. The agent has reported its capabilities.
     fn open(&mut self, initialized: &Value) -> Result<Vec<Action>, AcpError> {
         let version = &initialized["protocolVersion"];
         if *version != json!(VERSION) {
@@ -216,8 +216,8 @@ impl Client {
                 version: version.to_string(),
             });
         }
-        let mut params = json!({ "cwd": self.errand.cwd, "mcpServers": [] });
-        if let Some(session) = &self.errand.session {
+        let mut params = json!({ "cwd": self.request.cwd, "mcpServers": [] });
+        if let Some(session) = &self.request.session {
             let Some(method) = resuming_method(&initialized["agentCapabilities"]) else {
                 return Err(AcpError::SessionGone {
                     session: session.clone(),
@@ -231,7 +231,7 @@ impl Client {
     }
 
     fn opened(&mut self, result: &Value) -> Result<(), AcpError> {
-        let session = self.errand.session.clone();
+        let session = self.request.session.clone();
         let session = session.or(result["sessionId"].as_str().map(ToOwned::to_owned));
         let Some(session) = session.filter(|session| !session.is_empty()) else {
             return Err(AcpError::Refused {
@@ -245,9 +245,9 @@ impl Client {
         self.check_mode(&result["modes"])
     }
 
-    /// Refuses a mode that the agent does not offer: some agents take any, and use another.
+    /// Refuses a mode that the agent does not offer: some agents accept any mode and then use another.
     fn check_mode(&self, modes: &Value) -> Result<(), AcpError> {
-        let (Some(mode), Some(offered)) = (&self.errand.mode, modes["availableModes"].as_array())
+        let (Some(mode), Some(offered)) = (&self.request.mode, modes["availableModes"].as_array())
         else {
             return Ok(());
         };
@@ -265,7 +265,7 @@ impl Client {
     }
 
     fn set_model(&mut self, opened: &Value) -> Result<Vec<Action>, AcpError> {
-        match &self.errand.model {
+        match &self.request.model {
             Some(model) if self.model.as_ref() != Some(model) => {
                 let params = json!({ "sessionId": self.session_id, "modelId": model });
                 Ok(vec![self.ask(Phase::SetModel, &params)])
@@ -275,7 +275,7 @@ impl Client {
     }
 
     fn set_mode(&mut self, current: &Value) -> Result<Vec<Action>, AcpError> {
-        match &self.errand.mode {
+        match &self.request.mode {
             Some(mode) if *current != json!(mode) => {
                 let params = json!({ "sessionId": self.session_id, "modeId": mode });
                 Ok(vec![self.ask(Phase::SetMode, &params)])
@@ -285,7 +285,7 @@ impl Client {
     }
 
     fn prompt(&mut self) -> Action {
-        let text = std::mem::take(&mut self.errand.prompt);
+        let text = std::mem::take(&mut self.request.prompt);
         let params =
             json!({ "sessionId": self.session_id, "prompt": [{ "type": "text", "text": text }] });
         self.ask(Phase::Prompt, &params)
@@ -296,12 +296,12 @@ impl Client {
         self.transcript.close();
         let reason = result["stopReason"].as_str().unwrap_or_default();
         let is_silent = self.transcript.turns().is_empty();
-        match (&self.errand.session, reason) {
+        match (&self.request.session, reason) {
             (_, "end_turn") => {
                 self.phase = Phase::Done;
                 Ok(self.news())
             }
-            // A prompt for a session that does not exist is refused like this by some agents.
+            // Some agents refuse a prompt in this way if the session does not exist.
             (Some(session), "refusal") if is_silent => Err(AcpError::SessionGone {
                 session: session.clone(),
                 message: "the agent refused without a word".to_owned(),
@@ -322,7 +322,7 @@ impl Client {
         let kind = kind.or(announced.and_then(|id| self.transcript.kind(id)));
         let title = call["title"].as_str().or(announced).unwrap_or("a tool");
         let decision = permission::decide(
-            self.errand.permissions,
+            self.request.permissions,
             kind.unwrap_or_default(),
             title,
             &params["options"],

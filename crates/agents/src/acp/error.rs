@@ -1,9 +1,9 @@
-//! What can go wrong in an exchange with an agent that speaks the protocol.
+//! The errors of an exchange.
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AcpError {
-    /// The agent speaks another version.
+    /// The agent uses another version of the protocol.
     #[error(
         "the agent speaks version {version} of the agent client protocol, and `uwf` speaks version 1"
     )]
@@ -17,7 +17,7 @@ pub(crate) enum AcpError {
         /// What the agent says.
         message: String,
     },
-    /// The session that was to go on does not exist any more.
+    /// The session to continue does not exist any more.
     #[error("session `{session}` cannot go on: {message}")]
     SessionGone {
         /// The session.

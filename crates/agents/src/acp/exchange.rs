@@ -1,7 +1,7 @@
-//! One exchange with a program that speaks the protocol: the client's machine between the pipes of a process.
+//! One exchange with a program that speaks the protocol: connects the client to the pipes of a process.
 //!
-//! Each exchange has a process of its own. A session goes on in the next one, so nothing of ours has to stay
-//! alive between two prompts.
+//! Each exchange starts a process. The next one continues the session, so that nothing of ours has to stay alive
+//! between two prompts.
 
 use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use uwf_agent_kit::{AdapterError, LiveFile};
 use uwf_protocol::failure::FailureClass;
 use uwf_util::size;
 
-use super::client::{Action, Client, Errand, Outcome};
+use super::client::{Action, Client, Outcome, PromptRequest};
 use super::error::AcpError;
 use crate::complaint::complaint;
 use crate::program::{self, Dialogue, Heard, Launch};
@@ -19,21 +19,21 @@ use crate::progress;
 /// How long a program may take to end after its stdin was closed.
 const EXIT_TIME: Duration = Duration::from_secs(5);
 
-/// How much an agent may take, beside the time limit of its program.
+/// The limits of an agent, beside the time limit of its program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// How long it may be without a message.
+    /// The longest time without a message.
     pub(crate) idle: Option<Duration>,
-    /// How much it may say in all, in bytes.
+    /// How much it may send in all, in bytes.
     pub(crate) max_output: u64,
 }
 
 /// Why an exchange brought no answer.
 #[derive(Debug)]
 pub(crate) struct Failed {
-    /// What is known of it, with turns, session and usage as far as they came.
+    /// The error, with the turns, the session and the usage that are known.
     pub(crate) error: Box<AdapterError>,
-    /// What the client found wrong; `None` if the program ended, or was too slow.
+    /// The error of the client; `None` if the program ended or broke a limit.
     pub(crate) cause: Option<AcpError>,
 }
 
@@ -46,8 +46,8 @@ impl Failed {
     }
 }
 
-/// Gives a prompt to the program's agent and waits for the end of its turn. Turns and pieces of the answer go
-/// to the live file while they come.
+/// Sends a prompt to the program's agent and waits for the end of its turn. Turns and pieces of the answer go to the
+/// live file at once.
 ///
 /// # Errors
 /// When the program cannot be started, ends, is too slow, or its agent does not answer.
@@ -55,29 +55,29 @@ pub(crate) fn exchange(
     label: &str,
     launch: &Launch<'_>,
     limits: Limits,
-    errand: Errand,
+    request: PromptRequest,
     live: &mut LiveFile,
 ) -> Result<Outcome, Failed> {
-    let began = Instant::now();
+    let started = Instant::now();
     let mut dialogue = Dialogue::start(launch).map_err(Failed::to_start)?;
-    let (mut client, first) = Client::begin(errand);
+    let (mut client, first) = Client::begin(request);
     act(label, first, &dialogue, live);
     let deadline = launch.timeout.map(|limit| Due {
-        at: began + limit,
+        at: started + limit,
         words: "time limit",
         limit,
     });
-    let problem = hold(label, &mut dialogue, &mut client, deadline, limits, live).err();
+    let problem = pass_messages(label, &mut dialogue, &mut client, deadline, limits, live).err();
     if let Some(cancel) = client.cancel() {
         dialogue.say(cancel);
     }
     let awaited = client.awaits();
     let (ending, stderr) = dialogue.end(EXIT_TIME);
     let mut outcome = client.outcome();
-    outcome.usage.duration_ms = u64::try_from(began.elapsed().as_millis()).ok();
+    outcome.usage.duration_ms = u64::try_from(started.elapsed().as_millis()).ok();
     match problem {
         None => Ok(outcome),
-        Some(Problem::Told(error)) => Err(failed(error.to_string(), Some(error), outcome)),
+        Some(Problem::Client(error)) => Err(failed(error.to_string(), Some(error), outcome)),
         Some(Problem::Broken(how, class)) => {
             let mut failed = failed(how, None, outcome);
             failed.error.class = class;
@@ -88,7 +88,7 @@ pub(crate) fn exchange(
             let how = ending.what(program);
             let how = how.unwrap_or_else(|| format!("`{program}` ended"));
             let how = format!("{how} before it answered `{awaited}`");
-            let mut failed = failed(told(&how, &stderr), None, outcome);
+            let mut failed = failed(with_stderr(&how, &stderr), None, outcome);
             failed.error.exit_code = ending.exit_code();
             failed.error.class = ending.class([program::tail(&stderr)]);
             Err(failed)
@@ -96,7 +96,7 @@ pub(crate) fn exchange(
     }
 }
 
-/// Puts together what is known of a failure.
+/// Returns a failure with everything that is known about it.
 fn failed(message: String, cause: Option<AcpError>, outcome: Outcome) -> Failed {
     let error = AdapterError {
         session_gone: matches!(cause, Some(AcpError::SessionGone { .. })),
@@ -111,17 +111,17 @@ fn failed(message: String, cause: Option<AcpError>, outcome: Outcome) -> Failed 
     }
 }
 
-/// Why the talk is over without an answer.
+/// Why the exchange has ended without an answer.
 enum Problem {
-    /// The client says so.
-    Told(AcpError),
+    /// The client reports an error.
+    Client(AcpError),
     /// The program has closed its side.
     Closed,
     /// The program broke a limit.
     Broken(String, FailureClass),
 }
 
-/// A moment by which something must have happened.
+/// A point in time by which something must have happened.
 #[derive(Clone, Copy)]
 struct Due {
     at: Instant,
@@ -129,8 +129,8 @@ struct Due {
     limit: Duration,
 }
 
-/// Talks until the client has its answer.
-fn hold(
+/// Passes messages until the client has its answer.
+fn pass_messages(
     label: &str,
     dialogue: &mut Dialogue,
     client: &mut Client,
@@ -155,7 +155,7 @@ fn hold(
                         FailureClass::BadAnswer,
                     ));
                 }
-                let actions = client.hear(&line).map_err(Problem::Told)?;
+                let actions = client.receive(&line).map_err(Problem::Client)?;
                 if let Some(session) = client.session() {
                     live.session(session);
                 }
@@ -199,8 +199,8 @@ fn too_much(limit: u64) -> String {
     format!("the agent said more than {limit}, the limit of `--max-output`")
 }
 
-/// Returns what happened, with the end of what the program said about it.
-fn told(what: &str, stderr: &str) -> String {
+/// Returns a message with the end of the program's stderr.
+fn with_stderr(what: &str, stderr: &str) -> String {
     match program::tail(&complaint(stderr)) {
         "" => what.to_owned(),
         said => format!("{what}: {said}"),

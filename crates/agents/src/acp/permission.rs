@@ -1,18 +1,18 @@
-//! Answering an agent that asks whether it may: by a policy, never by the order in which it offers answers.
+//! Answers requests for permission by a policy, and never by the order of the offered options.
 
 use serde_json::{Value, json};
 
-/// What an agent may do when it asks.
+/// Which requests are permitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Policy {
     /// Nothing.
     Deny,
-    /// What only reads or searches, each time that it asks.
+    /// Tools that only read or search, once for each request.
     #[default]
     ReadOnly,
-    /// Everything, each time that it asks.
+    /// All tools, once for each request.
     AllowOnce,
-    /// Everything, and it need not ask again.
+    /// All tools, for good.
     AllowAlways,
 }
 
@@ -40,8 +40,8 @@ impl Policy {
         }
     }
 
-    /// Returns the kinds of answers that say what the policy says, the best one first. None of them permits
-    /// more than the policy does.
+    /// Returns the kinds of options that match the policy, the best one first. None of them permits more than the
+    /// policy.
     fn answers(self, tool_kind: &str) -> &'static [&'static str] {
         const REJECT: &[&str] = &["reject_once", "reject_always"];
         const ONCE: &[&str] = &["allow_once"];
@@ -55,7 +55,7 @@ impl Policy {
     }
 }
 
-/// The answer to a request, and how to tell people about it.
+/// The answer to a request, with a line about it for people.
 #[derive(Debug, PartialEq)]
 pub(super) struct Decision {
     /// The result that goes back to the agent.
@@ -66,8 +66,7 @@ pub(super) struct Decision {
     pub(super) permits: bool,
 }
 
-/// Decides about a request for permission. `tool_kind` is what the agent calls the kind of tool, empty if it
-/// does not say.
+/// Decides about a request for permission. `tool_kind` is the agent's word for the kind of tool; empty if unknown.
 pub(super) fn decide(policy: Policy, tool_kind: &str, title: &str, options: &Value) -> Decision {
     let options = options.as_array().map_or(&[][..], Vec::as_slice);
     let answers = policy.answers(tool_kind);
@@ -85,7 +84,7 @@ pub(super) fn decide(policy: Policy, tool_kind: &str, title: &str, options: &Val
     match chosen {
         Some((answer, id)) => Decision {
             result: json!({ "outcome": { "outcome": "selected", "optionId": id } }),
-            words: format!("{asked}: {} {by}, option `{id}`", told(answer)),
+            words: format!("{asked}: {} {by}, option `{id}`", described(answer)),
             permits: answer.starts_with("allow"),
         },
         None => Decision {
@@ -96,7 +95,7 @@ pub(super) fn decide(policy: Policy, tool_kind: &str, title: &str, options: &Val
     }
 }
 
-fn told(answer: &str) -> &'static str {
+fn described(answer: &str) -> &'static str {
     match answer {
         "allow_once" => "allowed once",
         "allow_always" => "allowed for good",

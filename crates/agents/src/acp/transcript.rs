@@ -1,4 +1,4 @@
-//! What an agent says and does in a session, put together from its updates: turns, and the answer.
+//! The transcript of a session, assembled from the agent's updates: turns, and the answer.
 
 use std::collections::HashMap;
 
@@ -8,24 +8,24 @@ use uwf_protocol::nodes::{Answered, Outcome, ToolCall, Turn, TurnRole};
 use crate::json::plain;
 use crate::shorten::{TURN_TEXT, shorten};
 
-/// What is known of a session so far. An answer is what the agent said after its last call of a tool: what it
-/// said before is talk on the way, and would stand in front of the front matter.
+/// The transcript so far. The answer is the agent's text after its last tool call: text before it is a comment on the
+/// work, and would precede the front matter.
 #[derive(Debug, Default)]
 pub(super) struct Transcript {
     turns: Vec<Turn>,
-    /// How many turns were handed out already.
-    told: usize,
+    /// How many turns [`news`](Self::news) has returned.
+    returned: usize,
     text: String,
     reasoning: String,
     answer: String,
-    /// What was said before the last call of a tool.
+    /// The text before the last tool call.
     earlier: String,
     /// The kind of each tool call, by its id.
     kinds: HashMap<String, String>,
 }
 
 impl Transcript {
-    /// Takes one update, and returns the piece of the answer that it brings.
+    /// Adds an update, and returns its piece of the answer, if it has one.
     pub(super) fn update(&mut self, update: &Value) -> Option<String> {
         match update["sessionUpdate"].as_str()? {
             "agent_message_chunk" => {
@@ -43,13 +43,13 @@ impl Transcript {
             "tool_call" => self.tool_call(update),
             "tool_call_update" => self.tool_result(update),
             "plan" => self.plan(&update["entries"]),
-            // The protocol grows: what we do not know changes neither turns nor answer.
+            // Newer kinds of updates change neither turns nor answer.
             _ => {}
         }
         None
     }
 
-    /// Notes how a request for permission was answered.
+    /// Records how a request for permission was answered.
     pub(super) fn decision(&mut self, words: &str) {
         self.push(TurnRole::Tool, words);
     }
@@ -61,12 +61,12 @@ impl Transcript {
 
     /// Returns the turns that are complete and were not returned yet.
     pub(super) fn news(&mut self) -> Vec<Turn> {
-        let news = self.turns[self.told..].to_vec();
-        self.told = self.turns.len();
+        let news = self.turns[self.returned..].to_vec();
+        self.returned = self.turns.len();
         news
     }
 
-    /// Completes the turn that has begun.
+    /// Completes the current turn.
     pub(super) fn close(&mut self) {
         if !self.text.is_empty() || !self.reasoning.is_empty() {
             self.close_turn(None);
@@ -78,7 +78,7 @@ impl Transcript {
         &self.turns
     }
 
-    /// Returns the answer. An agent that said nothing after its last call of a tool said it before.
+    /// Returns the answer. Without any text after the last tool call, it is the text before that.
     pub(super) fn answer(&self) -> &str {
         match self.answer.trim() {
             "" => self.earlier.trim(),
@@ -108,7 +108,7 @@ impl Transcript {
     }
 
     fn tool_result(&mut self, update: &Value) {
-        // Updates on the way only repeat what comes at the end.
+        // Earlier updates of a call only have a part of its result.
         let outcome = match update["status"].as_str() {
             Some("completed") => Outcome::Ok,
             Some("failed") => Outcome::Error,
@@ -141,7 +141,7 @@ impl Transcript {
         }
     }
 
-    /// Adds a turn of another; what the agent was saying goes on after it.
+    /// Adds a turn of another role. The agent's current turn continues after it.
     fn push(&mut self, role: TurnRole, content: &str) {
         let content = shorten(content, TURN_TEXT);
         self.turns.push(Turn::spoken(role, &content));

@@ -1,8 +1,8 @@
-//! The messages of the protocol: JSON-RPC 2.0, one a line. What they mean is the client's.
+//! The messages of the protocol: JSON-RPC 2.0, one a line. The client interprets them.
 
 use serde_json::{Value, json};
 
-/// What answers a request for something that we do not have.
+/// The error code for a method that we do not have.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// A message from the agent.
@@ -13,13 +13,13 @@ pub(super) enum Incoming {
         id: u64,
         result: Result<Value, RpcError>,
     },
-    /// Something that the agent wants from us. Its id goes back as it came.
+    /// A request of the agent. Our answer returns its id unchanged.
     Request {
         id: Value,
         method: String,
         params: Value,
     },
-    /// Something that the agent tells.
+    /// A notification of the agent.
     Notification { method: String, params: Value },
 }
 
@@ -31,7 +31,7 @@ pub(super) struct RpcError {
     pub(super) message: String,
 }
 
-/// Reads a line; `None` if it is no message, such as something that a library printed.
+/// Reads a line; `None` if it is not a message, such as output of a library.
 pub(super) fn read(line: &str) -> Option<Incoming> {
     let mut message: Value = serde_json::from_str(line).ok()?;
     let fields = message.as_object_mut()?;
@@ -77,7 +77,7 @@ pub(super) fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-/// Writes something that wants no answer.
+/// Writes a notification, which has no answer.
 pub(super) fn notification(method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string()
 }
@@ -87,7 +87,7 @@ pub(super) fn reply(id: &Value, result: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "result": result }).to_string()
 }
 
-/// Writes that a request of the agent is for something that we do not have.
+/// Writes the answer to a request for a method that we do not have.
 pub(super) fn not_found(id: &Value, method: &str) -> String {
     let message = format!("this client has no `{method}`");
     let error = json!({ "code": METHOD_NOT_FOUND, "message": message });

@@ -53,7 +53,7 @@ pub(crate) const TOOL: Tool = Tool {
     counts: Counts::Calls,
 };
 
-/// How a result of a tool says that nobody was there to permit the call.
+/// Parts of tool results that say that the call was not permitted.
 const REFUSALS: [&str; 4] = [
     "haven't granted it yet",
     "requires approval",
@@ -109,7 +109,7 @@ fn read_assistant(event: &Value, seen: &mut Transcript) {
     });
     let before = seen.last_text.take();
     seen.assistant(&said, calls.collect(), &thought);
-    // What an agent of the agent says is no answer to us.
+    // Messages of a sub-agent are not the answer.
     if seen.last_text.is_none() || text(event, "/parent_tool_use_id").is_some() {
         seen.last_text = before;
     }
@@ -139,7 +139,7 @@ fn read_result(event: &Value, seen: &mut Transcript) {
         cost_usd: cost(event),
         ..tokens(&event["usage"])
     };
-    // It lists those that it told about on the way, and others.
+    // The list has the refused calls that were reported before, and others.
     for denial in event["permission_denials"].as_array().into_iter().flatten() {
         seen.refused(&plain(&denial["tool_use_id"]), text(denial, "/tool_name"));
     }
@@ -170,7 +170,7 @@ fn tokens(usage: &Value) -> Usage {
     let cached = count(usage, "/cache_read_input_tokens");
     let written = count(usage, "/cache_creation_input_tokens");
     Usage {
-        // Here `input_tokens` are only those that no cache had or took.
+        // `input_tokens` excludes the tokens that were read from or written to the cache.
         input_tokens: count(usage, "/input_tokens")
             .map(|input| input + cached.unwrap_or_default() + written.unwrap_or_default()),
         output_tokens: count(usage, "/output_tokens"),
@@ -179,7 +179,7 @@ fn tokens(usage: &Value) -> Usage {
     }
 }
 
-/// Returns the class of an error as a message of the model names it.
+/// Returns the class of an error code in a message of the model.
 fn class_of(error: &str) -> Option<FailureClass> {
     match error {
         "authentication_failed" | "oauth_org_not_allowed" => Some(FailureClass::Auth),
@@ -189,7 +189,7 @@ fn class_of(error: &str) -> Option<FailureClass> {
     }
 }
 
-/// Returns what this call cost. The total is that of the whole session, if it went on with one.
+/// Returns the cost of this call. `total_cost_usd` can be that of the whole session.
 fn cost(event: &Value) -> Option<f64> {
     let of_call = event["model_usage_since_last_result"].as_object();
     let costs = of_call.map(|models| models.values().map(|model| model["costUSD"].as_f64()));

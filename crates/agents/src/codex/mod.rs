@@ -41,7 +41,7 @@ pub(crate) const TOOL: Tool = Tool {
 };
 
 fn args(options: &Options, session: Option<&str>) -> Vec<String> {
-    // Some options exist only before `resume`, where all of them are understood.
+    // All options are accepted before `resume`, but only some after it.
     let own = |arg: &str| vec![arg.to_owned()];
     let resume = session.map(|session| vec!["resume".to_owned(), session.to_owned()]);
     [
@@ -75,7 +75,7 @@ fn read(event: &Value, seen: &mut Transcript) {
             let message = text(event, "/error/message").unwrap_or("the turn failed");
             seen.error = Some(message.to_owned());
         }
-        // It may try again. Whether this was the end is known when a turn is completed or nothing follows.
+        // Codex may retry. The error stands unless a turn is completed later.
         Some("error") => {
             let message = text(event, "/message").unwrap_or("unknown error");
             seen.tell(message);

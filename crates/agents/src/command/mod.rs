@@ -59,7 +59,7 @@ impl Adapter for Command {
         };
         let is_whole = match end {
             Unread::Ended => true,
-            // The exit code died with the agent. A program that ends a line was most likely not cut off.
+            // The exit code was lost with the agent. An output that ends with a line end was most likely not cut off.
             Unread::EndUnseen => output.stdout.ends_with('\n'),
         };
         is_whole.then(|| self.reply(output, None).ok()).flatten()

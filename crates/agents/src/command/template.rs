@@ -1,4 +1,4 @@
-//! Filling the placeholders in the arguments of a program.
+//! Fills the placeholders in the arguments of a program.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The cursor agent: Cursor's agent without its terminal, in one of the two forms that it exists in.
 //!
-//! `cursor-agent -p` tells in JSON lines what it does and has sessions; the prompt is on its stdin. The older
-//! `cursor -p <prompt>` prints an answer and nothing else.
+//! `cursor-agent -p` prints its work as JSON lines and has sessions; the prompt is on its stdin. The older
+//! `cursor -p <prompt>` prints only an answer.
 
 mod print;
 
@@ -49,7 +49,7 @@ const AGENT: Tool = Tool {
     counts: Counts::Calls,
 };
 
-/// Returns the usual program of a form.
+/// Returns the default program of a form.
 pub(crate) fn program(form: Option<&str>) -> &'static str {
     match form {
         Some("cursor") => print::PROGRAM,

@@ -1,4 +1,4 @@
-//! `hermes chat`: one question for each process, and what hermes recorded of it.
+//! `hermes chat`: one process for each prompt, and hermes' own record of it.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use crate::progress;
 /// How long hermes may take to export a session.
 const EXPORT_LIMIT: Duration = Duration::from_secs(60);
 
-/// What to do about a prompt that no argument can hold.
+/// The hint for a prompt that cannot be passed as an argument.
 const NO_ARGUMENT: &str = "`hermes chat` takes it as an argument only; give the agent `--mode acp`, which has no such \
     limit";
 
-/// What a chat needs to know beside its task.
+/// Runs `hermes chat`.
 pub(super) struct Asker<'a> {
     pub(super) options: &'a Options,
     pub(super) chat: &'a Chat,
@@ -29,14 +29,14 @@ pub(super) struct Asker<'a> {
     pub(super) home: Option<&'a Path>,
 }
 
-/// What one process left.
+/// The output of one process.
 struct Said {
     ended: Ended,
     stdout: String,
     is_too_long: bool,
 }
 
-/// What hermes recorded of one question.
+/// What hermes recorded of one prompt.
 #[derive(Default)]
 struct Observed {
     answer: Option<String>,
@@ -57,7 +57,7 @@ impl Observed {
 }
 
 impl Asker<'_> {
-    /// Asks, in a session or in a new one.
+    /// Sends a prompt, in this session or in a new one.
     pub(super) fn ask(
         &self,
         task: &Task,
@@ -69,7 +69,7 @@ impl Asker<'_> {
         let said = self.run(task, &self.arguments(session, prompt))?;
         let found = words::session(&said.ended.stderr).or_else(|| words::session(&said.stdout));
         let session_id = found.or(session).map(ToOwned::to_owned);
-        // What is new in a session that goes on can only be told from what it was before.
+        // The new turns of a continued session are the difference to its earlier record.
         let can_tell = session.is_none() || before.is_some();
         let after = session_id.as_deref().filter(|_| can_tell);
         let after = after.and_then(|session| self.record(task, session));
@@ -112,7 +112,7 @@ impl Asker<'_> {
             args.extend(["--model", model]);
         }
         if let Some(session) = session {
-            // Hermes would go back to the folder that the session began in.
+            // Without this, hermes would change to the folder in which the session was started.
             args.extend(["--resume", session, "--no-restore-cwd"]);
         }
         args.into_iter().map(ToOwned::to_owned).collect()
@@ -135,7 +135,7 @@ impl Asker<'_> {
         })
     }
 
-    /// Says why there is no answer, if there is none. Hermes complains on stdout, too.
+    /// Returns why there is no answer, if there is none. Hermes reports some errors on stdout.
     fn problem(&self, said: &Said) -> Option<AdapterError> {
         let program = &self.options.program;
         if said.is_too_long {
@@ -159,8 +159,7 @@ impl Asker<'_> {
         })
     }
 
-    /// Reads what hermes recorded of a session: from its database, which hermes itself is asked to read, or
-    /// from its session file, which only older versions write unasked.
+    /// Reads hermes' record of a session: by an export of its database, or from the session file of older versions.
     fn record(&self, task: &Task, session: &str) -> Option<Record> {
         let home = self.home?;
         if home.join("state.db").is_file() {
@@ -187,7 +186,7 @@ impl Asker<'_> {
                 record = record.take().or_else(|| Record::read(line));
             }
         });
-        // The answer is there already: a record that cannot be read costs the turns, not the step.
+        // Best effort: without the record the step has an answer, but no turns.
         ended.ok().and(record)
     }
 

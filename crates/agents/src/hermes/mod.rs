@@ -1,6 +1,6 @@
 //! The hermes agent: `hermes chat` by default, `hermes acp` if that is asked for.
 //!
-//! `uwf-hermes [options] <thread> <role>`. Here the two ways meet the kit; each has a file of its own.
+//! `uwf-hermes [options] <thread> <role>`. This module connects both modes to the kit.
 
 mod chat;
 mod options;
@@ -13,7 +13,7 @@ use uwf_agent_kit::{Adapter, AdapterError, LiveFile, Reply, Task};
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::Env;
 
-use crate::acp::{self, AcpError, Errand, Failed, Limits};
+use crate::acp::{self, AcpError, Failed, Limits, PromptRequest};
 use crate::call;
 use crate::program::Launch;
 use chat::Asker;
@@ -105,7 +105,7 @@ impl Hermes {
             run_dir: &task.run_dir,
             on_start: &|_| {},
         };
-        let errand = Errand {
+        let request = PromptRequest {
             cwd: task.cwd.clone(),
             session: session.map(ToOwned::to_owned),
             prompt: prompt.to_owned(),
@@ -117,7 +117,7 @@ impl Hermes {
             idle: acp.idle,
             max_output: self.options.max_output,
         };
-        let outcome = acp::exchange(LABEL, &launch, limits, errand, &mut LiveFile::of(task));
+        let outcome = acp::exchange(LABEL, &launch, limits, request, &mut LiveFile::of(task));
         let outcome = outcome.map_err(explained)?;
         if let Some(complaint) = words::provider_complaint(&outcome.text) {
             return Err(AdapterError {
@@ -138,7 +138,7 @@ impl Hermes {
     }
 }
 
-/// Adds what the user could do about a failed exchange.
+/// Adds a hint and the class to the error of an exchange.
 fn explained(failed: Failed) -> AdapterError {
     let Failed { error, cause } = failed;
     let hint = match &cause {

@@ -36,7 +36,7 @@ pub(crate) const OPTIONS: [Known; 10] = [
     ),
 ];
 
-/// How many rounds of tools hermes may take if nothing else is said.
+/// The default limit of hermes' tool rounds.
 const MAX_TURNS: u32 = 90;
 
 /// How hermes is run.
@@ -68,7 +68,7 @@ pub(super) enum Mode {
 pub(super) struct Chat {
     /// How many rounds of tools it may take.
     pub(super) max_turns: u32,
-    /// Whether it runs what it thinks dangerous without asking.
+    /// Whether it runs dangerous commands without asking.
     pub(super) yolo: bool,
 }
 
@@ -123,7 +123,7 @@ impl Options {
     }
 }
 
-/// Finds the mode first: it says which of the other options there are.
+/// Finds the mode first, since the other options depend on it.
 fn mode(given: &[(&str, Option<String>)]) -> Result<Mode, String> {
     let last = given.iter().rev().find(|(name, _)| *name == "--mode");
     match last.and_then(|(_, value)| value.as_deref()) {

@@ -1,5 +1,5 @@
-//! What hermes itself keeps of a session: an export of its database, or its older session file. Both are JSON
-//! of nearly one shape. Reading only: where it comes from is the chat's.
+//! Parses hermes' own record of a session: an export of its database, or its older session file. Both are JSON of
+//! nearly the same form. The chat module fetches the record.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) struct Record {
     id: String,
     #[serde(default)]
     pub(super) model: Option<String>,
-    /// The session that this one was split off from when it became too long.
+    /// The session that was split into this one because it became too long.
     #[serde(default)]
     parent_session_id: Option<String>,
     #[serde(default)]
@@ -23,7 +23,7 @@ pub(super) struct Record {
     totals: Totals,
 }
 
-/// What a session used up since it began. The older session file has none of it.
+/// The usage of a session since its start. The older session file does not have it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
 #[serde(default)]
 struct Totals {
@@ -54,13 +54,12 @@ impl Record {
         (!record.id.is_empty()).then_some(record)
     }
 
-    /// Returns what was added since an earlier reading, as turns. The messages to the agent are not among
-    /// them: the kit knows what it said.
+    /// Returns the turns since an earlier record. Messages to the agent are left out: the kit has them.
     pub(super) fn turns(&self, before: Option<&Self>) -> Vec<Turn> {
         self.news(before).iter().filter_map(turn).collect()
     }
 
-    /// Returns the last thing that the agent said since an earlier reading.
+    /// Returns the agent's last text since an earlier record.
     pub(super) fn answer(&self, before: Option<&Self>) -> Option<String> {
         let said = self.news(before).iter().rev();
         let mut said = said
@@ -69,11 +68,11 @@ impl Record {
         said.find(|text| !text.trim().is_empty())
     }
 
-    /// Returns what was used up since an earlier reading, as far as it is known.
+    /// Returns the usage since an earlier record, as far as it is known.
     pub(super) fn usage(&self, before: Option<&Self>) -> Usage {
         let before = match before {
             Some(before) if before.id == self.id => before.totals,
-            // Of a session that was split, a part of the account is with its parent.
+            // A part of the usage of a split session is counted in its parent.
             Some(_) => return Usage::default(),
             None if self.parent_session_id.is_some() => return Usage::default(),
             None => Totals::default(),
@@ -85,7 +84,7 @@ impl Record {
         let cached = count(|totals| totals.cache_read_tokens);
         let written = count(|totals| totals.cache_write_tokens);
         let input = count(|totals| totals.input_tokens);
-        // Hermes counts what it read from the cache apart, and what nobody told it as zero.
+        // Hermes counts cached tokens separately, and counts unknown ones as zero.
         let input = input.map(|input| input + cached.unwrap_or(0) + written.unwrap_or(0));
         let told = |count: Option<u64>| count.filter(|_| input.is_some_and(|input| input > 0));
         let cost = |totals: &Totals| totals.actual_cost_usd.or(totals.estimated_cost_usd);
@@ -100,8 +99,8 @@ impl Record {
         }
     }
 
-    /// Returns the messages that are new. A session that was shortened or split on the way begins elsewhere:
-    /// then those after the last message to the agent are taken.
+    /// Returns the new messages. If the session was shortened or split in between, these are the messages after the
+    /// last one to the agent.
     fn news(&self, before: Option<&Self>) -> &[Message] {
         let Some(before) = before else {
             return &self.messages;
@@ -121,7 +120,7 @@ impl Record {
 }
 
 impl Message {
-    /// Returns the text, also of a message in parts.
+    /// Returns the text, joined if the message has parts.
     fn text(&self) -> String {
         match &self.content {
             Value::String(text) => text.clone(),
@@ -134,7 +133,7 @@ impl Message {
     }
 
     fn tool_calls(&self) -> Option<Vec<ToolCall>> {
-        // Some versions keep the calls as text in the text.
+        // Some versions store the calls as JSON in a string.
         let parsed: Option<Value> = self
             .tool_calls
             .as_str()

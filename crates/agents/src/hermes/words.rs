@@ -1,4 +1,4 @@
-//! The words of hermes: how it names its session, and what its complaints mean. Pure.
+//! Interprets the output of hermes: the line with its session, and its error messages. Pure.
 
 use std::sync::LazyLock;
 
@@ -8,12 +8,12 @@ use uwf_protocol::failure::FailureClass;
 
 use crate::{complaint, signs};
 
-/// What to do when there is no such program.
+/// The hint if the program does not exist.
 pub(super) const INSTALL: &str = "install hermes (`pip install 'hermes-agent[acp]'`) and run `hermes setup`, or give \
     its full path by `--program` in the agent's `args`";
 
 static SESSION: LazyLock<Regex> = LazyLock::new(|| {
-    // An id is an argument later, and a part of a file's name.
+    // The id is later used as an argument, and in the name of a file.
     let regex = Regex::new(r"(?im)^[ \t]*session_id:[ \t]*([\w][\w.-]*)[ \t\r]*$");
     regex.expect("the expression is fixed")
 });
@@ -28,7 +28,7 @@ pub(super) fn without_session(text: &str) -> String {
     SESSION.replace(text, "").into_owned()
 }
 
-/// Returns the error for a process that ended badly, with what it complained about and what to do.
+/// Returns the error for a process that failed, with its error message and a hint.
 pub(super) fn failed(how: &str, complaint: &str) -> AdapterError {
     let message = match complaint::complaint(complaint).as_str() {
         "" => how.to_owned(),
@@ -41,7 +41,7 @@ pub(super) fn failed(how: &str, complaint: &str) -> AdapterError {
     }
 }
 
-/// Returns the class of what hermes complains about.
+/// Returns the failure class of an error message of hermes.
 pub(super) fn class(complaint: &str) -> FailureClass {
     match complaint {
         _ if NOT_SET_UP.iter().any(|words| complaint.contains(words)) => FailureClass::Auth,
@@ -56,7 +56,7 @@ const NOT_SET_UP: &[&str] = &[
     "No inference provider",
 ];
 
-/// Returns what the user could do about a complaint.
+/// Returns the hint for an error message of hermes.
 pub(super) fn hint(complaint: &str) -> Option<&'static str> {
     const HINTS: [(&[&str], &str); 5] = [
         (
@@ -88,8 +88,8 @@ pub(super) fn hint(complaint: &str) -> Option<&'static str> {
     HINTS.iter().find(says).map(|(_, hint)| *hint)
 }
 
-/// Returns the provider's complaint if that is all that an answer consists of: over the protocol, hermes hands
-/// on failed calls of its model as answers.
+/// Returns the answer if it is nothing but an error message of the provider. Over the protocol, hermes returns failed
+/// calls of its model as answers.
 pub(super) fn provider_complaint(answer: &str) -> Option<&str> {
     let answer = answer.trim();
     let code = answer.strip_prefix("HTTP ")?.split_once(':')?.0;

@@ -1,7 +1,7 @@
 //! The mock agent: answers from a script, for tests, demonstrations and dry runs of a workflow.
 //!
 //! `uwf-mock [--strict] <script.yaml> <thread> <role>`. A relative path is relative to the thread's working
-//! directory. A recording of a real run is a script, too; then nothing but its answers is played.
+//! directory. A recording of a real run is also a script; then only its answers are replayed.
 
 mod replay;
 mod script;
@@ -46,12 +46,12 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
     Ok(uwf_agent_kit::serve(&mut mock, &call, env))
 }
 
-/// The agent. A script that cannot be used fails when it is played, so that the failure is on record.
+/// The agent. A script that cannot be used fails when a step is done, so that the failure is recorded.
 struct Mock {
     script: Result<Script, String>,
     /// How many answers were given in this process.
     answers: usize,
-    /// The head that the step follows, if we were told.
+    /// The head that the step follows, if the environment names it.
     head: Option<CasRef>,
 }
 
@@ -93,7 +93,7 @@ impl Mock {
         self.script()?.entry(task).map_err(AdapterError::failed)
     }
 
-    /// How many attempts at this very step have failed.
+    /// Returns how many attempts at this step have failed.
     fn failures(&self, task: &Task) -> usize {
         let attempts = RunDir::at(task.run_dir.clone()).ledger.attempts();
         let here = attempts
@@ -102,7 +102,7 @@ impl Mock {
         here.count()
     }
 
-    /// Plays what was recorded.
+    /// Answers from the recording.
     fn replay(&self, script: &Script, task: &Task) -> Result<Reply, AdapterError> {
         let found = replay::pick(&script.recording, task, self.failures(task))
             .map_err(|problem| AdapterError::failed(problem).hint(RECORD_AGAIN))?;
@@ -137,7 +137,7 @@ impl Mock {
     }
 }
 
-/// What to do when a recording does not fit any more.
+/// The hint for a recording that does not fit any more.
 const RECORD_AGAIN: &str = "record the workflow again with `uwf agent record`";
 
 impl Adapter for Mock {
@@ -155,7 +155,7 @@ impl Adapter for Mock {
             return self.replay(script, task);
         }
         let entry = self.entry(task)?;
-        let reply = play(entry, task, entry.answer())?;
+        let reply = answer_from(entry, task, entry.answer())?;
         self.answers += 1;
         Ok(reply)
     }
@@ -163,14 +163,14 @@ impl Adapter for Mock {
     fn resume(&mut self, task: &Task, _: &str, _: &str) -> Result<Reply, AdapterError> {
         let entry = self.entry(task)?;
         let answer = entry.next_answer(self.answers);
-        let reply = play(entry, task, answer)?;
+        let reply = answer_from(entry, task, answer)?;
         self.answers += 1;
         Ok(reply)
     }
 }
 
 /// Does what the entry says before it gives an answer.
-fn play(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Reply, AdapterError> {
+fn answer_from(entry: &Entry, task: &Task, answer: Option<String>) -> Result<Reply, AdapterError> {
     let session_id = entry
         .has_session()
         .then(|| format!("mock-{}-{}", task.role, task.visit));

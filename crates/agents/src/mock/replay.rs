@@ -1,10 +1,10 @@
-//! Which recorded attempt answers a task. Pure.
+//! Picks the recorded attempt that answers a task. Pure.
 
 use uwf_agent_kit::Task;
 
 use crate::recording::Recorded;
 
-/// What a recording has for a task.
+/// The recorded attempt for a task.
 #[derive(Debug, PartialEq)]
 pub(super) struct Match<'a> {
     pub(super) recorded: &'a Recorded,
@@ -12,9 +12,9 @@ pub(super) struct Match<'a> {
     pub(super) changed: Option<String>,
 }
 
-/// Finds the attempt: of the same role with the same instruction, at the same visit if there is one; else of the
-/// same role at the same visit. `failures` is how many attempts at this step have failed already: those that were
-/// recorded as failed are played in their turn.
+/// Picks an attempt of the same role with the same instruction, at the same visit if there is one; else an attempt of
+/// the same role at the same visit. `failures` is the number of failed attempts at this step, since recorded failures
+/// are replayed in their order.
 pub(super) fn pick<'a>(
     recording: &'a [Recorded],
     task: &Task,
@@ -36,7 +36,7 @@ pub(super) fn pick<'a>(
         one.visit == visit && (changed.is_some() || one.instruction == task.edge_prompt)
     });
     let mut attempts: Vec<&Recorded> = attempts.collect();
-    // What follows an answer belongs to another thread.
+    // Attempts after an answer belong to another thread.
     if let Some(answered) = attempts.iter().position(|one| one.answer.is_some()) {
         attempts.truncate(answered + 1);
     }

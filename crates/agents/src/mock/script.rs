@@ -1,4 +1,4 @@
-//! The script of the mock agent: what it answers, by visit of a role or by position in the thread.
+//! The script of the mock agent: its answers by visit of a role, or by position in the thread.
 //!
 //! ```yaml
 //! roles:                  # or `steps:`, a list of entries that each say their `role`
@@ -42,7 +42,7 @@ pub(super) struct Script {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Entry {
-    /// Who is to do the step; only under `steps`.
+    /// The role of the step; only under `steps`.
     role: Option<String>,
     output: Option<Output>,
     /// The Markdown after an `output` that is a mapping.
@@ -60,7 +60,7 @@ pub(super) struct Entry {
     #[serde(default)]
     corrections: Vec<Output>,
     continued: Option<Output>,
-    /// What each answer is said to use up.
+    /// The reported usage of each answer.
     pub(super) usage: Option<Usage>,
 }
 

@@ -1,7 +1,7 @@
-//! The agent that records another one: it runs it as it is, and puts on file what it was asked and answered.
+//! The agent that records another agent: it runs that agent, and adds its prompt and its answer to a file.
 //!
 //! `uwf-record --to <file> -- <agent> <args…> <thread> <role>`. The agent gets our arguments, environment and
-//! streams, and its exit code is ours. That recording fails is told, and never fails the step.
+//! streams, and we exit with its exit code. A failure to record is a warning, and never fails the step.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -42,8 +42,8 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
         anyhow::bail!("`--to <file>` is expected before `--`");
     };
     let file = env.cwd().join(file);
-    // What the agent is asked is read before it runs: the thread may have gone on when it is done.
-    let asked = Asked::read(&call, env);
+    // The prompt is read before the agent runs: afterwards the head of the thread may have moved.
+    let asked = RecordedCall::read(&call, env);
     let began = Instant::now();
     let mut agent = agent(command, env);
     agent
@@ -54,7 +54,7 @@ pub(crate) fn serve(args: &[String], env: &Env) -> anyhow::Result<i32> {
         .current_dir(env.cwd());
     let status = match program::pass_through(&mut agent, Supervision::of(env)) {
         Ok(ProgramEnding::Exited(status)) => status,
-        // The attempt was cut off: there is nothing that could be played again.
+        // The attempt was cut short: there is nothing to replay.
         Ok(ending @ (ProgramEnding::Stopped(_) | ProgramEnding::TimedOut(_))) => {
             return Ok(ending.exit_code());
         }
@@ -104,8 +104,8 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().or(signal).unwrap_or(1)
 }
 
-/// What an agent is asked, and where its answer will be.
-struct Asked {
+/// The call of the recorded agent, and where its answer will be.
+struct RecordedCall {
     call: AgentCall,
     context: Context,
     instruction: String,
@@ -113,7 +113,7 @@ struct Asked {
     run: RunDir,
 }
 
-impl Asked {
+impl RecordedCall {
     fn read(call: &AgentCall, env: &Env) -> Result<Self, String> {
         let read = || {
             let root = Root::resolve(None, env)?;
@@ -153,7 +153,7 @@ impl Asked {
         }
         let detail: Detail = self.node(step.detail)?;
         let said: String = self.node(detail.raw)?;
-        // A replay should not need the model that read it.
+        // A replay should not need the extracting model.
         let (answer, read_by) = match detail.extraction.method {
             ExtractionMethod::Llm => {
                 let data: Map<String, Value> = self.node(step.output)?;
@@ -175,7 +175,7 @@ impl Asked {
         })
     }
 
-    /// Returns the step that the agent finished: its record says so, or the last line of what it printed.
+    /// Returns the step that the agent finished: from its pending record, else from the last line of its output.
     fn step(&self) -> Result<CasRef, String> {
         let pending = self.run.outbox.read_pending().ok().flatten();
         if let Some(pending) = pending.filter(|pending| pending.head == self.context.head) {

@@ -1,7 +1,7 @@
-//! Command line tools that tell in JSON lines what they do, as agents: one call of such a tool.
+//! Adapters of command line tools that print their work as JSON lines: one call of such a tool.
 //!
-//! What tells one tool from another is a [`Tool`]: how it is called, how its events are read, and the words in
-//! which it says that a session is gone or that nobody is logged in.
+//! A [`Tool`] describes how tools differ: how it is called, how its events are read, and its messages for a session
+//! that is gone or a missing login.
 
 mod options;
 mod outcome;
@@ -28,30 +28,30 @@ pub(crate) struct Tool {
     pub(crate) label: &'static str,
     /// Its program, as it is looked for on PATH.
     pub(crate) program: &'static str,
-    /// What to type when it is not installed.
+    /// The hint if it is not installed.
     pub(crate) install: &'static str,
-    /// What to do when nobody is logged in.
+    /// The hint if nobody is logged in.
     pub(crate) login: &'static str,
-    /// How it says that nobody is logged in, in lower case.
+    /// Parts of its messages that nobody is logged in, in lower case.
     pub(crate) logged_out: &'static [&'static str],
-    /// How it says that it does not know a session, in lower case.
+    /// Parts of its messages that it does not know a session, in lower case.
     pub(crate) gone: &'static [&'static str],
-    /// Its own options that may be given to the adapter.
+    /// Its own options that the adapter passes on.
     pub(crate) options: &'static [Known],
-    /// Returns its arguments for a new session, or for one that goes on. The prompt is on its stdin.
+    /// Returns its arguments for a new session, or for a session to continue. The prompt is on its stdin.
     pub(crate) args: fn(&Options, Option<&str>) -> Vec<String>,
-    /// Takes note of an event.
+    /// Adds an event to the transcript.
     pub(crate) read: fn(&Value, &mut Transcript),
-    /// What its usage is about.
+    /// What its usage counts.
     pub(crate) counts: Counts,
 }
 
-/// What the usage that a tool tells is the sum of.
+/// What the reported usage of a tool counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counts {
     /// One call of the tool.
     Calls,
-    /// All that the session used up since it began.
+    /// The session since its start.
     Sessions,
 }
 
@@ -117,7 +117,7 @@ impl Adapter for Agent {
 }
 
 impl Agent {
-    /// Returns how the tool is called when a session starts.
+    /// Returns the arguments of the tool for a new session.
     fn call(&self) -> Vec<String> {
         (self.tool.args)(&self.options, None)
     }
@@ -168,7 +168,7 @@ impl Agent {
     }
 }
 
-/// Reads a line. An answer that comes late is none, but what it tells of session and usage counts.
+/// Reads a line. A late answer is ignored, but the session and the usage in it count.
 fn take(tool: &Tool, line: Line<'_>, timing: Timing, seen: &mut Transcript) {
     let in_time = seen.answer.take();
     match line {

@@ -1,4 +1,4 @@
-//! The options of the agents that are tools: ours, and those that are the tool's own.
+//! The options of the adapters of tools: ours, and those of the tool itself.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     pub(crate) timeout: Option<Duration>,
     /// The tool's own options, as they were given.
     pub(crate) passed: Vec<String>,
-    /// What stood after `--`.
+    /// The arguments after `--`.
     pub(crate) extra: Vec<String>,
 }
 
@@ -51,7 +51,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns the arguments of a tool whose sessions go on by `--resume`: ours first, then what was given.
+    /// Returns the arguments of a tool that continues sessions by `--resume`: ours first, then the user's.
     pub(crate) fn after(&self, fixed: &[&str], session: Option<&str>) -> Vec<String> {
         let resume = session.map(|session| ["--resume", session]);
         let ours = fixed.iter().copied().chain(resume.into_iter().flatten());
@@ -61,13 +61,13 @@ impl Options {
             .collect()
     }
 
-    /// Returns the model that is asked for, if one is.
+    /// Returns the model that the options name.
     pub(crate) fn model(&self) -> Option<String> {
         let at = self.passed.iter().position(|arg| arg == "--model")?;
         self.passed.get(at + 1).cloned()
     }
 
-    /// Takes out an option with a value that is not the tool's, but decides how it is called.
+    /// Removes an option that is ours and not the tool's, and returns its value.
     pub(crate) fn take(&mut self, name: &str) -> Option<String> {
         let at = self.passed.iter().position(|arg| arg == name)?;
         self.passed.drain(at..at + 2).nth(1)

@@ -1,4 +1,4 @@
-//! What a call of a tool came to: an answer, or why there is none.
+//! The outcome of a call of a tool: an answer, or why there is none.
 
 use std::io::{self, Write as _};
 
@@ -10,7 +10,8 @@ use crate::program::{Ended, ProgramEnding, tail};
 
 use super::{Tool, Transcript};
 
-/// Decides what a call that has ended came to, and says on stderr what is odd about an answer.
+/// Decides the outcome of a call that has ended. Prints on stderr if an answer is used although the call ended in an
+/// unusual way.
 pub(super) fn outcome(
     tool: &Tool,
     program: &str,
@@ -21,7 +22,7 @@ pub(super) fn outcome(
     seen.end_of_pieces(Vec::new());
     let how = ended.ending.what(program);
     let answer = match (&seen.error, seen.answer.take(), &how) {
-        // What is finished is not thrown away because of what happens afterwards.
+        // A complete answer is used, even if the tool failed afterwards.
         (None, Some(answer), None) => Some(answer),
         (None, Some(answer), Some(how)) => {
             let _ = writeln!(io::stderr(), "{how}, but had answered before");
@@ -80,7 +81,7 @@ fn failure(
         let mut words = words.iter();
         words.any(|told| signs.iter().any(|sign| told.contains(sign)))
     };
-    // A session that has worked is there, whatever is spoken about.
+    // A session in which the model has answered exists, whatever the messages say.
     let is_gone = session.is_some() && seen.last_text.is_none() && tells(tool.gone);
     let was_refused = !was_cut_short && tells(tool.logged_out);
     let class = match (seen.class, ended.ending.class(said.map(tail))) {

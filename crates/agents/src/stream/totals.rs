@@ -1,4 +1,4 @@
-//! Tools that count since a session began: what one call used up is the difference.
+//! Tools that report the usage of a whole session: the usage of one call is a difference.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
@@ -10,11 +10,10 @@ use uwf_storage::RunDir;
 
 use super::Transcript;
 
-/// What sessions had used up when they were last heard of.
+/// The last known usage of each session.
 type Totals = BTreeMap<String, Usage>;
 
-/// Takes away from the usage what earlier calls of the session used up. Where nobody knows that any more, the
-/// tokens of this call are unknown.
+/// Subtracts the usage of earlier calls of the session. If that is not recorded, the tokens of this call are unknown.
 pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut Transcript) {
     let file = RunDir::at(task.run_dir.clone()).sessions.usage_file();
     let mut totals: Totals = uwf_durable::read(&file)
@@ -41,8 +40,7 @@ pub(super) fn since_the_last_call(task: &Task, session: Option<&str>, seen: &mut
     }
 }
 
-/// Returns what was used up between two totals. One that is smaller than the one before is no total: the tool
-/// has begun to count anew.
+/// Returns the usage between two totals. If the new total is smaller, the tool has started to count from zero.
 fn difference(total: &Usage, before: Option<&Usage>) -> Usage {
     let Some(before) = before else {
         return Usage {

@@ -1,4 +1,4 @@
-//! What was seen of a tool's work: its turns, within limits, and what it says about itself.
+//! The transcript of a tool's work: its turns, within limits, and what it reports about itself.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,41 +11,41 @@ use uwf_util::size;
 use crate::progress;
 use crate::shorten::{TURN_TEXT, shorten};
 
-/// How much of all turns is kept, in bytes.
+/// The limit of all turns, in bytes of memory.
 const ALL: usize = 16 << 20;
-/// What a turn takes beside its texts, about, in bytes.
+/// About what a turn takes beside its texts, in bytes.
 const TURN: usize = 256;
-/// How much of what is no event is kept, in bytes.
+/// How much of the lines that are no events is kept, in bytes.
 const NOISE: usize = 2000;
 /// How many characters of a name are kept.
 const NAME: usize = 100;
 
-/// What was seen so far. Readers of events fill it in.
+/// The transcript so far. The readers of events fill it.
 pub(crate) struct Transcript {
     label: &'static str,
     live: LiveFile,
     turns: Vec<Turn>,
     room: usize,
     not_kept: u64,
-    /// A message of the model that comes in pieces.
-    begun: String,
+    /// The pieces of a message that is not complete yet.
+    partial: String,
     noise: String,
     pub(crate) session_id: Option<String>,
     pub(crate) model: Option<String>,
     pub(crate) usage: Usage,
-    /// What the tool says is its answer.
+    /// The answer, as the tool reports it.
     pub(crate) answer: Option<String>,
-    /// What the model said last.
+    /// The model's last text.
     pub(crate) last_text: Option<String>,
-    /// Why the tool says that it failed.
+    /// The error, as the tool reports it.
     pub(crate) error: Option<String>,
     /// The names of the model's tools by the ids of their calls.
     called: HashMap<String, String>,
-    /// The calls that were refused: id, if the tool tells it, and name.
+    /// The refused calls: the id, empty if unknown, and the name of the tool.
     refused: Vec<(String, String)>,
-    /// What kind of failure it says that is.
+    /// The class of the error, as the tool reports it.
     pub(crate) class: Option<FailureClass>,
-    /// What each message of the model used up, by its id: a message is told in several events.
+    /// The usage of each message of the model by its id, since several events report the same message.
     messages: BTreeMap<String, Usage>,
 }
 
@@ -57,7 +57,7 @@ impl Transcript {
             turns: Vec::new(),
             room: ALL,
             not_kept: 0,
-            begun: String::new(),
+            partial: String::new(),
             noise: String::new(),
             session_id: None,
             model: None,
@@ -72,13 +72,13 @@ impl Transcript {
         }
     }
 
-    /// Takes note of which tool is called under an id.
+    /// Records the tool of a call.
     pub(crate) fn called(&mut self, id: &str, name: &str) {
         self.called.insert(id.to_owned(), name.to_owned());
     }
 
-    /// Takes note of a call that was refused because the model may not make it. `name` may be left out if the call was
-    /// noted before; an id that comes again is the same call.
+    /// Records a call that was refused because the model may not make it. `name` can be `None` if the call was recorded
+    /// before. A repeated id is the same call.
     pub(crate) fn refused(&mut self, id: &str, name: Option<&str>) {
         let is_known = !id.is_empty() && self.refused.iter().any(|(known, _)| known == id);
         if is_known {
@@ -105,8 +105,7 @@ impl Transcript {
         refused.into_iter().map(|(_, name)| name).collect()
     }
 
-    /// Takes note of what a message of the model used up. Should the tool be ended before it tells the sum, these
-    /// count.
+    /// Records the usage of a message of the model. It counts if the tool is ended before it reports the sum.
     pub(crate) fn used(&mut self, message: &str, usage: Usage) {
         if self.messages.get(message) == Some(&usage) {
             return;
@@ -116,7 +115,7 @@ impl Transcript {
         self.live.usage(&sum);
     }
 
-    /// Counts the messages, if the tool told no sum.
+    /// Sums up the messages, if the tool has not reported the sum.
     pub(super) fn settle_usage(&mut self) {
         if self.usage.input_tokens.is_none() && self.usage.output_tokens.is_none() {
             self.usage = self.usage.plus(&self.sum_of_messages());
@@ -128,7 +127,7 @@ impl Transcript {
         messages.fold(Usage::default(), |sum, usage| sum.plus(usage))
     }
 
-    /// Adds what the model said and called, if it is anything.
+    /// Adds a turn of the model, unless it is empty.
     pub(crate) fn assistant(&mut self, text: &str, calls: Vec<ToolCall>, reasoning: &str) {
         if !text.trim().is_empty() {
             self.last_text = Some(text.to_owned());
@@ -146,13 +145,13 @@ impl Transcript {
         });
     }
 
-    /// Adds what a tool of the model answered.
+    /// Adds the result of a tool call.
     pub(crate) fn tool(&mut self, text: &str) {
         let content = shorten(text, TURN_TEXT);
         self.add(Turn::spoken(TurnRole::Tool, &content));
     }
 
-    /// Adds what the call with this id was answered.
+    /// Adds the result of the call with this id.
     pub(crate) fn answer_to(&mut self, id: &str, text: &str, outcome: Outcome) {
         let answers = (!id.is_empty()).then(|| Answered {
             call_id: id.to_owned(),
@@ -162,25 +161,25 @@ impl Transcript {
         self.add(Turn { answers, ..turn });
     }
 
-    /// Adds a piece of what the model says.
+    /// Adds a piece of the model's text.
     pub(crate) fn piece(&mut self, text: &str) {
         self.tell_session();
         self.live.delta(text);
-        self.begun.push_str(text);
+        self.partial.push_str(text);
     }
 
-    /// Ends a message that came in pieces, with the tools that are called after it.
+    /// Ends a message that came in pieces, with the tool calls after it.
     pub(crate) fn end_of_pieces(&mut self, calls: Vec<ToolCall>) {
-        let text = std::mem::take(&mut self.begun);
+        let text = std::mem::take(&mut self.partial);
         self.assistant(&text, calls, "");
     }
 
-    /// Tells people what happens.
+    /// Prints progress for people.
     pub(crate) fn tell(&self, what: &str) {
         progress::line(self.label, what);
     }
 
-    /// Takes note of a line that is no event.
+    /// Records a line that is not an event.
     pub(super) fn noise(&mut self, line: &str) {
         self.tell(line);
         let short = &line[..line.floor_char_boundary(NOISE)];
@@ -191,13 +190,13 @@ impl Transcript {
         self.noise.drain(..start);
     }
 
-    /// Takes note of a line that is too long to be read.
+    /// Records a line that is too long to be read.
     pub(super) fn left_out(&mut self, bytes: usize) {
         let size = size::format(bytes as u64);
         self.tool(&format!("[… a line of {size} left out …]"));
     }
 
-    /// Returns what was printed that is no event, its end.
+    /// Returns the end of the lines that are not events.
     pub(super) fn noise_seen(&self) -> &str {
         self.noise.trim()
     }

@@ -6,8 +6,8 @@ use super::*;
 
 const SESSION: &str = "s-1";
 
-fn errand(session: Option<&str>) -> Errand {
-    Errand {
+fn request(session: Option<&str>) -> PromptRequest {
+    PromptRequest {
         cwd: "/work".into(),
         session: session.map(ToOwned::to_owned),
         prompt: "Write.".to_owned(),
@@ -24,22 +24,22 @@ struct Talk {
 }
 
 impl Talk {
-    fn begin(errand: Errand) -> Self {
-        let (client, first) = Client::begin(errand);
+    fn begin(request: PromptRequest) -> Self {
+        let (client, first) = Client::begin(request);
         let actions = vec![first];
         Self { client, actions }
     }
 
     /// Begins, and answers until the prompt was sent.
-    fn prompted(errand: Errand) -> Self {
-        let mut talk = Self::begin(errand);
+    fn prompted(request: PromptRequest) -> Self {
+        let mut talk = Self::begin(request);
         talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
         talk.answer(&json!({ "sessionId": SESSION }));
         talk
     }
 
     fn try_hear(&mut self, message: &Value) -> Result<(), AcpError> {
-        let actions = self.client.hear(&message.to_string())?;
+        let actions = self.client.receive(&message.to_string())?;
         self.actions.extend(actions);
         Ok(())
     }
@@ -97,7 +97,7 @@ impl Talk {
 
 #[test]
 fn a_new_session_gets_the_prompt_and_answers() {
-    let mut talk = Talk::prompted(errand(None));
+    let mut talk = Talk::prompted(request(None));
     assert_eq!(
         talk.methods(),
         ["initialize", "session/new", "session/prompt"]
@@ -134,13 +134,13 @@ fn a_new_session_gets_the_prompt_and_answers() {
 
 #[test]
 fn an_agent_that_does_not_tell_its_usage_used_an_unknown_amount() {
-    let outcome = Talk::prompted(errand(None)).outcome();
+    let outcome = Talk::prompted(request(None)).outcome();
     assert_eq!(outcome.usage, Usage::default());
 }
 
 #[test]
 fn what_a_session_was_about_before_is_not_the_answer() {
-    let mut talk = Talk::begin(errand(Some(SESSION)));
+    let mut talk = Talk::begin(request(Some(SESSION)));
     talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
     talk.says("an old answer");
     talk.answer(&Value::Null);
@@ -160,7 +160,7 @@ fn what_a_session_was_about_before_is_not_the_answer() {
 #[test]
 fn a_session_that_is_gone_is_told_apart_from_other_failures() {
     let gone = |error: &AcpError| matches!(error, AcpError::SessionGone { .. });
-    let mut talk = Talk::begin(errand(Some(SESSION)));
+    let mut talk = Talk::begin(request(Some(SESSION)));
     talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
     let error = talk.fails(
         "error",
@@ -168,18 +168,18 @@ fn a_session_that_is_gone_is_told_apart_from_other_failures() {
     );
     assert!(gone(&error), "{error}");
 
-    let mut talk = Talk::prompted(errand(Some(SESSION)));
+    let mut talk = Talk::prompted(request(Some(SESSION)));
     let error = talk.fails("result", &json!({ "stopReason": "refusal" }));
     assert!(gone(&error), "{error}");
 
-    let mut talk = Talk::begin(errand(Some(SESSION)));
+    let mut talk = Talk::begin(request(Some(SESSION)));
     let error = talk.fails(
         "result",
         &json!({ "protocolVersion": 1, "agentCapabilities": {} }),
     );
     assert!(gone(&error), "{error}");
 
-    let mut talk = Talk::prompted(errand(Some(SESSION)));
+    let mut talk = Talk::prompted(request(Some(SESSION)));
     talk.says("I will not.");
     let error = talk.fails("result", &json!({ "stopReason": "refusal" }));
     assert_eq!(
@@ -189,14 +189,14 @@ fn a_session_that_is_gone_is_told_apart_from_other_failures() {
         }
     );
 
-    let mut talk = Talk::prompted(errand(None));
+    let mut talk = Talk::prompted(request(None));
     let error = talk.fails("result", &json!({ "stopReason": "refusal" }));
     assert!(!gone(&error), "{error}");
 }
 
 #[test]
 fn an_error_names_what_was_refused() {
-    let mut talk = Talk::begin(errand(None));
+    let mut talk = Talk::begin(request(None));
     talk.answer(&json!({ "protocolVersion": 1 }));
     let data = json!({ "details": "no provider" });
     let error = talk.fails(
@@ -207,14 +207,14 @@ fn an_error_names_what_was_refused() {
         error.to_string(),
         "`session/new` was refused: Internal error: no provider"
     );
-    let mut talk = Talk::begin(errand(Some(SESSION)));
+    let mut talk = Talk::begin(request(Some(SESSION)));
     talk.answer(&json!({ "protocolVersion": 1, "agentCapabilities": { "loadSession": true } }));
     let error = talk.fails("error", &json!({ "code": -32000, "message": "log in" }));
     assert!(matches!(error, AcpError::NotLoggedIn { .. }), "{error}");
-    let mut talk = Talk::begin(errand(None));
+    let mut talk = Talk::begin(request(None));
     let error = talk.fails("result", &json!({ "protocolVersion": 2 }));
     assert!(error.to_string().contains("version 2"), "{error}");
-    let mut talk = Talk::begin(errand(None));
+    let mut talk = Talk::begin(request(None));
     talk.answer(&json!({ "protocolVersion": 1 }));
     let error = talk.fails("result", &json!({}));
     assert!(error.to_string().contains("names no session"), "{error}");
@@ -228,7 +228,7 @@ fn an_agent_that_stops_early_has_not_answered() {
         "cancelled",
         "something new",
     ] {
-        let mut talk = Talk::prompted(errand(None));
+        let mut talk = Talk::prompted(request(None));
         talk.says("---\nnote: half");
         let error = talk.fails("result", &json!({ "stopReason": reason }));
         assert_eq!(
@@ -243,7 +243,7 @@ fn an_agent_that_stops_early_has_not_answered() {
 
 #[test]
 fn requests_for_permission_are_answered_by_policy_and_kept() {
-    let mut talk = Talk::prompted(errand(None));
+    let mut talk = Talk::prompted(request(None));
     talk.update(&json!({ "sessionUpdate": "tool_call", "toolCallId": "c1", "title": "see", "kind": "read" }),
     );
     let options = json!([{ "optionId": "yes", "kind": "allow_once" }, { "optionId": "no", "kind": "reject_once" }]);
@@ -277,7 +277,7 @@ fn requests_for_permission_are_answered_by_policy_and_kept() {
 
 #[test]
 fn no_request_stays_unanswered() {
-    let mut talk = Talk::prompted(errand(None));
+    let mut talk = Talk::prompted(request(None));
     for (id, method) in [
         (json!(7), "fs/read_text_file"),
         (json!("t-1"), "terminal/create"),
@@ -291,14 +291,14 @@ fn no_request_stays_unanswered() {
 
 #[test]
 fn noise_is_not_heard() {
-    let mut talk = Talk::prompted(errand(None));
+    let mut talk = Talk::prompted(request(None));
     for line in [
         "",
         "warning: something",
         r#"{"method":"something/else"}"#,
         r#"{"id":99,"result":{}}"#,
     ] {
-        assert_eq!(talk.client.hear(line), Ok(Vec::new()), "{line}");
+        assert_eq!(talk.client.receive(line), Ok(Vec::new()), "{line}");
     }
     talk.says("still here");
     assert_eq!(talk.outcome().text, "still here");
@@ -310,10 +310,10 @@ fn model_and_mode_are_set_when_they_are_not_so_already() {
     let opened =
         json!({ "sessionId": SESSION, "modes": modes, "models": { "currentModelId": "small" } });
     let begin = |model: &str, mode: &str| {
-        let mut talk = Talk::begin(Errand {
+        let mut talk = Talk::begin(PromptRequest {
             model: Some(model.to_owned()),
             mode: Some(mode.to_owned()),
-            ..errand(None)
+            ..request(None)
         });
         talk.answer(&json!({ "protocolVersion": 1 }));
         talk
@@ -350,9 +350,9 @@ fn model_and_mode_are_set_when_they_are_not_so_already() {
 
 #[test]
 fn only_a_running_prompt_can_be_cancelled() {
-    let talk = Talk::begin(errand(None));
+    let talk = Talk::begin(request(None));
     assert_eq!(talk.client.cancel(), None);
-    let mut talk = Talk::prompted(errand(None));
+    let mut talk = Talk::prompted(request(None));
     let line: Value = serde_json::from_str(&talk.client.cancel().unwrap()).unwrap();
     assert_eq!(
         line,
