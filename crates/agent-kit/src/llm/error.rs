@@ -37,7 +37,7 @@ pub enum LlmError {
     /// The key is missing, wrong, or not allowed to do this.
     #[error("{endpoint} refused the key (HTTP {status}){}", said(says))]
     Unauthorized {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
@@ -47,7 +47,7 @@ pub enum LlmError {
     /// The endpoint or the model does not exist.
     #[error("{endpoint} was not found (HTTP 404){}", said(says))]
     NotFound {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// What the provider says.
         says: String,
@@ -55,7 +55,7 @@ pub enum LlmError {
     /// Too many calls, even after waiting.
     #[error("{endpoint} asks to wait (HTTP 429, {}){}", tried(*tries), said(says))]
     RateLimited {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// How often it was called.
         tries: u32,
@@ -65,7 +65,7 @@ pub enum LlmError {
     /// The request is longer than the model's context.
     #[error("{endpoint} cannot read that much (HTTP {status}){}", said(says))]
     ContextTooLong {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
@@ -75,7 +75,7 @@ pub enum LlmError {
     /// The endpoint refuses the request.
     #[error("{endpoint} refused the request (HTTP {status}){}", said(says))]
     Refused {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
@@ -85,7 +85,7 @@ pub enum LlmError {
     /// The endpoint fails.
     #[error("{endpoint} failed (HTTP {status}, {}){}", tried(*tries), said(says))]
     Unavailable {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
@@ -97,7 +97,7 @@ pub enum LlmError {
     /// The endpoint has moved. No redirect is followed, since the key would go with it.
     #[error("{endpoint} redirects (HTTP {status}){}", location.as_ref().map_or(String::new(), |to| format!(" to {to}")))]
     Redirected {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The HTTP status.
         status: u16,
@@ -107,7 +107,7 @@ pub enum LlmError {
     /// No connection, or one that broke.
     #[error("{endpoint} cannot be reached ({}): {reason}", tried(*tries))]
     Connection {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// How often it was called.
         tries: u32,
@@ -117,7 +117,7 @@ pub enum LlmError {
     /// The connection is not safe.
     #[error("{endpoint} cannot be trusted: {reason}")]
     Tls {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// Why not.
         reason: String,
@@ -127,7 +127,7 @@ pub enum LlmError {
     /// The endpoint took too long.
     #[error("{endpoint} did not answer within {}", time::format_duration(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))]
     Timeout {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The limit that was reached.
         after: Duration,
@@ -135,7 +135,7 @@ pub enum LlmError {
     /// The answer is larger than allowed.
     #[error("the answer of {endpoint} is larger than {}", size::format(*limit as u64))]
     TooLarge {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// The limit in bytes.
         limit: usize,
@@ -143,7 +143,7 @@ pub enum LlmError {
     /// The answer does not have the expected form.
     #[error("the answer of {endpoint} is not understood: {problem}")]
     BadShape {
-        /// Who was called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// What is wrong with it.
         problem: String,
@@ -151,7 +151,7 @@ pub enum LlmError {
     /// The call cannot be made: a proxy, or a key that no header can hold.
     #[error("{endpoint} cannot be called: {problem}")]
     NotCallable {
-        /// Who was to be called.
+        /// The endpoint.
         endpoint: Box<Place>,
         /// Why.
         problem: String,

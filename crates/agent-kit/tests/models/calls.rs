@@ -98,7 +98,7 @@ fn a_call_says_who_asks_what_and_reads_the_answer() {
 }
 
 #[test]
-fn what_the_caller_must_correct_is_not_tried_again() {
+fn a_failure_that_the_caller_must_correct_is_not_retried() {
     let wrong_key = json!({ "error": { "message": format!("Incorrect key: {KEY}") } });
     let text = check_error(
         vec![Scripted::body(401, &wrong_key.to_string())],
@@ -114,7 +114,7 @@ fn what_the_caller_must_correct_is_not_tried_again() {
 }
 
 #[test]
-fn what_may_pass_is_tried_again() {
+fn a_temporary_failure_is_retried() {
     for passing in [
         Scripted::body(500, "oops"),
         Scripted::body(429, "slow down").header("retry-after", "0"),
@@ -129,7 +129,7 @@ fn what_may_pass_is_tried_again() {
 }
 
 #[test]
-fn trying_ends_after_four_times() {
+fn a_call_is_tried_four_times_at_most() {
     let text = check_error(vec![Scripted::body(503, "down")], "unavailable", 4);
     assert!(text.contains("4 tries") && text.contains("down"), "{text}");
     check_error(
@@ -178,7 +178,7 @@ fn a_server_that_is_not_there_cannot_be_reached() {
 }
 
 #[test]
-fn no_limit_of_time_is_exceeded() {
+fn every_time_limit_ends_a_call() {
     let check = |script: Scripted, limits: CallLimits, stream: bool| {
         let server = ModelServer::start(vec![script]);
         let started = Instant::now();

@@ -171,7 +171,7 @@ fn a_result_that_is_refused_is_corrected() {
 }
 
 #[test]
-fn a_result_in_words_ends_it_without_another_word() {
+fn a_result_in_free_text_ends_the_loop() {
     let ran = run(
         vec![Scripted::says("result: two"), Scripted::says("result: one")],
         true,
@@ -199,7 +199,7 @@ fn without_tools_it_asks_for_json() {
 }
 
 #[test]
-fn prose_is_reminded_of_the_result_and_then_given_up() {
+fn an_answer_without_a_result_is_corrected_only_a_few_times() {
     let ran = run(vec![Scripted::says("I am thinking.")], true);
     let error = ran.result.unwrap_err();
     assert_eq!(error.code(), "no_result");
@@ -210,7 +210,7 @@ fn prose_is_reminded_of_the_result_and_then_given_up() {
 }
 
 #[test]
-fn a_call_of_a_tool_makes_up_for_prose() {
+fn a_tool_call_resets_the_count_of_corrections() {
     let prose = || Scripted::says("Hm.");
     let echo = || Scripted::calls(&[("echo", json!({}))]);
     let ran = run(
@@ -251,7 +251,7 @@ fn a_model_that_cannot_be_asked_keeps_what_was_said() {
 }
 
 #[test]
-fn arguments_that_are_no_json_are_told_to_the_model() {
+fn arguments_that_are_not_json_are_an_error_for_the_model() {
     let broken = json!({ "role": "assistant", "content": null, "tool_calls": [
         { "id": "a", "type": "function", "function": { "name": "finish", "arguments": "{\"n\":" } },
     ] });

@@ -64,26 +64,26 @@ fn failure(
     ];
     let was_cut_short = !matches!(ended.ending, ProgramEnding::Exited(_));
     // The tool was ended from outside: what it printed before is seldom the reason.
-    let worth = if was_cut_short { &said[..1] } else { &said[..] };
-    let mut worth = worth.iter().map(|said| complaint(said));
-    let told = worth.find(|said| !said.is_empty());
-    let told = told.as_deref().map(tail);
+    let sources = if was_cut_short { &said[..1] } else { &said[..] };
+    let mut complaints = sources.iter().map(|source| complaint(source));
+    let complaint = complaints.find(|complaint| !complaint.is_empty());
+    let complaint = complaint.as_deref().map(tail);
     let what = ended.ending.what(program).unwrap_or(match seen.error {
         Some(_) => format!("`{program}` failed"),
         None => format!("`{program}` ended without an answer"),
     });
-    let message = match told {
-        Some(said) => format!("{what}: {said}"),
+    let message = match complaint {
+        Some(complaint) => format!("{what}: {complaint}"),
         None => what,
     };
     let words = [&message, &ended.stderr, seen.noise_seen()].map(str::to_lowercase);
-    let tells = |signs: &[&str]| {
-        let mut words = words.iter();
-        words.any(|told| signs.iter().any(|sign| told.contains(sign)))
+    let has_sign = |signs: &[&str]| {
+        let mut texts = words.iter();
+        texts.any(|text| signs.iter().any(|sign| text.contains(sign)))
     };
     // A session in which the model has answered exists, whatever the messages say.
-    let is_gone = session.is_some() && seen.last_text.is_none() && tells(tool.gone);
-    let was_refused = !was_cut_short && tells(tool.logged_out);
+    let is_gone = session.is_some() && seen.last_text.is_none() && has_sign(tool.gone);
+    let was_refused = !was_cut_short && has_sign(tool.logged_out);
     let class = match (seen.class, ended.ending.class(said.map(tail))) {
         (_, FailureClass::Timeout) => FailureClass::Timeout,
         (Some(class), _) => class,

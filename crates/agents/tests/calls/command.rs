@@ -58,7 +58,7 @@ fn arguments_can_ask_for_the_prompt_and_other_values() {
 }
 
 #[test]
-fn a_prompt_that_nobody_reads_is_no_error() {
+fn a_program_need_not_read_its_prompt() {
     let mut world = World::new();
     world.instruction = "x".repeat(300_000);
     world.step("command", &shell(ANSWER), "writer");

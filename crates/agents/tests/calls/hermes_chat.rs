@@ -233,7 +233,7 @@ fn a_failed_attempt_whose_session_is_gone_begins_anew_with_the_whole_prompt() {
 }
 
 #[test]
-fn complaints_are_quoted_wherever_they_are() {
+fn error_messages_on_stdout_and_stderr_are_quoted() {
     let world = World::new();
     let check = |script: &str, words: &str| {
         let program = hermes(&world, script);

@@ -78,7 +78,7 @@ fn a_finished_step_has_every_key_and_is_on_record() {
 }
 
 #[test]
-fn a_role_is_told_what_it_does_not_know() {
+fn a_prompt_shows_the_steps_that_the_role_does_not_know() {
     let mut world = scripted(PLAIN);
     let first = world.step("mock", &["script.yaml"], "writer");
     let second = world.step("mock", &["script.yaml"], "reviewer");
@@ -223,7 +223,7 @@ fn any_role_may_suspend() {
 }
 
 #[test]
-fn what_cannot_be_played_fails_without_a_step() {
+fn a_script_that_cannot_be_used_fails_without_a_step() {
     let world = scripted(PLAIN);
     assert_eq!(world.call("mock", &["script.yaml"], "nobody"), 1);
     assert_eq!(
@@ -245,7 +245,7 @@ fn what_cannot_be_played_fails_without_a_step() {
 }
 
 #[test]
-fn an_agent_that_no_engine_asked_for_keeps_off_a_busy_thread() {
+fn an_agent_that_was_started_by_hand_does_not_work_on_a_busy_thread() {
     let world = scripted(PLAIN);
     let run = world.run_dir();
     let lock = run.lease.try_acquire().unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! What is kept of a tool's work, and helpers that show what the readers of events make of them.
+//! Transcripts within their limits, and helpers for the tests of the readers of events.
 
 use std::path::Path;
 
@@ -65,7 +65,7 @@ fn long_texts_of_a_turn_are_shortened() {
 }
 
 #[test]
-fn the_end_of_what_is_no_event_is_kept() {
+fn the_end_of_the_lines_that_are_no_events_is_kept() {
     let mut seen = seen(|_, _| {}, "");
     seen.noise(&"y".repeat(NOISE * 2));
     assert!(seen.noise_seen().len() <= NOISE);

@@ -238,7 +238,7 @@ fn a_folder_that_becomes_a_link_while_tools_write_leads_nobody_out() {
                     let _ = fs::rename(&aside, &folder);
                 }
             });
-            // Who gets how much of a busy machine is not for us to say.
+            // On a busy machine the other thread may not have run yet.
             let is_enough = |written| written > 100 && swaps.load(Ordering::Relaxed) > 100;
             while !is_enough(written) && begun.elapsed() < Duration::from_secs(20) {
                 if let Ok(mut file) = workspace.write("sub/new") {
