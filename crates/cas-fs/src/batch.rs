@@ -1,4 +1,4 @@
-//! Writing nodes: several at once, so that they share one wait for the disk.
+//! Writes nodes, several at once, so that they share one wait for the disk.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::node::Checked;
 use crate::raw::RawNode;
 use crate::{Store, cbor, disk, hold, index, node};
 
-/// Nodes that are to be stored together.
+/// Nodes to be stored together.
 ///
 /// Nothing is written before [`commit`](Batch::commit), and a batch that is dropped leaves no trace. Nodes
 /// appear in the order of [`put`](Batch::put): put children before parents, and a reader that sees a parent finds
@@ -39,39 +39,39 @@ struct Encoded {
     type_hash: CasRef,
     payload: Vec<u8>,
     timestamp_ms: i64,
-    /// When it is put, which is also when it is used: a node that is there already becomes young.
+    /// When it is put. A node that is in the store already becomes young at this time.
     now_ms: i64,
 }
 
-/// What there is to do for a node.
+/// What to do with a node.
 #[derive(Debug)]
 enum Plan {
     /// The node is new.
     Create,
     /// A damaged file has the node's name.
     Replace,
-    /// The node is there, in this file; only its durability is not known.
+    /// The node is in this file already, but it may not be durable.
     Keep(PathBuf),
 }
 
-/// Whether nodes must survive a power cut from the moment when the call returns.
+/// Whether nodes survive a power cut after the call has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// They must.
+    /// They do.
     Durable,
-    /// They soon must, by a call of somebody else.
-    Begun,
-    /// Nobody needs them then.
+    /// They are on their way to the disk. A later [`Store::sync`] makes them durable.
+    Started,
+    /// They need not.
     Volatile,
 }
 
 /// A file of the wave that is being written.
 enum Written {
     New(Draft),
-    /// It is there, and must be durable.
-    There(PathBuf),
-    /// It is there, and nobody waits for it.
-    Kept,
+    /// The node is in this file already, which must become durable.
+    Existing(PathBuf),
+    /// The node is in the store already, and needs no sync.
+    Unchanged,
 }
 
 impl<'a> Batch<'a> {
@@ -87,7 +87,7 @@ impl<'a> Batch<'a> {
     ///
     /// # Errors
     /// [`StoreError::Encode`] if the payload is nested too deep, [`StoreError::Collision`] if another node has
-    /// the hash, [`StoreError::File`] if a file that has the name cannot be read.
+    /// the hash, [`StoreError::File`] if a file with the node's name cannot be read.
     pub fn put(
         &mut self,
         type_hash: CasRef,
@@ -123,7 +123,7 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Adds a node that comes from another store, and was [checked](crate::raw::check).
+    /// Adds a [checked](crate::raw::check) node of another store.
     pub(crate) fn put_raw(&mut self, raw: &RawNode, now_ms: i64) -> Result<CasRef, StoreError> {
         self.stage(Encoded {
             hash: raw.hash,
@@ -156,22 +156,22 @@ impl<'a> Batch<'a> {
         Ok(hash)
     }
 
-    /// Stores the nodes; when it returns, they survive a power cut.
+    /// Stores the nodes. After this call they survive a power cut.
     ///
     /// # Errors
     /// [`StoreError::File`] if the disk refuses, [`StoreError::Collision`] if another process stored another
-    /// node under a hash since it was put. Nodes before the one that failed may be there then.
+    /// node under one of the hashes since [`put`](Self::put). Some of the nodes may be stored then.
     pub fn commit(self) -> Result<(), StoreError> {
         self.write(Durability::Durable)
     }
 
-    /// Stores the nodes so that they survive every process, but not yet a power cut: [`Store::sync`] makes
-    /// them durable, and soon, since they are on their way to the disk.
+    /// Stores the nodes so that they survive the end of this process, but not yet a power cut. They are on their way to the
+    /// disk, so that a later [`Store::sync`], which makes them durable, is quick.
     ///
     /// # Errors
     /// See [`commit`](Batch::commit).
     pub fn commit_volatile(self) -> Result<(), StoreError> {
-        self.write(Durability::Begun)
+        self.write(Durability::Started)
     }
 
     pub(crate) fn write(self, durability: Durability) -> Result<(), StoreError> {
@@ -220,8 +220,8 @@ impl<'a> Batch<'a> {
             && hold::refresh(self.store.dir(), path, entry.node.now_ms)?
         {
             return Ok(match durability {
-                Durability::Begun | Durability::Volatile => Written::Kept,
-                Durability::Durable => Written::There(path.clone()),
+                Durability::Started | Durability::Volatile => Written::Unchanged,
+                Durability::Durable => Written::Existing(path.clone()),
             });
         }
         let node = &entry.node;
@@ -229,12 +229,12 @@ impl<'a> Batch<'a> {
         Ok(Written::New(Draft::write(self.store.dir(), &bytes)?))
     }
 
-    /// Gives the file its name, unless somebody else stored the node in the meantime.
+    /// Gives the file its name, unless another process stored the node in the meantime.
     fn place(&self, entry: &Entry, file: Draft, durability: Durability) -> Result<(), StoreError> {
         let path = disk::node_path(self.store.dir(), entry.node.hash);
         if matches!(entry.plan, Plan::Replace) {
-            // A collector may just have found the damaged file to be garbage; it would remove ours in its place.
-            // Where no lock can be made, nobody collects.
+            // A collector may have decided to remove the damaged file, and would then remove ours, which has the same
+            // name. Where no lock can be made, nobody collects.
             let _hold = hold::share(self.store.dir()).ok();
             return Ok(file.replace(&path)?);
         }
@@ -242,21 +242,21 @@ impl<'a> Batch<'a> {
             Placed::Done => return Ok(()),
             Placed::Taken(file) => file,
         };
-        let there = match plan(self.store, &entry.node)? {
+        let existing = match plan(self.store, &entry.node)? {
             Plan::Keep(path) => {
-                let is_there = hold::refresh(self.store.dir(), &path, entry.node.now_ms)?;
-                is_there.then_some(path)
+                let exists = hold::refresh(self.store.dir(), &path, entry.node.now_ms)?;
+                exists.then_some(path)
             }
             Plan::Create | Plan::Replace => None,
         };
-        match there {
+        match existing {
             Some(path) if durability == Durability::Durable => Ok(uwf_durable::sync_file(&path)?),
             Some(_) => Ok(()),
             None => Ok(file.replace(&path)?),
         }
     }
 
-    /// Makes the names of the nodes durable, wherever they are.
+    /// Makes the names of the nodes durable, in all directories that have some.
     fn sync_dirs(&self) -> Result<(), StoreError> {
         let mut dirs = BTreeSet::from([self.store.dir()]);
         for entry in &self.entries {
@@ -278,13 +278,13 @@ impl Written {
     fn sync(&self) -> Result<(), FileError> {
         match self {
             Self::New(file) => file.sync(),
-            Self::There(path) => uwf_durable::sync_file(path),
-            Self::Kept => Ok(()),
+            Self::Existing(path) => uwf_durable::sync_file(path),
+            Self::Unchanged => Ok(()),
         }
     }
 }
 
-/// Finds out what there is to do for a node.
+/// Compares a node with the store, and returns what to do with it.
 fn plan(store: &Store, node: &Encoded) -> Result<Plan, StoreError> {
     let hash = node.hash;
     let stored = match disk::read(store.dir(), hash) {
@@ -295,7 +295,9 @@ fn plan(store: &Store, node: &Encoded) -> Result<Plan, StoreError> {
     };
     match node::check(hash, &stored.bytes) {
         Err(_) => Ok(Plan::Replace),
-        Ok(other) if other.node.type_hash == node.type_hash && says(&other, &node.payload) => {
+        Ok(other)
+            if other.node.type_hash == node.type_hash && has_payload(&other, &node.payload) =>
+        {
             Ok(Plan::Keep(stored.path))
         }
         Ok(_) => Err(StoreError::Collision {
@@ -305,7 +307,7 @@ fn plan(store: &Store, node: &Encoded) -> Result<Plan, StoreError> {
     }
 }
 
-/// Tells whether a node says what this payload says: in the same bytes, or in those of another encoder.
-fn says(node: &Checked<'_>, payload: &[u8]) -> bool {
+/// Tells whether a node has this payload: the same bytes, or the same value in the bytes of another encoder.
+fn has_payload(node: &Checked<'_>, payload: &[u8]) -> bool {
     node.payload == payload || cbor::encode(&node.node.payload).is_ok_and(|ours| ours == payload)
 }

@@ -1,4 +1,4 @@
-//! What a new store has in it: the schema of schemas, one schema for each JSON type, and our own schemas.
+//! The first nodes of every store: the schema of schemas, one schema for each JSON type, and our own schemas.
 
 use serde_json::{Value, json};
 use uwf_protocol::ids::CasRef;
@@ -19,7 +19,7 @@ const PRIMITIVES: [CasRef; 7] = [
     CasRef::from_digits(b"8E33KAS0HMAZ7"),
 ];
 
-/// Makes the directory of the store and puts what is missing of its first nodes.
+/// Makes the directory of the store, and puts the first nodes if any is missing.
 pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
     let own = schemas::all();
     if all_present(store, hashes_with(&own))? {
@@ -37,7 +37,7 @@ pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
     batch.commit()
 }
 
-/// Returns the first nodes of every store.
+/// Returns the hashes of the first nodes.
 pub(crate) fn hashes() -> Vec<CasRef> {
     hashes_with(&schemas::all()).collect()
 }
@@ -47,11 +47,13 @@ fn hashes_with(own: &[(CasRef, Value)]) -> impl Iterator<Item = CasRef> {
     first.chain(own.iter().map(|(hash, _)| *hash))
 }
 
-fn all_present(
-    store: &Store,
-    mut hashes: impl Iterator<Item = CasRef>,
-) -> Result<bool, StoreError> {
-    hashes.try_fold(true, |all, hash| Ok(all && store.has(hash)?))
+fn all_present(store: &Store, hashes: impl Iterator<Item = CasRef>) -> Result<bool, StoreError> {
+    for hash in hashes {
+        if !store.has(hash)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub use encode::{EncodeError, encode};
 pub(crate) use decode::Decoder;
 pub(crate) use encode::write_value;
 
-/// How many arrays and objects may enclose each other, the outermost included.
+/// How deep arrays and objects may be nested, with the outermost counted.
 pub const MAX_DEPTH: usize = 256;
 
 /// The largest magnitude of a number that is written as an integer: `Number.MAX_SAFE_INTEGER`.

@@ -1,5 +1,5 @@
-//! The files of the store: where nodes lie, and how they are found and read. What is in them is not known here, and
-//! how files are written is known to `uwf-durable`.
+//! The files of the store: where nodes lie, and how they are found and read. This module does not know the bytes of a
+//! node, except to renew one; `uwf-durable` writes the files.
 
 use std::collections::BTreeSet;
 use std::fs::{self, Metadata};
@@ -13,13 +13,13 @@ use crate::error::{Damage, StoreError};
 use crate::{hold, node};
 
 const EXTENSION: &str = ".bin";
-/// How long the name of a node's file is.
+/// The length of the name of a node's file.
 const FILE_NAME: usize = 13 + EXTENSION.len();
-/// Where newer programs keep nodes; they are read, and never written, there.
+/// The folder in which newer programs keep nodes. We read nodes there, and never write any.
 const NESTED: &str = "nodes";
 /// How many files are open at once, at most.
 pub(crate) const OPEN_FILES: usize = 64;
-/// How the names of temporary files ended once, and end in stores that other programs write.
+/// The extension of temporary files of older versions and of other programs.
 const TEMPORARY: &str = ".tmp";
 
 /// The content of a file and where it was found.
@@ -29,7 +29,7 @@ pub(crate) struct Stored {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Returns where the node is written, and looked for first.
+/// Returns the path at which a node is written, and looked for first.
 pub(crate) fn node_path(dir: &Path, hash: CasRef) -> PathBuf {
     let mut path = PathBuf::with_capacity(dir.as_os_str().len() + 1 + FILE_NAME);
     path.push(dir);
@@ -38,7 +38,7 @@ pub(crate) fn node_path(dir: &Path, hash: CasRef) -> PathBuf {
     path
 }
 
-/// Returns every place where the node may be.
+/// Returns all paths at which a node may be.
 fn places(dir: &Path, hash: CasRef) -> [PathBuf; 2] {
     [node_path(dir, hash), node_path(&dir.join(NESTED), hash)]
 }
@@ -61,7 +61,7 @@ pub(crate) fn read(dir: &Path, hash: CasRef) -> Result<Option<Stored>, StoreErro
     read_start(dir, hash, usize::MAX)
 }
 
-/// Reads at most so many bytes from the start of the file of the node, if there is one.
+/// Reads at most `limit` bytes from the start of the file of the node, if there is one.
 pub(crate) fn read_start(
     dir: &Path,
     hash: CasRef,
@@ -81,7 +81,7 @@ pub(crate) fn read_start(
     Ok(None)
 }
 
-/// Returns the files of a node: one, or none, or one in each place.
+/// Returns the existing files of a node: at most one for each of its paths.
 pub(crate) fn files_of(dir: &Path, hash: CasRef) -> Result<Vec<(PathBuf, Metadata)>, StoreError> {
     let mut files = Vec::new();
     for path in places(dir, hash) {
@@ -108,18 +108,18 @@ pub(crate) fn list(dir: &Path) -> Result<Vec<CasRef>, StoreError> {
     Ok(hashes)
 }
 
-/// Returns the time of the files of a directory, for which it writes one for an instant.
+/// Returns the current time by the clock that dates the files of a directory. It writes a temporary file to find out.
 pub(crate) fn clock_ms(dir: &Path) -> Result<i64, StoreError> {
     let written = Draft::write(dir, b"?")?.written_at()?;
     Ok(hold::ms_since_epoch(written))
 }
 
-/// Returns the temporary files that nobody has used since a time, in milliseconds since 1970.
+/// Returns the temporary files that were last written before a time, in milliseconds since 1970.
 pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StoreError> {
     let mut left = Vec::new();
     for name in uwf_durable::names(dir)? {
         let path = dir.join(&name);
-        // Its writer may be about to give it its name.
+        // A newer file may still have a writer, which is about to give it its name.
         if (uwf_durable::is_temporary(&name) || name.ends_with(TEMPORARY))
             && let Ok(used) = fs::symlink_metadata(&path).and_then(|found| found.modified())
             && hold::ms_since_epoch(used) < before_ms
@@ -130,7 +130,7 @@ pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, St
     Ok(left)
 }
 
-/// Writes nodes anew, durably, if they are what their hashes say.
+/// Checks nodes against their hashes, and replaces their files by new ones, durably.
 pub(crate) fn renew_nodes(dir: &Path, hashes: &[CasRef]) -> Result<(), StoreError> {
     for &hash in hashes {
         let Stored { path, bytes } = read(dir, hash)?.ok_or(StoreError::NotFound { hash })?;
@@ -139,7 +139,7 @@ pub(crate) fn renew_nodes(dir: &Path, hashes: &[CasRef]) -> Result<(), StoreErro
             path: path.clone(),
             reason,
         })?;
-        // A collector must not remove the new file in the place of the old one.
+        // Without the lock, a collector that decided to remove the old file could remove the new one.
         let _hold = hold::share(dir).ok();
         Draft::beside(&path, &bytes)?.replace_durably(&path)?;
     }

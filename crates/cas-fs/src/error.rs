@@ -1,4 +1,4 @@
-//! What can go wrong with a store, by what the caller can do about it.
+//! Errors of the store. There is a variant for each thing that a caller can do about an error.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use uwf_schema::{SchemaError, Violation};
 
 use crate::cbor::{DecodeError, EncodeError};
 
-/// Says why the store could not do what it was asked to do; the sources of an error say more.
+/// Why a call of the store failed. The sources of an error say more.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No node has this hash.
@@ -23,7 +23,7 @@ pub enum StoreError {
         /// The hash of the node.
         hash: CasRef,
     },
-    /// A file is there, but it is not the node that its name says. Putting the node again repairs it.
+    /// The file of a node does not contain that node. Putting the node again repairs it.
     #[error("node `{hash}` is damaged: {reason} (file `{}`)", path.display())]
     Damaged {
         /// The hash that was asked for.
@@ -33,15 +33,15 @@ pub enum StoreError {
         /// What is wrong with the file.
         reason: Damage,
     },
-    /// What was handed in as a node is not the node that its hash says.
+    /// A node of another store does not have the hash that it came with.
     #[error("what was handed in as node `{hash}` is not that node: {reason}")]
     NotTheNode {
-        /// The hash that it was to have.
+        /// The hash that it came with.
         hash: CasRef,
         /// What is wrong with it.
         reason: Damage,
     },
-    /// Another, sound node has the hash already; it stays as it is.
+    /// Another, valid node has the hash already. It stays as it is.
     #[error("hash collision: another node is stored as `{hash}` already, nothing was written (file `{}`)", path.display())]
     Collision {
         /// The hash that both nodes have.
@@ -49,7 +49,7 @@ pub enum StoreError {
         /// The file of the node that was there first.
         path: PathBuf,
     },
-    /// The payload does not fit the schema that was to type it.
+    /// The payload does not fit its schema.
     #[error(
         "the payload does not fit schema `{type_hash}`: {}",
         listed(violations)
@@ -60,10 +60,10 @@ pub enum StoreError {
         /// Everything that does not fit; never empty.
         violations: Vec<Violation>,
     },
-    /// The schema that was to be stored is none.
+    /// A payload that was to be stored as a schema is not a valid one.
     #[error("this is not a schema that the store accepts")]
     NotASchema(#[from] SchemaError),
-    /// The node that was to type a payload is no usable schema.
+    /// The node that types a payload is not a usable schema.
     #[error("node `{hash}` cannot be used as a schema")]
     UnusableSchema {
         /// The hash of the node.
@@ -71,8 +71,7 @@ pub enum StoreError {
         /// Why it cannot be used.
         source: SchemaError,
     },
-    /// Nodes that are in use are not in the store as they were. What they refer to is not known, so that nothing
-    /// can be told to be garbage.
+    /// Nodes that are in use are missing or damaged. We do not know what they refer to, so we cannot tell what is garbage.
     #[error("nothing was removed, for {}", broken(nodes))]
     Broken {
         /// The nodes; never empty.
@@ -87,7 +86,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Tells whether the disk has no room for what was to be written.
+    /// Tells whether the cause is a full disk.
     #[must_use]
     pub fn is_of_full_disk(&self) -> bool {
         uwf_durable::is_of_full_disk(self)
@@ -101,9 +100,9 @@ pub struct BrokenNode {
     pub hash: CasRef,
     /// What is wrong, as the rest of a sentence about it: "is not in the store".
     pub problem: String,
-    /// Who refers to it, such as "the head of thread …".
+    /// What refers to it, such as "the head of thread …".
     pub used_by: String,
-    /// Who needs it in the end: the root from which it is reached.
+    /// The root from which it is reached.
     pub needed_by: String,
 }
 

@@ -1,7 +1,8 @@
-//! Collecting garbage: what nothing leads to, and what has not been used for long enough, goes.
+//! Collects garbage: removes the nodes that nothing refers to and that nobody has put for a while.
 //!
-//! What is in use is said by the caller, who knows who refers to nodes from outside the store. It is asked twice: the
-//! first time while everybody may go on, the second time while nobody can begin to refer to old nodes.
+//! The caller supplies the roots: the references from outside the store. We ask for them twice. The first time we hold no
+//! lock, and do most of the marking. The second time we hold the exclusive lock, under which no new reference to an old
+//! node can appear.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
@@ -14,34 +15,34 @@ use crate::mark::Marker;
 use crate::store::Store;
 use crate::{bootstrap, disk, hold, index};
 
-/// What refers to nodes from outside the store, at one moment.
+/// The references to nodes from outside the store, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roots {
-    /// What must be there, with all that it refers to; and who needs it: "the head of thread …".
+    /// Nodes that must be in the store with all that they refer to, each with what needs it: "the head of thread …".
     pub needed: Vec<(CasRef, String)>,
-    /// What is kept if it is there.
+    /// Nodes that are kept if they are in the store.
     pub useful: Vec<CasRef>,
-    /// Nodes that were used at this time or later are kept with all that they refer to, in milliseconds since 1970.
+    /// Nodes that were put at this time or later are kept with all that they refer to, in milliseconds since 1970.
     pub young_from_ms: i64,
 }
 
 /// Whether garbage is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Collect {
-    /// It is only looked for. Nothing is locked, nothing is written.
+    /// It is only listed. Nothing is locked, nothing is written.
     Look,
     /// It is removed.
     Remove,
 }
 
-/// What became of collecting garbage.
+/// The result of collecting garbage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Collected {
     /// How many nodes there were.
     pub nodes: usize,
     /// How many of them are in use.
     pub used: usize,
-    /// How many are not, but are young, or kept with one that is.
+    /// How many are not in use, but are young, or a young node refers to them.
     pub young: usize,
     /// What was removed, or would be.
     pub garbage: Vec<Garbage>,
@@ -49,7 +50,7 @@ pub struct Collected {
     pub temporary: Vec<PathBuf>,
 }
 
-/// A node that is of no use.
+/// A node that can be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Garbage {
     /// The node.
@@ -69,7 +70,7 @@ pub(crate) fn collect<E: From<StoreError>>(
 ) -> Result<Collected, E> {
     let lost: HashSet<CasRef> = lost.iter().copied().collect();
     let mut marker = Marker::new(store, &lost);
-    // Most of the work is done before anybody has to wait for it.
+    // Most of the work happens here, before any writer has to wait for the lock.
     let mut young_from_ms = mark(&mut marker, roots()?)?;
     let _hold = match mode {
         Collect::Look => None,
@@ -85,7 +86,7 @@ pub(crate) fn collect<E: From<StoreError>>(
     Ok(found)
 }
 
-/// Marks what these roots need, and returns from when on nodes are young.
+/// Marks everything that these roots lead to, and returns the time from which on nodes are young.
 fn mark(marker: &mut Marker<'_>, roots: Roots) -> Result<i64, StoreError> {
     for (root, used_by) in &roots.needed {
         marker.need(*root, used_by)?;
@@ -97,7 +98,7 @@ fn mark(marker: &mut Marker<'_>, roots: Roots) -> Result<i64, StoreError> {
     Ok(roots.young_from_ms)
 }
 
-/// Tells garbage from the rest: nodes that are young keep what they refer to.
+/// Sorts all nodes into used, young and garbage. A young node keeps everything that it refers to.
 fn sort_out(
     store: &Store,
     marker: &mut Marker<'_>,
@@ -131,12 +132,12 @@ fn sort_out(
     })
 }
 
-/// Returns when a node was used the last time.
+/// Returns when a node was put the last time.
 pub(crate) fn used_ms(store: &Store, hash: CasRef) -> Result<Option<i64>, StoreError> {
     Ok(look_at(store, hash)?.map(|found| found.used_ms))
 }
 
-/// Returns what the files of a node say; `None` if there is none any more.
+/// Returns the size and the time of a node's files; `None` if it has none any more.
 fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
     let files = disk::files_of(store.dir(), hash)?;
     let used = |found: &Metadata| found.modified().map_or(i64::MAX, hold::ms_since_epoch);
@@ -148,7 +149,7 @@ fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
     }))
 }
 
-/// Removes garbage. If that is interrupted, no node is left that refers to one that was removed.
+/// Removes garbage. If this is interrupted, no remaining node refers to a removed one.
 fn remove(store: &Store, marker: &mut Marker<'_>, found: &Collected) -> Result<(), StoreError> {
     for hash in referrers_first(store, marker, &found.garbage)? {
         for (path, _) in disk::files_of(store.dir(), hash)? {
@@ -160,13 +161,13 @@ fn remove(store: &Store, marker: &mut Marker<'_>, found: &Collected) -> Result<(
         .iter()
         .try_for_each(|path| uwf_durable::remove(path))?;
     if !found.garbage.is_empty() {
-        // It is a cache. Who reads it finds out by himself what is not there any more.
+        // The index is a cache. A reader that finds a removed node in it repairs it.
         let _ = index::rebuild(store.dir());
     }
     Ok(())
 }
 
-/// Returns the hashes in an order in which no node comes before one that refers to it.
+/// Returns the hashes in an order in which every node comes before the nodes that it refers to.
 fn referrers_first(
     store: &Store,
     marker: &mut Marker<'_>,
@@ -181,26 +182,28 @@ fn referrers_first(
         };
         links.insert(*hash, found);
     }
+    // Depth first, with a stack of our own: a chain of garbage may be longer than the stack of the process. Each element
+    // is a node and the number of its links that were followed.
     let mut done: Vec<CasRef> = Vec::with_capacity(garbage.len());
     let mut seen = HashSet::new();
     for root in garbage.iter().map(|one| one.hash) {
         let mut path: Vec<(CasRef, usize)> = Vec::new();
-        path.extend(seen.insert(root).then_some((root, 0)));
-        while let Some((hash, at)) = path.last_mut() {
-            match links[hash].get(*at) {
-                Some(next) => {
-                    *at += 1;
-                    let is_new = links.contains_key(next) && seen.insert(*next);
-                    path.extend(is_new.then_some((*next, 0)));
-                }
-                None => {
-                    done.push(*hash);
-                    path.pop();
-                }
+        if seen.insert(root) {
+            path.push((root, 0));
+        }
+        while let Some((hash, followed)) = path.last_mut() {
+            let Some(next) = links[hash].get(*followed) else {
+                done.push(*hash);
+                path.pop();
+                continue;
+            };
+            *followed += 1;
+            if links.contains_key(next) && seen.insert(*next) {
+                path.push((*next, 0));
             }
         }
     }
-    // Each was done after all that it refers to.
+    // Each node was done after all nodes that it refers to.
     done.reverse();
     Ok(done)
 }

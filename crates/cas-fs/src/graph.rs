@@ -1,4 +1,4 @@
-//! References between nodes: what a node refers to, and what can be reached from it.
+//! References between nodes: what a node refers to, and what is reachable from it.
 
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{HashSet, VecDeque};
@@ -26,7 +26,7 @@ pub(crate) fn refs_of(store: &Store, hash: CasRef, node: &Node) -> Result<Vec<Ca
     Ok(refs_in(&schema, &node.payload))
 }
 
-/// Returns what can be reached from a node, breadth-first.
+/// Returns all nodes that are reachable from a node, breadth-first.
 pub(crate) fn walk(store: &Store, root: CasRef) -> Result<Vec<CasRef>, StoreError> {
     let mut schemas: HashMap<CasRef, Option<Node>> = HashMap::new();
     let mut queue = VecDeque::from([root]);

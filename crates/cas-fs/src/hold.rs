@@ -1,7 +1,7 @@
-//! The lock between those who are about to refer to nodes that were there before, and the collector of garbage.
+//! The lock between the garbage collector and everybody who is about to refer to old nodes.
 //!
-//! Writers share it for an instant; the collector has it alone while it decides and removes. A node that is new, or
-//! was put again, needs no lock: the collector removes nothing that is young.
+//! Writers share the lock for an instant. The collector has it exclusively while it decides and removes. A node that is
+//! new, or was put again, needs no lock: the collector removes no young node.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -14,38 +14,38 @@ use crate::error::StoreError;
 
 /// The file that is locked, in the directory of the store.
 const NAME: &str = ".gc.lock";
-/// How long the last use of a node may be ago until putting it again makes it young.
+/// A node that is put again within this time after its last use keeps the time of that use.
 const FRESH_MS: i64 = 30 * 60 * 1000;
 
-/// Keeps nodes in their place: while it lives, no garbage is removed.
+/// A guard that keeps all nodes: while it lives, no garbage is removed.
 #[derive(Debug)]
 #[must_use = "the nodes are kept only while it lives"]
 pub struct Hold {
     _lock: Option<FileLock>,
 }
 
-/// Takes the lock together with others. A directory that is not there has no garbage.
+/// Takes the shared lock. A missing directory has no garbage, and needs no lock.
 pub(crate) fn share(dir: &Path) -> Result<Hold, StoreError> {
     let lock = FileLock::share(&dir.join(NAME))?;
     Ok(Hold { _lock: lock })
 }
 
-/// Takes the lock together with others, if there is one. A store in which nobody ever collected or held anything has
-/// none, and who only looks does not make it.
+/// Takes the shared lock if its file exists. Without the file nobody has ever collected or held anything, and a reader
+/// must not make it.
 pub(crate) fn share_existing(dir: &Path) -> Result<Hold, StoreError> {
-    match dir.join(NAME).exists() {
-        true => share(dir),
-        false => Ok(Hold { _lock: None }),
+    if dir.join(NAME).exists() {
+        return share(dir);
     }
+    Ok(Hold { _lock: None })
 }
 
-/// Takes the lock alone, and waits for it as long as it takes.
+/// Takes the exclusive lock, and waits for it without limit.
 pub(crate) fn own(dir: &Path) -> Result<Hold, StoreError> {
     let lock = FileLock::acquire(&dir.join(NAME))?;
     Ok(Hold { _lock: Some(lock) })
 }
 
-/// Makes the file of a node young that is put again, if it is not, and tells whether it is there at all.
+/// Makes the file of a node young, because the node is put again. Returns whether the file still exists.
 pub(crate) fn refresh(dir: &Path, path: &Path, now_ms: i64) -> Result<bool, StoreError> {
     let used = fs::metadata(path).and_then(|found| found.modified());
     match used.map(ms_since_epoch) {
@@ -58,7 +58,7 @@ pub(crate) fn refresh(dir: &Path, path: &Path, now_ms: i64) -> Result<bool, Stor
     let Ok(_hold) = share(dir) else {
         return Ok(true);
     };
-    // Who may not do that may still read.
+    // A user without the permission to change the time may still read the node.
     Ok(!uwf_durable::touch(path).is_err_and(|error| error.is_not_found()))
 }
 

@@ -1,8 +1,8 @@
-//! The type index: for each type, a file that lists its nodes. A cache of what the nodes say themselves.
+//! The type index: for each type, a file that lists its nodes. It is a cache of the types that the nodes name themselves.
 //!
 //! `_index/<type>` has one hash a line, and `_index/_meta` lists the nodes that type themselves. Writers only
-//! append, without a lock and without waiting for the disk; so lines can be missing, torn or there twice. A
-//! reader compares the lists with the directory and writes them anew where they are wrong.
+//! append, without a lock and without waiting for the disk. So lines can be missing, torn or doubled. A reader compares
+//! the lists with the directory, and rewrites them if they are wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -23,7 +23,7 @@ type Lists = BTreeMap<String, BTreeSet<CasRef>>;
 
 /// Adds new nodes, given as type and hash, to the index.
 ///
-/// Failures are dropped on purpose: the nodes are stored, and the next reader finds them by itself.
+/// Failures are ignored on purpose: the nodes are stored, and the next reader repairs the index.
 pub(crate) fn append(dir: &Path, nodes: &[(CasRef, CasRef)]) {
     let mut lines: BTreeMap<&str, String> = BTreeMap::new();
     for (type_hash, hash) in nodes {
@@ -56,14 +56,14 @@ fn append_lines(index: &Path, list: &str, lines: &str) -> Result<(), FileError> 
         .map_err(FileError::io("append to", &path))
 }
 
-/// Returns the nodes of a type, sorted, and repairs the index where it does not agree with the directory.
+/// Returns the nodes of a type, sorted, and repairs the index if it does not agree with the directory.
 pub(crate) fn of_type(dir: &Path, type_hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
     let found = load(dir);
     let mut types = found.types;
     let nodes: BTreeSet<CasRef> = disk::list(dir)?.into_iter().collect();
     types.retain(|hash, _| nodes.contains(hash));
     for hash in nodes {
-        // What the index says about other types is taken on trust, what the caller gets is not.
+        // The caller gets only nodes whose file was read. For nodes of other types we trust the index.
         if types.get(&hash).is_none_or(|found| *found == type_hash) {
             match peek(dir, hash)? {
                 Some(type_hash) => types.insert(hash, type_hash),
@@ -83,7 +83,7 @@ pub(crate) fn of_type(dir: &Path, type_hash: CasRef) -> Result<Vec<CasRef>, Stor
         .collect())
 }
 
-/// Writes the index anew from the nodes alone, and returns how many there are.
+/// Rewrites the index from the nodes alone, and returns how many it lists.
 pub(crate) fn rebuild(dir: &Path) -> Result<usize, StoreError> {
     let mut types = BTreeMap::new();
     for hash in disk::list(dir)? {
@@ -95,12 +95,12 @@ pub(crate) fn rebuild(dir: &Path) -> Result<usize, StoreError> {
     Ok(types.len())
 }
 
-/// Returns the temporary files of the index that nobody has used since a time.
+/// Returns the temporary files of the index that were last written before a time, in milliseconds since 1970.
 pub(crate) fn left_behind(dir: &Path, before_ms: i64) -> Result<Vec<PathBuf>, StoreError> {
     disk::left_behind(&dir.join(DIR), before_ms)
 }
 
-/// Returns the type that the file of the node names; `None` if it is damaged or gone.
+/// Returns the type that the file of a node names; `None` if the file is damaged or gone.
 fn peek(dir: &Path, hash: CasRef) -> Result<Option<CasRef>, StoreError> {
     match disk::read_start(dir, hash, TYPE_BYTES) {
         Ok(Some(stored)) => Ok(node::peek_type(&stored.bytes)),
@@ -111,7 +111,7 @@ fn peek(dir: &Path, hash: CasRef) -> Result<Option<CasRef>, StoreError> {
 
 /// What the files of the index say.
 struct Found {
-    /// The type of each node; a node that is listed under two types has none.
+    /// The type of each node. A node that is listed under two types is left out.
     types: BTreeMap<CasRef, CasRef>,
     lists: Lists,
     /// Whether every line is a hash that occurs once in its file.
@@ -158,7 +158,7 @@ fn parse(bytes: &[u8]) -> (BTreeSet<CasRef>, bool) {
     (hashes, sound)
 }
 
-/// Returns what the files of the index should say about nodes of these types.
+/// Returns the lists that the files of the index should have for nodes of these types.
 fn lists(types: &BTreeMap<CasRef, CasRef>) -> Lists {
     let mut lists = Lists::new();
     for (hash, type_hash) in types {
@@ -171,7 +171,7 @@ fn lists(types: &BTreeMap<CasRef, CasRef>) -> Lists {
     lists
 }
 
-/// Makes the files of the index say this and nothing else.
+/// Replaces all files of the index by these lists.
 fn replace(dir: &Path, lists: &Lists) -> Result<(), StoreError> {
     let index = dir.join(DIR);
     uwf_durable::create_dir(&index)?;

@@ -1,9 +1,9 @@
-//! The content-addressed store on a filesystem: immutable nodes, named by the hash of what they say.
+//! The content-addressed store on a filesystem: immutable nodes, named by the hash of their content.
 //!
 //! A node is a JSON payload, the hash of the schema that types it, and the time when it was first stored.
 //! This crate knows the bytes (deterministic CBOR), the names (XXH64), the files, and the references
-//! between nodes. What a schema means is known by `uwf_schema`. This crate does not know what a workflow or a step is, and
-//! it keeps no mutable state except a type index, which is a cache.
+//! between nodes. `uwf_schema` knows what a schema means. This crate does not know what a workflow or a step is, and it
+//! keeps no mutable state except a type index, which is a cache.
 
 pub mod cbor;
 

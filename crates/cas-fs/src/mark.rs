@@ -1,7 +1,7 @@
-//! Finding out what is in use: everything that can be reached from what others need.
+//! Marks the nodes that are in use: everything that is reachable from the roots.
 //!
-//! A wrong answer here loses data, so references are looked for twice: where a schema says that they are, and in
-//! every text that is the hash of a node in the store, for schemas that do not say it.
+//! A mistake here loses data, so there are two sources of references: the places where a schema says that there is one,
+//! and every string that is the hash of a node in the store, in case a schema does not say so.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,16 +14,16 @@ use crate::graph;
 use crate::node::Node;
 use crate::store::Store;
 
-/// What is known to be in use.
+/// The nodes that were marked so far.
 pub(crate) struct Marker<'a> {
     store: &'a Store,
-    /// The nodes that may be missing or damaged: what only they refer to is given up then.
+    /// The nodes that may be missing or damaged. Nodes that only they refer to are given up.
     lost: &'a HashSet<CasRef>,
-    /// What is needed, with all that it needs.
+    /// The nodes that must be in the store, with all that they refer to.
     needed: HashSet<CasRef>,
-    /// What else is kept, as far as it is there.
+    /// The other nodes that are kept if they are in the store.
     kept: HashSet<CasRef>,
-    /// The schemas that were read; `None` for one that cannot be.
+    /// The schemas that were read; `None` for one that cannot be read.
     schemas: HashMap<CasRef, Option<Value>>,
     broken: Vec<BrokenNode>,
 }
@@ -32,9 +32,9 @@ pub(crate) struct Marker<'a> {
 pub(crate) struct Links {
     /// The schema that types it.
     pub(crate) schema: Option<CasRef>,
-    /// What its schema says are references.
+    /// The references according to its schema.
     pub(crate) refs: Vec<CasRef>,
-    /// Other texts in it that are the hash of a node in the store.
+    /// Other strings in it that are the hash of a node in the store.
     pub(crate) mentions: Vec<CasRef>,
 }
 
@@ -55,15 +55,16 @@ impl<'a> Marker<'a> {
         self.needed.contains(&hash) || self.kept.contains(&hash)
     }
 
-    /// Fails if something that is needed cannot be read.
+    /// Fails if a needed node cannot be read.
     pub(crate) fn check(&mut self) -> Result<(), StoreError> {
-        match std::mem::take(&mut self.broken) {
-            nodes if nodes.is_empty() => Ok(()),
-            nodes => Err(StoreError::Broken { nodes }),
+        let nodes = std::mem::take(&mut self.broken);
+        if nodes.is_empty() {
+            return Ok(());
         }
+        Err(StoreError::Broken { nodes })
     }
 
-    /// Marks what can be reached from a node that is needed. What of it cannot be read is remembered.
+    /// Marks everything that is reachable from a needed node. Nodes that cannot be read are collected in `broken`.
     pub(crate) fn need(&mut self, root: CasRef, used_by: &str) -> Result<(), StoreError> {
         let mut queue = vec![(root, None)];
         while let Some((hash, referrer)) = queue.pop() {
@@ -101,7 +102,7 @@ impl<'a> Marker<'a> {
         Ok(())
     }
 
-    /// Marks what can be reached from a node that is worth keeping. What of it cannot be read leads nowhere.
+    /// Marks everything that is reachable from a node that is kept if it is there. A node that cannot be read is skipped.
     pub(crate) fn keep(&mut self, root: CasRef) -> Result<(), StoreError> {
         let mut queue = vec![root];
         while let Some(hash) = queue.pop() {
@@ -154,7 +155,7 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// Returns what is needed and cannot be read.
+/// Returns the nodes that these roots need and that cannot be read.
 pub(crate) fn broken(
     store: &Store,
     roots: &[(CasRef, String)],
@@ -168,7 +169,7 @@ pub(crate) fn broken(
 }
 
 impl Links {
-    /// Returns everything that the node leads to.
+    /// Returns all links.
     pub(crate) fn all(self) -> impl Iterator<Item = CasRef> {
         let Self {
             schema,
@@ -179,7 +180,7 @@ impl Links {
     }
 }
 
-/// Collects the texts that have the form of a hash.
+/// Collects the strings that have the form of a hash.
 fn collect_hashes(value: &Value, found: &mut Vec<CasRef>) {
     match value {
         Value::String(text) => found.extend(text.parse::<CasRef>().ok()),

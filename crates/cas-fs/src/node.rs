@@ -1,4 +1,4 @@
-//! A node as a value: its hash and the bytes of its file. No file is touched here.
+//! A node as a value: its hash and the bytes of its file. This module touches no file.
 
 use serde_json::{Value, json};
 use uwf_protocol::ids::CasRef;
@@ -7,27 +7,27 @@ use xxhash_rust::xxh64::xxh64;
 use crate::cbor::{self, DecodeError, DecodeProblem, Decoder, EncodeError};
 use crate::error::Damage;
 
-/// The start of every file: a map of three, the key `type`, and the head of a text of 13 bytes.
+/// The start of every file: a CBOR map of three entries, the key `type`, and the head of a text of 13 bytes.
 const TYPE_FRAME: &[u8] = b"\xa3dtypem";
 const PAYLOAD_FRAME: &[u8] = b"gpayload";
 const TIMESTAMP_FRAME: &[u8] = b"itimestamp";
 const HASH_DIGITS: u64 = 13;
 
-/// How many bytes of a file say the type of its node.
+/// How many bytes at the start of a file contain the type of its node.
 pub(crate) const TYPE_BYTES: usize = TYPE_FRAME.len() + HASH_DIGITS as usize;
 
-/// What the store keeps under a hash.
+/// A node of the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     /// The hash of the schema that types the payload.
     pub type_hash: CasRef,
-    /// What the node says, with the keys of objects in the order of their encoding.
+    /// The payload, with the keys of objects in the order of their encoding.
     pub payload: Value,
     /// When the node was first stored, in milliseconds since 1970. Not part of the hash.
     pub timestamp_ms: i64,
 }
 
-/// Returns the hash of a node; `None` as its type means that the node types itself.
+/// Returns the hash of a node. A node with the type `None` types itself.
 ///
 /// # Errors
 /// [`EncodeError`] if the payload has no encoding.
@@ -64,7 +64,7 @@ pub(crate) struct Checked<'a> {
     pub(crate) payload: &'a [u8],
 }
 
-/// Reads the file of a node and makes sure that its content has the hash.
+/// Parses the file of a node, and checks that its content has the hash.
 pub(crate) fn check(hash: CasRef, bytes: &[u8]) -> Result<Checked<'_>, Damage> {
     let mut decoder = Decoder::new(bytes);
     let type_hash = read_type(&mut decoder)?;
@@ -91,7 +91,7 @@ pub(crate) fn check(hash: CasRef, bytes: &[u8]) -> Result<Checked<'_>, Damage> {
     })
 }
 
-/// Returns the type that the first [`TYPE_BYTES`] of a file name.
+/// Returns the type of a node from the first [`TYPE_BYTES`] of its file.
 pub(crate) fn peek_type(start: &[u8]) -> Option<CasRef> {
     read_type(&mut Decoder::new(start)).ok()
 }

@@ -1,4 +1,4 @@
-//! Nodes as they travel between stores: type, payload and time as bytes, whatever file they lie in.
+//! Nodes as they travel between stores: type, payload bytes and time, independent of files.
 
 use uwf_protocol::ids::CasRef;
 
@@ -13,11 +13,11 @@ pub struct RawNode {
     pub hash: CasRef,
     /// The hash of the schema that types the payload; that of the node itself if it types itself.
     pub type_hash: CasRef,
-    /// The encoded payload, byte by byte as it was hashed.
+    /// The encoded payload, exactly as it was hashed.
     pub payload: Vec<u8>,
     /// When the node was first stored, in milliseconds since 1970. Not part of the hash.
     pub timestamp_ms: i64,
-    /// The nodes that the payload refers to, for those who cannot read it. The schema is not among them.
+    /// The nodes that the payload refers to, without the schema. A carrier of nodes need not understand payloads.
     pub refs: Vec<CasRef>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn export(store: &Store, hash: CasRef) -> Result<RawNode, StoreError>
     })
 }
 
-/// Makes sure that a node is what its hash says.
+/// Checks that a node has its hash.
 pub(crate) fn check(raw: &RawNode) -> Result<(), StoreError> {
     let bytes = node::file_bytes(raw.type_hash, &raw.payload, raw.timestamp_ms);
     let hash = raw.hash;

@@ -1,4 +1,4 @@
-//! The store as its users see it: nodes in and out by hash.
+//! The interface of the store: put a node, get a node by its hash.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Returns the store in this directory, and touches nothing.
+    /// Returns the store in this directory. This touches nothing on the disk.
     #[must_use]
     pub fn open(dir: impl Into<PathBuf>) -> Self {
         Self {
@@ -53,9 +53,9 @@ impl Store {
         &self.dir
     }
 
-    /// Makes the directory, with access for its owner alone, and stores the schemas that every store has.
+    /// Makes the directory with mode 0700, and stores the schemas that every store has.
     ///
-    /// Costs no more than a look at each name when all is there.
+    /// If all of them are there, this only looks up their files.
     ///
     /// # Errors
     /// [`StoreError::File`] if the disk refuses.
@@ -63,7 +63,7 @@ impl Store {
         bootstrap::create(self, now_ms)
     }
 
-    /// Reads a node and makes sure that its content has the hash.
+    /// Reads a node, and checks that its content has the hash.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], [`StoreError::Damaged`], or [`StoreError::File`] if the file cannot be read.
@@ -71,7 +71,7 @@ impl Store {
         self.find(hash)?.ok_or(StoreError::NotFound { hash })
     }
 
-    /// Reads a node as [`get`](Store::get) does, with `None` for one that is not there.
+    /// Reads a node like [`get`](Store::get); `None` if it is not in the store.
     ///
     /// # Errors
     /// [`StoreError::Damaged`], or [`StoreError::File`] if the file cannot be read.
@@ -89,7 +89,7 @@ impl Store {
         }
     }
 
-    /// Tells whether there is a file for the node, without looking into it.
+    /// Tells whether there is a file for the node, without reading it.
     ///
     /// # Errors
     /// [`StoreError::File`] if the directory cannot be searched.
@@ -97,7 +97,7 @@ impl Store {
         Ok(disk::locate(&self.dir, hash)?.is_some())
     }
 
-    /// Returns an empty batch, for several nodes that are to share one wait for the disk.
+    /// Returns an empty batch. The nodes of a batch share one wait for the disk.
     pub fn batch(&self) -> Batch<'_> {
         Batch::new(self)
     }
@@ -115,7 +115,7 @@ impl Store {
         self.put_one(type_hash, payload, now_ms, Durability::Durable)
     }
 
-    /// Stores a node that nobody needs after a power cut, without waiting for the disk.
+    /// Stores a node without waiting for the disk. It may be lost in a power cut.
     ///
     /// # Errors
     /// Those of [`Batch::put`] and [`Batch::commit`].
@@ -141,7 +141,7 @@ impl Store {
         Ok(hash)
     }
 
-    /// Stores a schema, if it is one that the store accepts, and returns its hash.
+    /// Stores a schema, if it is valid, and returns its hash.
     ///
     /// # Errors
     /// [`StoreError::NotASchema`], and those of [`put`](Store::put).
@@ -164,11 +164,11 @@ impl Store {
         self.put(type_hash, payload, now_ms)
     }
 
-    /// Makes sure that a payload fits a schema in the store.
+    /// Checks that a payload fits a schema in the store.
     ///
     /// # Errors
-    /// [`StoreError::Invalid`] with everything that does not fit, [`StoreError::NotASchema`] for a payload
-    /// that is to be a schema; [`StoreError::UnusableSchema`] and those of [`get`](Store::get) for the schema.
+    /// [`StoreError::Invalid`] with everything that does not fit, or [`StoreError::NotASchema`] if the payload should be a
+    /// schema. [`StoreError::UnusableSchema`], and those of [`get`](Store::get), for the schema.
     pub fn validate(&self, type_hash: CasRef, payload: &Value) -> Result<(), StoreError> {
         if type_hash == META {
             return Ok(uwf_schema::check(payload)?);
@@ -206,7 +206,7 @@ impl Store {
         bytes::write(self, hash, out)
     }
 
-    /// Returns a node as it travels to another store, with what it refers to.
+    /// Returns a node in the form in which it travels to another store, with its references.
     ///
     /// # Errors
     /// Those of [`get`](Store::get), for the node and for its schema.
@@ -214,9 +214,9 @@ impl Store {
         raw::export(self, hash)
     }
 
-    /// Stores nodes that come from another store, durably, with one wait for the disk. Children come before parents, so
-    /// that a reader who sees a parent finds its children. Each node is compared with its hash; `refs` are not
-    /// compared with the payload. A node that is here already keeps its first timestamp.
+    /// Stores nodes of another store, durably, with one wait for the disk. Children must come before parents, so that a
+    /// reader who sees a parent finds its children. Each node is compared with its hash. The `refs` are not compared with
+    /// the payload. A node that is here already keeps its first timestamp.
     ///
     /// # Errors
     /// [`StoreError::NotTheNode`], with nothing written; those of [`Batch::put`] and [`Batch::commit`].
@@ -229,7 +229,7 @@ impl Store {
         batch.commit()
     }
 
-    /// Makes nodes durable that somebody else has written: their content, then their names.
+    /// Makes nodes durable that another process has written: first their content, then their names.
     ///
     /// # Errors
     /// [`StoreError::NotFound`], or [`StoreError::File`] if the disk refuses.
@@ -237,7 +237,8 @@ impl Store {
         disk::sync_nodes(&self.dir, hashes)
     }
 
-    /// Writes nodes anew that somebody else has written, durably, whatever became of their files.
+    /// Replaces the files of nodes that another process has written by new ones, durably. That process may have failed to
+    /// sync them; then the kernel may have dropped what was not written.
     ///
     /// # Errors
     /// Those of [`get`](Store::get), or [`StoreError::File`] if the disk refuses.
@@ -245,7 +246,7 @@ impl Store {
         disk::renew_nodes(&self.dir, hashes)
     }
 
-    /// Reads a node that must be there, because another one or a thread refers to it.
+    /// Reads a node that must be in the store, because another node or a thread refers to it.
     ///
     /// # Errors
     /// [`StoreError::Lost`], and those of [`find`](Store::find).
@@ -253,8 +254,8 @@ impl Store {
         self.find(hash)?.ok_or(StoreError::Lost { hash })
     }
 
-    /// Returns which of the nodes that are needed, with all that they refer to, cannot be read. Each root comes with
-    /// who needs it, such as "the head of thread …".
+    /// Returns the nodes that are reachable from these roots and cannot be read. Each root comes with a description, such
+    /// as "the head of thread …".
     ///
     /// # Errors
     /// [`StoreError::File`] if a file cannot be read.
@@ -273,7 +274,7 @@ impl Store {
     /// Returns the hashes of all nodes of a type, sorted, and repairs the type index where it is wrong.
     ///
     /// # Errors
-    /// [`StoreError::File`] if the directory or a node cannot be read; trouble with the index is no error.
+    /// [`StoreError::File`] if the directory or a node cannot be read. A failure to write the index is no error.
     pub fn of_type(&self, type_hash: CasRef) -> Result<Vec<CasRef>, StoreError> {
         index::of_type(&self.dir, type_hash)
     }
@@ -286,8 +287,8 @@ impl Store {
         graph::refs(self, hash)
     }
 
-    /// Returns everything that can be reached from a node over references: breadth-first, the node itself
-    /// first, each once. Nodes that are not in the store are left out.
+    /// Returns all nodes that are reachable from a node over references: breadth-first, the node itself first, each once.
+    /// Nodes that are not in the store are left out.
     ///
     /// # Errors
     /// Those of [`get`](Store::get) except [`StoreError::NotFound`].
@@ -298,13 +299,13 @@ impl Store {
     /// Checks nodes, each in full: its file, its hash, and that its payload fits its schema.
     ///
     /// # Errors
-    /// [`StoreError::File`] if the directory cannot be read at all; what is wrong with a node is a verdict.
+    /// [`StoreError::File`] if the directory cannot be read. A problem of a node is a verdict, and not an error.
     pub fn verify(&self, hashes: &[CasRef]) -> Result<Vec<Verified>, StoreError> {
         verify::verify(self, hashes)
     }
 
-    /// Keeps everything in the store until what is returned is dropped. A caller that refers to nodes which it did not put
-    /// itself holds the store from before it reads them until the reference is on record.
+    /// Keeps all nodes in the store until the returned guard is dropped. A caller that is going to refer to nodes which it
+    /// did not put itself takes the guard before it reads them, and drops it when the reference is on record.
     ///
     /// # Errors
     /// [`StoreError::File`] if the lock of the store cannot be opened.
@@ -312,7 +313,7 @@ impl Store {
         hold::share(&self.dir)
     }
 
-    /// Keeps everything in the store like [`hold`](Store::hold), for who only reads: it writes nothing.
+    /// Keeps all nodes in the store like [`hold`](Store::hold), for callers that only read. This writes nothing.
     ///
     /// # Errors
     /// See [`hold`](Store::hold).
@@ -320,7 +321,7 @@ impl Store {
         hold::share_existing(&self.dir)
     }
 
-    /// Returns when a node was written or put again the last time, in milliseconds since 1970; `None` if there is none.
+    /// Returns when a node was put the last time, in milliseconds since 1970; `None` if it is not in the store.
     ///
     /// # Errors
     /// [`StoreError::File`] if its file cannot be looked at.
@@ -328,12 +329,11 @@ impl Store {
         gc::used_ms(self, hash)
     }
 
-    /// Removes the nodes that neither the roots nor young nodes lead to, and temporary files that nobody has used for
-    /// as long. `lost` are nodes that are known to be gone: any other that is needed and cannot be read stops
-    /// everything.
+    /// Removes the nodes that are reachable neither from the roots nor from young nodes, and old temporary files. `lost`
+    /// are nodes that are known to be gone. Any other needed node that cannot be read stops the collection.
     ///
-    /// The roots are asked for twice, the second time while others wait with [`hold`](Store::hold). If this is
-    /// interrupted, what is left is sound.
+    /// The roots are asked for twice. The second time other callers wait in [`hold`](Store::hold). If this is interrupted,
+    /// the store stays sound.
     ///
     /// # Errors
     /// [`StoreError::Broken`], with nothing removed; [`StoreError::File`] if a file cannot be read or removed; and those
@@ -347,7 +347,7 @@ impl Store {
         gc::collect(self, lost, mode, roots)
     }
 
-    /// Returns what time it is by the clock that the files of the store are dated with, in milliseconds since 1970.
+    /// Returns the current time by the clock that dates the files of the store, in milliseconds since 1970.
     ///
     /// # Errors
     /// [`StoreError::File`] if nothing can be written.
@@ -355,7 +355,7 @@ impl Store {
         disk::clock_ms(&self.dir)
     }
 
-    /// Writes the type index anew from the nodes, and returns how many nodes it lists.
+    /// Rewrites the type index from the nodes, and returns how many nodes it lists.
     ///
     /// # Errors
     /// [`StoreError::File`] if the directory cannot be read or the index cannot be written.

@@ -1,4 +1,4 @@
-//! Checking nodes in full, without stopping at the first that is wrong.
+//! Checks nodes in full, without stopping at the first problem.
 
 use std::collections::HashMap;
 
@@ -11,16 +11,16 @@ use crate::error::{StoreError, listed};
 use crate::node::Node;
 use crate::store::Store;
 
-/// A node and what came of checking it.
+/// A node and the result of checking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Verified {
     /// The hash of the node.
     pub hash: CasRef,
-    /// What came of it.
+    /// The result.
     pub verdict: Verdict,
 }
 
-/// What checking a node found.
+/// The result of checking a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The content has the hash, and the payload fits the schema.
@@ -30,7 +30,7 @@ pub enum Verdict {
         /// What is wrong with the file.
         reason: String,
     },
-    /// The node is what its hash says, but its payload does not fit its schema, or there is no such schema.
+    /// The content has the hash, but the payload does not fit its schema, or the schema cannot be used.
     Invalid {
         /// What does not fit.
         reason: String,
@@ -56,7 +56,7 @@ pub(crate) fn verify(store: &Store, hashes: &[CasRef]) -> Result<Vec<Verified>, 
 /// Compiles each schema once.
 struct Verifier<'a> {
     store: &'a Store,
-    /// For each type its validator, or why there is none.
+    /// For each type its validator, or why it has none.
     validators: HashMap<CasRef, Result<Validator, String>>,
 }
 

@@ -180,7 +180,7 @@ fn as_a_locker() {
 }
 
 #[test]
-fn of_many_processes_one_gets_a_thread_and_the_others_are_told_at_once() {
+fn of_many_processes_one_gets_a_thread_and_the_others_know_at_once() {
     let (_temp, root) = new_root();
     let mut lockers: Vec<Child> = (0..THREADS)
         .map(|_| start("as_a_locker", &root, 5))

@@ -107,7 +107,7 @@ fn records_are_read_back_until_they_are_cleared() {
 }
 
 #[test]
-fn records_that_cannot_be_understood_count_as_absent_and_can_be_replaced() {
+fn records_that_cannot_be_parsed_count_as_absent_and_can_be_replaced() {
     let (_temp, run) = world();
     run.create().unwrap();
     for name in ["holder.json", "failure.json", "sessions.json", "chain.json"] {
@@ -260,7 +260,7 @@ fn the_newest_fifty_attempts_are_kept() {
 }
 
 #[test]
-fn what_is_accepted_as_unknown_is_no_more_unknown_and_nothing_else_changes() {
+fn accepted_usage_is_not_unknown_any_more_and_nothing_else_changes() {
     let (_temp, run) = world();
     for number in 1..=3 {
         run.ledger.append_attempt(&attempt(number)).unwrap();
@@ -289,7 +289,7 @@ fn attempts_of_older_versions_are_numbered_by_their_place() {
 }
 
 #[test]
-fn a_forgotten_session_is_that_of_one_agent_or_of_all_in_a_role() {
+fn the_session_of_one_agent_or_of_all_agents_in_a_role_can_be_forgotten() {
     let (_temp, run) = world();
     for (name, agent) in [("writer", "a"), ("writer", "b"), ("editor", "a")] {
         run.sessions.remember(&role(name), agent, "s1").unwrap();
@@ -305,7 +305,7 @@ fn a_forgotten_session_is_that_of_one_agent_or_of_all_in_a_role() {
 }
 
 #[test]
-fn a_replaced_step_is_counted_once_whoever_dies() {
+fn a_replaced_step_is_counted_once_although_the_first_call_died() {
     let (_temp, run) = world();
     let mut used = Used::default();
     used.add(None, Some(7));
@@ -356,7 +356,7 @@ fn each_agent_has_its_own_session_in_each_role() {
 }
 
 #[test]
-fn raises_and_sums_are_kept_and_what_cannot_be_read_allows_nothing() {
+fn raises_and_sums_are_kept_and_a_damaged_raise_allows_nothing() {
     let (_temp, run) = world();
     assert_eq!(
         (run.ledger.raises(), run.ledger.chain_usage()),
@@ -384,7 +384,7 @@ fn raises_and_sums_are_kept_and_what_cannot_be_read_allows_nothing() {
     assert_eq!(run.ledger.chain_usage(), Some(usage));
 }
 
-/// A run with attempts, of which older ones are not kept, a replaced step, sums and a raise.
+/// A run with more attempts than are kept, a replaced step, sums and a raise.
 fn spent() -> (tempfile::TempDir, RunDir) {
     let (temp, run) = world();
     for number in 1..=52 {
@@ -406,7 +406,7 @@ fn spent() -> (tempfile::TempDir, RunDir) {
 }
 
 #[test]
-fn the_record_of_a_thread_travels_whole() {
+fn an_exported_thread_record_is_imported_completely() {
     let (_temp, here) = spent();
     let text = serde_json::to_string(&here.ledger.export()).unwrap();
     let (_other, there) = world();
@@ -428,7 +428,7 @@ fn the_record_of_a_thread_travels_whole() {
 }
 
 #[test]
-fn a_record_of_a_thread_says_all_and_what_it_leaves_out_is_nothing() {
+fn an_import_replaces_the_whole_ledger() {
     let (_temp, run) = spent();
     let empty = ThreadRecord::default();
     assert_eq!(serde_json::from_str::<ThreadRecord>("{}").unwrap(), empty);

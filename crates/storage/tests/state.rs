@@ -15,7 +15,7 @@ const FIRST: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
 const SECOND: CasRef = CasRef::from_digits(b"0123456789012");
 const THIRD: CasRef = CasRef::from_digits(b"ZZZZZZZZZZZZZ");
 
-/// A root in a directory that goes away with it.
+/// A root in a temporary directory.
 struct World {
     root: Root,
     _temp: tempfile::TempDir,
@@ -192,7 +192,7 @@ fn another_end_of_the_same_thread_is_another_record() {
 }
 
 #[test]
-fn a_replaced_step_is_told_once_and_ends_no_thread() {
+fn a_replaced_step_is_recorded_once_and_ends_no_thread() {
     let world = World::new();
     let state = world.state();
     let a = thread(1);
@@ -286,7 +286,7 @@ fn a_thread_list_of_another_program_is_read_and_kept() {
 }
 
 #[test]
-fn what_a_crashed_writer_left_is_ignored() {
+fn the_temporary_file_of_a_crashed_writer_is_ignored() {
     let world = World::new();
     let state = world.state();
     fs::write(world.root.path().join(".uwf-temp-x1y2z3"), "half a li").unwrap();
@@ -329,7 +329,7 @@ fn a_torn_history_goes_on_with_a_new_line() {
 }
 
 #[test]
-fn bytes_that_are_no_text_spoil_only_their_line_of_the_history() {
+fn bytes_that_are_not_utf8_damage_only_their_line_of_the_history() {
     let world = World::new();
     let state = world.state();
     let a = thread(1);
@@ -344,7 +344,7 @@ fn bytes_that_are_no_text_spoil_only_their_line_of_the_history() {
 }
 
 #[test]
-fn names_stand_for_the_workflow_that_was_registered_last() {
+fn a_name_belongs_to_the_workflow_that_was_registered_last() {
     let world = World::new();
     let state = world.state();
     state.register("solve", FIRST).unwrap();
@@ -356,7 +356,7 @@ fn names_stand_for_the_workflow_that_was_registered_last() {
 }
 
 #[test]
-fn the_names_of_another_program_count_where_there_are_no_own_ones() {
+fn the_names_of_another_program_count_unless_our_registry_has_them() {
     let world = World::new();
     let foreign = format!("solve: {FIRST}\nold: {THIRD}\n");
     fs::write(world.root.path().join("workflows.yaml"), &foreign).unwrap();
@@ -379,7 +379,7 @@ fn a_damaged_registry_is_not_overwritten() {
 }
 
 #[test]
-fn the_files_of_the_state_are_for_their_owner_alone() {
+fn the_files_of_the_state_are_private() {
     let world = World::new();
     let state = world.state();
     state.insert(thread(1), FIRST).unwrap();

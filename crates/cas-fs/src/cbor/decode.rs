@@ -1,5 +1,5 @@
-//! From bytes to a JSON value: any well-formed CBOR that means one, whatever program encoded it. The bytes are not
-//! trusted.
+//! Decodes bytes to a JSON value. It accepts any well-formed CBOR that has a JSON meaning, whichever program wrote it. The
+//! bytes are not trusted.
 
 use serde_json::{Map, Number, Value};
 
@@ -9,7 +9,7 @@ use super::{MAX_DEPTH, MAX_SAFE_INTEGER, major, simple};
 const INDEFINITE: u8 = 31;
 const BREAK: u8 = 0xff;
 
-/// Says where the bytes stop being a JSON value, and why.
+/// Where and why bytes are not a JSON value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem} at byte {at}")]
 pub struct DecodeError {
@@ -28,7 +28,7 @@ pub enum DecodeProblem {
     /// Bytes follow the end of the value.
     #[error("there is more data than one value")]
     Trailing,
-    /// An item that means no JSON value: a byte string, a tag, `undefined`, a number that is none, …
+    /// An item that JSON does not have: a byte string, a tag, `undefined`, NaN, …
     #[error("there is a kind of item (first byte {0:#04x}) that JSON does not have")]
     NotJson(u8),
     /// A key of a map occurs twice.
@@ -40,15 +40,15 @@ pub enum DecodeProblem {
     /// A text is not UTF-8.
     #[error("a text is not UTF-8")]
     Utf8,
-    /// Arrays and maps enclose each other too often.
+    /// Arrays and maps are nested too deep.
     #[error("the data is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
-    /// Something else than the fixed frame of a node.
+    /// The fixed frame of a node is missing.
     #[error("the frame of a node (type, payload, timestamp) is not there")]
     Frame,
 }
 
-/// Returns the value that these bytes mean. [`encode`](super::encode()) writes one of the encodings of each value.
+/// Returns the value that these bytes encode. A value has many encodings; [`encode`](super::encode()) writes one of them.
 ///
 /// # Errors
 /// [`DecodeError`] for bytes that are not one JSON value.
@@ -89,9 +89,9 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Reads so many bytes, whatever they are.
+    /// Reads `length` bytes without looking at them.
     pub(crate) fn take(&mut self, length: u64) -> Result<&'a [u8], DecodeError> {
-        // The length is compared before anything is sliced or allocated: it may be a lie.
+        // The length may be a lie, so it is compared before anything is sliced or allocated.
         let rest = &self.bytes[self.at..];
         match usize::try_from(length) {
             Ok(length) if length <= rest.len() => {
@@ -102,7 +102,7 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Makes sure that nothing follows.
+    /// Fails if there are more bytes.
     pub(crate) fn end(&self) -> Result<(), DecodeError> {
         if self.at < self.bytes.len() {
             return Err(problem(self.at, DecodeProblem::Trailing));
@@ -110,7 +110,7 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    /// Reads a value that may have so many levels of its own.
+    /// Reads a value that may be nested this many levels deep.
     fn nested(&mut self, levels: usize) -> Result<Value, DecodeError> {
         let start = self.at;
         let first = self.byte()?;
@@ -168,13 +168,13 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// Reads a number of so many bytes, the greatest first.
+    /// Reads an unsigned integer of `length` bytes, big-endian.
     fn digits(&mut self, length: u64) -> Result<u64, DecodeError> {
         let digits = self.take(length)?.iter();
         Ok(digits.fold(0, |sum: u64, digit| sum << 8 | u64::from(*digit)))
     }
 
-    /// Tells whether the end of items without a length is here, and reads it.
+    /// Reads the end mark of items without a length if it comes next, and tells whether it did.
     fn at_break(&mut self) -> bool {
         let ends = self.bytes.get(self.at) == Some(&BREAK);
         self.at += usize::from(ends);
@@ -186,7 +186,7 @@ impl<'a> Decoder<'a> {
         std::str::from_utf8(self.take(length)?).map_err(|_| problem(start, DecodeProblem::Utf8))
     }
 
-    /// Reads a text in pieces, each with a length.
+    /// Reads a text of chunks, each with a length, up to the end mark.
     fn chunks(&mut self) -> Result<String, DecodeError> {
         let mut text = String::new();
         while !self.at_break() {
@@ -201,7 +201,7 @@ impl<'a> Decoder<'a> {
         Ok(text)
     }
 
-    /// Reads so many items, or those up to the end.
+    /// Reads an array of this length, or up to the end mark.
     fn array(&mut self, length: Option<u64>, levels: usize) -> Result<Value, DecodeError> {
         let mut items = Vec::new();
         while !self.is_complete(length, items.len()) {
@@ -243,7 +243,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-/// Returns the number that a double means: an integer where it is exactly one, as JavaScript has it.
+/// Returns a double as a JSON number. As in JavaScript, a double with an integral value is an integer.
 fn number(double: f64, start: usize, first: u8) -> Result<Value, DecodeError> {
     if double.fract() == 0.0 && double.abs() <= MAX_SAFE_INTEGER as f64 {
         return Ok((double as i64).into());
@@ -285,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_means_no_json_value_is_refused() {
+    fn bytes_that_are_not_a_json_value_are_refused() {
         let check = |bytes: &[u8], at: usize, problem: DecodeProblem| {
             assert_eq!(
                 decode(bytes),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_lies_costs_nothing() {
+    fn a_false_length_costs_nothing() {
         let check = |first: u8| {
             let mut bytes = vec![first];
             bytes.extend_from_slice(&u64::MAX.to_be_bytes());

@@ -1,13 +1,13 @@
-//! From a JSON value to its bytes.
+//! Encodes a JSON value.
 
 use serde_json::{Map, Number, Value};
 
 use super::{MAX_DEPTH, MAX_SAFE_INTEGER, major, simple};
 
-/// Says why a value has no encoding.
+/// Why a value has no encoding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
-    /// Arrays and objects enclose each other too often.
+    /// Arrays and objects are nested too deep.
     #[error("the value is nested deeper than {MAX_DEPTH} levels")]
     TooDeep,
 }
@@ -27,7 +27,7 @@ pub(crate) fn write_value(out: &mut Vec<u8>, value: &Value) -> Result<(), Encode
     write_nested(out, value, MAX_DEPTH)
 }
 
-/// Appends the value, which may have so many levels of its own.
+/// Appends a value that may be nested this many levels deep.
 fn write_nested(out: &mut Vec<u8>, value: &Value, levels: usize) -> Result<(), EncodeError> {
     match value {
         Value::Null => out.push(simple::NULL),

@@ -1,4 +1,4 @@
-//! Files that are cut, changed or out of reach: nothing wrong is ever returned, and a put repairs.
+//! Files that are cut, changed or unreadable: the store never returns wrong data, and a put repairs it.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -89,7 +89,7 @@ fn a_node_under_the_name_of_another_is_damage() {
 }
 
 #[test]
-fn verifying_names_everything_that_is_wrong() {
+fn verify_names_every_problem() {
     let (_dir, store) = store();
     let good = store.put(TEXT, &json!("good"), NOW).unwrap();
     let cut = store.put(TEXT, &json!("cut"), NOW).unwrap();

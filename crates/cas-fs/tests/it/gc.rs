@@ -13,7 +13,7 @@ use uwf_protocol::schemas::{META, OBJECT, TEXT};
 
 use crate::support::{NOW, file, reference_store, store, until_somebody_waits_for};
 
-/// Everything is old: what is used in the year 5000 is young.
+/// From the year 5000 on nodes are young, so every node of a test is old.
 const NOTHING_IS_YOUNG: i64 = 95_617_584_000_000;
 
 fn roots(needed: &[CasRef]) -> Roots {
@@ -72,7 +72,7 @@ fn references_are_followed_wherever_they_stand() {
 }
 
 #[test]
-fn a_text_that_is_a_hash_is_a_reference_even_if_no_schema_says_so() {
+fn a_string_that_is_a_hash_is_a_reference_even_if_no_schema_says_so() {
     let (_dir, store) = store();
     let deep = text(&store, "deep");
     let middle = put(&store, OBJECT, &json!({ "list": [{ "to": deep }] }));
@@ -110,7 +110,7 @@ fn nodes_of_another_program_are_followed() {
 }
 
 #[test]
-fn roots_that_come_up_meanwhile_count() {
+fn roots_that_appear_during_a_collection_count() {
     let (_dir, store) = store();
     let [early, late, waste] = ["early", "late", "waste"].map(|said| text(&store, said));
     let mut asked = 0;
@@ -126,7 +126,7 @@ fn roots_that_come_up_meanwhile_count() {
 }
 
 #[test]
-fn nobody_begins_to_refer_to_old_nodes_while_garbage_is_removed() {
+fn no_new_reference_to_an_old_node_appears_while_garbage_is_removed() {
     let (_dir, store) = store();
     let root = text(&store, "root");
     let waste = text(&store, "waste");
@@ -142,7 +142,7 @@ fn nobody_begins_to_refer_to_old_nodes_while_garbage_is_removed() {
 }
 
 #[test]
-fn a_root_that_cannot_be_read_stops_everything_and_says_who_needs_it() {
+fn a_root_that_cannot_be_read_stops_the_collection_and_is_named() {
     let (_dir, store) = store();
     let waste = text(&store, "waste");
     let gone = text(&store, "gone");
@@ -187,7 +187,7 @@ fn a_root_that_cannot_be_read_stops_everything_and_says_who_needs_it() {
 }
 
 #[test]
-fn what_every_store_has_is_never_garbage_and_the_index_agrees_afterwards() {
+fn the_first_nodes_are_never_garbage_and_the_index_agrees_afterwards() {
     let (_dir, store) = store();
     let before = store.all().unwrap();
     let kept = text(&store, "kept");
@@ -218,7 +218,7 @@ fn a_node_that_is_put_again_is_young_again_but_not_every_time() {
 }
 
 #[test]
-fn a_node_that_goes_between_putting_and_writing_it_is_written() {
+fn a_node_that_is_removed_between_put_and_commit_is_written() {
     let (_dir, store) = store();
     let hash = text(&store, "again");
     let mut batch = store.batch();
@@ -229,7 +229,7 @@ fn a_node_that_goes_between_putting_and_writing_it_is_written() {
 }
 
 #[test]
-fn a_store_that_nobody_made_has_no_garbage() {
+fn a_missing_store_has_no_garbage() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("none"));
     let _hold = store.hold().unwrap();
@@ -239,7 +239,7 @@ fn a_store_that_nobody_made_has_no_garbage() {
 }
 
 #[test]
-fn a_damaged_node_that_is_repaired_meanwhile_does_not_go_with_the_garbage() {
+fn a_damaged_node_that_is_repaired_during_a_collection_is_kept() {
     let (_dir, store) = store();
     let root = text(&store, "root");
     let damaged = text(&store, "damaged");

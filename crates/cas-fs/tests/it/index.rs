@@ -30,20 +30,20 @@ fn with_texts() -> (tempfile::TempDir, Store, Vec<CasRef>) {
     (dir, store, texts)
 }
 
-/// Spoils the index of a store in some way; then the answers must be right and the index as before.
-fn check(what: &str, spoil: impl FnOnce(&Store, &[CasRef])) {
+/// Damages the index of a store. Then the answers must be right, and the index must be repaired.
+fn check(what: &str, damage: impl FnOnce(&Store, &[CasRef])) {
     let (_dir, store, texts) = with_texts();
     let before = index(&store);
     let schemas = store.of_type(META).unwrap();
     assert_eq!(index(&store), before, "a sound index is left as it is");
-    spoil(&store, &texts);
+    damage(&store, &texts);
     assert_eq!(store.of_type(TEXT).unwrap(), texts, "{what}");
     assert_eq!(store.of_type(META).unwrap(), schemas, "{what}");
     assert_eq!(index(&store), before, "{what}");
 }
 
 #[test]
-fn a_spoilt_index_is_repaired() {
+fn a_damaged_index_is_repaired() {
     let list = |store: &Store| store.dir().join("_index").join(TEXT.as_str());
     check("the index is gone", |store, _| {
         fs::remove_dir_all(store.dir().join("_index")).unwrap();
@@ -91,7 +91,7 @@ fn a_spoilt_index_is_repaired() {
 }
 
 #[test]
-fn an_index_that_cannot_be_made_is_no_reason_to_fail() {
+fn a_put_succeeds_although_the_index_cannot_be_written() {
     let (_dir, store, texts) = with_texts();
     fs::remove_dir_all(store.dir().join("_index")).unwrap();
     fs::write(store.dir().join("_index"), "in the way").unwrap();
@@ -115,7 +115,7 @@ fn a_put_does_not_read_the_index() {
 }
 
 #[test]
-fn damaged_nodes_have_no_type_and_other_files_are_no_nodes() {
+fn damaged_nodes_have_no_type_and_other_files_are_not_nodes() {
     let (_dir, store, texts) = with_texts();
     fs::write(file(&store, texts[0]), b"cut").unwrap();
     fs::write(store.dir().join("variables.db"), b"").unwrap();

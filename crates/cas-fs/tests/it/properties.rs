@@ -38,7 +38,7 @@ fn json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// The value with each number as JavaScript has it: a double, and an integer where that is exact.
+/// The value with each number as in JavaScript: a double, written as an integer if it is integral.
 fn as_javascript(value: &Value) -> Value {
     match value {
         Value::Number(number) => {
@@ -70,7 +70,7 @@ fn reversed(value: &Value) -> Value {
     }
 }
 
-/// Bytes that look like CBOR more often than chance has it.
+/// Bytes that look like CBOR more often than random ones.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let head = (0..8_u8, 0..28_u8).prop_map(|(major, info)| major << 5 | info);
     let likely = prop_oneof![
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_decoded_is_decoded_again_from_what_is_encoded(bytes in bytes()) {
+    fn a_decoded_value_survives_encoding_and_decoding(bytes in bytes()) {
         if let Ok(value) = cbor::decode(&bytes) {
             let again = cbor::decode(&cbor::encode(&value).unwrap());
             prop_assert_eq!(again.unwrap(), value);

@@ -11,7 +11,7 @@ use uwf_cas_fs::{Store, Verdict};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::TEXT;
 
-/// Names the store for a process that this test started to write to it.
+/// The variable with the store for a writer process that a test started.
 const WRITER: &str = "UWF_TEST_STORE";
 
 fn text(number: usize) -> Value {
@@ -101,7 +101,7 @@ fn processes_that_create_and_fill_one_store_agree() {
 }
 
 #[test]
-fn a_writer_that_is_killed_leaves_whole_nodes_only() {
+fn a_killed_writer_leaves_complete_nodes_only() {
     if let Some(dir) = std::env::var_os(WRITER) {
         let store = Store::open(dir);
         let first = store.all().unwrap().len();
@@ -113,7 +113,7 @@ fn a_writer_that_is_killed_leaves_whole_nodes_only() {
     let mut before = store.all().unwrap().len();
     for _ in 0..5 {
         let mut writer = spawn_writer(
-            "race::a_writer_that_is_killed_leaves_whole_nodes_only",
+            "race::a_killed_writer_leaves_complete_nodes_only",
             store.dir(),
         );
         while store.all().unwrap().len() < before + 10 {

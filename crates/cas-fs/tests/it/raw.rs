@@ -22,7 +22,7 @@ fn sent() -> (tempfile::TempDir, Store, [RawNode; 3]) {
 }
 
 #[test]
-fn a_node_is_the_same_in_the_store_that_it_comes_to() {
+fn an_imported_node_is_the_same_node() {
     let (_here, from, raw) = sent();
     let (_there, to) = store();
     let [schema, child, parent] = &raw;
@@ -56,7 +56,7 @@ fn every_node_of_a_store_can_travel() {
 }
 
 #[test]
-fn what_is_not_the_node_that_it_is_said_to_be_does_not_come_in() {
+fn a_node_with_a_wrong_hash_is_not_imported() {
     let (_here, _from, [schema, child, parent]) = sent();
     let (_there, to) = store();
     let before = to.all().unwrap();
@@ -85,7 +85,7 @@ fn what_is_not_the_node_that_it_is_said_to_be_does_not_come_in() {
 }
 
 #[test]
-fn a_node_that_is_there_keeps_its_time_and_becomes_young() {
+fn an_imported_node_that_is_there_already_keeps_its_time_and_becomes_young() {
     let (_here, _from, [schema, child, parent]) = sent();
     let (_there, to) = store();
     let nodes = [schema, child, parent];

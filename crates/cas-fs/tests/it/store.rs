@@ -17,7 +17,7 @@ const COLLIDING: [&str; 2] = [
 ];
 
 #[test]
-fn opening_touches_nothing_and_creating_is_for_the_owner_alone() {
+fn opening_touches_nothing_and_a_new_store_is_private() {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("a/b/cas"));
     assert!(names(dir.path()).is_empty());
@@ -74,7 +74,7 @@ fn a_node_that_is_put_again_keeps_its_file() {
 }
 
 #[test]
-fn a_batch_stores_nothing_before_it_is_committed_and_everything_then() {
+fn a_batch_stores_nothing_before_its_commit_and_everything_then() {
     let (_dir, store) = store();
     let before = names(store.dir());
     let mut dropped = store.batch();
@@ -124,7 +124,7 @@ fn a_collision_is_an_error_and_overwrites_nothing() {
 }
 
 #[test]
-fn a_collision_that_another_process_wins_is_an_error_too() {
+fn a_collision_with_a_node_of_another_process_is_an_error_too() {
     let (_dir, store) = store();
     let mut batch = store.batch();
     batch.put(TEXT, &json!(COLLIDING[0]), NOW).unwrap();
@@ -175,7 +175,7 @@ fn a_payload_that_is_too_deep_is_refused() {
 }
 
 #[test]
-fn a_walk_visits_breadth_first_and_skips_what_is_missing() {
+fn a_walk_is_breadth_first_and_skips_missing_nodes() {
     let (_dir, store) = store();
     let link = json!({
         "properties": { "to": { "type": "array", "items": { "type": "string", "format": "ocas_ref" } } },

@@ -1,4 +1,4 @@
-//! What several test files need: fixtures and throw-away stores.
+//! Fixtures and temporary stores for several test files.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(crate) fn hash(digits: &str) -> CasRef {
     digits.parse().unwrap()
 }
 
-/// A new store with its first nodes; it goes with the directory.
+/// A new store with its first nodes, which is removed with its directory.
 pub(crate) fn store() -> (TempDir, Store) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path().join("cas"));
@@ -75,7 +75,7 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Returns when somebody waits for the lock of a file.
+/// Returns as soon as a process waits for the lock of a file.
 pub(crate) fn until_somebody_waits_for(path: &Path) {
     use std::os::unix::fs::MetadataExt;
     let inode = format!(":{} ", fs::metadata(path).unwrap().ino());

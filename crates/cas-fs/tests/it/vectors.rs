@@ -38,7 +38,7 @@ fn every_vector_encodes_hashes_and_decodes_alike() {
     assert_eq!(infinite, 3);
 }
 
-/// JavaScript has infinite numbers and JSON has not: no value of ours is written so, and none is read.
+/// JavaScript has infinite numbers and JSON does not, so we neither write nor read them.
 fn infinity_is_refused(line: &str) {
     let hex = line.split("\"cbor_hex\": \"").nth(1).unwrap();
     let bytes = unhex(&hex[..hex.find('"').unwrap()]);
