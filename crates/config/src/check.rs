@@ -1,5 +1,5 @@
-//! Everything that is wrong with a `config.yaml`, all at once: keys, values, what refers to nothing, what is
-//! missing. Nothing is read or written here.
+//! Finds everything that is wrong with a `config.yaml` at once: keys, values, names that refer to nothing, missing
+//! fields. This module reads and writes no file.
 
 use serde::Serialize;
 use uwf_protocol::endpoint;
@@ -9,19 +9,19 @@ use uwf_yaml::{At, Data, Dialect, Key, Node};
 
 use crate::key::{self, Fields, Kind, Shape, TOP};
 
-/// What is said about a value where a mapping has to be.
+/// The message about a value in the place of a mapping.
 pub(crate) const NO_MAPPING: &str = "a mapping is needed here";
 
-/// What was found in a configuration, by place.
+/// The findings about a configuration, by place.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Findings {
-    /// What keeps it from being used.
+    /// Mistakes that keep the file, or an entry of it, from being used.
     pub errors: Vec<Finding>,
-    /// What may be meant so.
+    /// Probable mistakes.
     pub warnings: Vec<Finding>,
 }
 
-/// One thing that was found.
+/// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The line, from 1; 0 if it is not known.
@@ -30,18 +30,18 @@ pub struct Finding {
     pub column: u64,
     /// The dotted key; empty for the file as a whole.
     pub key: String,
-    /// What is wrong, and what would do.
+    /// What is wrong, and what would be right.
     pub problem: String,
-    /// Whether the file cannot even be read because of this.
+    /// Whether the whole file cannot be loaded because of this.
     #[serde(skip)]
     pub(crate) unreadable: bool,
-    /// Whether it is a name that refers to nothing.
+    /// Whether this is about a name that refers to nothing.
     #[serde(skip)]
     pub dangling: bool,
 }
 
 impl Findings {
-    /// Returns the finding that the text is not what it should be at all.
+    /// Returns the one finding about a text that cannot be parsed.
     pub(crate) fn of_text(at: At, problem: String) -> Self {
         Self {
             errors: vec![finding(at, "", problem, true)],
@@ -50,7 +50,7 @@ impl Findings {
     }
 }
 
-/// Checks a text; `is_set` tells which variables are there.
+/// Checks a text. `is_set` tells whether an environment variable is set.
 pub(crate) fn check(text: &str, is_set: &dyn Fn(&str) -> bool) -> Findings {
     match uwf_yaml::parse(text, Dialect::Tolerant) {
         Ok(Some(root)) => check_tree(&root, is_set),
@@ -59,7 +59,7 @@ pub(crate) fn check(text: &str, is_set: &dyn Fn(&str) -> bool) -> Findings {
     }
 }
 
-/// Checks what a text says.
+/// Checks a parsed text.
 pub(crate) fn check_tree(root: &Node, is_set: &dyn Fn(&str) -> bool) -> Findings {
     let mut check = Check {
         root,
@@ -80,14 +80,14 @@ struct Check<'a> {
 }
 
 impl<'a> Check<'a> {
-    /// Reports what keeps the file from being read.
+    /// Reports a mistake that keeps the file from being loaded.
     fn error(&mut self, place: At, key: &str, problem: impl Into<String>) {
         let found = finding(place, key, problem.into(), true);
         self.findings.errors.push(found);
     }
 
-    /// Reports what keeps an entry from being used.
-    fn useless(&mut self, place: At, key: &str, problem: String) {
+    /// Reports a mistake that makes an entry unusable.
+    fn unusable(&mut self, place: At, key: &str, problem: String) {
         let found = finding(place, key, problem, false);
         self.findings.errors.push(found);
     }
@@ -97,7 +97,7 @@ impl<'a> Check<'a> {
         self.findings.warnings.push(found);
     }
 
-    /// Returns the entries of a mapping, and reports what is none.
+    /// Returns the entries of a mapping. Anything else is reported, and has none.
     fn entries_of(&mut self, node: &'a Node, key: &str) -> &'a [(Key, Node)] {
         let Some(entries) = entries(node) else {
             self.error(node.at, key, NO_MAPPING);
@@ -118,7 +118,7 @@ impl<'a> Check<'a> {
                 Shape::Entries(fields) => {
                     for (Key { text: name, .. }, entry) in self.entries_of(value, key) {
                         let key = format!("{key}.{name}");
-                        self.written(&key, entry);
+                        self.has_value(&key, entry);
                         self.fields(fields, &key, entry);
                     }
                 }
@@ -131,7 +131,7 @@ impl<'a> Check<'a> {
                 Shape::MapOfMaps => {
                     for (Key { text: name, .. }, inner) in self.entries_of(value, key) {
                         let key = format!("{key}.{name}");
-                        self.written(&key, inner);
+                        self.has_value(&key, inner);
                         self.texts(&key, inner);
                     }
                 }
@@ -175,13 +175,13 @@ impl<'a> Check<'a> {
         for (Key { at, text: purpose }, _) in entries(node).unwrap_or_default() {
             if !known.contains(&purpose.as_str()) {
                 let problem = key::unknown(purpose, known.iter().copied());
-                self.useless(*at, &format!("{key}.{purpose}"), problem);
+                self.unusable(*at, &format!("{key}.{purpose}"), problem);
             }
         }
     }
 
-    /// Reports an entry that has nothing in it.
-    fn written(&mut self, key: &str, entry: &Node) {
+    /// Reports an entry without a value.
+    fn has_value(&mut self, key: &str, entry: &Node) {
         if entry.is_null() {
             self.error(entry.at, key, NO_MAPPING);
         }
@@ -196,7 +196,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Checks one value; one that is not written counts as absent.
+    /// Checks one value. A null counts as absent.
     fn value(&mut self, kind: Kind, key: &str, node: &Node) {
         if node.is_null() {
             return;
@@ -255,13 +255,13 @@ impl<'a> Check<'a> {
     }
 
     fn needs(&mut self, key: &str, place: At, entry: &Node, fields: &[&str]) {
-        // What is no mapping is reported as that.
+        // Another check reports an entry that is not a mapping.
         if entry.is_null() || entries(entry).is_none() {
             return;
         }
         for field in fields {
             if get(entry, field).is_none_or(Node::is_null) {
-                self.useless(place, key, format!("`{field}` is missing"));
+                self.unusable(place, key, format!("`{field}` is missing"));
             }
         }
     }
@@ -271,7 +271,7 @@ impl<'a> Check<'a> {
             let Some(node) = get(provider, "apiKeyEnv") else {
                 continue;
             };
-            // What is no name is an error, and may be a key.
+            // A text that is not a name is reported as an error elsewhere. It may be a secret, so it is not quoted here.
             let is_missing = |variable: &&str| endpoint::is_variable(variable) && !is_set(variable);
             let Some(variable) = text(node).filter(is_missing) else {
                 continue;
@@ -294,7 +294,7 @@ fn finding(place: At, key: &str, problem: String, unreadable: bool) -> Finding {
     }
 }
 
-/// Returns the entries, of which a node without a value has none; `None` if it is no mapping.
+/// Returns the entries of a mapping; a null has none. Returns `None` for anything else.
 fn entries(node: &Node) -> Option<&[(Key, Node)]> {
     match &node.data {
         Data::Map(entries) => Some(entries),
@@ -314,7 +314,7 @@ fn text(node: &Node) -> Option<&str> {
     }
 }
 
-/// Returns the entries of a section of the file, if they are such.
+/// Returns the entries of a section of the file, if the section is a mapping.
 fn below<'a>(root: &'a Node, section: &str) -> &'a [(Key, Node)] {
     let section = get(root, section).and_then(entries);
     section.unwrap_or_default()
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_told_at_once_with_its_place() {
+    fn all_findings_are_reported_at_once_with_their_places() {
         let text = "\
 defaultAgent: wrter
 agnts: {}
@@ -391,7 +391,7 @@ providers:
         }
     }
 
-    /// What the program cannot load has an error, and what it can load has none of that sort.
+    /// The check reports an `unreadable` error exactly for the texts that the program cannot load.
     #[test]
     fn the_check_and_the_program_agree() {
         for text in [

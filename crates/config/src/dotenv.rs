@@ -1,5 +1,5 @@
-//! The `.env` file: `NAME=value` lines with the grammar of the dotenv package, version 16. Values are taken
-//! as they are: a `$` in a secret is a `$`.
+//! The `.env` file: `NAME=value` lines with the grammar of the dotenv package for Node.js, version 16. Nothing is
+//! expanded: a `$` in a secret is a `$`.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use uwf_storage::Root;
 
 use crate::ConfigError;
 
-/// Reads the variables of the `.env` file in their order, each once; none if there is no file.
+/// Reads the variables of the `.env` file in their order, each once. A missing file has none.
 ///
-/// Lines that are no assignments are skipped.
+/// Lines that are not assignments are skipped.
 ///
 /// # Errors
 /// [`ConfigError::Storage`].
@@ -18,9 +18,10 @@ pub fn load_dotenv(root: &Root) -> Result<Vec<(String, String)>, ConfigError> {
     Ok(parse(&String::from_utf8_lossy(&content)))
 }
 
-/// Returns a file's content with other values for variables; new ones come last. Other lines stay as they are.
+/// Returns the content of a file with new values for some variables. New variables come last. Other lines stay as they
+/// are.
 ///
-/// A value gets single quotes, between which nothing has a meaning, unless it has one itself.
+/// A value that needs quotes gets single ones, between which nothing has a meaning, unless it contains one itself.
 pub(crate) fn with_variables(text: &str, variables: &[(String, String)]) -> String {
     let lines = variables.iter();
     lines.fold(text.to_owned(), |text, (name, value)| {
@@ -29,18 +30,18 @@ pub(crate) fn with_variables(text: &str, variables: &[(String, String)]) -> Stri
 }
 
 fn assignment(variable: &str, value: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:@".contains(c);
-    let quote = ["'", "`", "\""]
-        .into_iter()
-        .find(|quote| !value.contains(quote));
-    match quote {
-        _ if !value.is_empty() && value.chars().all(plain) => format!("{variable}={value}"),
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./+=:@".contains(c);
+    if !value.is_empty() && value.chars().all(is_plain) {
+        return format!("{variable}={value}");
+    }
+    let mut quotes = ["'", "`", "\""].into_iter();
+    match quotes.find(|quote| !value.contains(quote)) {
         Some(quote) => format!("{variable}={quote}{value}{quote}"),
         None => format!("{variable}={value}"),
     }
 }
 
-/// Puts a line in place of the last lines that assign the variable, else at the end.
+/// Puts a line in place of the last assignment of the variable, or at the end if there is none.
 fn with_line(text: &str, variable: &str, line: &str) -> String {
     let text = with_line_feeds(text);
     let assigned = assignments(&text);
@@ -72,7 +73,7 @@ fn with_line_feeds(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-/// A variable with its value, and the lines that say so: offsets in the text, the last line's end included.
+/// An assignment. `lines` is the range of its lines in the text, with the last line feed.
 struct Assignment<'a> {
     name: &'a str,
     value: String,
@@ -99,7 +100,7 @@ fn assignments(text: &str) -> Vec<Assignment<'_>> {
     found
 }
 
-/// Takes `NAME=` or `NAME: ` off the front, with an `export` before it.
+/// Takes `NAME=` or `NAME: ` off the front, with or without `export` before it.
 fn name(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start_matches(is_blank);
     let exported = text
@@ -118,7 +119,7 @@ fn name(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, value))
 }
 
-/// Takes the value off the front; what remains is in its last line.
+/// Takes the value off the front. The rest starts in the value's last line.
 fn value(text: &str) -> (String, &str) {
     let text = text.trim_start_matches(is_blank);
     if let Some((value, after)) = quoted(text) {
@@ -129,7 +130,7 @@ fn value(text: &str) -> (String, &str) {
     (unescape(value, value.chars().next()), &text[end..])
 }
 
-/// Takes a quoted value off the front, which may span lines, if only a comment follows it.
+/// Takes a quoted value off the front, if nothing but a comment follows it. The value may span lines.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let quote = text
         .chars()
@@ -143,11 +144,11 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     })?;
     let (value, after) = (&text[1..=end], &text[end + 2..]);
     let comment = after.trim_start_matches(is_blank);
-    let alone = comment.is_empty() || comment.starts_with(['#', '\n']);
-    alone.then(|| (unescape(value, Some(quote)), after))
+    let is_alone = comment.is_empty() || comment.starts_with(['#', '\n']);
+    is_alone.then(|| (unescape(value, Some(quote)), after))
 }
 
-/// Puts line ends in place of their escapes, between double quotes only.
+/// Replaces the escapes of line ends, between double quotes only.
 fn unescape(value: &str, quote: Option<char>) -> String {
     match quote {
         Some('"') => value.replace("\\n", "\n").replace("\\r", "\r"),

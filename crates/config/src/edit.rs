@@ -1,13 +1,13 @@
-//! Changing one value in a YAML text, so that comments and layout stay. The caller reads the result back and
-//! compares: a text that cannot be changed so is not changed at all.
+//! Changes one value in a YAML text, and keeps comments and layout. The caller parses the result and compares it with the
+//! expected data, because not every text can be changed in this way.
 
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
 use yaml_edit::{Mapping, YamlFile};
 
-/// Returns the text with a value, a scalar or a list of them, at a path; `None` if that would lose a comment, or
-/// the text is not understood.
+/// Returns the text with a value at a path. The value is a scalar or a list of scalars. Returns `None` if a comment would
+/// be lost, or the text cannot be parsed.
 pub(crate) fn set(text: &str, path: &[String], value: &Value) -> Option<String> {
     let file = YamlFile::from_str(text).ok()?;
     let Some(mut mapping) = top(&file) else {
@@ -33,7 +33,7 @@ pub(crate) fn set(text: &str, path: &[String], value: &Value) -> Option<String> 
     (comments(&edited)? == comments(text)?).then_some(edited)
 }
 
-/// Returns the text without what is at a path; comments between the path's key and the next go with it.
+/// Returns the text without the entry at a path. Comments between this entry and the next one are removed with it.
 pub(crate) fn unset(text: &str, path: &[String]) -> Option<String> {
     let file = YamlFile::from_str(text).ok()?;
     let (last, parents) = path.split_last()?;
@@ -44,14 +44,14 @@ pub(crate) fn unset(text: &str, path: &[String]) -> Option<String> {
     mapping.remove(last.as_str())?;
     let edited = file.to_string();
     if top(&file).is_some_and(|top| top.is_empty()) {
-        // Of nothing but `{}`, what is added next would be in that style too.
+        // The rest is `{}`. Without it, later additions are not in flow style.
         let kept = edited.lines().filter(|line| line.trim() != "{}");
         return Some(kept.map(|line| format!("{line}\n")).collect());
     }
     Some(edited)
 }
 
-/// Tells whether a comment would be lost if the text were written anew.
+/// Tells whether the text has comments, or may have some because it cannot be parsed.
 pub(crate) fn has_comments(text: &str) -> bool {
     comments(text).is_none_or(|comments| !comments.is_empty())
 }
@@ -66,7 +66,7 @@ fn comments(text: &str) -> Option<Vec<String>> {
     Some(comments.collect())
 }
 
-/// Returns a document that has nothing but the path and its value.
+/// Returns a document that has only this path and its value.
 fn branch(path: &[String], value: &Value) -> Option<YamlFile> {
     let (last, parents) = path.split_last()?;
     let nested = path.iter().rev().fold(Value::from(0), |inner, key| {
@@ -91,7 +91,7 @@ fn put(mapping: &Mapping, key: &str, value: &Value) -> Option<()> {
             None => mapping.set(key, number.as_f64()?),
         },
         Value::Array(_) => {
-            // What is JSON is YAML in flow style.
+            // JSON is YAML in flow style.
             let list = YamlFile::from_str(&value.to_string()).ok()?;
             mapping.set(key, &list.document()?.as_sequence()?);
         }

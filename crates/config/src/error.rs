@@ -1,4 +1,4 @@
-//! What can go wrong with what people configure, by what the caller can do about it.
+//! Errors of the configuration. There is a variant for each thing that a caller can do about an error.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use uwf_storage::StorageError;
 /// Why the configuration cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file cannot be understood.
+    /// A file cannot be parsed, or has a wrong value.
     #[error("`{}:{line}:{column}`: {problem}", path.display())]
     Invalid {
         /// The file.
@@ -32,7 +32,7 @@ pub enum ConfigError {
     Key {
         /// The dotted key.
         key: String,
-        /// Why not, and what would do.
+        /// Why not, and what would be right.
         problem: String,
     },
     /// The configuration has comments that the change would lose.
@@ -43,7 +43,7 @@ pub enum ConfigError {
         /// The dotted key.
         key: String,
     },
-    /// The configuration was changed by somebody else while it was edited.
+    /// Somebody else changed the configuration while it was edited.
     #[error("`{}` was changed meanwhile; your version is in `{}`", path.display(), copy.display())]
     ChangedMeanwhile {
         /// The file, which is not touched.
@@ -57,7 +57,7 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Returns how a call that fails with this ends.
+    /// Returns the exit of a call that fails with this error.
     #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
@@ -70,7 +70,7 @@ impl ConfigError {
         }
     }
 
-    /// Returns the error for a file that is no text.
+    /// Returns the error for a file that is not UTF-8.
     pub(crate) fn not_utf8(path: &Path) -> Self {
         Self::Invalid {
             path: path.to_owned(),

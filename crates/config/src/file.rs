@@ -1,6 +1,5 @@
-//! `config.yaml`: read as the program uses it, read as data for people, and changed key by key.
-//! Which keys there are is in `key`, what is wrong with a file in `check`, how comments survive a
-//! change in `edit`.
+//! Reads `config.yaml`, as the program's [`Config`] or as data for people, and changes it key by key. The keys are in
+//! `key`, the checks in `check`. `edit` changes a text without losing comments.
 
 use serde_json::{Map, Value};
 use uwf_durable::Durability;
@@ -34,7 +33,7 @@ pub fn load(root: &Root) -> Result<Option<Config>, ConfigError> {
     Ok(Some(config.unwrap_or_default()))
 }
 
-/// Returns the whole configuration as data, with every secret masked; without a file it is empty.
+/// Returns the whole configuration as data, with every secret masked. A missing file is an empty configuration.
 ///
 /// # Errors
 /// Those of [`load`].
@@ -45,8 +44,8 @@ pub fn list_masked(root: &Root) -> Result<Value, ConfigError> {
     Ok(data)
 }
 
-/// Returns the value of a dotted key, such as `agents.mock.args.0`, with every secret masked. Names that have
-/// dots themselves are found too.
+/// Returns the value of a dotted key, such as `agents.mock.args.0`, with every secret masked. A name in the key may have
+/// dots itself.
 ///
 /// # Errors
 /// [`ConfigError::Key`] if nothing is there, [`ConfigError::NoConfig`], and those of [`list_masked`].
@@ -58,10 +57,10 @@ pub fn get_masked(root: &Root, key: &str) -> Result<Value, ConfigError> {
         .ok_or_else(|| not_there(&data, key))
 }
 
-/// Sets a dotted key, makes the file if needed, and returns the stored value, masked if it is a secret.
+/// Sets a dotted key, and makes the file if needed. Returns the stored value, masked if it is a secret.
 ///
 /// # Errors
-/// [`ConfigError::Key`] for a key or a value that cannot be, and those of [`change`].
+/// [`ConfigError::Key`] for an invalid key or value, and those of [`change`].
 pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, ConfigError> {
     let setting = Change::parse(key, value)?;
     let mut shown = Value::Object(Map::new());
@@ -71,28 +70,28 @@ pub fn set(root: &Root, key: &str, value: &str) -> Result<Value, ConfigError> {
     Ok(look_up(&shown, key).cloned().unwrap_or_default())
 }
 
-/// Removes what is at a dotted key, and the mappings that become empty by that.
+/// Removes the entry of a dotted key, and the mappings that become empty.
 ///
 /// # Errors
 /// [`ConfigError::Key`] if nothing is there, and those of [`change`].
 pub fn unset(root: &Root, key: &str) -> Result<(), ConfigError> {
     let data = Value::Object(parse(&existing_text(root)?, root)?);
     let mut path = path_of(&data, key).ok_or_else(|| not_there(&data, key))?;
-    while path.len() > 1 && is_alone(&data, &path) {
+    while path.len() > 1 && is_only_entry(&data, &path) {
         path.pop();
     }
     change(root, &[Change { path, value: None }], &[])
 }
 
-/// Makes changes of the configuration and of the variables in `.env`: all of them, or none if the file cannot be
-/// changed. Both files are for their owner alone.
+/// Changes the configuration and the variables in `.env`. If the configuration cannot be changed, neither file is. New
+/// files have mode 0600.
 ///
-/// Comments and layout stay. Only a file without comments may be written anew.
+/// Comments and layout stay. Only a file without comments may be rewritten as a whole.
 ///
 /// # Errors
-/// [`ConfigError::Invalid`] for a file that cannot be understood, and [`ConfigError::Comments`] for one that
-/// cannot be changed without losing comments: both are not touched; [`ConfigError::Key`] if a key has a
-/// value where a mapping is needed; [`ConfigError::Storage`].
+/// [`ConfigError::Invalid`] for a file that cannot be parsed, and [`ConfigError::Comments`] for one that cannot be changed
+/// without losing comments. [`ConfigError::Key`] if a key has a value where a mapping is needed. In these cases no file
+/// was touched. [`ConfigError::Storage`].
 pub fn change(
     root: &Root,
     changes: &[Change],
@@ -120,7 +119,7 @@ pub fn change(
     )?)
 }
 
-/// Finds everything that is wrong with the file: what it says, what it refers to, and variables that neither the
+/// Finds everything that is wrong with the file, also names that refer to nothing, and variables that neither the
 /// environment nor `.env` has.
 ///
 /// # Errors
@@ -135,7 +134,7 @@ pub fn check(root: &Root, env: &Env) -> Result<Findings, ConfigError> {
     check_text(&text, root, env)
 }
 
-/// Finds everything that is wrong with a text that is to be the file.
+/// Finds everything that is wrong with a text that may become the file.
 ///
 /// # Errors
 /// [`ConfigError::Storage`] if `.env` cannot be read.
@@ -150,7 +149,7 @@ pub fn check_text(text: &str, root: &Root, env: &Env) -> Result<Findings, Config
     Ok(check::check(text, &is_set))
 }
 
-/// Returns the text with one change, if it then says what the data say.
+/// Returns the text with one change. `data` is what the changed text must mean.
 fn changed_text(
     text: &str,
     change: &Change,
@@ -188,7 +187,7 @@ pub(crate) fn read_text(root: &Root) -> Result<Option<String>, ConfigError> {
     Ok(Some(text))
 }
 
-/// Reads the file as data; a blank one is an empty mapping. Keys that nobody knows are data, too.
+/// Parses the file as data. A blank file is an empty mapping. Unknown keys are data, too.
 fn parse(text: &str, root: &Root) -> Result<Map<String, Value>, ConfigError> {
     let Some(tree) = parse_tree(text, root)? else {
         return Ok(Map::new());
@@ -226,7 +225,7 @@ fn not_there(data: &Value, key: &str) -> ConfigError {
     }
 }
 
-/// Follows a dotted key; a dot may also be part of a name.
+/// Follows a dotted key. A dot may also be part of a name.
 fn look_up<'a>(data: &'a Value, key: &str) -> Option<&'a Value> {
     if let Some(found) = child(data, key) {
         return Some(found);
@@ -243,8 +242,8 @@ fn child<'a>(data: &'a Value, key: &str) -> Option<&'a Value> {
     }
 }
 
-/// Tells whether the mapping that has the path's last key has no other.
-fn is_alone(data: &Value, path: &[String]) -> bool {
+/// Tells whether the mapping with the path's last key has no other key.
+fn is_only_entry(data: &Value, path: &[String]) -> bool {
     let parents = &path[..path.len() - 1];
     let parent = parents
         .iter()
@@ -254,7 +253,7 @@ fn is_alone(data: &Value, path: &[String]) -> bool {
         .is_some_and(|map| map.len() == 1)
 }
 
-/// Returns the keys of mappings that lead to what a dotted key names.
+/// Splits a dotted key into the keys of mappings that lead to an existing entry.
 fn path_of(data: &Value, key: &str) -> Option<Vec<String>> {
     let map = data.as_object()?;
     if map.contains_key(key) {

@@ -1,4 +1,4 @@
-//! The keys of `config.yaml`, and what their values must be. Everything that knows the keys reads this table.
+//! The keys of `config.yaml`, and what their values must be. All code that needs the keys uses this table.
 
 use serde_json::{Map, Value};
 use uwf_protocol::config::Config;
@@ -30,9 +30,9 @@ pub(crate) enum Kind {
 
 pub(crate) type Fields = &'static [(&'static str, Kind)];
 
-/// What follows a top-level key.
+/// What follows a top-level key in a dotted key.
 pub(crate) enum Shape {
-    /// Nothing: the key has the value.
+    /// Nothing: the top-level key itself has the value.
     Value(Kind),
     /// `<field>`.
     Section(Fields),
@@ -83,7 +83,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("grace", Shape::Value(Kind::Duration)),
 ];
 
-/// Returns every key of the configuration, with `<name>` and the like where the name is the user's.
+/// Returns every key of the configuration, with placeholders such as `<name>` for names that the user chooses.
 #[must_use]
 pub fn keys() -> Vec<String> {
     let mut keys = Vec::new();
@@ -110,12 +110,12 @@ pub fn keys() -> Vec<String> {
     keys
 }
 
-/// A key with the value that it gets, or loses.
+/// A change of one key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
     /// The keys from the top of the file to the value.
     pub path: Vec<String>,
-    /// The value, a scalar or a list of them; `None` to remove what is there.
+    /// The new value, a scalar or a list of scalars; `None` to remove the key.
     pub value: Option<Value>,
 }
 
@@ -129,7 +129,7 @@ impl Change {
         }
     }
 
-    /// Returns the change that removes what is at a path.
+    /// Returns the change that removes the entry at a path.
     #[must_use]
     pub fn unset(path: &[&str]) -> Self {
         Self {
@@ -138,10 +138,10 @@ impl Change {
         }
     }
 
-    /// Understands a dotted key and a text for it.
+    /// Parses a dotted key and the text of its value.
     ///
     /// # Errors
-    /// [`ConfigError::Key`] for a key or a value that cannot be.
+    /// [`ConfigError::Key`] for an invalid key or value.
     pub fn parse(key: &str, value: &str) -> Result<Self, ConfigError> {
         parse_path(key)
             .and_then(|(path, kind)| Ok(Self::set(&path, kind.parse(key, value)?)))
@@ -151,7 +151,7 @@ impl Change {
             })
     }
 
-    /// Makes the change in the data of a file, with the mappings that lead to it.
+    /// Makes the change in the data of a file. Missing mappings on the path are added.
     pub(crate) fn apply_to(&self, data: &mut Value) -> Result<(), ConfigError> {
         let (last, parents) = self.path.split_last().expect("a path has a first key");
         let mut place = data;
@@ -175,7 +175,7 @@ impl Change {
         Ok(())
     }
 
-    /// Says that a value would take the place of several.
+    /// Returns the error for a value that would replace a whole mapping.
     fn replaces_entries(&self, entries: &Value) -> ConfigError {
         let key = self.path.join(".");
         let entries = entries.as_object().into_iter().flatten();
@@ -189,7 +189,7 @@ impl Change {
         }
     }
 
-    /// Returns the mapping at a place, which the first `depth` keys of the path lead to.
+    /// Returns the mapping at a place. The first `depth` keys of the path lead there.
     fn mapping<'a>(
         &self,
         place: &'a mut Value,
@@ -219,7 +219,7 @@ impl Kind {
     fn parse(self, key: &str, text: &str) -> Result<Value, String> {
         let value = match self {
             Self::Limit => limit(key, text)?.value(),
-            // What is no number is refused below.
+            // `problem_with` refuses a text of the wrong kind.
             Self::Count | Self::Flag => {
                 serde_json::from_str(text.trim()).unwrap_or_else(|_| text.into())
             }
@@ -236,7 +236,8 @@ impl Kind {
         }
     }
 
-    /// Says why a value is not of this kind; `key` is where it stands. A text that may be a secret is not repeated.
+    /// Returns why a value is not of this kind; `key` is its dotted key. The message does not quote a text that may be a
+    /// secret.
     pub(crate) fn problem_with(self, key: &str, value: &Value) -> Option<String> {
         match (self, value) {
             (Self::TextList, Value::Array(items)) if !items.iter().any(is_compound) => None,
@@ -280,7 +281,7 @@ impl Kind {
     }
 }
 
-/// Reads the value of the limit that a dotted key names.
+/// Parses the value of the limit that a dotted key names.
 fn limit(key: &str, text: &str) -> Result<limits::Setting, String> {
     let name = key.split_once('.').map_or(key, |(_, name)| name);
     limits::Setting::parse(name, text).map_err(|error| error.to_string())
@@ -290,7 +291,7 @@ fn is_compound(value: &Value) -> bool {
     matches!(value, Value::Array(_) | Value::Object(_))
 }
 
-/// Returns a scalar as it is written.
+/// Returns a scalar as text, a string without quotes.
 fn plain(value: &Value) -> String {
     value
         .as_str()
@@ -370,7 +371,7 @@ fn kind_of(field: &str, fields: Fields) -> Result<Kind, String> {
         .ok_or_else(|| unknown(field, fields.iter().map(|(name, _)| *name)))
 }
 
-/// Says that a word is no key, which one may have been meant, and which there are.
+/// Returns the message about an unknown key, with the nearest known one and a list of all.
 pub(crate) fn unknown<'a>(word: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
     let meant = suggest::question(word, known.clone());
     format!("`{word}` is not known{meant} (valid: {})", listed(known))
@@ -381,7 +382,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.join(", ")
 }
 
-/// Says that nothing is at a key, and which key may have been meant.
+/// Returns the message about a key without a value, with the nearest key that has one.
 pub(crate) fn not_there(data: &Value, key: &str) -> String {
     let mut keys = Vec::new();
     collect_keys(data, "", &mut keys);
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_every_shape_are_understood() {
+    fn keys_of_every_shape_are_parsed() {
         let check_text = |key: &str, path: &[&str]| check(key, "10m", path, &"10m".into());
         check_text("defaultAgent", &["defaultAgent"]);
         let variable = ["providers", "p", "apiKeyEnv"];
@@ -443,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_key_is_refused_with_those_that_would_do() {
+    fn a_wrong_key_is_refused_with_the_valid_ones() {
         check_error(
             "provders.x.apiKey",
             "",

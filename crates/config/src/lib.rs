@@ -1,8 +1,8 @@
-//! What people configure: `config.yaml` and `.env` under the storage root, what in them is a secret, and the workflow
-//! files of a project.
+//! What people configure: `config.yaml` and `.env` under the storage root, the secrets in them, and the workflow files of
+//! a project.
 //!
-//! Where the files lie, and the lock under which they change, is said by `uwf-storage`, which knows nothing of what is in
-//! them. What a key means to a step is not known here.
+//! `uwf-storage` knows the paths of the files and the lock under which they change, but not their content. This crate does
+//! not know what a key means to a step.
 
 mod check;
 mod dotenv;

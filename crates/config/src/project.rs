@@ -1,7 +1,6 @@
-//! Workflow files of a project: reading one with its includes, and finding one by its name.
+//! Workflow files of a project: reads one with its includes, and finds one by its name.
 //!
-//! What the files say is read by `uwf_protocol::workflow_yaml`; this is the side that touches the disk.
-//! Nothing here writes.
+//! `uwf_protocol::workflow_yaml` parses the files; this module reads them from the disk. It writes nothing.
 
 mod includes;
 mod search;
@@ -27,16 +26,16 @@ pub enum ReadError {
     /// The file cannot be opened or read.
     #[error(transparent)]
     File(#[from] StorageError),
-    /// The file was read and has mistakes: at least one, in the order of the files and lines.
+    /// The file has mistakes: at least one, in the order of files and lines.
     #[error("the workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
     Workflow(Vec<Diagnostic>),
 }
 
-/// Reads a workflow file with what it includes. Messages show the file as `shown`, for example as the user
-/// typed it, and included files relative to that. `check` says what is wrong with what the file means.
+/// Reads a workflow file with its includes. Messages show the file as `shown`, for example as the user typed it, and
+/// included files relative to that. `check` finds mistakes in the meaning of the workflow.
 ///
 /// # Errors
-/// [`ReadError`]: the file cannot be read, or everything that is wrong with it.
+/// [`ReadError::File`] if the file cannot be read, [`ReadError::Workflow`] with all mistakes in it.
 pub fn read_workflow_file(
     path: &Path,
     shown: &Path,
@@ -74,7 +73,7 @@ pub fn looks_like_path(text: &str) -> bool {
 }
 
 /// Returns the name that the workflow in this file must have: the stem of the file, or the name of the
-/// folder around an `index.yaml`. `None` if the path ends in no name.
+/// folder around an `index.yaml`. Returns `None` if the path does not end in a name.
 #[must_use]
 pub fn expected_name(path: &Path) -> Option<String> {
     let file = path.file_name()?.to_string_lossy();
@@ -86,7 +85,7 @@ pub fn expected_name(path: &Path) -> Option<String> {
         parent if parent.as_os_str().is_empty() => Path::new("."),
         parent => parent,
     };
-    // The name as it was typed comes first: a link to a folder is known by the link's name.
+    // The name as typed has priority, so that a link to a folder is known by the link's name.
     if let Some(Component::Normal(name)) = folder.components().next_back() {
         return Some(name.to_string_lossy().into_owned());
     }
@@ -101,13 +100,13 @@ fn without_extension(file: &str) -> &str {
     stem.unwrap_or(file)
 }
 
-/// Returns the content of a file, and one byte more than is allowed if it is too large.
+/// Returns the content of a file. If the file is too large, the content is cut after one byte more than is allowed.
 fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     match uwf_durable::read_start(path, MAX_FILE_BYTES + 1) {
         Ok(Some(content)) => Ok(content),
         Ok(None) => Err(uwf_durable::not_found(path)),
         Err(FileError::Io { source, .. }) => Err(source),
-        // A file of the user's own: that it is none is a mistake in the request.
+        // The user named the file, so this is a mistake in the request, and not damage of the storage.
         Err(FileError::NotRegular { kind, .. }) => {
             let problem = format!("it is {kind}, not a regular file");
             Err(io::Error::new(ErrorKind::InvalidInput, problem))
@@ -116,7 +115,7 @@ fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Returns the text of a file, or the line where it stops being one and why.
+/// Returns the text of a file, or the line from which it is not valid text and why.
 fn text(content: Vec<u8>) -> Result<String, (u64, String)> {
     if content.len() > MAX_FILE_BYTES {
         let message = format!("the file is larger than {} MiB", MAX_FILE_BYTES >> 20);

@@ -1,5 +1,5 @@
-//! What in a configuration is a secret, and must not be shown: keys of providers, and what people put into
-//! arguments, addresses and keys of their own. Nothing is read or written here.
+//! Masks the secrets in a configuration: keys of providers, and secrets that people put into arguments, addresses and keys
+//! of their own. This module reads and writes no file.
 
 use serde_json::Value;
 use uwf_protocol::endpoint;
@@ -7,7 +7,7 @@ use uwf_protocol::endpoint;
 /// What is shown in place of a secret.
 pub const MASK: &str = "***MASKED***";
 
-/// The shortest text that is taken for a secret where it is part of another: shorter ones are in any text.
+/// The shortest secret that is looked for in other texts. Shorter ones would be found everywhere.
 const SHORTEST: usize = 6;
 
 /// Returns the text without the secrets in it.
@@ -19,7 +19,7 @@ pub fn without(text: &str, secrets: &[String]) -> String {
     })
 }
 
-/// How the names of secrets end, in lower case and without what separates words.
+/// The endings of the names of secrets, in lower case and without separators between words.
 const SECRET_ENDINGS: &[&str] = &[
     "apikey",
     "accesskey",
@@ -33,10 +33,10 @@ const SECRET_ENDINGS: &[&str] = &[
     "credentials",
 ];
 
-/// The sections whose values are names of other entries, whatever their keys are called.
+/// The sections whose values are names of other entries, and never secrets.
 const NAMES_ONLY: &[&str] = &["agentOverrides", "modelOverrides"];
 
-/// Replaces the secrets in a configuration that is going to be shown.
+/// Masks the secrets in a configuration that is going to be shown.
 pub fn mask(config: &mut Value) {
     for (key, value) in config.as_object_mut().into_iter().flatten() {
         if !NAMES_ONLY.contains(&key.as_str()) {
@@ -55,23 +55,24 @@ fn mask_under(key: &str, value: &mut Value) {
         Value::Array(items) => mask_list(items),
         Value::Number(_) | Value::String(_) if is_secret_name(key) => *value = MASK.into(),
         Value::Number(_) => {}
-        // A key in the place of the variable that shall hold it.
+        // This cannot be the name of a variable. It may be the key itself, in the wrong place.
         Value::String(text) if key == "apiKeyEnv" && !endpoint::is_variable(text) => {
             *value = MASK.into();
         }
         Value::String(text) => {
             let masked = masked_text(text);
-            // Nobody knows which part of an address that is none is a password.
-            let is_refused = key == "baseUrl" && endpoint::base_url(text).is_err();
-            *text = match is_refused && masked == *text {
-                true => MASK.to_owned(),
-                false => masked,
+            // In an invalid address we cannot tell which part is a password.
+            let is_invalid = key == "baseUrl" && endpoint::base_url(text).is_err();
+            *text = if is_invalid && masked == *text {
+                MASK.to_owned()
+            } else {
+                masked
             };
         }
     }
 }
 
-/// Masks arguments: what follows an option that is called like a secret, and what says so itself.
+/// Masks arguments: the one after an option with the name of a secret, and each that contains a secret itself.
 fn mask_list(items: &mut [Value]) {
     let mut after_option = false;
     for item in items {
@@ -91,8 +92,8 @@ fn mask_list(items: &mut [Value]) {
     }
 }
 
-/// Returns the text without the secret in it: `name=value`, `Header: value`, a password in an address, or a text
-/// that looks like a key.
+/// Masks the secret in a text: in `name=value`, in `Header: value`, in an address with a password, or all of a text that
+/// looks like a key.
 fn masked_text(text: &str) -> String {
     if endpoint::looks_like_key(text) {
         return MASK.to_owned();
@@ -114,7 +115,7 @@ fn masked_text(text: &str) -> String {
     masked_address(text).unwrap_or_else(|| text.to_owned())
 }
 
-/// Masks what stands before the host of an address.
+/// Masks the user and the password of an address.
 fn masked_address(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let host_end = rest.find('/').unwrap_or(rest.len());
@@ -122,22 +123,21 @@ fn masked_address(text: &str) -> Option<String> {
     Some(format!("{scheme}://{MASK}{}", &rest[at..]))
 }
 
-/// Tells whether a key, an option or a variable of this name holds a secret, by how the name ends: one such as
-/// `maxTokens` only speaks of it, and a false alarm would hide a setting. One that names the variable that
-/// holds it, such as `apiKeyEnv`, does not.
+/// Tells whether a key, an option or a variable of this name holds a secret. Only the end of the name decides: `maxTokens`
+/// and `apiKeyEnv` hold none, and to mask them would hide a setting.
 fn is_secret_name(name: &str) -> bool {
     let is_key = name
         .rsplit(|c: char| !c.is_ascii_alphanumeric())
         .next()
         .is_some_and(|word| word.eq_ignore_ascii_case("key"));
-    let name = normal(name);
+    let name = normalized(name);
     is_key || SECRET_ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 /// Returns the letters and digits of a name in lower case.
-fn normal(name: &str) -> String {
-    let kept = name.chars().filter(char::is_ascii_alphanumeric);
-    kept.map(|c| c.to_ascii_lowercase()).collect()
+fn normalized(name: &str) -> String {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    letters.map(|c| c.to_ascii_lowercase()).collect()
 }
 
 #[cfg(test)]

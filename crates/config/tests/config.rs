@@ -219,7 +219,7 @@ fn values_that_look_like_something_else_stay_texts() {
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_is_not_touched() {
+fn a_file_that_cannot_be_parsed_is_not_touched() {
     for broken in ["a: [\n", "- list\n", "a: 1\na: 2\n"] {
         let (_temp, root) = root_with(broken);
         let error = set(&root, "defaultAgent", "x").unwrap_err();
@@ -229,7 +229,7 @@ fn a_file_that_cannot_be_understood_is_not_touched() {
 }
 
 #[test]
-fn a_new_file_is_for_its_owner_alone() {
+fn a_new_file_is_private() {
     let temp = tempfile::tempdir().unwrap();
     let root = Root::at(temp.path().join("new"));
     set(&root, "defaultAgent", "a").unwrap();

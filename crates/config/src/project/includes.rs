@@ -1,4 +1,4 @@
-//! Reads included files, and none outside the folder of the workflow.
+//! Reads included files, but none outside the folder of the workflow.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -9,7 +9,7 @@ use uwf_storage::StorageError;
 
 use super::{read_limited, text};
 
-/// The files that a workflow may include: those in its folder and below, whatever links there are.
+/// The files that a workflow may include: those in its folder and below, after all links are resolved.
 #[derive(Debug, Clone)]
 pub struct FsIncludes {
     /// The folder, without links.
@@ -34,11 +34,11 @@ impl FsIncludes {
         })
     }
 
-    /// Reads a file that is named relative to the file that includes it, which has the name that this gave
-    /// it, or that of the workflow. A file has the same name however it is reached.
+    /// Reads the file at `path`, which is relative to the including file `from`. `from` is the name of the workflow's file,
+    /// or the name that an earlier call returned. A file has the same name by whichever path it is included.
     ///
     /// # Errors
-    /// Says why the file is not read: it is not there, lies outside, is no text, or is too large.
+    /// Why the file is not read: it does not exist, lies outside, is not text, or is too large.
     pub fn read(&self, from: &str, path: &str) -> Result<Included, String> {
         if path.trim().is_empty() {
             return Err("the path is empty".to_owned());

@@ -1,8 +1,8 @@
-//! Finds workflows in the folders of a project: one by its name, or all of them, in the same places.
+//! Finds workflows in the folders of a project: one by its name, or all.
 //!
 //! The folders are `.workflow` and `.workflows`, in the working directory and its parents up to the root of
-//! the repository. Outside a repository only the working directory counts: nobody should run what someone
-//! else put into `/tmp/.workflow`.
+//! the repository. Outside a repository only the working directory counts, so that nobody runs a workflow that
+//! another user put into `/tmp/.workflow`.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{self, Metadata};
@@ -19,10 +19,10 @@ pub(super) const INDEX: &str = "index";
 const FOLDERS: [&str; 2] = [".workflow", ".workflows"];
 const EXTENSIONS: [&str; 2] = [".yaml", ".yml"];
 
-/// A workflow of the project. Its file was not opened: it may have mistakes, or be no workflow at all.
+/// A workflow of the project. Its file was not opened: it may have mistakes, or not be a workflow at all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LocalWorkflow {
-    /// The name that the file has, which [`discover`] finds it by.
+    /// The name by which [`discover`] finds it.
     pub name: String,
     /// The file.
     pub path: PathBuf,
@@ -70,7 +70,7 @@ fn places(cwd: &Path) -> Result<Vec<&Path>, StorageError> {
     let mut places = Vec::new();
     for place in cwd.ancestors() {
         places.push(place);
-        // A repository that someone else put around the directory, such as `/tmp/.git`, is not one of it.
+        // A repository of another user, such as `/tmp/.git`, does not count.
         let git = fs::symlink_metadata(place.join(".git"));
         if git.is_ok_and(|git| git.uid() == owner) {
             return Ok(places);
@@ -80,7 +80,7 @@ fn places(cwd: &Path) -> Result<Vec<&Path>, StorageError> {
     Ok(places)
 }
 
-/// Returns the file that a directory has for a name.
+/// Returns the workflow file with a name in the folders of a directory.
 fn find_in(place: &Path, name: &str) -> Result<Option<PathBuf>, StorageError> {
     if !is_name(name) {
         return Ok(None);
@@ -103,7 +103,7 @@ fn find_in(place: &Path, name: &str) -> Result<Option<PathBuf>, StorageError> {
     Ok(None)
 }
 
-/// Returns the names that the entries of a directory's folders may stand for.
+/// Returns the names that workflows in the folders of a directory may have.
 fn candidates(place: &Path) -> Result<BTreeSet<String>, StorageError> {
     let mut names = BTreeSet::new();
     for folder in FOLDERS {
@@ -123,12 +123,12 @@ fn candidates(place: &Path) -> Result<BTreeSet<String>, StorageError> {
     Ok(names)
 }
 
-/// Tells whether a text can be the name of a local workflow: no path, and no hidden file.
+/// Tells whether a text can be the name of a local workflow: neither a path nor a hidden file.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('.') && !looks_like_path(text) && !text.contains('\0')
 }
 
-/// Returns what is at a path, behind links; `None` if nothing is.
+/// Returns the metadata of a path, through links; `None` if nothing is there.
 fn metadata(path: &Path) -> Result<Option<Metadata>, StorageError> {
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),

@@ -1,4 +1,4 @@
-//! Workflow files on a real disk: reading, links that lead outside, and who finds what.
+//! Workflow files on a real disk: reading, links that lead outside, and the search by name.
 
 use std::fs;
 use std::os::unix::fs::{chown, symlink};
@@ -27,12 +27,12 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
     dir
 }
 
-/// Reads a workflow file whose meaning nobody asks about.
+/// Reads a workflow file without checking its meaning.
 fn read(path: &Path, shown: &Path) -> Result<LoadedWorkflow, ReadError> {
     read_workflow_file(path, shown, &|_| Vec::new())
 }
 
-/// Reads `w.yaml` of a directory, shown as `flows/w.yaml`, and returns what is said about it.
+/// Reads `w.yaml` of a directory, shown as `flows/w.yaml`, and returns the messages about it.
 fn messages(dir: &TempDir) -> Vec<String> {
     match read(&dir.path().join("w.yaml"), Path::new("flows/w.yaml")) {
         Ok(_) => Vec::new(),
@@ -43,7 +43,7 @@ fn messages(dir: &TempDir) -> Vec<String> {
     }
 }
 
-/// Says what becomes of a workflow whose description is this include.
+/// Returns the messages about a workflow whose description is this include.
 fn include(dir: &TempDir, path: &str) -> Vec<String> {
     let text = format!("name: w\ndescription: !include {path}\nroles: {{}}\ngraph: {{}}\n");
     fs::write(dir.path().join("w.yaml"), text).unwrap();
