@@ -109,7 +109,7 @@ fn its_form_is_fixed() {
         ok("space", "…"),
         ok(
             "permissions",
-            "the root and its secrets are for their owner alone",
+            "only the owner has access to the root and its secrets",
         ),
         check(
             "config",
@@ -121,9 +121,9 @@ fn its_form_is_fixed() {
     assert_eq!(json["ok"], json!(false));
     assert_eq!(json["checks"].as_array().unwrap()[..6], expected);
     let expected = [
-        ok("state", "nothing is missing that was on record"),
+        ok("state", "no recorded thread or workflow is missing"),
         ok("threads", "0 can be read"),
-        ok("lock", "no thread is held"),
+        ok("lock", "no thread is locked"),
         ok("pending", "every finished step is committed"),
         ok("leftovers", "none"),
         ok("store", &format!("{} is not there yet", path("cas"))),
@@ -138,7 +138,7 @@ fn its_form_is_fixed() {
     let warning = [
         "WARNING  agent: there is no default agent".to_owned(),
         format!("         → {}", choose.as_str().unwrap()),
-        "ok       state: nothing is missing that was on record".to_owned(),
+        "ok       state: no recorded thread or workflow is missing".to_owned(),
     ];
     assert_eq!(lines[6..9], warning);
     assert_eq!(*lines.last().unwrap(), "12 ok, 1 warning, 0 errors");
@@ -283,8 +283,8 @@ fn who_holds_a_thread_and_what_was_left_is_told() {
     fs::create_dir(world.root().join("runs/of-nobody")).unwrap();
     fs::write(world.root().join("config-edit-1.yaml"), "").unwrap();
     let run = doctor(&world, &["--offline"]).exits(0);
-    finds(&run, "lock", "ok", "no thread is held");
-    finds(&run, "leftovers", "warning", "2 that nothing uses");
+    finds(&run, "lock", "ok", "no thread is locked");
+    finds(&run, "leftovers", "warning", "2 unused");
 }
 
 #[test]

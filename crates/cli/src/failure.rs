@@ -1,4 +1,4 @@
-//! Errors as people see them: what, why, and what to type next; and the exit code that scripts see.
+//! Errors for people: what happened, why, and what to type next. And the exit code for scripts.
 
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
@@ -21,14 +21,14 @@ pub(crate) struct Failure {
     pub(crate) what: String,
     /// Why: one line for each cause, the nearest first.
     pub(crate) causes: Vec<String>,
-    /// Where and with whom it happened.
+    /// Which attempt failed.
     pub(crate) note: Option<String>,
     /// What to type next.
     pub(crate) hint: Option<String>,
 }
 
 impl Failure {
-    /// Returns a failure whose request cannot be met.
+    /// Returns the failure of a request that cannot be met.
     pub(crate) fn request(what: impl Into<String>) -> Self {
         Self {
             exit: Exit::Request,
@@ -61,14 +61,14 @@ impl Failure {
         self
     }
 
-    /// Writes the parts to stderr, each under its own name.
+    /// Writes the parts to stderr, each with its label.
     pub(crate) fn print(&self) {
         say("error", &self.what);
         for cause in &self.causes {
             say("cause", cause);
         }
-        if let Some(whose) = &self.note {
-            note(whose);
+        if let Some(attempt) = &self.note {
+            note(attempt);
         }
         if let Some(hint) = &self.hint {
             say("hint", &hints::here(hint));
@@ -94,14 +94,14 @@ impl From<EngineError> for Failure {
                 failure.causes = problems.iter().map(with_excerpt).collect();
             }
             EngineError::Agent(attempt) => {
-                let said = without_escapes(&attempt.stderr_tail);
-                if !said.trim().is_empty() {
-                    let said = last_lines(&said, 10);
-                    failure.causes.push(format!("stderr: {said}"));
+                let stderr = without_escapes(&attempt.stderr_tail);
+                if !stderr.trim().is_empty() {
+                    let end = last_lines(&stderr, 10);
+                    failure.causes.push(format!("stderr: {end}"));
                 }
-                failure.note = Some(whose(attempt));
+                failure.note = Some(attempt_note(attempt));
             }
-            EngineError::Interrupted { attempt, .. } => failure.note = Some(whose(attempt)),
+            EngineError::Interrupted { attempt, .. } => failure.note = Some(attempt_note(attempt)),
             _ => {}
         }
         failure
@@ -159,24 +159,23 @@ impl From<IdError> for Failure {
     }
 }
 
-/// Says on stderr what does not stop the command.
+/// Writes a warning to stderr, about something that does not stop the command.
 pub(crate) fn warn(text: &str) {
     say("warning", text);
 }
 
-/// Says on stderr what a command is waiting for, or what it did although it failed.
+/// Writes a note to stderr: what a command waits for, or what it did although it failed.
 pub(crate) fn note(text: &str) {
     say("note", text);
 }
 
-/// Writes a message to stderr. It may quote what models and agents wrote: it cannot pass for another message.
-pub(crate) fn say(kind: &str, text: &str) {
-    // The exit code tells a caller that does not read stderr.
-    output::write_stderr(&labelled(kind, text));
+/// Writes a labelled message to stderr. The text may quote models and agents, and cannot look like another message.
+pub(crate) fn say(label: &str, text: &str) {
+    output::write_stderr(&labelled(label, text));
 }
 
-/// Says which attempt failed: a line in a log must tell that without the command before it.
-fn whose(attempt: &AgentFailure) -> String {
+/// Returns the note that identifies the failed attempt, for logs that do not show the command.
+fn attempt_note(attempt: &AgentFailure) -> String {
     let AgentFailure {
         thread,
         number,
@@ -189,7 +188,7 @@ fn whose(attempt: &AgentFailure) -> String {
     format!("attempt {number} of thread {thread}: {class}, agent `{agent}` in `{directory}`")
 }
 
-/// Returns what is said about a file, and the line that it is about.
+/// Returns the message of a problem, with the line of the file that it is about.
 fn with_excerpt(problem: &Diagnostic) -> String {
     match &problem.excerpt {
         Some(excerpt) => format!("{problem}\n{excerpt}"),

@@ -1,5 +1,5 @@
-//! The `uwf` binary: parse → call → render → exit code. It is also the built-in agents, `ocas`, and the
-//! process that evaluates conditions.
+//! The `uwf` binary: parse → call → render → exit code. The same binary is `ocas`, every built-in agent, and the process
+//! that evaluates conditions.
 
 mod args;
 mod commands;
@@ -53,8 +53,8 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Returns the agent that is called, by the name of the program or by `uwf agent <name>`, and its arguments as
-/// they are: a parser of command lines would take a leading `--` for its own.
+/// Returns the agent that is called, by the name of the program or by `uwf agent <name>`, with its arguments. They do not
+/// go through clap, which would consume a leading `--`.
 fn agent_call<'a>(name: &'a str, args: &'a [OsString]) -> Option<(&'a str, &'a [OsString])> {
     if let Some(agent) = name.strip_prefix("uwf-") {
         return Some((agent, &args[1..]));
@@ -65,14 +65,14 @@ fn agent_call<'a>(name: &'a str, args: &'a [OsString]) -> Option<(&'a str, &'a [
     }
 }
 
-/// Refuses an argument of an agent that is not Unicode: another text in its place could name another file.
+/// Refuses an argument of an agent that is not Unicode. A lossy conversion could name another file.
 fn not_text(arg: &OsStr) -> u8 {
     let failure = Failure::usage(format!("the argument {arg:?} is not valid UTF-8"))
         .hint("rename the file, or pass it by a link whose name is UTF-8");
     refuse(&failure)
 }
 
-/// Prints why nothing was done and returns the exit code.
+/// Prints a failure and returns its exit code.
 fn refuse(failure: &Failure) -> u8 {
     failure.print();
     failure.exit.code()

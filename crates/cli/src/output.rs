@@ -1,4 +1,4 @@
-//! Printing results: data on stdout as JSON, YAML or text. Nothing else in the program prints data.
+//! Prints results: data on stdout as JSON, YAML or text. No other module prints data.
 
 use std::io::{IsTerminal, Write};
 
@@ -13,7 +13,7 @@ use uwf_util::printable::{is_obeyed, printable, with_escapes};
 use crate::failure::Failure;
 use crate::text::Page;
 
-/// How data is printed.
+/// The format of printed data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// One line of compact JSON.
@@ -25,7 +25,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// Returns the word for it on the command line.
+    /// Returns its name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -34,7 +34,7 @@ impl Format {
         }
     }
 
-    /// Returns the format that was asked for, by flag or by `UWF_FORMAT`.
+    /// Returns the requested format, from the flag or from `UWF_FORMAT`.
     pub(crate) fn asked(flag: Option<Self>, env: &Env) -> Result<Option<Self>, Failure> {
         let of_env = env.var("UWF_FORMAT").filter(|name| !name.is_empty());
         match (flag, of_env) {
@@ -47,11 +47,12 @@ impl Format {
         }
     }
 
-    /// Returns the format of data where none was asked for: text on a terminal and JSON elsewhere.
+    /// Returns the default format of data: text on a terminal, JSON elsewhere.
     pub(crate) fn usual() -> Self {
-        match std::io::stdout().is_terminal() {
-            true => Self::Text,
-            false => Self::Json,
+        if std::io::stdout().is_terminal() {
+            Self::Text
+        } else {
+            Self::Json
         }
     }
 }
@@ -77,7 +78,7 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// Returns the page that stdout is: as wide as the terminal, if it is one.
+/// Returns the page of stdout: as wide as the terminal, if it is one.
 fn page() -> Page {
     let size = tcgetwinsize(std::io::stdout()).ok();
     let width = size.map(|size| usize::from(size.ws_col));
@@ -91,7 +92,8 @@ pub(crate) fn print_line(record: &impl Serialize) -> Result<(), Failure> {
     write(&json(record)?)
 }
 
-/// Returns the result as one line of JSON, with escapes for what a terminal would obey: the line may end on one.
+/// Returns the result as one line of JSON. Characters that a terminal would obey are escaped, because the line may be
+/// printed on one.
 fn json(result: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string(result).map_err(unprintable)?;
     Ok(with_escapes(&text).into_owned())
@@ -103,7 +105,7 @@ pub(crate) fn yaml(value: &Value) -> Result<String, Failure> {
     Ok(with_escapes(text.trim_end()).into_owned())
 }
 
-/// A value whose texts stand between double quotes in YAML where they need escapes: no other style knows them.
+/// A value whose strings are double-quoted in YAML if they need escapes. No other style of YAML has escapes.
 struct Escapable<'a>(&'a Value);
 
 impl Serialize for Escapable<'_> {
@@ -129,14 +131,14 @@ struct EscapableKey<'a>(&'a str);
 
 impl Serialize for EscapableKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.contains(is_obeyed) {
-            true => DoubleQuoted(self.0).serialize(serializer),
-            false => self.0.serialize(serializer),
+        if self.0.contains(is_obeyed) {
+            return DoubleQuoted(self.0).serialize(serializer);
         }
+        self.0.serialize(serializer)
     }
 }
 
-/// Prints what is read as a Markdown document, unless data was asked for.
+/// Prints a Markdown document, or its data if JSON or YAML was requested.
 pub(crate) fn print_document(
     data: &impl Serialize,
     document: &str,
@@ -149,7 +151,8 @@ pub(crate) fn print_document(
     }
 }
 
-/// Writes a document to stdout, unchanged when piped; on a terminal, what it would obey is spelled out.
+/// Writes a document to stdout, unchanged if it is not a terminal. For a terminal, characters that it would obey are
+/// spelled out.
 fn write_document(document: &str) -> Result<(), Failure> {
     let document = document.trim_end();
     if std::io::stdout().is_terminal() {
@@ -161,7 +164,7 @@ fn write_document(document: &str) -> Result<(), Failure> {
 
 /// Writes text and a line break to stdout.
 ///
-/// A reader that went away is not our failure: the work is done and recorded.
+/// A closed pipe is no failure: the work is done and recorded.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let written = out
@@ -175,7 +178,7 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes text and a line break to stderr. A reader that went away is no failure.
+/// Writes text and a line break to stderr, and ignores failures: the exit code still tells what happened.
 pub(crate) fn write_stderr(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }

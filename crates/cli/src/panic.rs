@@ -1,4 +1,4 @@
-//! A panic is a bug: it is reported as one, with its own exit code, also where panics abort.
+//! Reports a panic as a bug, with its own exit code, also in builds in which panics abort.
 
 use std::io::{self, Write as _};
 
@@ -10,7 +10,7 @@ const BUG: i32 = 101;
 /// Makes every panic print what happened and where, and exit with the code of a bug.
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
-        // A second panic, for want of somebody who listens, would abort without the code.
+        // `eprintln!` would panic again if stderr is closed, and abort without the exit code.
         let bug = labelled("error", &format!("a bug in uwf: {info}"));
         let _ = writeln!(
             io::stderr(),

@@ -1,5 +1,5 @@
-//! Where the events of our crates go: those of the process log into its file, and those that `UWF_LOG` asks for to
-//! stderr. Events of other crates go nowhere: they may hold the headers of a request.
+//! The subscriber of `tracing` events. It writes the events of our crates to the process log, and those that `UWF_LOG`
+//! selects to stderr. Events of other crates are dropped, because they may contain the headers of a request.
 
 mod filter;
 
@@ -17,23 +17,23 @@ use crate::failure::Failure;
 use crate::output::write_stderr;
 use filter::Filter;
 
-/// The variable that says which events are shown on stderr.
+/// The variable that selects the events for stderr.
 const VARIABLE: &str = "UWF_LOG";
-/// The least level of the process log: what is below it is for those who look for a mistake.
+/// The lowest level in the process log. Lower levels are for debugging.
 const LOGGED: Level = Level::INFO;
 
-/// Writes the events of this process to the process log of the root, and to stderr as far as `UWF_LOG` asks for them.
-/// No file is touched before the first event.
+/// Writes the events of this process to the process log of the root, and those that `UWF_LOG` selects to stderr. No file
+/// is touched before the first event.
 ///
 /// # Errors
-/// When `UWF_LOG` cannot be understood.
+/// When `UWF_LOG` is invalid.
 pub(crate) fn install(env: &Env, root: &Root) -> Result<(), Failure> {
     let log = ProcessLog::new(root, env.process_id(), env.started_ms());
     set(Some(log), asked(env)?, env);
     Ok(())
 }
 
-/// Shows the events of this process on stderr if `UWF_LOG` asks for them. Agents leave no entries in the process log.
+/// Writes the events that `UWF_LOG` selects to stderr. Agents leave no entries in the process log.
 ///
 /// # Errors
 /// See [`install`].
@@ -58,11 +58,11 @@ fn asked(env: &Env) -> Result<Filter, Failure> {
 
 fn set(log: Option<ProcessLog>, shown: Filter, env: &Env) {
     let env = env.clone();
-    // A process has one: nobody else sets it.
+    // This fails only if a subscriber was set before, and nothing else sets one.
     let _ = set_global_default(Subscriber { log, shown, env });
 }
 
-/// The one subscriber of the process. It keeps no spans: none are made.
+/// The one subscriber of the process. It ignores spans, because our code makes none.
 struct Subscriber {
     log: Option<ProcessLog>,
     shown: Filter,
@@ -118,13 +118,13 @@ impl tracing::Subscriber for Subscriber {
     fn exit(&self, _: &Id) {}
 }
 
-/// Tells whether a target, the path of a module, is in a crate of ours.
+/// Tells whether a target, which is the path of a module, is in one of our crates.
 fn is_ours(target: &str) -> bool {
     let name = target.split("::").next().unwrap_or_default();
     name == "uwf" || name.starts_with("uwf_")
 }
 
-/// What an event says.
+/// The fields of an event.
 #[derive(Default)]
 struct Fields {
     message: String,

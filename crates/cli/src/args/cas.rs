@@ -67,11 +67,11 @@ pub(crate) enum CasCommand {
         /// The nodes (unset: all)
         hashes: Vec<String>,
     },
-    /// Make the type index again
+    /// Rebuild the type index
     Reindex,
-    /// Remove nodes that nothing refers to and nobody has used for a while
+    /// Remove nodes that nothing refers to and that are older than a grace period
     Gc(GcArgs),
-    /// Look at schemas
+    /// List and show schemas
     #[command(arg_required_else_help = true)]
     Schema {
         #[command(subcommand)]
@@ -87,10 +87,10 @@ pub(crate) struct GcArgs {
     /// Keep what was written or put again within this time; 1h at least
     #[arg(long, value_name = "TIME", default_value = "14d", value_parser = parse_grace)]
     pub(crate) older_than: u64,
-    /// A storage root that uses the store, too; may be repeated
+    /// Another storage root that uses the store; may be repeated
     #[arg(long, value_name = "DIR")]
     pub(crate) used_by: Vec<PathBuf>,
-    /// Give up what only this missing or damaged node refers to; may be repeated
+    /// Accept the loss of this missing or damaged node, and of nodes that only it refers to; may be repeated
     #[arg(long, value_name = "HASH")]
     pub(crate) lost: Vec<String>,
 }

@@ -22,16 +22,16 @@ pub(crate) enum ConfigCommand {
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
-    /// Remove one value or entry, and what becomes empty by that
+    /// Remove one value or entry, and sections that become empty
     Unset {
         /// The dotted key, such as agents.writer
         key: String,
     },
-    /// Open the config in $VISUAL or $EDITOR, and take it over if it is sound
+    /// Open a copy of the config in $VISUAL or $EDITOR, and save it if it is valid
     Edit,
-    /// Tell everything that is wrong with the config
+    /// Check the config and list all mistakes
     Validate,
-    /// Print where the config is
+    /// Print the path of the config
     Path,
 }
 
@@ -72,10 +72,10 @@ pub(crate) struct SetupArgs {
     /// The address of its OpenAI-compatible API, usually ending in /v1
     #[arg(long, value_name = "URL")]
     pub(crate) base_url: Option<String>,
-    /// Its key; - reads it from standard input, which no process list shows
+    /// Its key, or - to read the key from standard input, so that no process list shows it
     #[arg(long, value_name = "KEY")]
     pub(crate) api_key: Option<String>,
-    /// The variable that holds the key, or is to hold it
+    /// The environment variable for the key
     #[arg(long, value_name = "NAME")]
     pub(crate) api_key_env: Option<String>,
     /// Write the key into config.yaml (unset: into .env)
@@ -87,7 +87,7 @@ pub(crate) struct SetupArgs {
     /// The default agent: a name with or without uwf-, or a path
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// What the agent may do while nobody is there to ask
+    /// What the agent may do without asking
     #[arg(long, value_name = "WHAT", value_parser = allowance)]
     pub(crate) allow: Option<Allowance>,
 }
@@ -109,7 +109,7 @@ pub(crate) struct DoctorArgs {
     /// Call no provider
     #[arg(long)]
     pub(crate) offline: bool,
-    /// Verify every node of the store, and not only a sample
+    /// Verify every node of the store instead of a sample
     #[arg(long)]
     pub(crate) all: bool,
 }

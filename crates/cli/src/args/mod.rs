@@ -1,4 +1,4 @@
-//! The command line: what can be typed, and what it is called elsewhere.
+//! The command line of `uwf` and `ocas`.
 
 mod cas;
 mod config;
@@ -39,7 +39,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Look into and write to a content-addressed store
+/// Read and write a content-addressed store
 #[derive(Debug, Parser)]
 #[command(
     name = "ocas",
@@ -55,12 +55,12 @@ struct OcasCli {
 }
 
 impl Cli {
-    /// Parses a command line; ends the process if it is wrong, or asks for help.
+    /// Parses a command line. Ends the process if the command line is wrong or asks for help.
     pub(crate) fn of(args: &[OsString]) -> Self {
         Self::try_parse_from(args).unwrap_or_else(|error| refused::exit(error))
     }
 
-    /// Parses a command line of `ocas`, likewise.
+    /// Parses a command line of `ocas` in the same way.
     pub(crate) fn of_ocas(args: &[OsString]) -> Self {
         OcasCli::try_parse_from(args).map_or_else(|error| refused::exit(error), Self::from)
     }
@@ -77,7 +77,7 @@ impl From<OcasCli> for Cli {
     }
 }
 
-/// What every command understands.
+/// The options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere)
@@ -91,7 +91,7 @@ pub(crate) struct Global {
     pub(crate) verbose: u8,
 }
 
-/// The nouns and what can be done with them.
+/// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Start, step, read and end threads
@@ -100,7 +100,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ThreadCommand,
     },
-    /// Look at single steps
+    /// List, show and fork single steps
     #[command(arg_required_else_help = true)]
     Step {
         #[command(subcommand)]
@@ -112,7 +112,7 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: WorkflowCommand,
     },
-    /// Look into and write to the content-addressed store
+    /// Read and write the content-addressed store
     #[command(arg_required_else_help = true)]
     Cas {
         #[command(subcommand)]
@@ -120,7 +120,7 @@ pub(crate) enum Command {
     },
     /// Choose a provider, a model and an agent; asks on a terminal
     Setup(SetupArgs),
-    /// Look for what is wrong with the root, the config, agents, providers and threads
+    /// Check the root, the config, agents, providers and threads for problems
     Doctor(DoctorArgs),
     /// Read and change the config
     #[command(arg_required_else_help = true)]

@@ -1,4 +1,4 @@
-//! Command lines that do not parse, and requests for help: what is said about them.
+//! Messages about command lines that do not parse, and the answers to requests for help.
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
@@ -6,8 +6,8 @@ use uwf_util::printable::printable;
 
 use crate::output;
 
-/// Words that people try because other tools have them, and what they find here.
-const ELSEWHERE: [(&str, &str); 5] = [
+/// Commands of other tools that people try, each with our commands for it.
+const FOREIGN_COMMANDS: [(&str, &str); 5] = [
     (
         "status",
         "`uwf thread list` lists threads, `uwf thread show <thread>` shows one",
@@ -28,22 +28,23 @@ const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
 pub(super) fn exit(mut error: clap::Error) -> ! {
     correct(&mut error);
     let text = error.render().to_string();
-    // The exit code tells a caller that does not listen.
-    match error.use_stderr() {
-        true => output::write_stderr(&quoting(&text)),
-        false => drop(output::write(text.trim_end())),
+    if error.use_stderr() {
+        output::write_stderr(&quoting(&text));
+    } else {
+        // If the help cannot be printed, nobody reads it.
+        let _ = output::write(text.trim_end());
     }
     #[expect(
         clippy::exit,
-        reason = "what comes after a parsed call would have nothing to work with"
+        reason = "without a parsed command line there is nothing to do"
     )]
     std::process::exit(error.exit_code());
 }
 
-/// Removes the advice that is wrong here, and adds what is right.
+/// Replaces advice of the parser that is wrong here.
 fn correct(error: &mut clap::Error) {
     if let Some(ContextValue::StyledStrs(tips)) = error.remove(ContextKind::Suggested) {
-        // No option was meant as a value.
+        // "to pass '--x' as a value, use '-- --x'" is wrong: a mistyped option was not meant as a value.
         let is_right = |tip: &StyledStr| !tip.to_string().starts_with("to pass ");
         let right: Vec<StyledStr> = tips.into_iter().filter(is_right).collect();
         if !right.is_empty() {
@@ -53,14 +54,14 @@ fn correct(error: &mut clap::Error) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
-    if let Some((_, tip)) = ELSEWHERE.iter().find(|(known, _)| known == word) {
+    if let Some((_, tip)) = FOREIGN_COMMANDS.iter().find(|(known, _)| known == word) {
         error.remove(ContextKind::SuggestedSubcommand);
         let tips = vec![StyledStr::from(*tip)];
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
 }
 
-/// Returns a message that quotes arguments so that no line of them passes for one of our messages.
+/// Makes a message safe that quotes arguments: no line of an argument can look like a message of ours.
 fn quoting(text: &str) -> String {
     let mut shown = String::new();
     for (number, line) in text.trim_end().lines().enumerate() {

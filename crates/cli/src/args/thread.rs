@@ -12,7 +12,7 @@ pub(crate) enum ThreadCommand {
     /// Do one cycle: route, run the agent, record the step
     #[command(visible_alias = "exec")]
     Step(StepArgs),
-    /// Show where a thread stands
+    /// Show the status of a thread
     Show {
         /// The thread
         thread: String,
@@ -82,7 +82,7 @@ pub(crate) struct StepArgs {
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Have the agent begin a new session with the whole task, instead of going on in its old one
+    /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]
     pub(crate) new_session: bool,
     /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
@@ -158,19 +158,19 @@ pub(crate) struct PokeArgs {
     pub(crate) how: HowArgs,
 }
 
-/// How a step is done that a person had a word for.
+/// The options of `resume` and `poke`.
 #[derive(Debug, Args)]
 pub(crate) struct HowArgs {
     /// Raise a limit of the thread, such as maxSteps=20 or maxVisits.writer=5; may be repeated
     #[arg(long = "raise", value_name = "LIMIT=VALUE")]
     pub(crate) raises: Vec<Setting>,
-    /// Accept that nobody knows all that these failed attempts used up, by their numbers in `thread steps`
+    /// Accept the unknown usage of these failed attempts, by their numbers in `thread steps`
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_attempt)]
     pub(crate) accept_unknown: Vec<u64>,
     /// Use this agent: an alias of the config, or a command line with quotes as in a shell
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Option<String>,
-    /// Have the agent begin a new session with the whole task, instead of going on in its old one
+    /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]
     pub(crate) new_session: bool,
     /// Exit with 5 instead of waiting for a free agent slot
@@ -194,7 +194,7 @@ fn parse_quota(text: &str) -> Result<usize, String> {
     positive(text, "a number of characters")
 }
 
-/// Reads how many steps are to be done; `all` is more than any thread has.
+/// Parses a number of steps. `all` is more than any thread has.
 fn parse_count(text: &str) -> Result<u64, String> {
     match text.parse() {
         _ if text == "all" => Ok(u64::MAX),
@@ -203,7 +203,7 @@ fn parse_count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Reads the number of a failed attempt.
+/// Parses the number of a failed attempt.
 fn parse_attempt(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| {
         "the number of a failed attempt is expected; `uwf thread steps <thread>` lists them"

@@ -9,7 +9,7 @@ use crate::failure::Failure;
 pub(crate) fn run(context: &Context, name: &str, args: &[String]) -> Result<Exit, Failure> {
     match uwf_agents::run(name, args, &context.site().env) {
         Some(0) => Ok(Exit::Done),
-        // The agent has said on stderr what was wrong; its code is for the engine that started it.
+        // The agent has written the error to stderr. Its exit code is for the engine that started it.
         Some(code) => {
             #[expect(clippy::exit, reason = "an agent has codes that no command has")]
             std::process::exit(code);

@@ -81,7 +81,7 @@ fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Res
     let type_hash = context.hash(type_hash)?;
     let payload = read_json(data)?;
     context.site().create()?;
-    // Its schema, and what it refers to, may be in use by nothing else.
+    // Perhaps nothing else refers to its schema and its children, so the collector must not run now.
     let _hold = context.site().store.hold()?;
     let (store, now) = (&context.site().store, context.site().env.now_ms());
     let hash = if no_validate {
@@ -135,9 +135,10 @@ fn gc(context: &Context, args: GcArgs) -> Result<(), Failure> {
     let lost = args.lost.iter().map(|hash| hash.parse());
     let options = GcOptions {
         older_than_ms: args.older_than,
-        mode: match args.dry_run {
-            true => Collect::Look,
-            false => Collect::Remove,
+        mode: if args.dry_run {
+            Collect::Look
+        } else {
+            Collect::Remove
         },
         lost: lost.collect::<Result<_, _>>()?,
         used_by: args.used_by,
@@ -171,7 +172,7 @@ fn schema(context: &Context, command: SchemaCommand) -> Result<(), Failure> {
     }
 }
 
-/// Reads JSON from the argument itself, from standard input, or from the file that it names.
+/// Reads JSON: the argument itself, standard input for `-`, or the file that the argument names.
 fn read_json(data: &str) -> Result<Value, Failure> {
     let text = match data {
         "-" => read_stdin()?,

@@ -51,8 +51,8 @@ pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Fai
     Ok(Exit::Done)
 }
 
-/// Returns the names in the config that refer to nothing. A config that cannot be checked has none: what keeps it
-/// from being changed is told by the change.
+/// Returns the findings about names in the config that refer to nothing. A config that cannot be checked has none; the
+/// change that comes next reports its error.
 fn dangling(context: &Context) -> Vec<Finding> {
     let found = uwf_config::check(&context.site().root, &context.site().env);
     let mut errors = found.map_or_else(|_| Vec::new(), |found| found.errors);
@@ -60,8 +60,8 @@ fn dangling(context: &Context) -> Vec<Finding> {
     errors
 }
 
-/// Warns of names that refer to nothing since a change, and of the one that was set. They may be meant so: entries
-/// are set one by one.
+/// Warns of names that refer to nothing because of a change, and of the one that was set. This is no error, because
+/// entries are set one by one.
 fn warn_of_dangling(context: &Context, before: &[Finding], key: &str) {
     for one in dangling(context) {
         let is_known = |old: &Finding| old.key == one.key && old.problem == one.problem;
@@ -85,7 +85,7 @@ fn validate(context: &Context) -> Result<Exit, Failure> {
 
 /// Lets the user edit a copy until it is sound, then replaces the file.
 fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
-    // An interrupt is meant for the editor, or for the question whether to edit again.
+    // An interrupt is meant for the editor or for the question whether to edit again, and must not end this process.
     signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))
         .map_err(|error| Failure::request("cannot watch for signals").cause(&error))?;
     root.create()?;
@@ -126,7 +126,7 @@ fn edit(root: &Root, env: &Env) -> Result<EditedView, Failure> {
     }
 }
 
-/// Runs the user's editor on the copy, through the shell: the variables may have arguments.
+/// Runs the user's editor on the copy. It runs through the shell because the variables may contain arguments.
 fn open_editor(env: &Env, draft: &Draft) -> Result<(), Failure> {
     let editor = env
         .var("VISUAL")
@@ -148,7 +148,7 @@ fn open_editor(env: &Env, draft: &Draft) -> Result<(), Failure> {
     }
 }
 
-/// Keeps a copy that has something in it which the file has not.
+/// Discards an unchanged copy. A changed one is kept, and the failure names it.
 fn put_aside(draft: Draft, failure: Failure) -> Failure {
     let path = draft.path().display().to_string();
     match draft.text() {
@@ -160,7 +160,7 @@ fn put_aside(draft: Draft, failure: Failure) -> Failure {
     }
 }
 
-/// Asks on a terminal; elsewhere nobody can answer.
+/// Asks whether to edit again. Without a terminal nobody can answer, so the answer is no.
 fn edits_again() -> Result<bool, Failure> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         return Ok(false);

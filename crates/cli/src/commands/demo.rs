@@ -1,12 +1,12 @@
-//! `uwf demo`: a bundled workflow from start to end, with the commands that a person would type.
-//!
-//! The demo types them too: each is this program, run once more.
+//! `uwf demo`: runs a bundled workflow from start to end, with the commands that a person would type. Each command is a
+//! process of this program.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 use uwf_protocol::exit::Exit;
+use uwf_util::words;
 
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ const WORKFLOW: &str = include_str!("../../../../examples/demo/plan-develop-revi
 const SCRIPT: &str = include_str!("../../../../examples/demo/script.yaml");
 const WORKFLOW_FILE: &str = "plan-develop-review.yaml";
 const SCRIPT_FILE: &str = "script.yaml";
-/// More cycles than the bundled workflow has: a demo that does not end is a bug.
+/// The demo fails after this many cycles, which the bundled workflow never needs.
 const MOST_STEPS: usize = 20;
 
 pub(crate) fn run(context: &Context, dir: Option<&Path>) -> Result<Exit, Failure> {
@@ -88,12 +88,12 @@ impl Demo {
 
     /// Shows a command, runs it, and shows what it prints.
     fn call(&self, args: &[&str]) -> Result<(), Failure> {
-        write(&format!("$ uwf {}", shell_words(args)))?;
+        write(&format!("$ uwf {}", words::join(args.iter().copied())))?;
         let printed = self.run(args, self.format)?;
         write(&format!("{}\n", printed.trim_end()))
     }
 
-    /// Runs a command that is only for us, and returns its data.
+    /// Runs a command without showing it, and returns its data.
     fn ask(&self, args: &[&str]) -> Result<Value, Failure> {
         let printed = self.run(args, Format::Json)?;
         serde_json::from_str(&printed).map_err(|error| {
@@ -118,7 +118,8 @@ impl Demo {
     }
 
     fn farewell(&self, thread: &str, head: &str) -> Result<(), Failure> {
-        let root = shell_words(&[&self.root.display().to_string()]);
+        let root = self.root.display().to_string();
+        let root = words::quote(&root);
         let line = |command: String, what: &str| format!("  {command:<49}# {what}\n");
         let lines = [
             line(format!("uwf thread read {thread}"), "the whole story"),
@@ -143,20 +144,6 @@ impl Demo {
             lines.concat().trim_end()
         ))
     }
-}
-
-/// Returns the words as a shell would need them typed.
-fn shell_words(words: &[&str]) -> String {
-    let plain = |word: &str| {
-        word.chars()
-            .all(|c| c.is_ascii_alphanumeric() || "-_./:=+,@".contains(c))
-            && !word.is_empty()
-    };
-    let quote = |word: &&str| match plain(word) {
-        true => (*word).to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
 fn word(data: &Value, key: &str) -> Result<String, Failure> {

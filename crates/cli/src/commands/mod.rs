@@ -1,4 +1,4 @@
-//! One module for each noun of the command line: each calls the engine or the store and returns data.
+//! One module for each command. It calls the engine or the store, and prints the result through `output`.
 
 mod agent;
 mod cas;
@@ -29,16 +29,16 @@ use crate::output::Format;
 
 /// What every command gets.
 pub(crate) struct Context {
-    /// What does steps, with the root and the store.
+    /// The engine that does steps, with the root and the store.
     pub(crate) runner: Runner,
-    /// How data is printed.
+    /// The format of data.
     pub(crate) format: Format,
-    /// The format that was asked for, if one was: documents are Markdown otherwise.
+    /// The requested format, if there was one. Without one, documents are Markdown.
     pub(crate) asked: Option<Format>,
 }
 
 impl Context {
-    /// Finds the root and the store; nothing is made yet.
+    /// Finds the root and the store, and makes neither.
     pub(crate) fn new(global: &Global, asked: Option<Format>, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
@@ -94,7 +94,7 @@ impl Context {
     }
 }
 
-/// Runs a command; what it prints is printed when this returns.
+/// Runs a command and prints its result.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Thread { command } => thread::run(context, command),
@@ -114,14 +114,14 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
 pub(crate) fn text_or_stdin(text: String) -> Result<String, Failure> {
     match text.as_str() {
         "-" => read_stdin(),
-        // A hint was pasted as it is.
+        // The user pasted a hint without filling it in.
         "…" => Err(Failure::usage("`…` stands for your own words")
             .hint("put them in its place: `-p \"…\"`, or `-p -` to read them from standard input")),
         _ => Ok(text),
     }
 }
 
-/// Returns the failure of a question on the terminal; an interrupt is told by the exit code.
+/// Returns the failure of a question on the terminal. An interrupt has its own exit code.
 pub(crate) fn unanswered(error: &std::io::Error) -> Failure {
     let failure = Failure::request("the question was not answered").cause(error);
     match error.kind() {

@@ -1,4 +1,4 @@
-//! `uwf step …`, and the commands of `uwf thread …` that are the same.
+//! `uwf step …`, and the commands of `uwf thread …` that do the same.
 
 use uwf_engine::StepReadOptions;
 use uwf_protocol::exit::Exit;
@@ -30,7 +30,7 @@ fn show(context: &Context, step: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Prints what a step recorded as YAML whatever the format.
+/// Prints what a step recorded as YAML in every format.
 pub(crate) fn details_as_yaml(context: &Context, step: &str) -> Result<Exit, Failure> {
     let details = uwf_engine::step_details(context.site(), context.hash(step)?)?;
     write(&yaml(&details)?)?;

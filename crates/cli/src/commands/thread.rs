@@ -58,8 +58,8 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Does one step after the other and prints each result as soon as its step is recorded, as a loop of single calls
-/// would: the first step that cannot be done decides the exit code. A thread that a step completed is done.
+/// Does steps and prints each result as soon as its step is recorded, like a loop of single calls. The first step that
+/// fails decides the exit code. If a step completes the thread, the loop ends.
 fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     let thread = context.thread(&args.thread)?;
     let mut options = StepOptions {
@@ -69,7 +69,7 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     };
     for _ in 0..args.count {
         let report = uwf_engine::step(&context.runner, thread, &options);
-        let report = or_tell(context, report, &options, None)?;
+        let report = or_print_failure(context, report, &options, None)?;
         options.session = Session::Known;
         let is_done = report.state.done;
         print_report(context, report, &options)?;
@@ -80,22 +80,27 @@ fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn no_slot(gives_up: bool) -> NoSlot {
-    match gives_up {
-        true => NoSlot::GiveUp,
-        false => NoSlot::Wait,
+/// Converts the flag `--no-wait`.
+fn no_slot(no_wait: bool) -> NoSlot {
+    if no_wait {
+        NoSlot::GiveUp
+    } else {
+        NoSlot::Wait
     }
 }
 
-fn session(is_new: bool) -> Session {
-    match is_new {
-        true => Session::New,
-        false => Session::Known,
+/// Converts the flag `--new-session`.
+fn session(new_session: bool) -> Session {
+    if new_session {
+        Session::New
+    } else {
+        Session::Known
     }
 }
 
-/// Returns the report. If the step failed instead, programs are told of the attempt on stdout, as they are of a step.
-fn or_tell(
+/// Returns the report. If the step failed instead, prints the failed attempt to stdout for programs, which read steps
+/// there, too.
+fn or_print_failure(
     context: &Context,
     report: Result<StepReport, EngineError>,
     options: &StepOptions,
@@ -167,34 +172,35 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
         now_ms: context.site().env.now_ms(),
     };
     print(&threads, context.format)?;
-    // What can be read is shown first: a damaged line hides no thread but its own.
+    // A damaged line must not hide other threads, so the check comes after the list.
     State::new(&context.site().root).check()?;
     Ok(Exit::Done)
 }
 
-/// Returns what is said about threads whose conditions cost too much to be evaluated, or were not evaluated.
+/// Returns warnings about threads whose conditions cost too much, or were not evaluated.
 pub(crate) fn costly(threads: &[ThreadItem]) -> Vec<String> {
-    let said = |which: fn(&ThreadItem) -> bool, is: &str, are: &str| {
-        let mut those = threads.iter().filter(|one| which(one));
-        let first = those.next()?;
-        let reason = first.blocked_reason.as_deref().unwrap_or_default();
-        let thread = first.thread;
-        Some(match those.count() {
-            0 => format!("thread `{thread}` {is}: {reason}"),
-            more => format!("thread `{thread}` and {more} more {are}: {reason}"),
-        })
+    let mut warnings = Vec::new();
+    let costly: Vec<_> = threads.iter().filter(|one| one.costs_too_much).collect();
+    if let Some((names, reason)) = first_and_more(&costly) {
+        let verb = if costly.len() == 1 { "is" } else { "are" };
+        warnings.push(format!("{names} {verb} shown as blocked: {reason}"));
+    }
+    let not_evaluated: Vec<_> = threads.iter().filter(|one| one.not_evaluated).collect();
+    if let Some((names, reason)) = first_and_more(&not_evaluated) {
+        warnings.push(format!("{names} could not be checked: {reason}"));
+    }
+    warnings
+}
+
+/// Names the first of some threads and the number of the others, with the reason of the first.
+fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
+    let (first, others) = threads.split_first()?;
+    let reason = first.blocked_reason.as_deref().unwrap_or_default();
+    let names = match others.len() {
+        0 => format!("thread `{}`", first.thread),
+        more => format!("thread `{}` and {more} more", first.thread),
     };
-    let costly = said(
-        |one| one.costs_too_much,
-        "is shown as blocked",
-        "are shown as blocked",
-    );
-    let not_evaluated = said(
-        |one| one.not_evaluated,
-        "could not be checked",
-        "could not be checked",
-    );
-    costly.into_iter().chain(not_evaluated).collect()
+    Some((names, reason))
 }
 
 fn filter(site: &Site, args: &ListArgs) -> Result<ListFilter, Failure> {
@@ -217,7 +223,7 @@ fn filter(site: &Site, args: &ListArgs) -> Result<ListFilter, Failure> {
     })
 }
 
-/// Reads a comma list of statuses; `active` alone stands for idle and running.
+/// Parses a comma list of statuses. `active` alone stands for idle and running.
 fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
     if text.trim() == "active" {
         return Ok(vec![ThreadStatus::Idle, ThreadStatus::Running]);
@@ -261,7 +267,7 @@ fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Does the step of a thread that a person had a word for.
+/// Runs `resume` or `poke`.
 fn intervene(
     context: &Context,
     operation: fn(&Runner, ThreadId, &Intervention) -> Result<StepReport, EngineError>,
@@ -281,21 +287,21 @@ fn intervene(
     };
     let report = operation(&context.runner, context.thread(thread)?, &intervention);
     note_raises(&report, &intervention.raises);
-    let report = or_tell(
+    let report = or_print_failure(
         context,
         report,
         &intervention.step,
         intervention.prompt.as_deref(),
     )?;
     if report.adopted && intervention.prompt.is_some() {
-        // The step may be one that was asked for by the same words: only a person knows.
+        // An earlier call with the same prompt may have started the adopted step. Only the user knows.
         note("this step was finished before: its agent was not told what you said with `-p`");
     }
     print_report(context, report, &intervention.step)?;
     Ok(Exit::Done)
 }
 
-/// Says that limits were raised although the thread is still held by one.
+/// Notes that limits were raised, although another limit still stops the thread.
 fn note_raises(result: &Result<StepReport, EngineError>, raises: &[Setting]) {
     if matches!(result, Err(EngineError::Limit { .. })) && !raises.is_empty() {
         let kept: Vec<String> = raises.iter().map(ToString::to_string).collect();

@@ -35,14 +35,14 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// Says what is probably not meant in a workflow file.
+/// Warns of probable mistakes in a workflow file.
 pub(crate) fn warn_all(warnings: &[Diagnostic]) {
     for warning in warnings {
         warn(&warning.to_string());
     }
 }
 
-/// Says that a file of the project was chosen by a name that is also registered, for another workflow.
+/// Notes that a file of the project was used, although its name is also registered for another workflow.
 pub(crate) fn note_hidden(hidden: Option<&HiddenWorkflow>) {
     if let Some(HiddenWorkflow {
         name,

@@ -2,7 +2,7 @@
 
 use uwf_config::ConfigError;
 
-/// Returns what its user can do next, if that is not plain from the text.
+/// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &ConfigError) -> Option<String> {
     let hint = match error {
         ConfigError::NoConfig { .. } => {

@@ -1,4 +1,4 @@
-//! What to type next after an error of the engine: one function for each theme.
+//! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{EngineError, Fix, agent_option};
 
@@ -105,7 +105,7 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
     Some(hint)
 }
 
-/// Returns the hint of an error about a run: who has the thread, and how the agent ended.
+/// Returns the hint of an error about a run: a busy thread, a failed agent.
 fn of_run(error: &EngineError) -> Option<String> {
     let hint = match error {
         EngineError::NoSlot { .. } => "the same command without `--no-wait` waits for one".to_owned(),

@@ -1,4 +1,4 @@
-//! What to type next about a thread that is blocked.
+//! What to type next about a blocked thread.
 
 use uwf_engine::Fix;
 use uwf_protocol::ids::ThreadId;
@@ -20,17 +20,17 @@ pub(crate) fn commands(fix: &Fix, thread: ThreadId) -> Vec<String> {
     }
 }
 
-/// Says the same in a sentence.
+/// Returns the same advice as a sentence.
 pub(super) fn hint(fix: &Fix, thread: ThreadId) -> String {
     let commands = commands(fix, thread);
     let commands: Vec<String> = commands.iter().map(|one| format!("`{one}`")).collect();
     let commands = commands.join(" and ");
     match fix {
         Fix::Answer { .. } => format!(
-            "{commands} has the last step done again, `uwf thread fork <step>` goes back to one that `uwf thread steps {thread}` lists; if the answer is right, correct the workflow and start a new thread"
+            "{commands} redoes the last step, `uwf thread fork <step>` goes back to one that `uwf thread steps {thread}` lists; if the answer is right, correct the workflow and start a new thread"
         ),
         Fix::Workflow => format!(
-            "only a corrected workflow helps, and this thread keeps the one that it began with: {commands} begin a new one"
+            "only a corrected workflow helps, and this thread keeps the workflow that it started with: {commands} start a new thread"
         ),
     }
 }

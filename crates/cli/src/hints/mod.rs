@@ -1,4 +1,4 @@
-//! What to type next after an error. The other crates return errors as data; only this one knows commands.
+//! What to type next after an error. The other crates return errors as data; only this crate knows the commands.
 
 pub(crate) mod config;
 mod engine;
@@ -14,16 +14,16 @@ use std::sync::OnceLock;
 use uwf_engine::EngineError;
 use uwf_util::words;
 
-/// The option that names the root, if this call was given one: the commands that it proposes need it, too.
+/// The start of a command with the `--root` of this call. The commands that it proposes need the same root.
 static ROOT: OnceLock<String> = OnceLock::new();
 
-/// Remembers the root that was named on the command line, before a command runs.
+/// Records the root from the command line, before a command runs.
 pub(crate) fn set_root(root: &Path) {
     let root = root.display().to_string();
     let _ = ROOT.set(format!("uwf --root {} ", words::quote(&root)));
 }
 
-/// Returns a hint, or a command, whose commands work on the root of this call.
+/// Adds the `--root` of this call to the commands in a hint.
 pub(crate) fn here(text: &str) -> Cow<'_, str> {
     let Some(uwf) = ROOT.get() else {
         return Cow::Borrowed(text);
@@ -35,7 +35,7 @@ pub(crate) fn here(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns what to type next, if there is something.
+/// Returns what to type next, if anything.
 pub(crate) fn of(error: &EngineError) -> Option<String> {
     engine::hint(error, Given::default())
 }

@@ -6,7 +6,7 @@ use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_storage::{StorageError, Vanished};
 use uwf_util::words;
 
-/// Returns what its user can do next, if that is not plain from the text.
+/// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
@@ -63,7 +63,7 @@ fn vanished_hint(vanished: &Vanished) -> String {
     format!("bring the two files back from a copy; without one: {known}{forget}")
 }
 
-/// Returns a path as a shell takes it.
+/// Returns a path, quoted for a shell if needed.
 fn quoted(path: &Path) -> String {
     words::quote(&path.display().to_string()).into_owned()
 }

@@ -1,4 +1,4 @@
-//! What to type next about a thread as it stands.
+//! What to type next about a thread in its present status.
 
 use uwf_engine::{ThreadState, ThreadStatus, ThreadView};
 use uwf_protocol::ids::ThreadId;
@@ -6,7 +6,7 @@ use uwf_protocol::limits::Reached;
 
 use super::fix;
 
-/// Returns what a person has to do, if the thread waits for one.
+/// Returns what a person has to do, if the thread waits for a person.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     let (thread, state) = (view.thread, &view.state);
     if view.finished_step.is_some() {
@@ -32,15 +32,16 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     }
 }
 
-/// Returns the next command, if something is to be done.
+/// Returns the next command, if there is one.
 pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
     match state.status {
         ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
         ThreadStatus::Suspended => {
             let command = raise_command("resume", thread, &state.reached);
-            Some(match state.held_by_limit {
-                true => command,
-                false => format!("{command} -p \"…\""),
+            Some(if state.held_by_limit {
+                command
+            } else {
+                format!("{command} -p \"…\"")
             })
         }
         ThreadStatus::Running
@@ -51,7 +52,7 @@ pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
     }
 }
 
-/// Returns the command that does something to a thread beyond its limits.
+/// Returns a command on a thread with the options that raise the reached limits.
 pub(crate) fn raise_command(command: &str, thread: ThreadId, reached: &[Reached]) -> String {
     let mut options: Vec<String> = Vec::new();
     for one in reached {

@@ -1,11 +1,11 @@
-//! Which events are shown: `UWF_LOG=debug` for all crates, `UWF_LOG=info,uwf_engine=trace` for one of them.
+//! The filter of `UWF_LOG`: `UWF_LOG=debug` for all crates, `UWF_LOG=info,uwf_engine=trace` with another level for one.
 
 use std::str::FromStr;
 
 use tracing::Metadata;
 use tracing::level_filters::LevelFilter;
 
-/// The levels of targets; of all that fit an event, the longest counts.
+/// The levels of targets. If several targets match an event, the longest one decides.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Filter {
     levels: Vec<(String, LevelFilter)>,
@@ -17,7 +17,7 @@ impl Filter {
         *metadata.level() <= self.level_of(metadata.target())
     }
 
-    /// Returns the level at which most is shown.
+    /// Returns the most verbose level of all targets.
     pub(super) fn most(&self) -> LevelFilter {
         let levels = self.levels.iter().map(|(_, level)| *level);
         levels.max().unwrap_or(LevelFilter::OFF)
@@ -47,7 +47,7 @@ impl FromStr for Filter {
     }
 }
 
-/// Tells whether a module is this one, or in it. All are in the one without a name.
+/// Tells whether a module is `of`, or inside it. Every module is inside the empty name.
 fn is_in(module: &str, of: &str) -> bool {
     let rest = module.strip_prefix(of);
     of.is_empty() || rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))

@@ -1,4 +1,4 @@
-//! Nodes, hashes and verdicts.
+//! The results of `uwf cas`: nodes, hashes, verdicts.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl Show for NodeView {
     }
 }
 
-/// Returns data as people read it best: YAML, or the plain text of a string.
+/// Returns data for people: a string as it is, everything else as YAML.
 pub(crate) fn document(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -102,7 +102,7 @@ fn lines(hashes: &[CasRef]) -> String {
         .join("\n")
 }
 
-/// The type index was made again.
+/// The type index was rebuilt.
 #[derive(Serialize)]
 pub(crate) struct ReindexedView {
     pub(crate) status: &'static str,
@@ -111,11 +111,11 @@ pub(crate) struct ReindexedView {
 
 impl Show for ReindexedView {
     fn text(&self, _page: Page) -> String {
-        format!("the type index is made again; nodes: {}", self.nodes)
+        format!("the type index is rebuilt; nodes: {}", self.nodes)
     }
 }
 
-/// What became of collecting garbage.
+/// The result of collecting garbage.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CollectedView {
@@ -204,7 +204,7 @@ fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// What checking nodes found.
+/// The result of checking nodes.
 #[derive(Serialize)]
 pub(crate) struct VerifiedView {
     ok: bool,
@@ -212,20 +212,20 @@ pub(crate) struct VerifiedView {
     problems: Vec<NodeProblem>,
 }
 
-/// A node that is not what it should be.
+/// A node with a problem.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NodeProblem {
     hash: CasRef,
     verdict: &'static str,
     reason: String,
-    /// Who cannot be read without it.
+    /// What cannot be read without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     needed_by: Option<String>,
 }
 
 impl VerifiedView {
-    /// Tells whether everything is as it should be.
+    /// Tells whether no node has a problem.
     pub(crate) fn is_sound(&self) -> bool {
         self.ok
     }
@@ -258,7 +258,7 @@ impl From<VerifiedStore> for VerifiedView {
             .into_iter()
             .filter_map(&mut problem)
             .collect();
-        // What is not stored at all.
+        // The remaining nodes are needed, but not in the store.
         checked += broken.len();
         problems.extend(broken.into_values().map(|node| NodeProblem {
             hash: node.hash,
@@ -280,8 +280,8 @@ impl Show for VerifiedView {
         let mut lines: Vec<String> = self.problems.iter().map(NodeProblem::line).collect();
         let nodes = counted(self.checked, "node");
         lines.push(match self.problems.len() {
-            0 => format!("{nodes} checked, all in order"),
-            problems => format!("{nodes} checked, {problems} not in order"),
+            0 => format!("{nodes} checked, no problems"),
+            problems => format!("{nodes} checked, {problems} with problems"),
         });
         lines.join("\n")
     }

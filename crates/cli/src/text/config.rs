@@ -1,4 +1,4 @@
-//! Config values and log files.
+//! The results of `uwf config` and `uwf log`.
 
 use std::path::PathBuf;
 
@@ -19,10 +19,10 @@ pub(crate) struct ConfigView(pub Value);
 
 impl Show for ConfigView {
     fn text(&self, _page: Page) -> String {
-        match self.0.as_object().is_some_and(Map::is_empty) {
-            true => "nothing is configured; `uwf setup` asks for all that is needed".to_owned(),
-            false => document(&self.0),
+        if self.0.as_object().is_some_and(Map::is_empty) {
+            return "nothing is configured; `uwf setup` asks for all that is needed".to_owned();
         }
+        document(&self.0)
     }
 }
 
@@ -75,7 +75,7 @@ impl Show for PathView {
     }
 }
 
-/// What came of editing.
+/// The result of editing the config.
 #[derive(Serialize)]
 pub(crate) struct EditedView {
     pub(crate) path: PathBuf,
@@ -93,7 +93,7 @@ impl Show for EditedView {
     }
 }
 
-/// What is wrong with the config.
+/// The result of checking the config.
 #[derive(Serialize)]
 pub(crate) struct CheckView {
     pub(crate) path: PathBuf,

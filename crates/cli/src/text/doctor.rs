@@ -1,4 +1,4 @@
-//! What `uwf doctor` found.
+//! The result of `uwf doctor`.
 
 use serde::Serialize;
 
@@ -16,13 +16,13 @@ pub(crate) enum Status {
     Error,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Serialize)]
 pub(crate) struct Check {
-    /// What was looked at.
+    /// What was checked.
     pub(crate) check: &'static str,
     pub(crate) status: Status,
-    /// Which one of several; `None` for what there is one of.
+    /// Which one of several, such as the alias of an agent; `None` if there is only one.
     pub(crate) subject: Option<String>,
     /// What was found.
     pub(crate) message: String,
@@ -64,7 +64,7 @@ impl Check {
         }
     }
 
-    /// Says which one was looked at.
+    /// Sets the subject.
     #[must_use]
     pub(crate) fn of(mut self, subject: impl Into<String>) -> Self {
         self.subject = Some(subject.into());
@@ -72,10 +72,10 @@ impl Check {
     }
 }
 
-/// Everything that was looked at.
+/// All checks.
 #[derive(Serialize)]
 pub(crate) struct DoctorView {
-    /// Whether nothing is an error.
+    /// Whether no check found an error.
     pub(crate) ok: bool,
     pub(crate) checks: Vec<Check>,
 }

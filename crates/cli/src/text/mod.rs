@@ -1,4 +1,4 @@
-//! How results look to people, and the shapes of the results that no other crate has a name for.
+//! The text form of results, and the types of results that only the command line has.
 
 mod cas;
 mod config;

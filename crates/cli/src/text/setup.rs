@@ -1,4 +1,4 @@
-//! What came of `uwf setup`.
+//! The result of `uwf setup`.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use uwf_agent_kit::llm::{LlmError, with_code};
 use crate::output::Show;
 use crate::text::table::Page;
 
-/// What was written, and whether the model answers.
+/// What was written, and the result of the test call.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct SetupView {
@@ -25,7 +25,7 @@ pub(crate) struct SetupView {
     pub(crate) env_path: PathBuf,
 }
 
-/// What the test call brought.
+/// The result of the test call.
 #[derive(Serialize)]
 pub(crate) struct Validation {
     ok: bool,

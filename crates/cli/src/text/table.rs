@@ -1,4 +1,4 @@
-//! Columns of text: as wide as their widest cell, two blanks apart. A cell is one line, whatever is in it.
+//! Tables of text. A column is as wide as its widest cell, and a cell is always one line.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,14 @@ use uwf_util::text::one_line;
 
 use crate::hints;
 
-/// What stands between columns.
+/// The text between columns.
 const GAP: &str = "  ";
-/// How narrow a column may become that is cut to fit a page, and how narrow the lines of a value.
+/// The smallest width of a column that is cut to fit the page, and of the lines of a value.
 const LEAST: usize = 16;
-/// How many characters such a column has where a page has no width.
+/// The width of a column that is cut, if the page has no width.
 const USUAL: usize = 100;
 
-/// What a text is laid out for.
+/// The page that a text is printed on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Page {
     /// How many columns of characters it has; `None` for a file or a pipe.
@@ -27,7 +27,7 @@ pub(crate) fn table(headings: &[&str], rows: Vec<Vec<String>>) -> String {
     aligned(&with_headings(headings, rows))
 }
 
-/// Returns the same, with one column cut so that the lines fit the page.
+/// Returns the rows like [`table`], with one column cut so that the lines fit the page.
 pub(crate) fn fitted(
     headings: &[&str],
     rows: Vec<Vec<String>>,
@@ -51,8 +51,8 @@ pub(crate) fn fitted(
     aligned(&rows)
 }
 
-/// Returns named values, one below the other; what a value has in further lines stands below its first. Lines that are
-/// too long for the page are broken between words.
+/// Returns named values, one below the other. The lines of a value are aligned. Lines that are too long for the page are
+/// broken between words.
 pub(crate) fn fields(fields: &[(&str, String)], page: Page) -> String {
     let names = fields
         .iter()
@@ -118,7 +118,7 @@ fn column_width(rows: &[Vec<String>], column: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns the line in pieces of at most this width, broken between words. A longer word is not broken.
+/// Breaks a line between words into lines of at most this width. A longer word is not broken.
 fn broken(line: &str, width: usize) -> Vec<String> {
     if measure_text_width(line) <= width {
         return vec![line.to_owned()];
@@ -136,7 +136,7 @@ fn broken(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Returns the line with at most this width, with `…` for what is cut off.
+/// Cuts a line to at most this width, with `…` at the end if anything was cut off.
 fn cut(line: &str, width: usize) -> String {
     if measure_text_width(line) <= width {
         return line.to_owned();

@@ -1,4 +1,4 @@
-//! Threads and steps.
+//! The results of `uwf thread` and `uwf step`.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -46,7 +46,7 @@ impl Show for StartedView {
     }
 }
 
-/// A thread that begins where another one was.
+/// A thread that starts at a step of another one.
 #[derive(Serialize)]
 pub(crate) struct ForkedView {
     thread: ThreadId,
@@ -56,7 +56,7 @@ pub(crate) struct ForkedView {
     state: ThreadState,
 }
 
-/// Where a fork begins.
+/// Where a fork starts.
 #[derive(Serialize)]
 struct ForkedFrom {
     step: CasRef,
@@ -154,7 +154,7 @@ fn state_line(state: &ThreadState) -> String {
     }
 }
 
-/// Returns the row that tells what the agent of a step was not allowed to do: its answer may rest on it.
+/// Returns the row with what the agent of a step was not allowed to do, because its answer may depend on that.
 fn refused_row(refused: &[RefusedCalls]) -> Option<(&'static str, String)> {
     let note = RefusedCalls::note(refused)?;
     Some((
@@ -180,7 +180,7 @@ fn why_suspended(state: &ThreadState) -> Vec<(&'static str, String)> {
     question.into_iter().chain(limit).collect()
 }
 
-/// A step that was done, by the agent that the caller chose, if one was chosen: the next command keeps it.
+/// A step that was done. `agent` is the agent that the caller chose, if any; the next command keeps it.
 #[derive(Serialize)]
 pub(crate) struct StepView {
     #[serde(flatten)]
@@ -269,7 +269,7 @@ impl From<&AgentFailure> for FailedStepView {
 }
 
 impl Show for FailedStepView {
-    /// People are told on stderr.
+    /// People read the failure on stderr.
     fn text(&self, _page: Page) -> String {
         String::new()
     }
@@ -314,7 +314,7 @@ impl Show for ThreadView {
     }
 }
 
-/// Returns the line that tells of a finished step which was refused.
+/// Returns the row of a refused step.
 fn kept_row(refused: &RefusedStep) -> (&'static str, String) {
     let RefusedStep { step, head, .. } = refused;
     let kept = format!(
@@ -323,7 +323,7 @@ fn kept_row(refused: &RefusedStep) -> (&'static str, String) {
     ("kept", hints::here(&kept).into_owned())
 }
 
-/// Returns the line that tells of a failed attempt.
+/// Returns the row of a failed attempt.
 fn attempt_field(attempt: &AttemptView) -> (&'static str, String) {
     let AttemptView {
         number,
@@ -353,7 +353,7 @@ fn attempt_field(attempt: &AttemptView) -> (&'static str, String) {
     (word_for(attempt), text)
 }
 
-/// Returns what an attempt is called that is no step.
+/// Returns the word for the end of an attempt that led to no step.
 fn word_for(attempt: &AttemptView) -> &'static str {
     match attempt.class {
         Some(FailureClass::Cancelled) => "cancelled",
@@ -366,7 +366,7 @@ fn word_for(attempt: &AttemptView) -> &'static str {
 #[serde(transparent)]
 pub(crate) struct ThreadsView {
     pub(crate) threads: Vec<ThreadItem>,
-    /// What time it is: the ids of some programs' threads can only be read with that.
+    /// The current time. It is needed to read the time in the thread ids of some other programs.
     #[serde(skip)]
     pub(crate) now_ms: i64,
 }
@@ -408,7 +408,7 @@ fn who_is_next(item: &ThreadItem) -> String {
 }
 
 impl Show for StepsView {
-    /// The failed attempts stand below the step that they were to follow, or to do again.
+    /// A failed attempt comes below the step that it should have followed or replaced.
     fn text(&self, page: Page) -> String {
         let mut rows = Vec::new();
         for entry in &self.steps {
@@ -459,7 +459,7 @@ fn step_row(step: &StepEntry) -> Vec<String> {
     ]
 }
 
-/// Returns the rows of the steps whose place a step took.
+/// Returns the rows of the steps that a step replaced.
 fn replaced_rows(step: &StepEntry) -> Vec<(CasRef, Vec<String>)> {
     let row = |hash: &CasRef| {
         let cells = [hash.as_str(), step.role.as_str(), "-", "-", "(replaced)"];

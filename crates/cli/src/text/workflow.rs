@@ -1,4 +1,4 @@
-//! Workflows.
+//! The results of `uwf workflow`.
 
 use std::collections::HashMap;
 
@@ -44,7 +44,7 @@ impl Show for RegisteredView {
     }
 }
 
-/// A workflow file in which nothing is wrong.
+/// A workflow file without mistakes.
 #[derive(Serialize)]
 pub(crate) struct ValidView {
     name: String,
@@ -54,7 +54,7 @@ pub(crate) struct ValidView {
     warnings: Vec<String>,
 }
 
-/// Returns what is said about a file, one text each.
+/// Returns warnings as texts.
 pub(crate) fn texts_of(warnings: &[Diagnostic]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()
 }
@@ -103,7 +103,7 @@ impl Show for Vec<WorkflowItem> {
 }
 
 impl Show for WorkflowView {
-    /// The outline; what the roles are told is in the data.
+    /// The outline. The data has the full texts of the roles.
     fn text(&self, page: Page) -> String {
         match workflow_stored::from_payload(self.type_hash, &self.payload) {
             Ok(workflow) => outline(self.hash, &workflow, page),
@@ -122,7 +122,7 @@ fn outline(hash: CasRef, workflow: &Workflow, page: Page) -> String {
             role.schema.to_string(),
         ]
     };
-    // The store sorts names by their length: readers want them as a thread comes to them.
+    // The store sorts names by their length. People want them in the order in which a thread visits them.
     let nodes = workflow.nodes_in_order();
     let places: HashMap<&str, usize> = nodes.iter().map(|node| node.as_str()).zip(0..).collect();
     let mut roles: Vec<_> = workflow.roles.iter().collect();

@@ -1,4 +1,4 @@
-//! The agents of the config: whether they could start, and of which version they are.
+//! Checks the agents of the config: whether they can start, and their versions.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
         .filter_map(|(alias, agent)| Some(one(site, alias, agent)?.of(alias)))
         .collect();
     for (alias, agent) in &config.agents {
-        checks.extend(unsaid(alias, agent).map(|check| check.of(alias)));
+        checks.extend(no_allowance(alias, agent).map(|check| check.of(alias)));
     }
     if config.default_agent.is_none() {
         checks.push(Check::warning(
@@ -30,7 +30,7 @@ pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
     checks
 }
 
-/// Looks at one agent; one without a command is reported with the config.
+/// Checks one agent. An agent without a command is reported with the config.
 fn one(site: &Site, alias: &str, agent: &AgentConfig) -> Option<Check> {
     let command = agent.command.as_deref()?;
     let file = command.rsplit('/').next().unwrap_or(command);
@@ -50,7 +50,7 @@ fn one(site: &Site, alias: &str, agent: &AgentConfig) -> Option<Check> {
             format!("the program `{command}` is not executable"),
             format!("chmod +x {}", program.display()),
         ),
-        // A script may do its work whatever its arguments are.
+        // A script may start to work whatever its arguments are, so it is not asked for its version.
         (_, Some(program)) if !file.starts_with("uwf-") => {
             Check::ok(NAME, program.display().to_string())
         }
@@ -66,8 +66,8 @@ fn one(site: &Site, alias: &str, agent: &AgentConfig) -> Option<Check> {
     })
 }
 
-/// Warns of an agent whose tool will refuse what it would ask a person for.
-fn unsaid(alias: &str, agent: &AgentConfig) -> Option<Check> {
+/// Warns of an agent whose tool will refuse everything for which it would ask a person.
+fn no_allowance(alias: &str, agent: &AgentConfig) -> Option<Check> {
     let file = agent.command.as_deref()?.rsplit('/').next()?;
     let adapter = file.strip_prefix("uwf-")?;
     leaves_open(adapter, &agent.args).then(|| {
@@ -114,7 +114,7 @@ fn built_in(site: &Site, adapter: &str, agent: &AgentConfig) -> Check {
         let problem = format!("{ours}, but `{tool}`, which it drives, is not executable");
         return Check::error(NAME, problem, format!("chmod +x {}", path.display()));
     }
-    // A program that may be anything is not run for its version.
+    // A program of the user may do anything when it runs, so it is not asked for its version.
     if !is_known {
         return Check::ok(NAME, format!("{ours}, drives {}", path.display()));
     }

@@ -1,4 +1,4 @@
-//! The machine and the root: clock, PATH, whether the root can be written, space, who may read secrets.
+//! Checks the machine and the root: clock, PATH, access to the root, disk space, permissions of secrets.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
@@ -11,16 +11,16 @@ use uwf_util::{size, time};
 
 use crate::text::Check;
 
-/// Below this, in bytes, a step may fail soon.
+/// With less free space, in bytes, a step may fail soon.
 const LITTLE_SPACE: u64 = 200 * 1024 * 1024;
 
-/// Below this, in bytes, a step fails.
+/// With less free space, in bytes, a step fails.
 const NO_SPACE: u64 = 10 * 1024 * 1024;
 
-/// Before this time no version of this program existed: 2026-01-01.
+/// 2026-01-01 in milliseconds since 1970. No version of this program is older, so a clock before this is wrong.
 const EARLIEST_MS: i64 = 1_767_225_600_000;
 
-/// How far files may be ahead of the clock.
+/// How far files may be ahead of the clock, in milliseconds.
 const LEAP_MS: i64 = 10 * 60 * 1000;
 
 pub(super) fn clock(root: &Root, env: &Env) -> Check {
@@ -76,7 +76,7 @@ pub(super) fn search_path(env: &Env) -> Check {
     )
 }
 
-/// Looks whether processes can be told apart. Nothing is said of it where they can.
+/// Checks whether processes can be identified. Returns nothing if they can.
 pub(super) fn processes(env: &Env) -> Option<Check> {
     match uwf_process::process_identity(env.process_id()) {
         Some(_) => None,
@@ -114,7 +114,7 @@ pub(super) fn root(root: &Root) -> Check {
 }
 
 pub(super) fn space(root: &Root) -> Option<Check> {
-    // A file system that does not tell has nothing to be looked at.
+    // Some file systems do not tell their free space.
     let found = statvfs(root.path()).ok()?;
     let free = found.f_bavail.saturating_mul(found.f_frsize);
     let message = format!("{} free", size::format(free));
@@ -132,7 +132,7 @@ pub(super) fn permissions(root: &Root) -> Vec<Check> {
         checks.push(Check::warning(
             "permissions",
             format!(
-                "others can look into `{}` (mode {mode:03o})",
+                "other users have access to `{}` (mode {mode:03o})",
                 root.path().display()
             ),
             format!("chmod 700 {}", root.path().display()),
@@ -143,7 +143,7 @@ pub(super) fn permissions(root: &Root) -> Vec<Check> {
             checks.push(Check::error(
                 "permissions",
                 format!(
-                    "others can get at `{}`, which may hold keys (mode {mode:03o})",
+                    "other users have access to `{}`, which may contain keys (mode {mode:03o})",
                     path.display()
                 ),
                 format!("chmod 600 {}", path.display()),
@@ -153,13 +153,13 @@ pub(super) fn permissions(root: &Root) -> Vec<Check> {
     if checks.is_empty() {
         checks.push(Check::ok(
             "permissions",
-            "the root and its secrets are for their owner alone",
+            "only the owner has access to the root and its secrets",
         ));
     }
     checks
 }
 
-/// Returns the mode of what is not for its owner alone.
+/// Returns the mode of a file or folder if it gives other users any access.
 fn mode_for_others(path: &Path) -> Option<u32> {
     let mode = path.metadata().ok()?.permissions().mode() & 0o777;
     (mode & 0o077 != 0).then_some(mode)

@@ -1,5 +1,5 @@
-//! `uwf doctor`: looks at everything that a step needs, and changes nothing. Each module looks at one part and
-//! returns what it found; only here it is decided what is looked at.
+//! `uwf doctor`: checks everything that a step needs, and changes nothing. Each module checks one part and returns its
+//! findings. This module decides which checks run.
 
 mod agents;
 mod machine;
@@ -29,7 +29,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
         checks.extend(machine::permissions(root));
         checks.extend(config_checks(context));
         if let Ok(Some(config)) = uwf_config::load(root) {
-            checks.extend(used(context, args, &config));
+            checks.extend(entries_of_config(context, args, &config));
         }
         checks.extend(threads::look(site));
         checks.push(store::look(site, args.all));
@@ -41,8 +41,8 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
     Ok(if view.ok { Exit::Done } else { Exit::Request })
 }
 
-/// Looks at what the config names.
-fn used(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
+/// Checks the agents and providers of the config.
+fn entries_of_config(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
     let mut checks = agents::look(context.site(), config);
     if !args.offline {
         checks.extend(providers::look(context.site(), config));

@@ -1,4 +1,4 @@
-//! The providers of the config: whether they answer, take the key, and serve the models of the config.
+//! Checks the providers of the config: whether they answer, accept the key, and serve the models of the config.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::text::Check;
 
 const NAME: &str = "provider";
 
-/// How long a provider may take.
+/// The time limit for a provider.
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
@@ -27,7 +27,7 @@ pub(super) fn look(site: &Site, config: &Config) -> Vec<Check> {
     checks.collect()
 }
 
-/// Looks at one provider. One whose entry cannot be used is reported with the config.
+/// Checks one provider. A provider with an unusable entry is reported with the config.
 fn one(name: &str, config: &Config, env: &Env) -> Vec<Check> {
     let Some(provider) = config.providers.get(name) else {
         return Vec::new();
@@ -68,7 +68,7 @@ fn call(name: &str, endpoint: Endpoint, config: &Config, env: &Env) -> Vec<Check
             checks.extend(unlisted(name, config, &listed));
             checks
         }
-        // Many servers have no list of models, and serve one all the same.
+        // Many servers have no list of models.
         Err(LlmError::NotFound { .. }) => {
             let answers = format!("{url} answers, without a list of models");
             vec![Check::ok(NAME, answers)]
@@ -99,8 +99,8 @@ fn unlisted(provider: &str, config: &Config, listed: &[String]) -> Vec<Check> {
         .collect()
 }
 
-/// Tells whether a model of a list is the one of a name: lists may put a folder before it, or a version behind it,
-/// that calls leave out.
+/// Tells whether a model in a provider's list is the model of this name. Lists may put a folder before the name or a
+/// version after it, which calls leave out.
 pub(crate) fn is_called(listed: &str, name: &str) -> bool {
     let last = listed.rsplit('/').next().unwrap_or(listed);
     let bare = listed.strip_suffix(":latest");

@@ -1,4 +1,4 @@
-//! The store: whether its nodes are what their hashes say.
+//! Checks the store: whether its nodes have their hashes, and whether all needed nodes can be read.
 
 use std::io::ErrorKind;
 
@@ -10,7 +10,7 @@ use crate::text::Check;
 
 const NAME: &str = "store";
 
-/// How many nodes are verified unless all are wanted.
+/// How many nodes are verified without `--all`.
 const SAMPLE: usize = 500;
 
 const HINT: &str = "`uwf cas verify` names all; bring them back from a copy of the store";
@@ -39,7 +39,7 @@ pub(super) fn look(site: &Site, all: bool) -> Check {
 }
 
 fn look_into(site: &Site, all: bool) -> Result<Check, EngineError> {
-    // What is collected meanwhile would look as if it were missing.
+    // A node that a collector removes during the check would look like a missing one.
     let _hold = site.store.hold_to_read().ok();
     let nodes = site.store.all()?;
     let total = nodes.len();
@@ -87,7 +87,7 @@ fn look_into(site: &Site, all: bool) -> Result<Check, EngineError> {
     ))
 }
 
-/// Returns nodes evenly spread over all; which, is left to chance, so that in time every one has its turn.
+/// Returns nodes evenly spread over all. The first one is random, so that repeated calls check different nodes.
 fn sample(nodes: &[CasRef], random: u128) -> Vec<CasRef> {
     let step = nodes.len().div_ceil(SAMPLE).max(1);
     let first = usize::try_from(random % step as u128).unwrap_or(0);

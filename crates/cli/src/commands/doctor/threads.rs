@@ -1,4 +1,4 @@
-//! The threads: whether all can be read, who holds their locks, and what was left behind.
+//! Checks the threads: whether all can be read, which are locked, and what was left behind.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(super) fn look(site: &Site) -> Vec<Check> {
             return vec![Check::error("threads", failure.what, hint)];
         }
     };
-    let mut checks = vec![whole(site), readable(&threads.threads)];
+    let mut checks = vec![state(site), readable(&threads.threads)];
     checks.extend(conditions(&threads.threads));
     let runs = run_dirs(site);
     let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
@@ -37,12 +37,12 @@ pub(super) fn look(site: &Site) -> Vec<Check> {
     checks
 }
 
-/// Says whether the files of the state tell of all that they once told.
-fn whole(site: &Site) -> Check {
+/// Checks that the files of the state have lost nothing.
+fn state(site: &Site) -> Check {
     const NAME: &str = "state";
     let state = State::new(&site.root);
     match state.check().and_then(|()| state.workflows()) {
-        Ok(_) => Check::ok(NAME, "nothing is missing that was on record"),
+        Ok(_) => Check::ok(NAME, "no recorded thread or workflow is missing"),
         Err(error) => {
             let hint = hints::storage::hint(&error)
                 .unwrap_or_else(|| "make the file readable for you".to_owned());
@@ -51,7 +51,7 @@ fn whole(site: &Site) -> Check {
     }
 }
 
-/// Says whether the head of every thread can be read.
+/// Checks that the head of every thread can be read.
 fn readable(threads: &[ThreadItem]) -> Check {
     let trouble = |item: &ThreadItem| {
         let reason = item.error.as_ref()?;
@@ -72,13 +72,12 @@ fn readable(threads: &[ThreadItem]) -> Check {
     }
 }
 
-/// Says which threads have conditions that cannot be evaluated within their limits, or within those of a list.
+/// Warns of threads whose conditions exceed their limits, or the limits of a list.
 fn conditions(threads: &[ThreadItem]) -> Option<Check> {
-    let hint = match threads.iter().any(|one| one.costs_too_much) {
-        true => {
-            "`uwf thread show <thread>` tells why; put a corrected workflow and start a new thread on it"
-        }
-        false => "`uwf thread show <thread>` evaluates the conditions of one thread alone",
+    let hint = if threads.iter().any(|one| one.costs_too_much) {
+        "`uwf thread show <thread>` tells why; put a corrected workflow and start a new thread on it"
+    } else {
+        "`uwf thread show <thread>` evaluates the conditions of one thread alone"
     };
     let costly = costly(threads);
     (!costly.is_empty()).then(|| Check::warning("conditions", costly.join("; "), hint))
@@ -87,7 +86,7 @@ fn conditions(threads: &[ThreadItem]) -> Option<Check> {
 /// A directory of `runs/`.
 struct Run {
     path: PathBuf,
-    /// The thread that it is called after, if it is called after one.
+    /// The thread whose id is its name, if its name is an id.
     thread: Option<ThreadId>,
     dir: RunDir,
 }
@@ -106,7 +105,7 @@ fn run_dirs(site: &Site) -> Vec<Run> {
     runs.into_iter().map(run).collect()
 }
 
-/// Names who holds threads. A holder that has ended while the thread is held left a process behind.
+/// Reports the locked threads. If the engine of a locked thread has ended, it left a process behind.
 fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
@@ -122,17 +121,17 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
         let since = time::format_duration(since / 1000 * 1000);
         let engine_lives = is_alive(&record.engine);
         let agent = record.agent.as_ref();
-        let who = match agent {
+        let holder_text = match agent {
             Some(agent) => format!("role `{}`, agent process {}", record.role, agent.pid),
             None => format!("role `{}`, process {}", record.role, record.engine.pid),
         };
         let thread = name_of(run);
         let hint = format!("wait until it ends, or `uwf thread kill {thread}` ends it");
         let check = if engine_lives {
-            Check::ok("lock", format!("a step runs for {since}: {who}"))
+            Check::ok("lock", format!("a step runs for {since}: {holder_text}"))
         } else if orphans.is_empty() {
-            let held = format!("held for {since} without an engine: {who}");
-            Check::warning("lock", held, hint)
+            let locked = format!("locked for {since} without an engine: {holder_text}");
+            Check::warning("lock", locked, hint)
         } else {
             let alive = orphans.join(", ");
             let alive = format!("its engine is gone, and this still runs: {alive}");
@@ -141,12 +140,12 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
         checks.push(check.of(&thread));
     }
     if checks.is_empty() {
-        checks.push(Check::ok("lock", "no thread is held"));
+        checks.push(Check::ok("lock", "no thread is locked"));
     }
     checks
 }
 
-/// Names finished steps that are not committed yet.
+/// Reports finished steps that are not committed yet.
 fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
@@ -154,7 +153,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
         let item = threads.iter().find(|item| Some(item.thread) == run.thread);
         match (run.dir.outbox.read_pending(), item) {
             (Ok(None), _) => {}
-            // Of a thread that is at work, or has moved on, the record goes by itself.
+            // A running thread will commit the step; a thread that has it as head will remove the record.
             (Ok(Some(pending)), Some(item))
                 if item.head == pending.step || item.status == ThreadStatus::Running => {}
             (Ok(Some(pending)), item) => {
@@ -183,32 +182,28 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     checks
 }
 
-/// Names what nothing will use again.
+/// Reports files and folders that nothing will use again.
 fn leftovers(site: &Site, runs: &[Run], known: &BTreeSet<ThreadId>) -> Vec<Check> {
-    let of_nobody = |run: &&Run| run.thread.is_none_or(|thread| !known.contains(&thread));
+    let is_unused = |run: &&Run| run.thread.is_none_or(|thread| !known.contains(&thread));
     let mut paths: Vec<&Path> = runs
         .iter()
-        .filter(of_nobody)
+        .filter(is_unused)
         .map(|run| run.path.as_path())
         .collect();
-    let drafts = files_left(site);
+    let drafts = leftover_files(site);
     paths.extend(drafts.iter().map(PathBuf::as_path));
     let [first, ..] = paths[..] else {
         return vec![Check::ok("leftovers", "none")];
     };
     vec![Check::warning(
         "leftovers",
-        format!(
-            "{} that nothing uses, the first is {}",
-            paths.len(),
-            first.display()
-        ),
+        format!("{} unused, the first is {}", paths.len(), first.display()),
         "look into them, then delete them while no `uwf` runs",
     )]
 }
 
-/// Returns copies of the config that an editor left, and new contents that never got their name.
-fn files_left(site: &Site) -> Vec<PathBuf> {
+/// Returns the copies of the config that an editor left, and the temporary files that never got their name.
+fn leftover_files(site: &Site) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(site.root.path())
         .into_iter()
         .flatten()

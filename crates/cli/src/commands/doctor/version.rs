@@ -1,4 +1,4 @@
-//! Asking a program for its version, without trusting it to answer, to be brief, or to end.
+//! Asks a program for its version. The program is not trusted to answer, to be brief, or to end.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -8,19 +8,19 @@ use std::time::Duration;
 use rustix::io::ioctl_fionbio;
 use uwf_process::{Asked, HeldSignals, Limits, Look, Tree, WaitEnd};
 
-/// How long a program has for its answer.
+/// The time limit for the answer.
 const LIMIT: Duration = Duration::from_secs(10);
-/// How long it has to end when it has not answered.
+/// The time between the request to end and the kill.
 const GRACE: Duration = Duration::from_millis(200);
-/// How much of its answer is looked at, in bytes.
+/// How much of the answer is read, in bytes.
 const MOST: u64 = 4096;
-/// How many characters of it are shown.
+/// How many characters of the version are shown.
 const SHOWN: usize = 80;
 
 /// Returns the first line that the program prints for `--version`.
 ///
 /// # Errors
-/// Why there is no version, as a text for people.
+/// Why there is no version, as text for people.
 pub(super) fn of(program: &Path) -> Result<String, String> {
     let answer = ask(program).map_err(|error| format!("it cannot be started: {error}"))?;
     let Some(answer) = answer else {
@@ -32,7 +32,7 @@ pub(super) fn of(program: &Path) -> Result<String, String> {
     Ok(line.chars().take(SHOWN).collect())
 }
 
-/// Has the program print its version, and returns what it printed; `None` if it did not end in time.
+/// Runs the program with `--version`, and returns its output; `None` if it did not end in time.
 fn ask(program: &Path) -> io::Result<Option<String>> {
     let held = HeldSignals::new()?;
     let mut command = Command::new(program);
@@ -44,7 +44,7 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
         .stderr(Stdio::null());
     let mut tree = Tree::spawn(&mut command)?;
     let mut stdout = tree.take_stdout().expect("stdout is piped");
-    // A pipe that blocks makes a program that prints nothing wait for its time limit.
+    // If this fails, reading blocks: then a program that prints nothing is ended at its time limit.
     let _ = ioctl_fionbio(&stdout, true);
     let mut text = Vec::new();
     let limits = Limits {
@@ -52,11 +52,12 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
         idle: None,
     };
     let mut look = || {
-        // Nothing to read for now is an error of such a pipe.
+        // A non-blocking pipe gives an error if there is nothing to read yet.
         let _ = (&mut stdout).take(MOST).read_to_end(&mut text);
-        match text.len() as u64 >= MOST {
-            true => Look::Enough,
-            false => Look::Same,
+        if text.len() as u64 >= MOST {
+            Look::Enough
+        } else {
+            Look::Same
         }
     };
     let ending = held.with(|signals| {

@@ -1,4 +1,4 @@
-//! Which agents could play here: built in, with the tool that they drive, or a program on PATH.
+//! Finds the agents that can run here: built-in ones whose tool is installed, and programs on PATH.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -16,8 +16,8 @@ pub(super) struct Found {
     pub(super) origin: String,
 }
 
-/// Returns the agents that could start here: first those that need nothing but a model, then those whose tool is
-/// there, then programs on PATH, sorted.
+/// Returns the agents that can run here: first those that need only a model, then those whose tool is installed, then
+/// programs on PATH, sorted.
 pub(super) fn discover(env: &Env, built_in: &[&str]) -> Vec<Found> {
     let mut found = Vec::new();
     for name in built_in {
@@ -49,7 +49,7 @@ pub(super) fn discover(env: &Env, built_in: &[&str]) -> Vec<Found> {
     found
 }
 
-/// Returns every `uwf-<name>` on PATH, by name; of those with one name, the one that would run.
+/// Returns every `uwf-<name>` on PATH, by name. Of several with one name it is the one that would run.
 fn programs_on_path(env: &Env) -> BTreeMap<String, PathBuf> {
     let mut programs = BTreeMap::new();
     for directory in env.search_path() {

@@ -1,5 +1,5 @@
-//! `uwf setup`: from nothing to a model and an agent. Flags answer, and on a terminal the wizard asks for what they
-//! leave open; what is written for the answers is in `plan`.
+//! `uwf setup`: configures a model and an agent. Flags give the answers; on a terminal the wizard asks for the others.
+//! `plan` decides what is written.
 
 pub(crate) mod agents;
 mod plan;
@@ -26,7 +26,7 @@ use crate::text::{SetupView, Validation};
 use plan::{Answers, Behind, Key, ModelAnswer, Plan};
 use terminal::Terminal;
 
-/// What `setup` knows of the world it writes into.
+/// The environment and the config before `setup` changes anything.
 struct Setting<'a> {
     env: &'a Env,
     root: &'a Root,
@@ -37,7 +37,7 @@ struct Setting<'a> {
 }
 
 impl Setting<'_> {
-    /// Returns a variable as agents see it: the environment goes before `.env`.
+    /// Returns a variable as agents see it: the environment has priority over `.env`.
     fn variable(&self, name: &str) -> Option<String> {
         let in_file = || self.dotenv.iter().find(|(known, _)| known == name);
         let value = match self.env.var(name) {
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
     let setting = Setting {
         env: &site.env,
         root: &site.root,
-        // A config that cannot be read is found here, before anything is asked or written.
+        // An unreadable config fails here, before anything is asked or written.
         config: uwf_config::load(&site.root)?.unwrap_or_default(),
         dotenv: load_dotenv(&site.root)?,
         built_in: uwf_agents::BUILT_IN,
@@ -68,12 +68,11 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
             "a key on the command line is visible in process lists and kept in the shell's history; `--api-key -` reads it from standard input",
         );
     }
-    let terminal = match has_terminal {
-        true => Some(
-            Terminal::guard()
-                .map_err(|error| Failure::request("the terminal cannot be used").cause(&error))?,
-        ),
-        false => None,
+    let terminal = if has_terminal {
+        let guard = Terminal::guard();
+        Some(guard.map_err(|error| Failure::request("the terminal cannot be used").cause(&error))?)
+    } else {
+        None
     };
     let answers = match &terminal {
         Some(_) if !only_agent => wizard::ask(args, &setting)?,
@@ -118,7 +117,7 @@ fn is_only_agent(args: &SetupArgs) -> bool {
     (args.agent.is_some() || args.allow.is_some()) && of_model.iter().all(|flag| flag.is_none())
 }
 
-/// Names what is missing where nobody can be asked.
+/// Fails if a flag is missing, because without a terminal nobody can be asked.
 fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
     let mut missing = Vec::new();
     let mut hint =
@@ -151,7 +150,7 @@ fn require_all(args: &SetupArgs, setting: &Setting) -> Result<(), Failure> {
     .hint(hint))
 }
 
-/// Returns the address that the flags name, themselves or by a preset.
+/// Returns the address of the provider from the flags, or from its preset.
 fn base_url(args: &SetupArgs) -> Result<Option<String>, Failure> {
     if let Some(url) = &args.base_url {
         return Ok(Some(address("`--base-url`", url)?));
@@ -160,15 +159,16 @@ fn base_url(args: &SetupArgs) -> Result<Option<String>, Failure> {
     Ok(preset.map(ToOwned::to_owned))
 }
 
-/// Returns an address as it is called; `what` names it, for it may have a password in it.
+/// Returns an address in the form that calls use. The failure names it by `what` and does not quote it, because it may
+/// contain a password.
 fn address(what: &str, text: &str) -> Result<String, Failure> {
     let failure = |problem| {
         let failure = Failure::request(format!("{what}: {problem}"));
-        match text.contains("://") {
-            true => failure.hint("it is like `https://host/v1`"),
-            false => failure
-                .hint("put `https://` before it, or `http://` if the server is on this machine"),
-        }
+        failure.hint(if text.contains("://") {
+            "it is like `https://host/v1`"
+        } else {
+            "put `https://` before it, or `http://` if the server is on this machine"
+        })
     };
     let url = endpoint::base_url(text).map_err(failure)?;
     Ok(url.to_owned())
@@ -214,7 +214,7 @@ fn of_flags(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failure> {
     })
 }
 
-/// Returns the key as the flags say, else where the provider's usual variable is.
+/// Returns the key from the flags, or from the provider's usual variable.
 fn key_of_flags(args: &SetupArgs, setting: &Setting, provider: &str) -> Result<Key, Failure> {
     let variable = args.api_key_env.clone();
     let name = variable
@@ -234,13 +234,14 @@ fn key_of_flags(args: &SetupArgs, setting: &Setting, provider: &str) -> Result<K
         key.clone()
     };
     let secret = secret_of(&key)?;
-    Ok(match args.key_in_config {
-        true => Key::Config { secret },
-        false => Key::Env { name, secret },
+    Ok(if args.key_in_config {
+        Key::Config { secret }
+    } else {
+        Key::Env { name, secret }
     })
 }
 
-/// Returns the key as it is sent: one line without blanks around it.
+/// Returns a key in the form in which it is sent: one line without blanks around it.
 fn secret_of(text: &str) -> Result<Secret, Failure> {
     let text = text.trim();
     if text.is_empty() || text.chars().any(char::is_control) {
@@ -255,7 +256,7 @@ fn check_variable(name: &str) -> Result<(), Failure> {
     if endpoint::is_variable(name) {
         return Ok(());
     }
-    // It may be the key.
+    // The text is not quoted, because it may be the key itself.
     Err(
         Failure::request(format!("`--api-key-env`: {}", endpoint::NO_VARIABLE))
             .hint("a key itself goes to `--api-key -`, on standard input"),
@@ -282,7 +283,7 @@ fn agent_named(text: &str) -> Result<String, Failure> {
     Ok(agent)
 }
 
-/// Returns the agent of those who name none: the one that is set, else one that needs nothing but the model.
+/// Returns the agent if none is named: the default agent of the config, or the first one that can run here.
 fn default_agent(setting: &Setting) -> String {
     let set = setting.config.default_agent.clone();
     set.unwrap_or_else(|| {
@@ -298,13 +299,19 @@ fn is_known_agent(agent: &str, setting: &Setting) -> bool {
     let name = agent.strip_prefix("uwf-").unwrap_or(agent);
     setting.config.agents.contains_key(name)
         || setting.built_in.contains(&name)
-        || match agent.contains('/') {
-            true => setting.env.cwd().join(agent).is_file(),
-            false => setting.env.find_program(&format!("uwf-{name}")).is_some(),
-        }
+        || is_program_of(agent, setting)
 }
 
-/// Returns why an agent cannot be chosen that nobody knows.
+/// Tells whether an agent is the path of a file, or a program `uwf-<name>` on PATH.
+fn is_program_of(agent: &str, setting: &Setting) -> bool {
+    if agent.contains('/') {
+        return setting.env.cwd().join(agent).is_file();
+    }
+    let name = agent.strip_prefix("uwf-").unwrap_or(agent);
+    setting.env.find_program(&format!("uwf-{name}")).is_some()
+}
+
+/// Returns the failure for an unknown agent.
 fn unknown_agent(agent: &str, setting: &Setting) -> Failure {
     let found = agents::discover(setting.env, setting.built_in);
     let known = setting.built_in.iter().map(ToString::to_string);
@@ -315,7 +322,7 @@ fn unknown_agent(agent: &str, setting: &Setting) -> Failure {
     failure.hint("it is neither built in (`uwf agent --help` lists those), nor in the config, nor a program `uwf-<name>` on PATH, nor a path")
 }
 
-/// Warns of what keeps the agent from doing its work.
+/// Warns if the tool of the agent is not installed, or will refuse to work.
 fn warn_of_agent(answers: &Answers, setting: &Setting) {
     let agent = &answers.agent;
     let behind = Behind::of(agent, &setting.config);

@@ -1,4 +1,4 @@
-//! What `setup` writes for the answers that it got: pure, so that flags and wizard cannot differ.
+//! Decides what `setup` writes for its answers. This is pure, so that flags and wizard give the same result.
 
 use uwf_agent_kit::llm::{Endpoint, Secret};
 use uwf_agents::{Allowance, allow};
@@ -8,23 +8,24 @@ use uwf_protocol::config::Config;
 /// The alias under which `setup` puts its model.
 pub(super) const MODEL_ALIAS: &str = "default";
 
-/// Everything that was answered.
+/// The answers, from flags or from the wizard.
 pub(super) struct Answers {
     pub(super) model: Option<ModelAnswer>,
     /// The agent's name, with or without `uwf-`.
     pub(super) agent: String,
-    /// What it may do while nobody is there to ask; what its arguments say stays, if `None`.
+    /// What it may do without asking; `None` keeps what its arguments say.
     pub(super) allowance: Option<Allowance>,
 }
 
-/// What stands behind an agent's name: the built-in adapter, if it is one, and its arguments.
+/// The program behind an agent's name, and its arguments.
 pub(super) struct Behind {
+    /// The name of the built-in adapter, if the program is one.
     pub(super) adapter: String,
     pub(super) args: Vec<String>,
 }
 
 impl Behind {
-    /// Returns what stands behind a name, by the config or, if that does not know it, by the name itself.
+    /// Returns the program from the config, or from the name itself if the config does not know it.
     pub(super) fn of(agent: &str, config: &Config) -> Self {
         let known = config.agents.get(&alias_of(agent));
         let command = known.and_then(|known| known.command.clone());
@@ -46,9 +47,9 @@ pub(super) struct ModelAnswer {
 
 /// Where the key is.
 pub(super) enum Key {
-    /// The endpoint wants none.
+    /// The endpoint needs none.
     None,
-    /// A variable has it already.
+    /// It is in a variable already.
     Variable {
         name: String,
         secret: Option<Secret>,
@@ -59,7 +60,7 @@ pub(super) enum Key {
     Config { secret: Secret },
 }
 
-/// What is going to be written.
+/// The changes to write.
 pub(super) struct Plan {
     pub(super) changes: Vec<Change>,
     /// The variables for `.env`.
@@ -82,7 +83,7 @@ impl ModelAnswer {
     /// Returns what a call of the model needs.
     pub(super) fn endpoint(&self) -> Endpoint {
         Endpoint {
-            // Before a model was chosen, it is the provider that is asked.
+            // Before a model is chosen, calls only list the models of the provider.
             alias: (!self.model.is_empty()).then(|| MODEL_ALIAS.to_owned()),
             provider: self.provider.clone(),
             model: self.model.clone(),
@@ -94,8 +95,8 @@ impl ModelAnswer {
 }
 
 impl Plan {
-    /// Decides what to write beside what is there: the provider and the model `default` are replaced, an agent is
-    /// added if it is not there, the default agent is the one that was chosen, a default model stays.
+    /// Decides what to write. The provider and the model `default` are replaced. The agent is added if it is missing, and
+    /// becomes the default agent. An existing default model stays.
     pub(super) fn new(answers: &Answers, config: &Config) -> Result<Self, ConfigError> {
         let mut plan = Self {
             changes: Vec::new(),
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_may_do_is_written_beside_what_else_its_arguments_say() {
+    fn what_an_agent_may_do_is_added_to_its_other_arguments() {
         let config = config(json!({
             "agents": { "claude": { "command": "uwf-claude-code", "args": ["--model", "m"] } },
         }));

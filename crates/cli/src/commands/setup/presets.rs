@@ -1,8 +1,8 @@
-//! What is known about providers and adapters before anything is configured. Nothing is asked here.
+//! The providers that `setup` knows, and what the names of models and variables tell. This module calls nobody.
 
 use uwf_util::suggest;
 
-/// A provider that needs no more than a key.
+/// A provider for which the user needs only a key.
 pub(super) struct Preset {
     pub(super) name: &'static str,
     pub(super) base_url: &'static str,
@@ -38,13 +38,13 @@ pub(super) fn base_url_of(provider: &str) -> Option<&'static str> {
     Some(preset.base_url)
 }
 
-/// Returns the names of all presets, one after the other.
+/// Returns the names of all presets, with commas between them.
 pub(crate) fn names() -> String {
     let names: Vec<&str> = PRESETS.iter().map(|preset| preset.name).collect();
     names.join(", ")
 }
 
-/// Says that a name is no preset, and which one may have been meant.
+/// Returns the message about a name that is not a preset, with the nearest preset.
 pub(super) fn no_preset(name: &str) -> String {
     let meant = suggest::question(name, PRESETS.iter().map(|preset| preset.name));
     format!("`{name}` is not a preset{meant}")

@@ -1,5 +1,4 @@
-//! The terminal during the wizard: an interrupt ends the program with its own exit code, and leaves the terminal as
-//! it was, also while a secret is typed.
+//! Restores the terminal if a signal ends the wizard, also while a secret is typed without echo.
 
 use std::io::{self, Write as _, stdin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,13 +8,13 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// As long as this lives, signals that end the program restore the terminal first.
+/// A guard: from its creation on, signals restore the terminal before they end the program.
 pub(super) struct Terminal {
     writing: Arc<Mutex<()>>,
 }
 
 impl Terminal {
-    /// Remembers how the terminal is set.
+    /// Saves the settings of the terminal, and starts the thread that waits for signals.
     pub(super) fn guard() -> io::Result<Self> {
         let saved = tcgetattr(stdin())?;
         let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
@@ -23,7 +22,7 @@ impl Terminal {
         let written = Arc::clone(&writing);
         thread::Builder::new().spawn(move || {
             if let Some(signal) = signals.forever().next() {
-                // What is being written is written to its end.
+                // Files that are being written are completed first.
                 let _written = written.lock().unwrap_or_else(PoisonError::into_inner);
                 let _ = tcsetattr(stdin(), OptionalActions::Now, &saved);
                 let _ = writeln!(io::stderr());
@@ -33,7 +32,7 @@ impl Terminal {
         Ok(Self { writing })
     }
 
-    /// Puts a signal off until the files are written.
+    /// Delays signals until the returned guard is dropped.
     pub(super) fn hold(&self) -> MutexGuard<'_, ()> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }

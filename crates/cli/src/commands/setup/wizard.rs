@@ -23,10 +23,10 @@ use crate::args::SetupArgs;
 use crate::commands::doctor::providers::is_called;
 use crate::failure::Failure;
 
-/// How long the list of models may take.
+/// The time limit for the list of models.
 const MODELS_LIMIT: Duration = Duration::from_secs(10);
 
-/// What stands in the menu for a provider that is no preset.
+/// The entry of the menu for a provider without a preset.
 const ANOTHER: &str = "another";
 
 /// How wide a list of names may be.
@@ -42,7 +42,7 @@ pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failur
         key,
         model: String::new(),
     };
-    // Listing the models tries address and key, before anything is said about where the key is to be kept.
+    // Listing the models also tests address and key. This comes before the question where to keep the key.
     let models = list_models(&mut answer, is_typed, args, setting)?;
     if is_typed && !args.key_in_config {
         answer.key = ask_place(answer.key, &answer.provider)?;
@@ -67,7 +67,7 @@ pub(super) fn ask(args: &SetupArgs, setting: &Setting) -> Result<Answers, Failur
     })
 }
 
-/// Asks what an agent may do while nobody is there to ask, unless it was said already or nothing depends on it.
+/// Asks what an agent may do without asking, unless a flag or its arguments say so, or the agent has no such setting.
 pub(super) fn ask_allowance(
     args: &SetupArgs,
     setting: &Setting,
@@ -96,7 +96,7 @@ pub(super) fn ask_allowance(
     chosen.map(Some)
 }
 
-/// Returns the provider that the config's default model has, with that model's name.
+/// Returns the provider and the name of the config's default model.
 fn present<'a>(setting: &'a Setting<'_>) -> Option<(&'a str, &'a str)> {
     let config = &setting.config;
     let alias = config.default_model.as_deref().unwrap_or(MODEL_ALIAS);
@@ -146,13 +146,13 @@ fn ask_provider_name(setting: &Setting) -> Result<String, Failure> {
         let failure = Failure::request(no_preset(&name));
         Err(failure.hint(format!("`{ANOTHER}` is for one of your own")))
     })?;
-    match chosen == ANOTHER {
-        true => until_right("A name for it", None, |name| named("provider", &name)),
-        false => Ok(chosen),
+    if chosen == ANOTHER {
+        return until_right("A name for it", None, |name| named("provider", &name));
     }
+    Ok(chosen)
 }
 
-/// Returns the key, and whether it was typed just now. One that is there already need not be.
+/// Returns the key, and whether it was typed just now. An existing key need not be typed.
 fn ask_key(
     args: &SetupArgs,
     setting: &Setting,
@@ -176,7 +176,7 @@ fn ask_key(
     })
 }
 
-/// Returns the key that a provider has already, and where it is.
+/// Returns the existing key of a provider, and where it is.
 fn present_key(setting: &Setting, provider: &str) -> Option<(Key, String)> {
     let known = setting.config.providers.get(provider);
     if let Some(key) = known.and_then(|known| known.api_key.as_deref()) {
@@ -195,18 +195,16 @@ fn present_key(setting: &Setting, provider: &str) -> Option<(Key, String)> {
     ))
 }
 
-/// Returns a key that was typed, as it is kept if nobody says otherwise.
+/// Returns a typed key with the place where it is kept by default.
 fn typed_key(args: &SetupArgs, secret: Secret, provider: &str) -> Key {
-    match args.key_in_config {
-        true => Key::Config { secret },
-        false => Key::Env {
-            name: key_variable(provider),
-            secret,
-        },
+    if args.key_in_config {
+        return Key::Config { secret };
     }
+    let name = key_variable(provider);
+    Key::Env { name, secret }
 }
 
-/// Asks where a key that was typed is to be kept.
+/// Asks where to keep a typed key.
 fn ask_place(key: Key, provider: &str) -> Result<Key, Failure> {
     let (Key::Env { secret, .. } | Key::Config { secret }) = key else {
         return Ok(key);
@@ -216,18 +214,19 @@ fn ask_place(key: Key, provider: &str) -> Result<Key, Failure> {
     say("Where shall the key be kept?");
     say(&menu(&places));
     let place = choose("Place (number)", &places, Some("1"), |place| {
-        match places.contains(&place) {
-            true => Ok(place),
-            false => Err(Failure::request(format!("`{place}` is not in the list"))),
+        if places.contains(&place) {
+            return Ok(place);
         }
+        Err(Failure::request(format!("`{place}` is not in the list")))
     })?;
-    Ok(match place == places[1] {
-        true => Key::Config { secret },
-        false => Key::Env { name, secret },
+    Ok(if place == places[1] {
+        Key::Config { secret }
+    } else {
+        Key::Env { name, secret }
     })
 }
 
-/// Asks for a key until it can be one; `None` for an empty one, if it may be empty.
+/// Asks for a key until the answer is a valid one. Returns `None` for an empty answer, if it may be empty.
 fn ask_secret(prompt: &str, may_be_empty: bool) -> Result<Option<Secret>, Failure> {
     loop {
         let typed = Password::new()
@@ -245,8 +244,8 @@ fn ask_secret(prompt: &str, may_be_empty: bool) -> Result<Option<Secret>, Failur
     }
 }
 
-/// Lists the models of a provider. A server that cannot be reached and a key that is refused are asked for again; an
-/// empty answer keeps what was said.
+/// Lists the models of a provider. If the server cannot be reached or refuses the key, asks for the address or the key
+/// again; an empty answer keeps it.
 fn list_models(
     answer: &mut ModelAnswer,
     is_typed: bool,
@@ -290,14 +289,15 @@ fn list_models(
     }
 }
 
-/// Asks for a model. A name that is not in the list must be typed twice: some servers serve more than they list.
+/// Asks for a model. A name that is not in the list must be typed twice, because some servers serve more than they list.
 fn ask_model(models: &[String], setting: &Setting, provider: &str) -> Result<String, Failure> {
     if !models.is_empty() {
         say(&menu(models));
     }
-    let prompt = match models.is_empty() {
-        true => "Model (name)",
-        false => "Model (number or name)",
+    let prompt = if models.is_empty() {
+        "Model (name)"
+    } else {
+        "Model (number or name)"
     };
     let default = present(setting).filter(|(known, _)| *known == provider);
     let default = default.map(|(_, model)| model);
@@ -343,7 +343,7 @@ fn ask_agent(setting: &Setting) -> Result<String, Failure> {
     })
 }
 
-/// Asks for a number of a list, or a name, until `read` takes it.
+/// Asks for a number of a list or a name, until `read` accepts the answer.
 fn choose<T>(
     prompt: &str,
     names: &[String],
@@ -353,7 +353,7 @@ fn choose<T>(
     until_right(prompt, default, |answer| read(chosen(answer, names)?))
 }
 
-/// Returns the name that a number of the list stands for, or else what was typed.
+/// Returns the name with a number of the list, or any other answer unchanged.
 fn chosen(answer: String, names: &[String]) -> Result<String, Failure> {
     let Ok(number) = answer.parse::<usize>() else {
         return Ok(answer);
@@ -363,7 +363,7 @@ fn chosen(answer: String, names: &[String]) -> Result<String, Failure> {
         .ok_or_else(|| Failure::request(format!("`{answer}` is not a number from the list")))
 }
 
-/// Asks until `read` takes the answer, and says what was wrong with the others.
+/// Asks until `read` accepts the answer, and prints why it refuses one.
 fn until_right<T>(
     prompt: &str,
     default: Option<&str>,
@@ -414,7 +414,7 @@ fn menu(names: &[String]) -> String {
 }
 
 fn say(text: &str) {
-    // What providers call their models must not steer the terminal.
+    // The names of models come from providers, and must not control the terminal.
     let _ = writeln!(stderr(), "{}", printable(text));
 }
 
