@@ -4,17 +4,17 @@ broken=$(instruction)
 notes=$(subjects "$(range)")
 
 # On the first visit the instruction lists the commits; later it names the rules that were broken.
-mends() { printf '%s\n' "$broken" | grep -q "^- rule $1:"; }
-if mends unfinished; then
+is_broken() { printf '%s\n' "$broken" | grep -q "^- rule $1:"; }
+if is_broken unfinished; then
   notes=$(printf '%s\n' "$notes" | grep -v -i -E "^$unfinished" || true)
 fi
-if mends capital; then
+if is_broken capital; then
   notes=$(printf '%s\n' "$notes" | awk '{ print toupper(substr($0, 1, 1)) substr($0, 2) }')
 fi
-if mends stop; then
+if is_broken stop; then
   notes=$(printf '%s\n' "$notes" | sed 's/\.*$//')
 fi
-if mends length; then
+if is_broken length; then
   # The cut may be in the middle of a character of several bytes, so the last one goes.
   notes=$(printf '%s\n' "$notes" | awk '
     length($0) > 72 { $0 = substr($0, 1, 69); sub(/[\300-\377][\200-\277]*$/, ""); $0 = $0 "…" }

@@ -1,6 +1,6 @@
-# What the roles share. Each is started in the repository and answers on standard output.
+# Functions for all roles. Each role is started in the repository and answers on standard output.
 set -eu
-# Letters and lengths mean the same on every machine: bytes.
+# Count bytes, so that lengths and letters are the same on every machine.
 export LC_ALL=C
 
 # A subject that is not for readers, as an extended regular expression for upper and lower case.
