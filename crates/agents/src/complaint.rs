@@ -1,10 +1,10 @@
 //! Turns the output of a failed tool into the text of an error: without colours, stack traces and warnings. Pure.
 
-use uwf_util::plain::without_escapes;
+use uwf_util::ansi::without_sequences;
 
 /// Returns the error text in a tool's output. If there are only warnings, they are the error text.
 pub(crate) fn complaint(printed: &str) -> String {
-    let text = without_escapes(printed);
+    let text = without_sequences(printed);
     let is_read = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');
     let text: String = text.chars().filter(is_read).collect();
     let lines = without_traces(&text);

@@ -7,8 +7,8 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::IdError;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
+use uwf_util::ansi::without_sequences;
 use uwf_util::causes::causes;
-use uwf_util::plain::without_escapes;
 use uwf_util::printable::labelled;
 
 use crate::{hints, output};
@@ -94,7 +94,7 @@ impl From<EngineError> for Failure {
                 failure.causes = problems.iter().map(with_excerpt).collect();
             }
             EngineError::Agent(attempt) => {
-                let stderr = without_escapes(&attempt.stderr_tail);
+                let stderr = without_sequences(&attempt.stderr_tail);
                 if !stderr.trim().is_empty() {
                     let end = last_lines(&stderr, 10);
                     failure.causes.push(format!("stderr: {end}"));

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use serde_saphyr::DoubleQuoted;
 use uwf_storage::Env;
-use uwf_util::printable::{is_obeyed, printable, with_escapes};
+use uwf_util::printable::{is_terminal_control, printable, with_json_escapes};
 
 use crate::failure::Failure;
 use crate::text::Page;
@@ -96,13 +96,13 @@ pub(crate) fn print_line(record: &impl Serialize) -> Result<(), Failure> {
 /// printed on one.
 fn json(result: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string(result).map_err(unprintable)?;
-    Ok(with_escapes(&text).into_owned())
+    Ok(with_json_escapes(&text).into_owned())
 }
 
 /// Returns the value as a YAML document without a final line break, with escapes as in JSON.
 pub(crate) fn yaml(value: &Value) -> Result<String, Failure> {
     let text = serde_saphyr::to_string(&Escapable(value)).map_err(unprintable)?;
-    Ok(with_escapes(text.trim_end()).into_owned())
+    Ok(with_json_escapes(text.trim_end()).into_owned())
 }
 
 /// A value whose strings are double-quoted in YAML if they need escapes. No other style of YAML has escapes.
@@ -111,7 +111,7 @@ struct Escapable<'a>(&'a Value);
 impl Serialize for Escapable<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
-            Value::String(text) if text.contains(is_obeyed) => {
+            Value::String(text) if text.contains(is_terminal_control) => {
                 DoubleQuoted(text).serialize(serializer)
             }
             Value::Array(items) => serializer.collect_seq(items.iter().map(Escapable)),
@@ -131,7 +131,7 @@ struct EscapableKey<'a>(&'a str);
 
 impl Serialize for EscapableKey<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.contains(is_obeyed) {
+        if self.0.contains(is_terminal_control) {
             return DoubleQuoted(self.0).serialize(serializer);
         }
         self.0.serialize(serializer)

@@ -3,10 +3,10 @@
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
+pub mod ansi;
 pub mod base32;
 pub mod causes;
 pub mod front_matter;
-pub mod plain;
 pub mod printable;
 pub mod size;
 pub mod suggest;

@@ -8,7 +8,7 @@ use crate::text::cut;
 /// Tells whether a terminal may obey the character instead of showing it: control characters (C0, DEL and C1), the
 /// characters that change the direction of text, and the line ends of Unicode. Line feed and tab are not among them.
 #[must_use]
-pub fn is_obeyed(c: char) -> bool {
+pub fn is_terminal_control(c: char) -> bool {
     let directs = matches!(
         c,
         '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
@@ -31,7 +31,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 pub fn shortened(text: &str, max_chars: usize) -> String {
     let mut shown = String::new();
     for character in cut(text, max_chars).chars() {
-        if is_obeyed(character) || character.is_control() {
+        if is_terminal_control(character) || character.is_control() {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
@@ -43,20 +43,20 @@ pub fn shortened(text: &str, max_chars: usize) -> String {
 /// Returns the same document with the characters that a terminal obeys as `\u` escapes. The document is JSON, or YAML in
 /// which every string with such a character is double-quoted.
 #[must_use]
-pub fn with_escapes(document: &str) -> Cow<'_, str> {
+pub fn with_json_escapes(document: &str) -> Cow<'_, str> {
     spelled_out(document, |c, shown| {
         shown.push_str(&format!("\\u{:04x}", u32::from(c)));
     })
 }
 
 fn spelled_out(text: &str, spell: impl Fn(char, &mut String)) -> Cow<'_, str> {
-    if !text.contains(is_obeyed) {
+    if !text.contains(is_terminal_control) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            c if is_obeyed(c) => spell(c, &mut shown),
+            c if is_terminal_control(c) => spell(c, &mut shown),
             c => shown.push(c),
         }
     }
@@ -88,13 +88,13 @@ mod tests {
     fn other_text_stays_as_it_is() {
         let text = "ä\n\t日本 🎉 👩‍💻 \u{fe0f}";
         assert!(matches!(printable(text), Cow::Borrowed(_)));
-        assert!(matches!(with_escapes(text), Cow::Borrowed(_)));
+        assert!(matches!(with_json_escapes(text), Cow::Borrowed(_)));
     }
 
     #[test]
     fn json_keeps_its_value() {
         assert_eq!(
-            with_escapes("[\"a\u{9b}b\u{7f}\u{202e}\"]"),
+            with_json_escapes("[\"a\u{9b}b\u{7f}\u{202e}\"]"),
             r#"["a\u009bb\u007f\u202e"]"#
         );
     }

@@ -2,7 +2,7 @@
 
 /// Returns the text without terminal escape sequences. Other control characters stay.
 #[must_use]
-pub fn without_escapes(text: &str) -> String {
+pub fn without_sequences(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();
     while let Some(char) = rest.next() {
@@ -50,7 +50,8 @@ mod tests {
 
     #[test]
     fn only_escape_sequences_are_left_out() {
-        let check = |text: &str, plain: &str| assert_eq!(without_escapes(text), plain, "{text:?}");
+        let check =
+            |text: &str, plain: &str| assert_eq!(without_sequences(text), plain, "{text:?}");
         check("\u{1b}[91m\u{1b}[1mError:\u{1b}[0m no", "Error: no");
         check("a\u{1b}[2Jb\u{1b}[?25lc", "abc");
         check("\u{1b}]0;title\u{7}text", "text");
