@@ -92,13 +92,13 @@ impl Lease {
         Ok(was_taken && self.try_acquire()?.is_none())
     }
 
-    /// Returns who runs, or ran, a step; the lock says whether that still holds.
+    /// Returns the holder record. It may be left from a step that has ended; the lock tells whether it is current.
     #[must_use]
     pub fn read_record(&self) -> Option<LeaseRecord> {
         self.records.read(RECORD)
     }
 
-    /// Says who runs a step.
+    /// Writes the holder record.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -106,7 +106,7 @@ impl Lease {
         self.records.overwrite(RECORD, record)
     }
 
-    /// Removes the name of who ran a step.
+    /// Removes the holder record.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
