@@ -18,7 +18,7 @@ const RECORDS: [&str; 2] = ["json", "jsonl"];
 pub struct AtWork {
     /// When the oldest running step started, in milliseconds since 1970.
     pub since_ms: Option<i64>,
-    /// Whether a thread is locked without a holder record, for example by an agent that a person started.
+    /// Whether a thread is locked without a lease record, for example by an agent that a person started.
     pub unknown: bool,
 }
 

@@ -92,13 +92,13 @@ impl Lease {
         Ok(was_taken && self.try_acquire()?.is_none())
     }
 
-    /// Returns the holder record. It may be left from a step that has ended; the lock tells whether it is current.
+    /// Returns the lease record. It may be left from a step that has ended; the lock tells whether it is current.
     #[must_use]
     pub fn read_record(&self) -> Option<LeaseRecord> {
         self.records.read(RECORD)
     }
 
-    /// Writes the holder record.
+    /// Writes the lease record.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
@@ -106,7 +106,7 @@ impl Lease {
         self.records.overwrite(RECORD, record)
     }
 
-    /// Removes the holder record.
+    /// Removes the lease record.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
