@@ -70,12 +70,8 @@ pub(crate) fn adopt(
         Some(Err(_)) | None => {
             let message = format!("step={}", pending.step);
             runner.site.log(&thread, tags::PENDING_REFUSED, &message);
-            if let Some(replaced) = pending.replaces.filter(|_| pending.step == thread.head) {
-                // The engine died after it had moved the head to this step, before it counted the replaced one.
-                count_replaced(runner, &run.ledger, replaced);
-            }
             if pending.step == thread.head {
-                let _ = run.ledger.count_in_step(&pending);
+                count_committed(runner, run, &pending);
             }
             if is_elsewhere {
                 refuse(runner, run, &thread, &pending)?;
@@ -99,6 +95,15 @@ pub(crate) fn adopt(
     reported.report.kept_running = kept && !left.is_empty();
     reported.report.left_running = left;
     Ok(Adoption::Committed(Box::new(reported.result()?)))
+}
+
+/// Counts what belongs to a step whose engine died after it had moved the head, before it counted. Counting is not worth
+/// failing for.
+fn count_committed(runner: &Runner, run: &RunDir, pending: &Pending) {
+    if let Some(replaced) = pending.replaces {
+        count_replaced(runner, &run.ledger, replaced);
+    }
+    let _ = run.ledger.count_in_step(pending);
 }
 
 /// Refuses a finished step that does not follow the thread's head, and removes its pending record. The step was paid for:
