@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use crate::program::text;
-
 /// The beginning and the end of a stream.
 pub(crate) struct BoundedBuffer {
     /// The size of each part, in bytes.
@@ -52,6 +50,12 @@ impl BoundedBuffer {
             text(tail)
         )
     }
+}
+
+/// Converts bytes to text. Invalid UTF-8 becomes replacement characters.
+pub(crate) fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use uwf_util::ansi::without_sequences;
 use uwf_util::causes::causes;
 use uwf_util::printable::labelled;
 
-use crate::{hints, output};
+use crate::{hints, stderr};
 
 /// Why a command failed.
 pub(crate) struct Failure {
@@ -171,7 +171,7 @@ pub(crate) fn note(text: &str) {
 
 /// Writes a labelled message to stderr. The text may quote models and agents, and cannot look like another message.
 pub(crate) fn say(label: &str, text: &str) {
-    output::write_stderr(&labelled(label, text));
+    stderr::write(&labelled(label, text));
 }
 
 /// Returns the note that identifies the failed attempt, for logs that do not show the command.

@@ -7,6 +7,7 @@ mod failure;
 mod hints;
 mod output;
 mod panic;
+mod stderr;
 mod subscriber;
 mod text;
 

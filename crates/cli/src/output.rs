@@ -178,11 +178,6 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Writes text and a line break to stderr, and ignores failures: the exit code still tells what happened.
-pub(crate) fn write_stderr(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
-}
-
 fn unprintable(error: impl std::fmt::Display) -> Failure {
     Failure::request("the result cannot be printed").cause(&error)
 }

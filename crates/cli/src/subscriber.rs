@@ -14,7 +14,7 @@ use uwf_storage::{Env, LogEntry, ProcessLog, Root};
 use uwf_util::printable::labelled;
 
 use crate::failure::Failure;
-use crate::output::write_stderr;
+use crate::stderr;
 use filter::Filter;
 
 /// The variable that selects the events for stderr.
@@ -101,7 +101,7 @@ impl tracing::Subscriber for Subscriber {
             let level = metadata.level().as_str().to_lowercase();
             let elapsed_ms = self.env.now_ms() - self.env.started_ms();
             let text = format!("{} {elapsed_ms} ms: {fields}", metadata.target());
-            write_stderr(&labelled(&level, &text));
+            stderr::write(&labelled(&level, &text));
         }
     }
 

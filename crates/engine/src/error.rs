@@ -1,7 +1,5 @@
 //! The errors of operations, by what the caller can do about them. The command line says what to type next.
 
-mod describe;
-
 use std::path::PathBuf;
 
 use uwf_cas_fs::StoreError;
@@ -17,11 +15,9 @@ use uwf_storage::{Reason, StorageError};
 use uwf_thread::ThreadError;
 use uwf_util::words::SplitError;
 
-pub use self::describe::agent_option;
-use self::describe::{describe_owner, describe_reason};
-pub(crate) use self::describe::{describe_reached, signal_name};
+use crate::agent_failure::AgentFailure;
+use crate::describe::{describe_owner, describe_reached, describe_reason, signal_name};
 use crate::read::report::StepReport;
-use crate::run::failure::AgentFailure;
 use crate::store_error::store_exit;
 
 /// Why an operation did not do what it was asked.

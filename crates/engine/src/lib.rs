@@ -7,8 +7,10 @@
 //! The moderator decides in pure functions where a thread goes. This crate never parses the text of an answer, never knows
 //! which agent is behind a command, and prints nothing.
 
+mod agent_failure;
 mod attempt;
 mod conditions;
+mod describe;
 mod error;
 mod fix;
 mod fork;
@@ -26,9 +28,11 @@ mod tags;
 mod thread;
 mod workflow_ref;
 
+pub use agent_failure::AgentFailure;
 pub use attempt::orphans;
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
-pub use error::{EngineError, agent_option};
+pub use describe::agent_option;
+pub use error::EngineError;
 pub use fix::Fix;
 pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
@@ -48,7 +52,6 @@ pub use read::workflows::{
 };
 pub use register::{Checked, Registered, check_file, put_workflow};
 pub use run::cycle::{Intervention, Session, StepOptions, step};
-pub use run::failure::AgentFailure;
 pub use run::kill::{Killed, kill};
 pub use run::poke::poke;
 pub use run::resume::resume;

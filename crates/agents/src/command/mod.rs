@@ -11,8 +11,8 @@ use uwf_agent_kit::{Adapter, AdapterError, Reply, Task, Unread};
 use uwf_protocol::failure::FailureClass;
 use uwf_storage::{Env, RunDir};
 
-use crate::call;
 use crate::program::{self, Launch, Output};
+use crate::{bounded, call};
 use options::Options;
 
 pub(crate) use options::OPTIONS;
@@ -52,7 +52,7 @@ impl Adapter for Command {
         let end = task.unread_program(&self.options.args)?;
         let answer = uwf_durable::read(&program::answer_file(&task.run_dir)).ok()??;
         let output = Output {
-            stdout: program::text(answer),
+            stdout: bounded::text(answer),
             stderr: String::new(),
             problem: None,
             is_complete: true,

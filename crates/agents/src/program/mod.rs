@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use crate::bounded::text;
 use uwf_agent_kit::{AdapterError, Supervision};
 use uwf_process::Tree;
 use uwf_protocol::agent::MAX_ARGUMENT;
@@ -199,10 +200,4 @@ pub(crate) fn argument(prompt: &str) -> Result<&str, AdapterError> {
         return Ok(prompt);
     };
     Err(AdapterError::not_started(message))
-}
-
-/// Converts bytes to text. Invalid UTF-8 becomes replacement characters.
-pub(crate) fn text(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -4,7 +4,7 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use uwf_util::printable::printable;
 
-use crate::output;
+use crate::{output, stderr};
 
 /// Commands of other tools that people try, each with our commands for it.
 const FOREIGN_COMMANDS: [(&str, &str); 5] = [
@@ -29,7 +29,7 @@ pub(super) fn exit(mut error: clap::Error) -> ! {
     correct(&mut error);
     let text = error.render().to_string();
     if error.use_stderr() {
-        output::write_stderr(&quoting(&text));
+        stderr::write(&quoting(&text));
     } else {
         // If the help cannot be printed, nobody reads it.
         let _ = output::write(text.trim_end());

@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
-use serde::{Deserialize, Serialize};
 use uwf_moderator::condition::{Question, Verdict};
 
-use super::worker::EVALUATOR_COMMAND;
+use super::worker::{EVALUATOR_COMMAND, Reply};
 use uwf_process::Signals;
 
 /// The file of this program, even if it was replaced on disk meanwhile.
@@ -26,15 +25,6 @@ const MAX_STDERR: u64 = 4096;
 
 /// The exit code of a Rust program that panicked.
 const PANICKED: i32 = 101;
-
-/// What the worker prints, one line each.
-#[derive(Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Reply {
-    /// It starts to evaluate the condition with this index.
-    At(usize),
-    /// The answer.
-    Verdict(Verdict),
-}
 
 /// Why there is no verdict.
 #[derive(Debug, PartialEq, Eq)]

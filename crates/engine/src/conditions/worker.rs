@@ -12,9 +12,17 @@ use rustix::process::{
 };
 use rustix::thread::set_name;
 use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
 use uwf_moderator::condition::{Question, Verdict};
 
-use super::evaluator::Reply;
+/// What the worker prints, one line each.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Reply {
+    /// It starts to evaluate the condition with this index.
+    At(usize),
+    /// The answer.
+    Verdict(Verdict),
+}
 
 /// The hidden command that runs the worker.
 pub const EVALUATOR_COMMAND: &str = "evaluate-conditions";

@@ -5,7 +5,7 @@ use uwf_moderator::{Route, RouteError};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::Reached;
 
-use crate::error::describe_reached;
+use crate::describe::describe_reached;
 
 /// The status of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -8,7 +8,8 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{Attempt, LeaseRecord, Phase};
 use uwf_storage::{Ledger, RunDir, StorageError};
 
-use crate::error::signal_name;
+use crate::agent_failure::AgentFailure;
+use crate::describe::signal_name;
 use crate::run::agent_run::AgentRun;
 use crate::run::retry::{Verb, hint_for};
 use crate::thread::Thread;
@@ -68,38 +69,6 @@ pub(crate) struct Problem {
     pub(crate) hint: Option<String>,
     /// The signal that told us to stop, if that is the cause.
     pub(crate) signal: Option<i32>,
-}
-
-/// A failed attempt at a step.
-#[derive(Debug, thiserror::Error)]
-#[error("`{role}` failed: {problem}")]
-pub struct AgentFailure {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Who was to do the step.
-    pub role: RoleName,
-    /// The agent: its alias in the config, else its program.
-    pub agent: String,
-    /// Where it worked.
-    pub directory: String,
-    /// The number of the attempt within the thread, if it could be put on record.
-    pub number: Option<u64>,
-    /// How far it got.
-    pub phase: Phase,
-    /// What kind of failure it is.
-    pub class: FailureClass,
-    /// What went wrong.
-    pub problem: String,
-    /// The end of the agent's stderr; empty if the agent reported by other means what went wrong.
-    pub stderr_tail: String,
-    /// What to do about it.
-    pub hint: String,
-    /// The code with which the agent's process exited, if it did.
-    pub exit_code: Option<i32>,
-    /// The agent's own session, which the next attempt continues.
-    pub session_id: Option<String>,
-    /// The text node with the last answer, if there was one.
-    pub raw: Option<CasRef>,
 }
 
 impl Problem {

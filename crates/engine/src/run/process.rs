@@ -14,7 +14,7 @@ use uwf_process::{Asked, Limits, Look, Output, Signals, Stop, Tree, WaitEnd};
 
 use crate::AgentOutput;
 use crate::attempt::describe;
-use crate::error::signal_name;
+use crate::describe::signal_name;
 use show::Shown;
 
 /// The largest size of an output file, in bytes. At this size the first half is dropped; the rest is more than we read

@@ -9,7 +9,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::RunDir;
 use uwf_util::words;
 
-use crate::error::agent_option;
+use crate::describe::agent_option;
 use crate::run::failure::Attempted;
 
 /// The longest message of a person that a proposed command repeats, in bytes.

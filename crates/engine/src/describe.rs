@@ -30,14 +30,14 @@ pub(crate) fn signal_name(signal: i32) -> String {
     }
 }
 
-pub(super) fn describe_reason(reason: Reason) -> &'static str {
+pub(crate) fn describe_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Completed => "completed",
         Reason::Cancelled => "cancelled",
     }
 }
 
-pub(super) fn describe_owner(record: Option<&LeaseRecord>, orphaned: bool) -> String {
+pub(crate) fn describe_owner(record: Option<&LeaseRecord>, orphaned: bool) -> String {
     let Some(record) = record else {
         return ": another process holds it".to_owned();
     };
