@@ -157,6 +157,7 @@ fn check_strict(world: &World, server: &ModelServer, thread: &str) -> Value {
         .step(thread)
         .exits(3)
         .says("not accepted after 1 attempt")
+        .says(&format!("`uwf thread step {thread}` asks again"))
         .says("shows the answer");
     assert_eq!(server.requests().len(), 0);
     world.show(thread)["attempts"][0].clone()

@@ -291,3 +291,25 @@ fn the_dots_of_a_hint_are_no_words() {
     let none = world.uwf(&["thread", "start", "review", "-p", "…"]);
     none.exits(2).says("stands for your own words");
 }
+
+#[test]
+fn a_list_that_chooses_threads_says_that_none_matches() {
+    let (world, thread, _) = stepped();
+    let text = |args: &[&str]| {
+        let list = [&["thread", "list", "--format", "text"], args].concat();
+        world.uwf(&list).exits(0).stdout
+    };
+    assert!(text(&["--status", "active,completed"]).contains(&thread));
+    for args in [&["--status", "failed"][..], &["--all", "--skip", "100"]] {
+        assert!(text(args).contains("no thread matches"), "{}", text(args));
+    }
+}
+
+#[test]
+fn an_empty_answer_is_refused_before_an_agent_starts() {
+    let (world, thread, _) = stepped();
+    for command in ["resume", "poke"] {
+        let run = world.uwf(&["thread", command, &thread, "-p", " "]).exits(1);
+        run.says("the text of `-p` is empty");
+    }
+}

@@ -8,6 +8,9 @@ use uwf_util::{suggest, time};
 
 use crate::ConfigError;
 
+/// The highest number of agents that may run at once. A step looks at a lock file for each of them.
+const MAX_COUNT: u32 = 1_000;
+
 /// What a value must be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Kind {
@@ -18,7 +21,7 @@ pub(crate) enum Kind {
     Variable,
     Duration,
     TextList,
-    /// A whole number from 1.
+    /// A whole number from 1 to [`MAX_COUNT`].
     Count,
     /// `true` or `false`.
     Flag,
@@ -247,8 +250,13 @@ impl Kind {
             (Self::Limit, value) => limit(key, &plain(value)).err(),
             (Self::Count, value) => {
                 let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-                let is_count = count.is_some_and(|count| count > 0);
-                (!is_count).then(|| format!("`{}` is not a whole number from 1", plain(value)))
+                let is_count = count.is_some_and(|count| (1..=MAX_COUNT).contains(&count));
+                (!is_count).then(|| {
+                    format!(
+                        "`{}` is not a whole number from 1 to {MAX_COUNT}",
+                        plain(value)
+                    )
+                })
             }
             (Self::Flag, value) => (!value.is_boolean())
                 .then(|| format!("`{}` is not `true` or `false`", plain(value))),

@@ -98,7 +98,7 @@ pub(crate) struct ListArgs {
     /// List ended threads too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Only these: active (idle and running), or a comma list of idle, running, suspended, blocked, failed, corrupt, completed, cancelled
+    /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]
     pub(crate) status: Option<String>,
     /// Only threads started after this time: 7d, 12h, 30m, or a date

@@ -170,6 +170,12 @@ fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let threads = ThreadsView {
         threads: listed.threads,
         now_ms: context.site().env.now_ms(),
+        is_filtered: args.all
+            || args.status.is_some()
+            || args.after.is_some()
+            || args.before.is_some()
+            || args.skip > 0
+            || args.take.is_some(),
     };
     print(&threads, context.format)?;
     // A damaged line must not hide other threads, so the check comes after the list.
@@ -223,29 +229,29 @@ fn filter(site: &Site, args: &ListArgs) -> Result<ListFilter, Failure> {
     })
 }
 
-/// Parses a comma list of statuses. `active` alone stands for idle and running.
+/// Parses a comma list of statuses. `active` stands for idle and running.
 fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
-    if text.trim() == "active" {
-        return Ok(vec![ThreadStatus::Idle, ThreadStatus::Running]);
-    }
-    let word = |word: &str| {
-        let word = word.trim();
-        let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
+    let mut statuses = Vec::new();
+    for word in text.split(',').map(str::trim) {
         let found = ThreadStatus::ALL
             .into_iter()
             .find(|status| status.as_str() == word);
-        found.ok_or_else(|| {
-            let failure = Failure::request(format!("`{word}` is not a status"));
-            match suggest::nearest(word, known) {
-                Some(near) => failure.hint(format!("did you mean `{near}`?")),
-                None => failure.hint(format!(
-                    "statuses are active, or a list of {}",
-                    known.join(", ")
-                )),
-            }
-        })
-    };
-    text.split(',').map(word).collect()
+        match (word, found) {
+            ("active", _) => statuses.extend([ThreadStatus::Idle, ThreadStatus::Running]),
+            (_, Some(status)) => statuses.push(status),
+            (_, None) => return Err(not_a_status(word)),
+        }
+    }
+    Ok(statuses)
+}
+
+fn not_a_status(word: &str) -> Failure {
+    let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
+    let failure = Failure::request(format!("`{word}` is not a status"));
+    match suggest::nearest(word, known) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint(format!("statuses are {}, and active", known.join(", "))),
+    }
 }
 
 fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
@@ -275,8 +281,14 @@ fn intervene(
     prompt: Option<String>,
     how: HowArgs,
 ) -> Result<Exit, Failure> {
+    let prompt = prompt.map(text_or_stdin).transpose()?;
+    if prompt.as_ref().is_some_and(|text| text.trim().is_empty()) {
+        return Err(Failure::request("the text of `-p` is empty").hint(
+            "say something, or leave `-p` out: then the role is told that nothing was said",
+        ));
+    }
     let intervention = Intervention {
-        prompt: prompt.map(text_or_stdin).transpose()?,
+        prompt,
         raises: how.raises,
         accepts: how.accept_unknown,
         step: StepOptions {

@@ -369,10 +369,16 @@ pub(crate) struct ThreadsView {
     /// The current time. It is needed to read the time in the thread ids of some other programs.
     #[serde(skip)]
     pub(crate) now_ms: i64,
+    /// Whether the list was asked for with options that choose threads.
+    #[serde(skip)]
+    pub(crate) is_filtered: bool,
 }
 
 impl Show for ThreadsView {
     fn text(&self, page: Page) -> String {
+        if self.threads.is_empty() && self.is_filtered {
+            return "no thread matches; `uwf thread list --all` shows every thread".to_owned();
+        }
         if self.threads.is_empty() {
             return "no threads; `--all` lists ended ones too, and `uwf thread start <workflow> -p \"…\"` makes one"
                 .to_owned();

@@ -11,7 +11,7 @@ use uwf_storage::{Ledger, RunDir, StorageError};
 use crate::agent_failure::AgentFailure;
 use crate::describe::signal_name;
 use crate::run::agent_run::AgentRun;
-use crate::run::retry::{Verb, hint_for};
+use crate::run::retry::{Verb, ask_again, hint_for};
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
 
@@ -249,7 +249,14 @@ fn attempt(
         phase,
         class: Some(class),
         error,
-        hint: Some(hint.unwrap_or_else(|| hint_for(class, thread, attempted, run))),
+        hint: Some(match hint {
+            // The agent kit knows no command that repeats the attempt.
+            Some(hint) if class == FailureClass::BadAnswer => {
+                format!("{}; {hint}", ask_again(thread, attempted))
+            }
+            Some(hint) => hint,
+            None => hint_for(class, thread, attempted, run),
+        }),
         exit_code: problem.exit_code,
         feedback: reported
             .as_ref()

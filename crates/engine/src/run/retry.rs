@@ -64,6 +64,12 @@ fn prompt_option(message: &Option<String>) -> String {
     }
 }
 
+/// Returns the command that asks the agent again, as a part of a hint.
+pub(crate) fn ask_again(thread: ThreadId, attempted: &Attempted) -> String {
+    let retry = attempted.verb.retry(thread, attempted.choice.as_deref());
+    format!("`{retry}` asks again")
+}
+
 /// Returns the hint for a failure of which only the class is known.
 pub(crate) fn hint_for(
     class: FailureClass,
@@ -108,7 +114,8 @@ pub(crate) fn hint_for(
             run.path().display()
         ),
         FailureClass::BadAnswer => {
-            format!("{retry} asks again; `uwf thread show {thread}` lists what was tried")
+            let ask_again = ask_again(thread, attempted);
+            format!("{ask_again}; `uwf thread show {thread}` lists what was tried")
         }
         FailureClass::Cancelled => format!("{retry} goes on where the thread stands"),
     }
