@@ -249,3 +249,12 @@ fn without_the_config_there_are_no_slots() {
             .exists()
     );
 }
+
+#[test]
+fn more_than_a_thousand_agents_at_once_are_no_setting() {
+    let world = World::new();
+    let set = |key: &str| world.uwf(&["config", "set", key, "1001"]);
+    for key in ["concurrency.maxRunning", "agents.mock.maxRunning"] {
+        set(key).exits(1).says("a whole number from 1 to 1000");
+    }
+}

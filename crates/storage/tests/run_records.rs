@@ -467,3 +467,15 @@ fn the_json_of_a_thread_record_is_a_format() {
     assert_eq!(serde_json::to_string(&record).unwrap(), text);
     assert_eq!(serde_json::from_str::<ThreadRecord>(&text).unwrap(), record);
 }
+
+#[test]
+fn the_highest_number_of_an_attempt_is_not_exceeded() {
+    let (_temp, run) = world();
+    run.ledger.append_attempt(&attempt(1)).unwrap();
+    let path = run.path().join("attempts.jsonl");
+    let line = fs::read_to_string(&path).unwrap();
+    let highest = line.replace("\"number\":1,", &format!("\"number\":{},", u64::MAX));
+    fs::write(&path, highest.repeat(2)).unwrap();
+    assert_eq!(run.ledger.append_attempt(&attempt(3)).unwrap(), u64::MAX);
+    assert_eq!(run.ledger.attempts().len(), 3);
+}
