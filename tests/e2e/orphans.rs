@@ -57,25 +57,8 @@ fn the_answer_of_a_program_that_outlived_engine_and_adapter_is_used() {
     for kind in ["command", "claude-code"] {
         let world = World::new();
         world.put(ONE_STEP);
-        let result = json!({
-            "type": "result", "subtype": "success", "is_error": false, "session_id": "s",
-            "result": "---\nnote: paid\n---\n", "usage": { "input_tokens": 1, "output_tokens": 1 },
-        });
-        world.write("result", &result.to_string());
-        let answer = match kind {
-            "command" => "printf -- '---\\nnote: paid\\n---\\n'",
-            _ => "cat result; echo",
-        };
-        let body = format!(
-            "cd {}\necho run >> runs\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\n{answer}",
-            world.project().display()
-        );
-        let tool = world.script("tool", &body);
-        let tool = tool.to_str().unwrap();
-        match kind {
-            "command" => world.agent("uwf-command", &["--", tool]),
-            _ => world.agent("uwf-claude-code", &["--program", tool]),
-        }
+        let body = "touch ready\nwhile [ ! -e gate ]; do sleep 0.02; done";
+        use_tool(&world, kind, body);
         let thread = world.start("one");
         let engine = at_work(&world, &thread);
         let adapter = world.agent_at_work(&thread);
@@ -98,11 +81,8 @@ fn the_answer_of_a_program_that_outlived_engine_and_adapter_is_used() {
     }
 }
 
-/// A world whose built-in agent drives a tool that starts a process, waits at the gate, and answers. Engine and adapter are
-/// killed while the tool works. `daemon` is how the tool starts the process; `keeps` is whether that may go on.
-fn tool_without_an_adapter(kind: &str, daemon: &str, keeps: &str) -> (World, String) {
-    let world = World::new();
-    world.put(ONE_STEP);
+/// Configures a built-in agent of this kind over a tool that counts its runs in `runs`, runs the script, and answers.
+fn use_tool(world: &World, kind: &str, script: &str) {
     let result = json!({
         "type": "result", "subtype": "success", "is_error": false, "session_id": "s",
         "result": "---\nnote: paid\n---\n", "usage": { "input_tokens": 1, "output_tokens": 1 },
@@ -113,7 +93,7 @@ fn tool_without_an_adapter(kind: &str, daemon: &str, keeps: &str) -> (World, Str
         _ => "cat result; echo",
     };
     let body = format!(
-        "cd {}\necho run >> runs\n{daemon} &\necho $! > left\necho $$ > tool.pid\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done\n{answer}",
+        "cd {}\necho run >> runs\n{script}\n{answer}",
         world.project().display()
     );
     let tool = world.script("tool", &body);
@@ -122,6 +102,17 @@ fn tool_without_an_adapter(kind: &str, daemon: &str, keeps: &str) -> (World, Str
         "command" => world.agent("uwf-command", &["--", tool]),
         _ => world.agent("uwf-claude-code", &["--program", tool]),
     }
+}
+
+/// A world whose built-in agent drives a tool that starts a process, waits at the gate, and answers. Engine and adapter are
+/// killed while the tool works. `daemon` is how the tool starts the process; `keeps` is whether that may go on.
+fn tool_without_an_adapter(kind: &str, daemon: &str, keeps: &str) -> (World, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let body = format!(
+        "{daemon} &\necho $! > left\necho $$ > tool.pid\ntouch ready\nwhile [ ! -e gate ]; do sleep 0.02; done"
+    );
+    use_tool(&world, kind, &body);
     world.configure("agents.default.keepRunning", keeps);
     let thread = world.start("one");
     let engine = at_work(&world, &thread);

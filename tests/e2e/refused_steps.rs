@@ -44,6 +44,14 @@ fn moved() -> Moved {
     }
 }
 
+/// Lets the agent finish whose engine was killed, and returns its step.
+fn finished_without_engine(world: &World, thread: &str) -> String {
+    open_gate(world);
+    wait_until("the agent has finished", || world.pending(thread).is_some());
+    world.wait_until_free(thread);
+    text(&world.pending(thread).unwrap()["step"])
+}
+
 /// Checks that the refused step is shown, that the collector leaves it alone, and that one can go on from it.
 #[track_caller]
 fn is_kept(world: &World, thread: &str, step: &str, after: &str) {
@@ -115,12 +123,7 @@ fn a_step_that_cannot_be_read_when_it_is_refused_is_kept_and_named() {
         engine,
     } = moved();
     kill(engine);
-    open_gate(&world);
-    wait_until("the agent has finished", || {
-        world.pending(&thread).is_some()
-    });
-    world.wait_until_free(&thread);
-    let step = text(&world.pending(&thread).unwrap()["step"]);
+    let step = finished_without_engine(&world, &thread);
     let node = world.root().join(format!("cas/{step}.bin"));
     let aside = world.project().join("aside");
     fs::rename(&node, &aside).unwrap();
@@ -140,12 +143,7 @@ fn a_step_that_cannot_be_adopted_since_the_head_was_moved_is_kept_and_named() {
         engine,
     } = moved();
     kill(engine);
-    open_gate(&world);
-    wait_until("the agent has finished", || {
-        world.pending(&thread).is_some()
-    });
-    world.wait_until_free(&thread);
-    let step = text(&world.pending(&thread).unwrap()["step"]);
+    let step = finished_without_engine(&world, &thread);
     world.step(&thread).exits(0);
     is_kept(&world, &thread, &step, &first);
 }
@@ -162,13 +160,10 @@ fn the_finished_step_of_a_killed_thread_that_is_taken_up_again_is_kept_and_named
     let thread = world.start("one");
     let start = text(&world.show(&thread)["head"]);
     kill(at_work(&world, &["thread", "step", &thread]));
-    open_gate(&world);
-    wait_until("the agent has finished", || {
-        world.pending(&thread).is_some()
-    });
-    world.wait_until_free(&thread);
+    let finished = finished_without_engine(&world, &thread);
     let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
     let step = text(&killed["finishedStep"]);
+    assert_eq!(step, finished);
     world
         .uwf(&["thread", "resume", &thread, "-p", "again"])
         .exits(0);

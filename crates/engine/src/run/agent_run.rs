@@ -209,8 +209,8 @@ fn launch(
         keep_running: agent.keep_running,
         output: runner.agent_output,
     };
-    // The record names this engine before the agent exists, and the agent as soon as it does. So whenever the thread is
-    // locked, the record tells by whom.
+    // The record names this engine before the agent starts, and the agent right after that. So while the thread is locked,
+    // the record names the process that works on it.
     let record = LeaseRecord {
         engine: own.clone(),
         agent: None,

@@ -2,7 +2,7 @@
 
 use uwf_moderator::{Assignment, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::{HistoryRecord, Located, Reactivated, State};
+use uwf_storage::{HistoryRecord, Located, Reactivated, State, StorageError};
 
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
@@ -126,7 +126,9 @@ fn reactivate(
     // A pending record from before the thread ended is not the result of this call.
     match run.outbox.read_pending() {
         Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,
-        Ok(None) | Err(_) => run.outbox.clear_pending()?,
+        // A torn record names no step that could be kept.
+        Ok(None) | Err(StorageError::TornRecord { .. }) => run.outbox.clear_pending()?,
+        Err(error) => return Err(error.into()),
     }
     let state = State::new(&runner.site.root);
     match state.reactivate(record.thread, record.head)? {
