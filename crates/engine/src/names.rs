@@ -94,13 +94,7 @@ impl fmt::Display for Candidate {
 /// [`NameError::Id`] if the text is no name, [`NameError::NoThread`], [`NameError::Ambiguous`], and when the
 /// state cannot be read.
 pub fn find_thread(site: &Site, text: &str) -> Result<ThreadId, NameError> {
-    match parse::thread(text)? {
-        ThreadName::Id(id) => Ok(id),
-        name => {
-            let threads = threads(site)?;
-            thread_named(site, text, &name, &threads)
-        }
-    }
+    thread_named(site, text, parse::thread(text)?)
 }
 
 /// Returns the node that a text names: a hash, a unique prefix of one, a thread for its head, and after a thread `~2` for
@@ -113,10 +107,7 @@ pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
         NodeName::Hash(hash) => Ok(hash),
         NodeName::Prefix(prefix) => by_prefix(site, text, &prefix),
         NodeName::OfThread(thread, place) => {
-            let id = match thread {
-                ThreadName::Id(id) => id,
-                name => thread_named(site, text, &name, &threads(site)?)?,
-            };
+            let id = thread_named(site, text, thread)?;
             let head = head_of(site, id)?;
             step_at(site, head, &place)?.ok_or_else(|| NameError::NoStep {
                 thread: id,
@@ -137,21 +128,16 @@ fn threads(site: &Site) -> Result<Vec<ThreadId>, NameError> {
     Ok(threads)
 }
 
-fn thread_named(
-    site: &Site,
-    text: &str,
-    name: &ThreadName,
-    threads: &[ThreadId],
-) -> Result<ThreadId, NameError> {
+fn thread_named(site: &Site, text: &str, name: ThreadName) -> Result<ThreadId, NameError> {
     let nobody = || NameError::NoThread(text.to_owned());
     match name {
-        ThreadName::Id(id) => Ok(*id),
+        ThreadName::Id(id) => Ok(id),
         ThreadName::Newest(nth) => {
-            let index = threads.len().checked_sub(*nth).ok_or_else(nobody)?;
-            threads.get(index).copied().ok_or_else(nobody)
+            let mut newest_first = threads(site)?.into_iter().rev();
+            newest_first.nth(nth - 1).ok_or_else(nobody)
         }
         ThreadName::Prefix(prefix) => {
-            let found: Vec<ThreadId> = matching(threads, prefix);
+            let found = matching(&threads(site)?, &prefix);
             match found.as_slice() {
                 [] => Err(nobody()),
                 [one] => Ok(*one),
