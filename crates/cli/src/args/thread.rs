@@ -98,6 +98,19 @@ pub(crate) struct ListArgs {
     /// List ended threads too
     #[arg(long)]
     pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Skip the first N
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) skip: usize,
+    /// List at most N
+    #[arg(long, value_name = "N", value_parser = parse_take)]
+    pub(crate) take: Option<usize>,
+}
+
+/// The options that choose threads.
+#[derive(Debug, Args)]
+pub(crate) struct FilterArgs {
     /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]
     pub(crate) status: Option<String>,
@@ -107,12 +120,6 @@ pub(crate) struct ListArgs {
     /// Only threads started before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
-    /// Skip the first N
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) skip: usize,
-    /// List at most N
-    #[arg(long, value_name = "N", value_parser = parse_take)]
-    pub(crate) take: Option<usize>,
 }
 
 #[derive(Debug, Args)]

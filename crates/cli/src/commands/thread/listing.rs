@@ -1,0 +1,108 @@
+//! `uwf thread list`.
+
+use uwf_engine::{ListFilter, Site, ThreadItem, ThreadStatus};
+use uwf_protocol::exit::Exit;
+use uwf_storage::State;
+use uwf_util::{suggest, time};
+
+use crate::args::ListArgs;
+use crate::commands::Context;
+use crate::failure::{Failure, warn};
+use crate::output::print;
+use crate::text::ThreadsView;
+
+pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    let filter = filter(context.site(), args)?;
+    let listed = uwf_engine::list(context.site(), &filter)?;
+    for warning in &listed.warnings {
+        warn(warning);
+    }
+    for warning in costly(&listed.threads) {
+        warn(&warning);
+    }
+    let threads = ThreadsView {
+        threads: listed.threads,
+        now_ms: context.site().env.now_ms(),
+        is_filtered: args.all
+            || args.filter.status.is_some()
+            || args.filter.after.is_some()
+            || args.filter.before.is_some()
+            || args.skip > 0
+            || args.take.is_some(),
+    };
+    print(&threads, context.format)?;
+    // A damaged line must not hide other threads, so the check comes after the list.
+    State::new(&context.site().root).check()?;
+    Ok(Exit::Done)
+}
+
+/// Returns warnings about threads whose conditions cost too much, or were not evaluated.
+pub(crate) fn costly(threads: &[ThreadItem]) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let costly: Vec<_> = threads.iter().filter(|one| one.costs_too_much).collect();
+    if let Some((names, reason)) = first_and_more(&costly) {
+        let verb = if costly.len() == 1 { "is" } else { "are" };
+        warnings.push(format!("{names} {verb} shown as blocked: {reason}"));
+    }
+    let not_evaluated: Vec<_> = threads.iter().filter(|one| one.not_evaluated).collect();
+    if let Some((names, reason)) = first_and_more(&not_evaluated) {
+        warnings.push(format!("{names} could not be checked: {reason}"));
+    }
+    warnings
+}
+
+/// Names the first of some threads and the number of the others, with the reason of the first.
+fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
+    let (first, others) = threads.split_first()?;
+    let reason = first.blocked_reason.as_deref().unwrap_or_default();
+    let names = match others.len() {
+        0 => format!("thread `{}`", first.thread),
+        more => format!("thread `{}` and {more} more", first.thread),
+    };
+    Some((names, reason))
+}
+
+fn filter(site: &Site, args: &ListArgs) -> Result<ListFilter, Failure> {
+    let now = site.env.now_ms();
+    let bound = |text: &Option<String>| -> Result<Option<i64>, Failure> {
+        let Some(text) = text else { return Ok(None) };
+        let at = time::parse_filter(text, now).map_err(|error| {
+            Failure::request(error.to_string())
+                .hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
+        })?;
+        Ok(Some(at))
+    };
+    Ok(ListFilter {
+        all: args.all,
+        statuses: args.filter.status.as_deref().map(statuses).transpose()?,
+        after_ms: bound(&args.filter.after)?,
+        before_ms: bound(&args.filter.before)?,
+        skip: args.skip,
+        take: args.take,
+    })
+}
+
+/// Parses a comma list of statuses. `active` stands for idle and running.
+fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
+    let mut statuses = Vec::new();
+    for word in text.split(',').map(str::trim) {
+        let found = ThreadStatus::ALL
+            .into_iter()
+            .find(|status| status.as_str() == word);
+        match (word, found) {
+            ("active", _) => statuses.extend([ThreadStatus::Idle, ThreadStatus::Running]),
+            (_, Some(status)) => statuses.push(status),
+            (_, None) => return Err(not_a_status(word)),
+        }
+    }
+    Ok(statuses)
+}
+
+fn not_a_status(word: &str) -> Failure {
+    let known = ThreadStatus::ALL.map(ThreadStatus::as_str);
+    let failure = Failure::request(format!("`{word}` is not a status"));
+    match suggest::nearest(word, known) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint(format!("statuses are {}, and active", known.join(", "))),
+    }
+}

@@ -1,0 +1,108 @@
+//! The result of a call that did a step, or failed to.
+
+use serde::Serialize;
+use uwf_engine::{AgentFailure, StepReport, ThreadStatus, agent_option};
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::run::Phase;
+use uwf_util::time;
+
+use super::{refused_row, state_line, why_suspended};
+use crate::hints::{self, thread::next};
+use crate::output::Show;
+use crate::text::table::{Page, fields};
+
+/// A step that was done. `agent` is the agent that the caller chose, if any; the next command keeps it.
+#[derive(Serialize)]
+pub(crate) struct StepView {
+    #[serde(flatten)]
+    pub(crate) report: StepReport,
+    #[serde(skip)]
+    pub(crate) agent: Option<String>,
+}
+
+impl Show for StepView {
+    fn text(&self, page: Page) -> String {
+        let report = &self.report;
+        let done = match (&report.role, &report.step, &report.agent) {
+            (Some(role), Some(step), Some(agent)) => {
+                let took = report.duration_ms.map_or_else(String::new, |ms| {
+                    format!(" in {}", time::format_duration(ms))
+                });
+                let adopted = if report.adopted {
+                    ", finished earlier"
+                } else {
+                    ""
+                };
+                format!("{step}  {role} by {agent}{took}{adopted}")
+            }
+            _ => "nothing to run".to_owned(),
+        };
+        let mut rows = vec![("step", done)];
+        rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
+        rows.extend(refused_row(&report.refused_calls));
+        if !report.left_running.is_empty() {
+            let name = if report.kept_running {
+                "running"
+            } else {
+                "ended"
+            };
+            rows.push((
+                name,
+                format!("left running: {}", report.left_running.join(", ")),
+            ));
+        }
+        rows.push(("thread", state_line(&report.state)));
+        rows.extend(why_suspended(&report.state));
+        if report.state.status == ThreadStatus::Suspended {
+            let next = next(report.thread, &report.state);
+            let option = agent_option(self.agent.as_deref());
+            rows.extend(next.map(|next| ("next", next + &option)));
+        }
+        fields(&rows, page)
+    }
+}
+
+/// A step that failed: the attempt, as programs read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct FailedStepView {
+    thread: ThreadId,
+    attempt: Option<u64>,
+    role: RoleName,
+    agent: String,
+    directory: String,
+    phase: Phase,
+    class: FailureClass,
+    message: String,
+    hint: String,
+    exit_code: Option<i32>,
+    session_id: Option<String>,
+    raw: Option<CasRef>,
+}
+
+impl From<&AgentFailure> for FailedStepView {
+    fn from(failure: &AgentFailure) -> Self {
+        Self {
+            thread: failure.thread,
+            attempt: failure.number,
+            role: failure.role.clone(),
+            agent: failure.agent.clone(),
+            directory: failure.directory.clone(),
+            phase: failure.phase,
+            class: failure.class,
+            message: failure.problem.clone(),
+            hint: hints::here(&failure.hint).into_owned(),
+            exit_code: failure.exit_code,
+            session_id: failure.session_id.clone(),
+            raw: failure.raw,
+        }
+    }
+}
+
+impl Show for FailedStepView {
+    /// People read the failure on stderr.
+    fn text(&self, _page: Page) -> String {
+        String::new()
+    }
+}

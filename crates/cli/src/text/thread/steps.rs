@@ -1,0 +1,83 @@
+//! The steps of one thread.
+
+use uwf_engine::{AttemptView, StartEntry, StepEntry, StepsEntry, StepsView};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::workflow::reserved;
+use uwf_util::time;
+
+use super::word_for;
+use crate::output::Show;
+use crate::text::table::{Page, fitted};
+
+impl Show for StepsView {
+    /// A failed attempt comes below the step that it should have followed or replaced.
+    fn text(&self, page: Page) -> String {
+        let mut rows = Vec::new();
+        for entry in &self.steps {
+            let (hash, row, replaced) = match entry {
+                StepsEntry::Start(start) => (start.hash, start_row(start), Vec::new()),
+                StepsEntry::Step(step) => (step.hash, step_row(step), replaced_rows(step)),
+            };
+            for (hash, row) in replaced.into_iter().chain([(hash, row)]) {
+                rows.push(row);
+                let there = self.attempts.iter().filter(|attempt| attempt.at() == hash);
+                rows.extend(there.map(attempt_row));
+            }
+        }
+        if let Some(step) = self.finished_step {
+            let waits = "finished, and waits to be committed by `uwf thread step`".to_owned();
+            let none = || "-".to_owned();
+            rows.push(vec![step.to_string(), none(), none(), none(), waits]);
+        }
+        fitted(&["STEP", "ROLE", "AGENT", "TOOK", "DATA"], rows, 4, page)
+    }
+}
+
+fn start_row(start: &StartEntry) -> Vec<String> {
+    vec![
+        start.hash.to_string(),
+        reserved::START.to_owned(),
+        "-".to_owned(),
+        "-".to_owned(),
+        start.prompt.clone(),
+    ]
+}
+
+fn step_row(step: &StepEntry) -> Vec<String> {
+    let took = step.duration_ms.map(time::format_duration);
+    let extraction = step.extraction.as_ref().and_then(Extraction::note);
+    let notes = extraction
+        .into_iter()
+        .chain(RefusedCalls::note(&step.refused_calls));
+    let agent = notes.fold(step.agent.clone(), |agent, note| {
+        format!("{agent} ({note})")
+    });
+    vec![
+        step.hash.to_string(),
+        step.role.to_string(),
+        agent,
+        took.unwrap_or_else(|| "-".to_owned()),
+        step.output.to_string(),
+    ]
+}
+
+/// Returns the rows of the steps that a step replaced.
+fn replaced_rows(step: &StepEntry) -> Vec<(CasRef, Vec<String>)> {
+    let row = |hash: &CasRef| {
+        let cells = [hash.as_str(), step.role.as_str(), "-", "-", "(replaced)"];
+        (*hash, cells.map(str::to_owned).to_vec())
+    };
+    step.replaces.iter().map(row).collect()
+}
+
+fn attempt_row(attempt: &AttemptView) -> Vec<String> {
+    let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
+    vec![
+        format!("({} {})", word_for(attempt), attempt.number),
+        attempt.role.to_string(),
+        attempt.agent.clone(),
+        time::format_duration(u64::try_from(took).unwrap_or(0)),
+        attempt.error.clone(),
+    ]
+}
