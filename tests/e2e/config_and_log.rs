@@ -1,8 +1,10 @@
 //! The config and the log: what may be set, what is never shown, who may read it, and where it lies.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
@@ -388,6 +390,32 @@ fn the_log_is_printed_as_lines_and_in_part() {
 }
 
 #[test]
+fn the_log_is_chosen_by_event_and_followed() {
+    let (world, thread) = world_with_secrets();
+    let all = world.uwf(&["log", "show"]).exits(0).json();
+    let created = world.uwf(&["log", "show", "--event", "thread-created"]);
+    assert_eq!(created.json(), json!([all[0]]));
+    let short = &thread[..12].to_lowercase();
+    assert_eq!(world.uwf(&["log", "show", "--thread", short]).json(), all);
+    let later = world.uwf(&["log", "show", "--after", "2100-01-01"]);
+    assert_eq!(later.exits(0).json(), json!([]));
+    let tail = world.uwf(&["log", "tail", "-n", "1"]).exits(0);
+    assert_eq!(tail.json(), *all.as_array().unwrap().last().unwrap());
+
+    let thread = world.start("one");
+    let mut follow = world.command(&["log", "tail", "-f", "-n", "1", "--event", "killed"]);
+    let mut follow = follow.stdout(Stdio::piped()).spawn().unwrap();
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let mut line = String::new();
+    let mut lines = BufReader::new(follow.stdout.take().unwrap());
+    lines.read_line(&mut line).unwrap();
+    follow.kill().unwrap();
+    follow.wait().unwrap();
+    let entry: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(entry["thread"], json!(thread));
+}
+
+#[test]
 fn a_torn_line_is_told_and_hides_no_other() {
     let (world, _) = world_with_secrets();
     let before = world.uwf(&["log", "show"]).json();
@@ -418,6 +446,8 @@ fn old_logs_are_cleaned_and_dates_lead_nowhere_else() {
     assert_eq!(cleaned.exits(0).json(), json!({ "deleted": 1 }));
     assert!(!logs.join("2020-01-01.jsonl").exists());
     assert!(logs.join("2020-01-02.jsonl").exists());
+    let older = world.uwf(&["log", "clean", "--before", "30d"]).exits(0);
+    assert_eq!(older.json(), json!({ "deleted": 1 }));
     assert!(logs.join("notes.jsonl").exists());
     world.uwf(&["log", "clean"]).exits(2);
 }

@@ -431,3 +431,62 @@ fn keys_of_the_reference_come_first() {
     ];
     assert_eq!(keys(&node["payload"]), stored);
 }
+
+#[test]
+fn with_json_asked_for_every_message_is_one_json_object() {
+    let world = World::new();
+    let records = |run: &Run| -> Vec<Value> {
+        let lines = run.stderr.lines();
+        lines
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let unknown = world.uwf(&[
+        "--format",
+        "json",
+        "thread",
+        "show",
+        "01M8ABCDEFGHJKMNPQRSTVWXYZ",
+    ]);
+    let [record] = &records(&unknown)[..] else {
+        panic!("{}", unknown.stderr);
+    };
+    assert_eq!(record["exitCode"], 1);
+    assert!(
+        record["error"]
+            .as_str()
+            .unwrap()
+            .contains("01M8ABCDEFGHJKMNPQRSTVWXYZ")
+    );
+    assert!(
+        record["hint"]
+            .as_str()
+            .unwrap()
+            .contains("thread list --all")
+    );
+    // The parser's own complaints, and a format that the environment asks for.
+    let usage = world.uwf(&["thread", "stepp", "--format=json"]);
+    assert_eq!(records(&usage.exits(2))[0]["exitCode"], 2);
+    let mut command = world.command(&["thread", "kill"]);
+    let by_env: Run = command.env("UWF_FORMAT", "json").output().unwrap().into();
+    assert_eq!(records(&by_env.exits(2))[0]["exitCode"], 2);
+    // What follows `--` belongs to another program.
+    let not_ours = world.uwf(&["thread", "stepp", "--", "--format", "json"]);
+    assert!(not_ours.exits(2).stderr.starts_with("error: "));
+}
+
+#[test]
+fn the_mistakes_of_a_workflow_file_are_data() {
+    let world = World::new();
+    world.write("bad.yaml", "name: bad\nroles: {}\ngraph: 5\n");
+    let run = world.uwf(&["workflow", "validate", "bad.yaml"]).exits(1);
+    let view = run.json();
+    assert_eq!(view["valid"], false);
+    let problem = &view["problems"][0];
+    assert_eq!(problem["file"], "bad.yaml");
+    assert!(
+        problem["line"].as_u64().is_some_and(|line| line > 0),
+        "{view}"
+    );
+    assert!(run.stderr.contains(problem["message"].as_str().unwrap()));
+}

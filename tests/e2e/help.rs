@@ -50,7 +50,7 @@ impl Help {
     fn read(&mut self, line: &str, part: Part) -> Part {
         match line {
             "Commands:" => return Part::Commands,
-            "Arguments:" | "Options:" => return Part::Entries,
+            "Arguments:" | "Options:" | "Global options:" => return Part::Entries,
             _ => {}
         }
         if let Some(usage) = line.strip_prefix("Usage: ") {

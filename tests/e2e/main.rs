@@ -66,6 +66,7 @@ mod resumes;
 mod sessions;
 mod setup;
 mod setup_asks;
+mod shells;
 mod slots;
 mod terminal;
 mod threads;

@@ -1,5 +1,6 @@
 //! Errors for people: what happened, why, and what to type next. And the exit code for scripts.
 
+use serde_json::{Map, Value};
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
 use uwf_engine::{AgentFailure, EngineError, NameError, store_exit};
@@ -9,8 +10,8 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::StorageError;
 use uwf_util::ansi::without_sequences;
 use uwf_util::causes::causes;
-use uwf_util::printable::labelled;
 
+use crate::stderr::Form;
 use crate::{hints, stderr};
 
 /// Why a command failed.
@@ -61,8 +62,32 @@ impl Failure {
         self
     }
 
-    /// Writes the parts to stderr, each with its label.
+    /// Writes the failure to stderr: each part with its label, or all as one JSON object.
     pub(crate) fn print(&self) {
+        match stderr::form() {
+            Form::Text => self.print_parts(),
+            Form::Json => stderr::record(self.fields()),
+        }
+    }
+
+    /// Returns the failure as programs read it.
+    fn fields(&self) -> Map<String, Value> {
+        let mut fields = Map::new();
+        fields.insert("error".to_owned(), self.what.as_str().into());
+        fields.insert("exitCode".to_owned(), self.exit.code().into());
+        if !self.causes.is_empty() {
+            fields.insert("causes".to_owned(), self.causes.as_slice().into());
+        }
+        if let Some(note) = &self.note {
+            fields.insert("note".to_owned(), note.as_str().into());
+        }
+        if let Some(hint) = &self.hint {
+            fields.insert("hint".to_owned(), hints::here(hint).into());
+        }
+        fields
+    }
+
+    fn print_parts(&self) {
         say("error", &self.what);
         for cause in &self.causes {
             say("cause", cause);
@@ -169,9 +194,9 @@ pub(crate) fn note(text: &str) {
     say("note", text);
 }
 
-/// Writes a labelled message to stderr. The text may quote models and agents, and cannot look like another message.
+/// Writes a message with a label of its own.
 pub(crate) fn say(label: &str, text: &str) {
-    stderr::write(&labelled(label, text));
+    stderr::message(label, text);
 }
 
 /// Returns the note that identifies the failed attempt, for logs that do not show the command.

@@ -3,6 +3,7 @@
 
 mod args;
 mod commands;
+mod completion;
 mod failure;
 mod hints;
 mod output;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     panic::install_hook();
     let env = Env::of_process();
     let given: Vec<OsString> = std::env::args_os().collect();
+    completion::answer(&given, &env);
     let name = given.first().map(Path::new).and_then(Path::file_name);
     let name = name.and_then(OsStr::to_str).unwrap_or_default();
     if let Some((agent, args)) = agent_call(name, &given) {
@@ -47,6 +49,7 @@ fn main() -> ExitCode {
     if given.len() == 2 && given[1] == uwf_engine::EVALUATOR_COMMAND {
         return exit(uwf_engine::evaluate_conditions());
     }
+    stderr::choose(Format::of_messages(&given, &env));
     let code = match name {
         "ocas" => run(Cli::of_ocas(&given), env),
         _ => run(Cli::of(&given), env),

@@ -1,5 +1,6 @@
 //! Prints results: data on stdout as JSON, YAML or text. No other module prints data.
 
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 use clap::ValueEnum;
@@ -11,6 +12,7 @@ use uwf_storage::Env;
 use uwf_util::printable::{is_terminal_control, printable, with_json_escapes};
 
 use crate::failure::Failure;
+use crate::stderr::Form;
 use crate::text::Page;
 
 /// The format of printed data.
@@ -44,6 +46,26 @@ impl Format {
                     .hint("formats are json, yaml and text")
             }),
             (None, None) => Ok(None),
+        }
+    }
+
+    /// Returns the form of messages that a command line asks for, before it is parsed: its own mistakes are reported in
+    /// that form, too.
+    pub(crate) fn of_messages(args: &[OsString], env: &Env) -> Form {
+        let texts = args.iter().map(|arg| arg.to_str().unwrap_or_default());
+        let options: Vec<&str> = texts.take_while(|arg| *arg != "--").collect();
+        let mut attached = options
+            .iter()
+            .filter_map(|arg| arg.strip_prefix("--format="));
+        let mut separate = options.windows(2).filter(|pair| pair[0] == "--format");
+        let flag = attached
+            .next_back()
+            .or(separate.next_back().map(|pair| pair[1]));
+        let name = flag.or(env.var("UWF_FORMAT"));
+        let format = name.and_then(|name| Self::from_str(name, true).ok());
+        match format {
+            Some(Self::Json) => Form::Json,
+            Some(Self::Yaml | Self::Text) | None => Form::Text,
         }
     }
 

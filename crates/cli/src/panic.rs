@@ -1,8 +1,6 @@
 //! Reports a panic as a bug, with its own exit code, also in builds in which panics abort.
 
-use std::io::{self, Write as _};
-
-use uwf_util::printable::labelled;
+use crate::stderr;
 
 /// The exit code of a bug.
 const BUG: i32 = 101;
@@ -11,10 +9,10 @@ const BUG: i32 = 101;
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
         // `eprintln!` would panic again if stderr is closed, and abort without the exit code.
-        let bug = labelled("error", &format!("a bug in uwf: {info}"));
-        let _ = writeln!(
-            io::stderr(),
-            "{bug}\nhint: nothing that was recorded is lost; please report this with the command that you typed"
+        stderr::message("error", &format!("a bug in uwf: {info}"));
+        stderr::message(
+            "hint",
+            "nothing that was recorded is lost; please report this with the command that you typed",
         );
         #[expect(clippy::exit, reason = "a hook cannot return a code")]
         std::process::exit(BUG);

@@ -11,7 +11,6 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::set_global_default;
 use tracing::{Event, Level, Metadata};
 use uwf_storage::{Env, LogEntry, ProcessLog, Root};
-use uwf_util::printable::labelled;
 
 use crate::failure::Failure;
 use crate::stderr;
@@ -101,7 +100,7 @@ impl tracing::Subscriber for Subscriber {
             let level = metadata.level().as_str().to_lowercase();
             let elapsed_ms = self.env.now_ms() - self.env.started_ms();
             let text = format!("{} {elapsed_ms} ms: {fields}", metadata.target());
-            stderr::write(&labelled(&level, &text));
+            stderr::message(&level, &text);
         }
     }
 

@@ -1,5 +1,6 @@
 //! Reads the process logs, and deletes old ones. `process_log` writes them.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
@@ -64,6 +65,10 @@ pub struct LogFilter {
     pub process: Option<String>,
     /// Only those in the file of this day.
     pub date: Option<Day>,
+    /// Only those of this event, such as `step-failed`.
+    pub event: Option<String>,
+    /// Only those after this time, in milliseconds since 1970.
+    pub after_ms: Option<i64>,
 }
 
 /// The entries that were found.
@@ -73,6 +78,13 @@ pub struct LogEntries {
     pub entries: Vec<Map<String, Value>>,
     /// The lines that cannot be read, except an unfinished last line.
     pub damaged: Vec<BadLine>,
+}
+
+impl LogEntries {
+    fn sort(&mut self) {
+        let time = |entry: &Map<String, Value>| text_of(entry, "ts").unwrap_or_default().to_owned();
+        self.entries.sort_by_cached_key(time);
+    }
 }
 
 /// Returns the log files, newest day first. Files with other names are ignored.
@@ -111,8 +123,7 @@ pub fn show(root: &Root, filter: &LogFilter) -> Result<LogEntries, StorageError>
             read_file(&root.logs_dir().join(&file.name), filter, &mut found)?;
         }
     }
-    let time_of = |entry: &Map<String, Value>| text_of(entry, "ts").unwrap_or_default().to_owned();
-    found.entries.sort_by_cached_key(time_of);
+    found.sort();
     Ok(found)
 }
 
@@ -129,11 +140,62 @@ pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
     Ok(removed)
 }
 
+/// Reads the entries that were written since it last did so.
+#[derive(Debug, Default)]
+pub struct Follower {
+    /// How many bytes of each file were read.
+    read: BTreeMap<String, usize>,
+}
+
+impl Follower {
+    /// Returns the new entries that pass the filter, by time; the first call returns all.
+    ///
+    /// # Errors
+    /// See [`list`].
+    pub fn next(&mut self, root: &Root, filter: &LogFilter) -> Result<LogEntries, StorageError> {
+        let mut found = LogEntries::default();
+        for file in list(root)?.into_iter().rev() {
+            let read = self.read.entry(file.name.clone()).or_default();
+            if usize::try_from(file.size).is_ok_and(|size| size == *read) {
+                continue;
+            }
+            let path = root.logs_dir().join(&file.name);
+            let content = uwf_durable::read(&path)?.unwrap_or_default();
+            let end = content.iter().rposition(|byte| *byte == b'\n');
+            let end = end.map_or(0, |at| at + 1);
+            // A file that somebody made shorter is read again from its start.
+            let start = if *read > end { 0 } else { *read };
+            let first_line = 1 + count_lines(&content[..start]);
+            read_lines(&path, &content[start..end], first_line, filter, &mut found);
+            *read = end;
+        }
+        found.sort();
+        Ok(found)
+    }
+}
+
+fn count_lines(content: &[u8]) -> u64 {
+    let breaks = content.iter().filter(|byte| **byte == b'\n');
+    u64::try_from(breaks.count()).unwrap_or(u64::MAX)
+}
+
 fn read_file(path: &Path, filter: &LogFilter, found: &mut LogEntries) -> Result<(), StorageError> {
     // A file that somebody deleted meanwhile has no entries.
     let content = uwf_durable::read(path)?.unwrap_or_default();
+    read_lines(path, &content, 1, filter, found);
+    Ok(())
+}
+
+/// Reads the entries in a part of a file that starts at a line.
+fn read_lines(
+    path: &Path,
+    content: &[u8],
+    first_line: u64,
+    filter: &LogFilter,
+    found: &mut LogEntries,
+) {
     let lines = content.split_inclusive(|byte| *byte == b'\n');
-    for (number, line) in (1..).zip(lines) {
+    for (number, line) in (first_line..).zip(lines) {
         match serde_json::from_slice::<Map<String, Value>>(line) {
             Ok(entry) if passes(&entry, filter) => found.entries.push(entry),
             Ok(_) => {}
@@ -145,14 +207,18 @@ fn read_file(path: &Path, filter: &LogFilter, found: &mut LogEntries) -> Result<
             }),
         }
     }
-    Ok(())
 }
 
 fn passes(entry: &Map<String, Value>, filter: &LogFilter) -> bool {
     let thread = filter.thread.as_ref().map(ThreadId::as_str);
     let process = filter.process.as_deref();
+    let event = filter.event.as_deref();
+    // Times are written in one form, whose order is that of its text.
+    let after = filter.after_ms.map(time::format_iso);
     thread.is_none_or(|thread| text_of(entry, "thread") == Some(thread))
         && process.is_none_or(|process| is_of(entry, process))
+        && event.is_none_or(|event| text_of(entry, "event") == Some(event))
+        && after.is_none_or(|after| text_of(entry, "ts").is_some_and(|at| at > after.as_str()))
 }
 
 /// Tells whether an entry is of this process. Older entries have the longer name in `pid`, and no `process`.
@@ -257,6 +323,59 @@ mod tests {
         check(LogFilter { date, ..all() }, &["first"]);
         check(of_thread(A), &["first", "second", "third"]);
         check(of_thread("01J7K9Z000000000000000000B"), &[]);
+    }
+
+    #[test]
+    fn a_follower_returns_each_entry_once_and_waits_for_whole_lines() {
+        let (_temp, root) =
+            root_with(&[("2026-11-21.jsonl", "{\"ts\":\"1\",\"msg\":\"a\"}\n{\"ts\"")]);
+        let mut follower = Follower::default();
+        let mut check = |expected: &[&str]| {
+            let found = follower.next(&root, &LogFilter::default()).unwrap();
+            assert_eq!(messages(&found), expected);
+            assert_eq!(found.damaged, []);
+        };
+        check(&["a"]);
+        check(&[]);
+        let file = root.logs_dir().join("2026-11-21.jsonl");
+        let more =
+            |text: &str| fs::write(&file, fs::read_to_string(&file).unwrap() + text).unwrap();
+        more(":\"2\",\"msg\":\"b\"}\n");
+        check(&["b"]);
+        fs::write(
+            root.logs_dir().join("2026-11-22.jsonl"),
+            "{\"ts\":\"3\",\"msg\":\"c\"}\n",
+        )
+        .unwrap();
+        check(&["c"]);
+        fs::write(&file, "{\"msg\":\"d\"}\n").unwrap();
+        check(&["d"]);
+    }
+
+    #[test]
+    fn entries_are_chosen_by_event_and_by_time() {
+        let line = |ts: &str, event: &str| {
+            format!(r#"{{"ts":"1970-01-01T00:00:0{ts}.000Z","event":"{event}","msg":"{ts}"}}"#)
+                + "\n"
+        };
+        let text = line("1", "routed") + &line("2", "step-failed") + &line("3", "routed");
+        let (_temp, root) = root_with(&[("2026-11-21.jsonl", &text)]);
+        let of = |event: Option<&str>, after_ms| {
+            let event = event.map(str::to_owned);
+            let filter = LogFilter {
+                event,
+                after_ms,
+                ..LogFilter::default()
+            };
+            let found = show(&root, &filter).unwrap();
+            messages(&found)
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of(Some("routed"), None), ["1", "3"]);
+        assert_eq!(of(None, Some(1000)), ["2", "3"]);
+        assert_eq!(of(Some("routed"), Some(2999)), ["3"]);
     }
 
     #[test]

@@ -41,12 +41,8 @@ pub(crate) enum LogCommand {
     List,
     /// Show log lines, oldest first
     Show {
-        /// Only lines of this thread
-        #[arg(long, value_name = "THREAD")]
-        thread: Option<String>,
-        /// Only lines of this process: its number, or its name in `process`
-        #[arg(long, value_name = "PROCESS")]
-        process: Option<String>,
+        #[command(flatten)]
+        filter: LogFilterArgs,
         /// Only lines of this day: YYYY-MM-DD
         #[arg(long, value_name = "DATE")]
         date: Option<String>,
@@ -57,12 +53,40 @@ pub(crate) enum LogCommand {
         #[arg(long, conflicts_with = "format")]
         lines: bool,
     },
+    /// Show the newest log lines, and with -f those to come
+    Tail {
+        #[command(flatten)]
+        filter: LogFilterArgs,
+        /// How many lines to begin with
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
+        last: usize,
+        /// Wait for more until you press Ctrl-C
+        #[arg(short, long)]
+        follow: bool,
+    },
     /// Delete the log files of days before a date
     Clean {
-        /// The first day to keep: YYYY-MM-DD
-        #[arg(long, value_name = "DATE")]
+        /// The first day to keep: YYYY-MM-DD, or 30d for the last 30 days
+        #[arg(long, value_name = "TIME")]
         before: String,
     },
+}
+
+/// The options that choose log lines.
+#[derive(Debug, Args)]
+pub(crate) struct LogFilterArgs {
+    /// Only lines of this thread
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<String>,
+    /// Only lines of this process: its number, or its name in `process`
+    #[arg(long, value_name = "PROCESS")]
+    pub(crate) process: Option<String>,
+    /// Only lines of this event, such as step-failed; docs/cli.md lists them
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// Only lines after this time: 7d, 12h, 30m, or a date
+    #[arg(long, value_name = "TIME")]
+    pub(crate) after: Option<String>,
 }
 
 #[derive(Debug, Args)]

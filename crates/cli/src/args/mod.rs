@@ -2,21 +2,25 @@
 
 mod cas;
 mod config;
+mod examples;
 mod refused;
 mod thread;
+mod tree;
 mod workflow;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::error::Result as Parsed;
+use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
-pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
+pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use thread::{
     ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
     ThreadCommand,
 };
+pub(crate) use tree::furnished;
 pub(crate) use workflow::WorkflowCommand;
 
 use crate::output::Format;
@@ -57,13 +61,20 @@ struct OcasCli {
 impl Cli {
     /// Parses a command line. Ends the process if the command line is wrong or asks for help.
     pub(crate) fn of(args: &[OsString]) -> Self {
-        Self::try_parse_from(args).unwrap_or_else(|error| refused::exit(error))
+        parsed::<Self>(args, "").unwrap_or_else(|error| refused::exit(error))
     }
 
     /// Parses a command line of `ocas` in the same way.
     pub(crate) fn of_ocas(args: &[OsString]) -> Self {
-        OcasCli::try_parse_from(args).map_or_else(|error| refused::exit(error), Self::from)
+        parsed::<OcasCli>(args, "cas").map_or_else(|error| refused::exit(error), Self::from)
     }
+}
+
+/// Parses a command line. `path` is the command of `uwf` that the program stands for.
+fn parsed<C: CommandFactory + FromArgMatches>(args: &[OsString], path: &str) -> Parsed<C> {
+    let mut tree = furnished(C::command(), path);
+    let mut matches = tree.try_get_matches_from_mut(args)?;
+    C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
 }
 
 impl From<OcasCli> for Cli {
@@ -77,17 +88,20 @@ impl From<OcasCli> for Cli {
     }
 }
 
+/// The heading of the options that every command has.
+const GLOBAL: &str = "Global options";
+
 /// The options of every command.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
-    /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere)
-    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere). With json, messages are JSON, too
+    #[arg(long, global = true, value_enum, value_name = "FORMAT", help_heading = GLOBAL)]
     pub(crate) format: Option<Format>,
     /// Keep everything under this folder (unset: $UWF_STORAGE_ROOT, else ~/.uwf)
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub(crate) root: Option<PathBuf>,
     /// Show what the agent writes to stderr while it works
-    #[arg(short, long, global = true, action = ArgAction::Count)]
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
 }
 
@@ -146,9 +160,31 @@ pub(crate) enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Print the script with which a shell completes commands, threads, workflows and keys
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+    /// Print the manual page of the program, or write the pages of all commands
+    Man {
+        /// Where to write them; the folder is made if it is not there
+        dir: Option<PathBuf>,
+    },
     /// Run a bundled workflow from start to end, in a folder of its own
     Demo {
         /// Where to put it (unset: a new folder in the temp directory)
         dir: Option<PathBuf>,
     },
+}
+
+/// The shells that can be completed in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// GNU Bash 4.4 or newer
+    Bash,
+    /// Zsh
+    Zsh,
+    /// Fish
+    Fish,
 }

@@ -4,6 +4,8 @@ use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue};
 use uwf_util::printable::printable;
 
+use crate::failure::Failure;
+use crate::stderr::Form;
 use crate::{output, stderr};
 
 /// Commands of other tools that people try, each with our commands for it.
@@ -28,7 +30,9 @@ const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
 pub(super) fn exit(mut error: clap::Error) -> ! {
     correct(&mut error);
     let text = error.render().to_string();
-    if error.use_stderr() {
+    if error.use_stderr() && stderr::form() == Form::Json {
+        failure(&text).print();
+    } else if error.use_stderr() {
         stderr::write(&quoting(&text));
     } else {
         // If the help cannot be printed, nobody reads it.
@@ -39,6 +43,16 @@ pub(super) fn exit(mut error: clap::Error) -> ! {
         reason = "without a parsed command line there is nothing to do"
     )]
     std::process::exit(error.exit_code());
+}
+
+/// Returns the failure that a message of the parser describes: its first paragraph says what is wrong, the next ones what
+/// to type.
+fn failure(text: &str) -> Failure {
+    let mut paragraphs = text.trim_end().split("\n\n");
+    let what = paragraphs.next().unwrap_or_default();
+    let what = what.strip_prefix("error: ").unwrap_or(what);
+    let hint: Vec<&str> = paragraphs.map(str::trim).collect();
+    Failure::usage(what).hint(hint.join("\n"))
 }
 
 /// Replaces advice of the parser that is wrong here.
@@ -77,6 +91,15 @@ fn quoting(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_of_the_parser_is_what_is_wrong_and_what_to_type() {
+        let text = "error: unexpected argument '-x' found\n\n  tip: try '-c'\n\nUsage: uwf\n";
+        let failure = failure(text);
+        assert_eq!(failure.what, "unexpected argument '-x' found");
+        assert_eq!(failure.hint.unwrap(), "tip: try '-c'\nUsage: uwf");
+        assert_eq!(failure.exit.code(), 2);
+    }
 
     #[test]
     fn an_argument_cannot_pass_for_a_message() {

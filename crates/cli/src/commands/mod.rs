@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod log;
+mod manual;
 mod setup;
 mod step;
 mod thread;
@@ -22,6 +23,7 @@ use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, Root};
+use uwf_util::time;
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
@@ -106,6 +108,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Config { command } => config::run(context, command),
         Command::Log { command } => log::run(context, command),
         Command::Agent { name, args } => agent::run(context, &name, &args),
+        Command::Completions { shell } => manual::completions(shell),
+        Command::Man { dir } => manual::man(dir.as_deref()),
         Command::Demo { dir } => demo::run(context, dir.as_deref()),
     }
 }
@@ -119,6 +123,14 @@ pub(crate) fn text_or_stdin(text: String) -> Result<String, Failure> {
             .hint("put them in its place: `-p \"…\"`, or `-p -` to read them from standard input")),
         _ => Ok(text),
     }
+}
+
+/// Returns the time that an option names, in milliseconds since 1970: `7d` ago, or a date.
+pub(crate) fn past_time(context: &Context, text: &str) -> Result<i64, Failure> {
+    time::parse_filter(text, context.site().env.now_ms()).map_err(|error| {
+        Failure::request(error.to_string())
+            .hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
+    })
 }
 
 /// Returns the failure of a question on the terminal. An interrupt has its own exit code.

@@ -1,14 +1,14 @@
 //! `uwf workflow …`.
 
-use uwf_engine::HiddenWorkflow;
+use uwf_engine::{EngineError, HiddenWorkflow};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::workflow_yaml::Diagnostic;
 
 use crate::args::WorkflowCommand;
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
-use crate::output::print;
-use crate::text::{RegisteredView, ValidView};
+use crate::output::{Format, print};
+use crate::text::{InvalidView, RegisteredView, ValidView};
 
 pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, Failure> {
     let site = context.site();
@@ -19,7 +19,13 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
             print(&RegisteredView::from(registered), context.format)?;
         }
         WorkflowCommand::Validate { file } => {
-            let checked = uwf_engine::check_file(site, &file)?;
+            let checked = match uwf_engine::check_file(site, &file) {
+                Err(EngineError::Workflow(problems)) if context.format != Format::Text => {
+                    print(&InvalidView::from(problems.as_slice()), context.format)?;
+                    return Err(EngineError::Workflow(problems).into());
+                }
+                checked => checked?,
+            };
             warn_all(&checked.warnings);
             print(&ValidView::from(&checked), context.format)?;
         }

@@ -178,6 +178,21 @@ impl Show for Vec<Map<String, Value>> {
     }
 }
 
+/// Log lines that come one after the other, without headings.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct LogLinesView(pub(crate) Vec<Map<String, Value>>);
+
+impl Show for LogLinesView {
+    fn text(&self, _page: Page) -> String {
+        let line = |line: &Map<String, Value>| {
+            let of = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or("-");
+            [of("ts"), of("event"), of("thread"), of("msg")].join("  ")
+        };
+        self.0.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
 /// How many files were deleted.
 #[derive(Serialize)]
 pub(crate) struct DeletedView {

@@ -13,7 +13,8 @@ pub(crate) use cas::{
     SchemaView, VerifiedView,
 };
 pub(crate) use config::{
-    CheckView, ConfigView, DeletedView, EditedView, PathView, SetView, UnsetView, ValueView,
+    CheckView, ConfigView, DeletedView, EditedView, LogLinesView, PathView, SetView, UnsetView,
+    ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use setup::{SetupView, Validation};
@@ -21,4 +22,4 @@ pub(crate) use table::Page;
 pub(crate) use thread::{
     DetailView, FailedStepView, ForkedView, KilledView, StartedView, StepView, ThreadsView,
 };
-pub(crate) use workflow::{RegisteredView, ValidView};
+pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

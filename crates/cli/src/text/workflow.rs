@@ -54,6 +54,50 @@ pub(crate) struct ValidView {
     warnings: Vec<String>,
 }
 
+/// A workflow file with mistakes.
+#[derive(Serialize)]
+pub(crate) struct InvalidView {
+    valid: bool,
+    problems: Vec<Problem>,
+}
+
+/// A mistake, with its place if it is at one.
+#[derive(Serialize)]
+struct Problem {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<u64>,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl From<&[Diagnostic]> for InvalidView {
+    fn from(problems: &[Diagnostic]) -> Self {
+        let problem = |one: &Diagnostic| Problem {
+            file: one.position.as_ref().map(|at| at.file.clone()),
+            line: one.position.as_ref().map(|at| at.line),
+            column: one.position.as_ref().map(|at| at.column),
+            message: one.message.clone(),
+            hint: one.hint.clone(),
+        };
+        Self {
+            valid: false,
+            problems: problems.iter().map(problem).collect(),
+        }
+    }
+}
+
+impl Show for InvalidView {
+    /// People read the mistakes on stderr.
+    fn text(&self, _page: Page) -> String {
+        String::new()
+    }
+}
+
 /// Returns warnings as texts.
 pub(crate) fn texts_of(warnings: &[Diagnostic]) -> Vec<String> {
     warnings.iter().map(ToString::to_string).collect()

@@ -1,18 +1,18 @@
 //! `uwf thread list`.
 
-use uwf_engine::{ListFilter, Site, ThreadItem, ThreadStatus};
+use uwf_engine::{ListFilter, ThreadItem, ThreadStatus};
 use uwf_protocol::exit::Exit;
 use uwf_storage::State;
-use uwf_util::{suggest, time};
+use uwf_util::suggest;
 
 use crate::args::ListArgs;
-use crate::commands::Context;
+use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
 use crate::output::print;
 use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
-    let filter = filter(context.site(), args)?;
+    let filter = filter(context, args)?;
     let listed = uwf_engine::list(context.site(), &filter)?;
     for warning in &listed.warnings {
         warn(warning);
@@ -62,15 +62,11 @@ fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
     Some((names, reason))
 }
 
-fn filter(site: &Site, args: &ListArgs) -> Result<ListFilter, Failure> {
-    let now = site.env.now_ms();
-    let bound = |text: &Option<String>| -> Result<Option<i64>, Failure> {
-        let Some(text) = text else { return Ok(None) };
-        let at = time::parse_filter(text, now).map_err(|error| {
-            Failure::request(error.to_string())
-                .hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
-        })?;
-        Ok(Some(at))
+fn filter(context: &Context, args: &ListArgs) -> Result<ListFilter, Failure> {
+    let bound = |text: &Option<String>| {
+        text.as_deref()
+            .map(|text| past_time(context, text))
+            .transpose()
     };
     Ok(ListFilter {
         all: args.all,
