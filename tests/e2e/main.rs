@@ -31,6 +31,7 @@ mod echoes;
 mod extraction;
 mod failures;
 mod fifos;
+mod filters;
 mod formats;
 mod full_disk;
 mod gates;
@@ -49,6 +50,7 @@ mod lost_state;
 #[path = "../support/model_server.rs"]
 mod model_server;
 mod names;
+mod naming;
 mod orphans;
 mod pokes;
 mod processes;

@@ -158,6 +158,13 @@ impl From<NameError> for Failure {
             NameError::Id(error) => error.into(),
             NameError::Engine(error) => error.into(),
             NameError::NoThread(_) => failure.hint("`uwf thread list --all` shows every thread"),
+            NameError::NotGiven {
+                near: Some(near), ..
+            } => failure.hint(format!("did you mean `{near}`?")),
+            NameError::NotGiven { near: None, .. } => {
+                failure.hint("`uwf thread list --all` shows every thread, with its name")
+            }
+            NameError::NothingUsed => failure.hint("`@` stands for the newest thread"),
             NameError::NoNode(_) => failure.hint(
                 "`uwf thread steps <thread>` lists the nodes of a thread, `uwf cas list` all",
             ),

@@ -36,6 +36,7 @@ pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
     let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
     State::new(&site.root).insert(id, from)?;
+    site.note_use(id);
     site.log(&thread, tags::FORKED, &format!("from={from}"));
     Ok(Forked {
         thread: id,

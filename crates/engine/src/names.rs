@@ -1,7 +1,8 @@
-//! The short names of threads and nodes that people type: a prefix, the newest thread, a step by its place.
+//! The short names of threads and nodes that people type: a prefix, a given name, the newest thread, the one that was used
+//! last, a step by its place.
 //!
 //! What a text means is decided in `parse`; here it is looked up. An id or a hash that is written in full is taken as it
-//! is, without a look at the disk.
+//! is, without a look at the disk. Given names are read only for a text that can be one.
 
 mod parse;
 
@@ -10,9 +11,11 @@ use std::fmt;
 
 use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
+use uwf_protocol::naming::Name;
 use uwf_protocol::schemas;
-use uwf_storage::{Located, State, StorageError};
+use uwf_storage::{LastUsed, Located, State, StorageError};
 use uwf_thread::{Head, ThreadError, read_program, read_start, steps};
+use uwf_util::suggest;
 
 use self::parse::{NodeName, Place, ThreadName};
 use crate::{EngineError, Site};
@@ -29,6 +32,17 @@ pub enum NameError {
     /// No thread has this name.
     #[error("no thread is named `{0}`")]
     NoThread(String),
+    /// No thread was given this name.
+    #[error("no thread is named `{name}`")]
+    NotGiven {
+        /// The name.
+        name: Name,
+        /// The nearest name of a thread.
+        near: Option<Name>,
+    },
+    /// `-` is asked for, and no thread was used yet.
+    #[error("no thread was used yet: `-` stands for none")]
+    NothingUsed,
     /// No node has this name.
     #[error("no node and no thread is named `{0}`")]
     NoNode(String),
@@ -88,11 +102,12 @@ impl fmt::Display for Candidate {
     }
 }
 
-/// Returns the thread that a text names: an id, a unique prefix of one, `@` for the newest, `@2` for the one before.
+/// Returns the thread that a text names: an id, a unique prefix of one, the name that it was given, `@` for the newest,
+/// `@2` for the one before, `-` for the one that was used last in our directory, or else anywhere.
 ///
 /// # Errors
-/// [`NameError::Id`] if the text is no name, [`NameError::NoThread`], [`NameError::Ambiguous`], and when the
-/// state cannot be read.
+/// [`NameError::Id`] if the text is no name, [`NameError::NoThread`], [`NameError::NotGiven`],
+/// [`NameError::NothingUsed`], [`NameError::Ambiguous`], and when the state or the given names cannot be read.
 pub fn find_thread(site: &Site, text: &str) -> Result<ThreadId, NameError> {
     thread_named(site, text, parse::thread(text)?)
 }
@@ -136,6 +151,11 @@ fn thread_named(site: &Site, text: &str, name: ThreadName) -> Result<ThreadId, N
             let mut newest_first = threads(site)?.into_iter().rev();
             newest_first.nth(nth - 1).ok_or_else(nobody)
         }
+        ThreadName::LastUsed => {
+            let last = LastUsed::of(&site.root).find(site.env.cwd());
+            last.ok_or(NameError::NothingUsed)
+        }
+        ThreadName::Given(name) => given(site, name),
         ThreadName::Prefix(prefix) => {
             let found = matching(&threads(site)?, &prefix);
             match found.as_slice() {
@@ -145,6 +165,22 @@ fn thread_named(site: &Site, text: &str, name: ThreadName) -> Result<ThreadId, N
             }
         }
     }
+}
+
+/// Finds a thread by the name that it was given. A name whose thread is not there, because its start was interrupted, is
+/// no name.
+fn given(site: &Site, name: Name) -> Result<ThreadId, NameError> {
+    let state = State::new(&site.root);
+    let namings = state.namings()?;
+    if let Some(thread) = namings.named(&name)
+        && state.find(thread)?.is_some()
+    {
+        return Ok(thread);
+    }
+    let known = namings.names().map(|(known, _)| known.as_str());
+    let known = known.filter(|known| *known != name.as_str());
+    let near = suggest::nearest(name.as_str(), known).and_then(|near| near.parse().ok());
+    Err(NameError::NotGiven { name, near })
 }
 
 fn matching(threads: &[ThreadId], prefix: &str) -> Vec<ThreadId> {

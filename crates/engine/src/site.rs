@@ -3,7 +3,7 @@
 use uwf_cas_fs::Store;
 use uwf_config::{load_dotenv, secret};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Env, Root, Tag, shared_roots};
+use uwf_storage::{Env, LastUsed, Root, Tag, shared_roots};
 
 use crate::thread::Thread;
 use crate::{EngineError, tags};
@@ -41,6 +41,11 @@ impl Site {
             source,
         })?;
         Ok(ThreadId::new(now, random))
+    }
+
+    /// Records that a person, or a program, works on a thread in our directory: `-` stands for it from now on.
+    pub(crate) fn note_use(&self, thread: ThreadId) {
+        LastUsed::of(&self.root).record(thread, self.env.cwd());
     }
 
     /// Logs why an operation on a thread was refused. A failed attempt has its own log line already.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -18,6 +19,8 @@ pub struct StartOptions {
     pub prompt: String,
     /// Where they work; our directory if absent. A relative path starts at our directory.
     pub cwd: Option<PathBuf>,
+    /// Its name and its labels.
+    pub naming: Naming,
 }
 
 /// A thread that was recorded.
@@ -27,6 +30,8 @@ pub struct Started {
     pub workflow: CasRef,
     /// The thread.
     pub thread: ThreadId,
+    /// Its name and its labels.
+    pub naming: Naming,
     /// The warnings about the workflow's file.
     pub warnings: Vec<Diagnostic>,
     /// The other workflow that is registered by the name, if a project's file was chosen in its place.
@@ -36,7 +41,8 @@ pub struct Started {
 /// Finds the workflow, writes the start node and makes the thread active.
 ///
 /// # Errors
-/// When the workflow cannot be found or has errors, the prompt is blank, or the directory is missing.
+/// When the workflow cannot be found or has errors, the prompt is blank, the directory is missing, or another thread has
+/// the name. Then there is no new thread.
 pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Started, EngineError> {
     if options.prompt.trim().is_empty() {
         return Err(EngineError::EmptyPrompt);
@@ -56,7 +62,8 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
         .store
         .put(schemas::START_NODE, &payload, site.env.now_ms())?;
     let thread = site.new_thread_id()?;
-    State::new(&site.root).insert(thread, head)?;
+    State::new(&site.root).insert_named(thread, head, &options.naming)?;
+    site.note_use(thread);
     site.log_line(
         tags::THREAD_CREATED,
         &format!("thread created head={head}"),
@@ -66,9 +73,18 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
     Ok(Started {
         workflow,
         thread,
+        naming: options.naming.clone(),
         warnings: found.warnings,
         hidden: found.hidden,
     })
+}
+
+/// Returns our directory as new threads record it.
+///
+/// # Errors
+/// [`EngineError::NoDirectory`] if it is gone.
+pub fn working_directory(site: &Site) -> Result<String, EngineError> {
+    directory(site, None)
 }
 
 fn directory(site: &Site, given: Option<&PathBuf>) -> Result<String, EngineError> {

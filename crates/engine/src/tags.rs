@@ -21,4 +21,6 @@ pub(crate) const STEP_INTERRUPTED: Tag = Tag::new("J4X7R2D9", "step-interrupted"
 pub(crate) const REFUSED: Tag = Tag::new("T2V6Y8A1", "refused");
 pub(crate) const ACCEPTED: Tag = Tag::new("Z4C7V1K8", "accepted");
 pub(crate) const ATTEMPT_NOT_KEPT: Tag = Tag::new("Z4T7K2W9", "attempt-not-kept");
+pub(crate) const RENAMED: Tag = Tag::new("V8N3A6M2", "renamed");
+pub(crate) const LABELLED: Tag = Tag::new("E5B9K1S4", "labelled");
 pub(crate) const LOCK_NOT_RELEASED: Tag = Tag::new("K5R8N3V6", "lock-not-released");

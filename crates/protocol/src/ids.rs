@@ -1,10 +1,19 @@
 //! Hashes, thread ids and names: parsed at the edge, trusted inside.
 
-use std::fmt;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uwf_util::{base32, ulid};
+
+/// How many characters of an id or a hash a prefix needs at least.
+pub const LEAST_PREFIX: usize = 4;
+
+/// Returns the text in upper case if it can be the beginning of an id or a hash, or the whole of one.
+#[must_use]
+pub fn id_prefix(text: &str) -> Option<String> {
+    let upper = text.to_ascii_uppercase();
+    let is_prefix = upper.len() >= LEAST_PREFIX && upper.bytes().all(base32::is_digit);
+    is_prefix.then_some(upper)
+}
 
 /// Why a text is not an id or a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -178,29 +187,31 @@ impl FromStr for Status {
 /// Gives a parsed name its text forms: `Display`, `Debug` and serde as a plain string.
 macro_rules! text_forms {
     ($type:ty) => {
-        impl fmt::Display for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
-        impl fmt::Debug for $type {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Debug for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(self.as_str())
             }
         }
-        impl Serialize for $type {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(self.as_str())
             }
         }
-        impl<'de> Deserialize<'de> for $type {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(deserializer)?;
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
                 text.parse().map_err(serde::de::Error::custom)
             }
         }
     };
 }
+
+pub(crate) use text_forms;
 
 text_forms!(CasRef);
 text_forms!(ThreadId);

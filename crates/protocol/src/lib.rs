@@ -12,6 +12,7 @@ pub mod exit;
 pub mod failure;
 pub mod ids;
 pub mod limits;
+pub mod naming;
 pub mod nodes;
 pub mod policy;
 pub mod program;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use uwf_durable::{FileError, FileKind};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::{Name, NamingError};
 
 /// Why something under the root cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,9 @@ pub enum StorageError {
     /// A file of the state has a line that no program should have written. Writers stop until it is fixed.
     #[error("{0}")]
     Damaged(BadLine),
+    /// The file of the names and labels of threads has such a line. Threads go on without it.
+    #[error("{0}")]
+    NamesDamaged(BadLine),
     /// Threads are missing from the files of the state, while other files under the root still name them.
     #[error("{0}")]
     Vanished(Box<Vanished>),
@@ -79,6 +83,17 @@ pub enum StorageError {
     /// A new thread has the id of one that is active.
     #[error("thread {0} is active already")]
     ThreadExists(ThreadId),
+    /// Another thread has the name.
+    #[error("the name `{name}` is taken: thread {by} has it")]
+    NameTaken {
+        /// The name.
+        name: Name,
+        /// The thread.
+        by: ThreadId,
+    },
+    /// A thread cannot be called this.
+    #[error(transparent)]
+    Naming(#[from] NamingError),
     /// A text is not a day of the calendar.
     #[error("`{0}` is not a day, such as 2026-11-21")]
     Day(String),
@@ -90,6 +105,7 @@ impl StorageError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Damaged(_)
+            | Self::NamesDamaged(_)
             | Self::Vanished(_)
             | Self::RegistryCut { .. }
             | Self::LostLines { .. }
@@ -100,6 +116,8 @@ impl StorageError {
             | Self::NoHome
             | Self::EmptyRoot
             | Self::ThreadExists(_)
+            | Self::NameTaken { .. }
+            | Self::Naming(_)
             | Self::Day(_) => Exit::Request,
         }
     }

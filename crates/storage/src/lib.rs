@@ -8,6 +8,8 @@ mod env;
 mod error;
 mod heads;
 mod history;
+mod labels;
+mod last_used;
 pub mod log;
 mod process_log;
 pub mod references;
@@ -23,6 +25,8 @@ mod state_file;
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use history::{History, HistoryRecord, Reason, ReplacedStep};
+pub use labels::Namings;
+pub use last_used::LastUsed;
 pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::{

@@ -100,6 +100,12 @@ impl Root {
         self.path.join("registry.yaml")
     }
 
+    /// Returns the file of the names and labels of threads.
+    #[must_use]
+    pub fn labels_file(&self) -> PathBuf {
+        self.path.join("labels.jsonl")
+    }
+
     /// Returns the registry of other programs.
     pub(crate) fn foreign_registry_file(&self) -> PathBuf {
         self.path.join("workflows.yaml")
@@ -134,6 +140,11 @@ impl Root {
     /// Returns the file of the [seal](crate::seal::Seal).
     pub(crate) fn seal_file(&self) -> PathBuf {
         self.path.join("locks").join("state.seal")
+    }
+
+    /// Returns the record of the threads that were used last.
+    pub(crate) fn last_used_file(&self) -> PathBuf {
+        self.path.join("locks").join("last-used")
     }
 
     /// Returns the copy that the last writer made of the registry.

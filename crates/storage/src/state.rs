@@ -2,10 +2,12 @@
 //! under the lock of the state, and is complete and durable when the call returns.
 
 mod integrity;
+mod naming;
 
 use indexmap::IndexMap;
 use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
 
 use crate::heads::Heads;
 use crate::seal::Seal;
@@ -123,10 +125,28 @@ impl<'a> State<'a> {
     /// # Errors
     /// [`StorageError::ThreadExists`], and those of [`check`](Self::check).
     pub fn insert(&self, thread: ThreadId, head: CasRef) -> Result<(), StorageError> {
+        self.insert_named(thread, head, &Naming::default())
+    }
+
+    /// Adds a thread that is not active yet, with a name and labels.
+    ///
+    /// # Errors
+    /// [`StorageError::NameTaken`], and those of [`insert`](Self::insert).
+    pub fn insert_named(
+        &self,
+        thread: ThreadId,
+        head: CasRef,
+        naming: &Naming,
+    ) -> Result<(), StorageError> {
         let _lock = self.lock()?;
         let mut heads = self.checked_heads()?;
         if heads.get(thread).is_some() {
             return Err(StorageError::ThreadExists(thread));
+        }
+        // The name comes first: a crash in between leaves a name without a thread, which counts for nothing, and never a
+        // thread without the name that it was to have.
+        if !naming.is_empty() {
+            self.name_new_thread(thread, naming, &heads)?;
         }
         heads.set(thread, head);
         self.write_heads(&heads)?;

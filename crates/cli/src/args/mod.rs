@@ -3,6 +3,7 @@
 mod cas;
 mod config;
 mod examples;
+mod naming;
 mod refused;
 mod thread;
 mod tree;
@@ -16,9 +17,10 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 
 pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
+pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use thread::{
-    ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand, StepReadArgs,
-    ThreadCommand,
+    FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand,
+    StepReadArgs, ThreadCommand,
 };
 pub(crate) use tree::furnished;
 pub(crate) use workflow::WorkflowCommand;

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use uwf_protocol::limits::Setting;
+use uwf_protocol::naming::LabelSelector;
+
+use super::naming::{LabelArgs, NameArgs, RenameArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
@@ -33,6 +36,10 @@ pub(crate) enum ThreadCommand {
         /// The step
         step: String,
     },
+    /// Give a thread a name, which stands for it wherever a thread is wanted
+    Rename(RenameArgs),
+    /// Set, remove or show the labels of a thread
+    Label(LabelArgs),
     /// End a thread: archive it and end its agent
     #[command(visible_aliases = ["cancel", "stop"])]
     Kill {
@@ -73,6 +80,8 @@ pub(crate) struct StartArgs {
     /// Where the agents work (unset: this folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) naming: NameArgs,
 }
 
 #[derive(Debug, Args)]
@@ -103,9 +112,6 @@ pub(crate) struct ListArgs {
     /// Skip the first N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: usize,
-    /// List at most N
-    #[arg(long, value_name = "N", value_parser = parse_take)]
-    pub(crate) take: Option<usize>,
 }
 
 /// The options that choose threads.
@@ -120,6 +126,35 @@ pub(crate) struct FilterArgs {
     /// Only threads started before this time
     #[arg(long, value_name = "TIME")]
     pub(crate) before: Option<String>,
+    /// Only threads of this workflow: a name, which stands for all its versions, or a hash
+    #[arg(long, value_name = "NAME")]
+    pub(crate) workflow: Option<String>,
+    /// Only threads with this label: KEY=VALUE, or KEY for any value; may be repeated, then all must be there
+    #[arg(long = "label", value_name = "LABEL")]
+    pub(crate) labels: Vec<LabelSelector>,
+    /// Only threads that were started for this folder
+    #[arg(long)]
+    pub(crate) here: bool,
+    /// At most N, the newest
+    #[arg(long, value_name = "N", visible_alias = "take", value_parser = parse_limit)]
+    pub(crate) limit: Option<usize>,
+}
+
+impl FilterArgs {
+    /// Tells whether any of the options was given.
+    pub(crate) fn is_given(&self) -> bool {
+        let Self {
+            status,
+            after,
+            before,
+            workflow,
+            labels,
+            here,
+            limit,
+        } = self;
+        let texts = [status, after, before, workflow];
+        texts.into_iter().any(Option::is_some) || !labels.is_empty() || *here || limit.is_some()
+    }
 }
 
 #[derive(Debug, Args)]
@@ -218,7 +253,7 @@ fn parse_attempt(text: &str) -> Result<u64, String> {
     })
 }
 
-fn parse_take(text: &str) -> Result<usize, String> {
+fn parse_limit(text: &str) -> Result<usize, String> {
     positive(text, "a number of threads")
 }
 

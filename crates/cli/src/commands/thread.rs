@@ -1,6 +1,7 @@
 //! `uwf thread …`.
 
 mod listing;
+mod naming;
 mod stepping;
 
 use uwf_engine::{ReadOptions, StartOptions};
@@ -9,7 +10,7 @@ use uwf_protocol::exit::Exit;
 use crate::args::{ReadArgs, StartArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, step, text_or_stdin};
-use crate::failure::Failure;
+use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{print, print_document};
 use crate::text::{KilledView, StartedView};
@@ -27,6 +28,8 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Read(args) => read(context, &args),
         ThreadCommand::Fork(args) => step::fork(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
+        ThreadCommand::Rename(args) => naming::rename(context, args),
+        ThreadCommand::Label(args) => naming::label(context, &args),
         ThreadCommand::Kill { thread } => kill(context, &thread),
         ThreadCommand::Resume(args) => intervene(
             context,
@@ -49,6 +52,7 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
     let options = StartOptions {
         prompt: text_or_stdin(args.prompt)?,
         cwd: args.cwd,
+        naming: args.naming.into(),
     };
     let started = uwf_engine::start(context.site(), &args.workflow, &options)?;
     note_hidden(started.hidden.as_ref());
@@ -59,6 +63,9 @@ fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
     let mut view = uwf_engine::show(context.site(), context.thread(thread)?)?;
+    if let Some(reason) = &view.unnamed {
+        warn(&format!("the name of the thread cannot be read: {reason}"));
+    }
     view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into_owned());
     print(&view, context.format)?;
     Ok(Exit::Done)

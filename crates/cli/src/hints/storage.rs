@@ -10,6 +10,12 @@ use uwf_util::words;
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
     let hint = match error {
         StorageError::Damaged(_) => "fix that line by hand; until then nothing changes the file",
+        StorageError::NamesDamaged(line) => {
+            let path = quoted(&line.path);
+            return Some(format!(
+                "fix that line by hand; or `mv {path} {path}.damaged`: no thread is lost, only their names and labels"
+            ));
+        }
         StorageError::Vanished(vanished) => return Some(vanished_hint(vanished)),
         StorageError::RegistryCut { path, copy } => {
             let (path, copy) = (quoted(path), quoted(copy));
@@ -39,7 +45,14 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         StorageError::Io { .. } => {
             return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned());
         }
-        StorageError::ThreadExists(_) | StorageError::Day(_) => return None,
+        StorageError::NameTaken { by, .. } => {
+            return Some(format!(
+                "choose another name, or free this one: `uwf thread rename {by} --clear`"
+            ));
+        }
+        StorageError::ThreadExists(_) | StorageError::Naming(_) | StorageError::Day(_) => {
+            return None;
+        }
     };
     Some(hint.to_owned())
 }

@@ -2,6 +2,7 @@
 
 mod done;
 mod listed;
+mod naming;
 mod shown;
 mod steps;
 
@@ -10,6 +11,7 @@ use serde_json::Value;
 use uwf_engine::{AttemptView, Forked, Killed, Started, ThreadState, ThreadStatus};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::RefusedCalls;
 
 pub(crate) use done::{FailedStepView, StepView};
@@ -26,6 +28,8 @@ use crate::text::workflow::texts_of;
 pub(crate) struct StartedView {
     workflow: CasRef,
     thread: ThreadId,
+    #[serde(flatten, skip_serializing_if = "Naming::is_empty")]
+    naming: Naming,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -35,6 +39,7 @@ impl From<Started> for StartedView {
         Self {
             workflow: started.workflow,
             thread: started.thread,
+            naming: started.naming,
             warnings: texts_of(&started.warnings),
         }
     }

@@ -1,12 +1,9 @@
 //! What a typed name means, as far as the text tells. Pure.
 
-use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId};
-use uwf_util::base32;
+use uwf_protocol::ids::{CasRef, IdError, RoleName, ThreadId, id_prefix};
+use uwf_protocol::naming::Name;
 
-/// How many characters of an id or a hash a prefix needs at least.
-const LEAST_PREFIX: usize = 4;
-
-/// A name of a thread.
+/// How a thread is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ThreadName {
     /// Its id.
@@ -15,9 +12,13 @@ pub(super) enum ThreadName {
     Newest(usize),
     /// The beginning of its id, in upper case.
     Prefix(String),
+    /// The one that was used last.
+    LastUsed,
+    /// The name that it was given.
+    Given(Name),
 }
 
-/// A name of a node.
+/// How a node is named.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NodeName {
     /// Its hash.
@@ -45,11 +46,16 @@ pub(super) fn thread(text: &str) -> Result<ThreadName, IdError> {
         let nth = newest(nth).ok_or_else(|| IdError::Thread(text.to_owned()))?;
         return Ok(ThreadName::Newest(nth));
     }
-    match (text.parse(), prefix(text)) {
-        (Ok(id), _) => Ok(ThreadName::Id(id)),
-        (Err(_), Some(prefix)) => Ok(ThreadName::Prefix(prefix)),
-        (Err(error), None) => Err(error),
+    if text == "-" {
+        return Ok(ThreadName::LastUsed);
     }
+    if let Some(prefix) = id_prefix(text) {
+        return Ok(text
+            .parse()
+            .map_or(ThreadName::Prefix(prefix), ThreadName::Id));
+    }
+    let name = text.parse().map_err(|_| IdError::Thread(text.to_owned()))?;
+    Ok(ThreadName::Given(name))
 }
 
 /// Reads the name of a node.
@@ -93,13 +99,6 @@ fn newest(digits: &str) -> Option<usize> {
     }
 }
 
-/// Returns the text in upper case if it can be the beginning of an id or a hash.
-fn prefix(text: &str) -> Option<String> {
-    let upper = text.to_ascii_uppercase();
-    let is_prefix = upper.len() >= LEAST_PREFIX && upper.bytes().all(base32::is_digit);
-    is_prefix.then_some(upper)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,7 +115,12 @@ mod tests {
         assert_eq!(thread("@"), Ok(ThreadName::Newest(1)));
         assert_eq!(thread("@12"), Ok(ThreadName::Newest(12)));
         assert_eq!(thread("01j7"), Ok(ThreadName::Prefix("01J7".to_owned())));
-        for wrong in ["", "@0", "@x", "01J", "01JU", "@~1", "fix-42"] {
+        assert_eq!(thread("-"), Ok(ThreadName::LastUsed));
+        for given in ["fix-42", "01J", "01JU", "größe"] {
+            let name = given.parse().unwrap();
+            assert_eq!(thread(given), Ok(ThreadName::Given(name)));
+        }
+        for wrong in ["", "@0", "@x", "@~1", "--", "-x", "fix 42", "…"] {
             assert_eq!(thread(wrong), Err(IdError::Thread(wrong.to_owned())));
         }
     }
@@ -137,7 +141,15 @@ mod tests {
         let prefix = ThreadName::Prefix("01J7".to_owned());
         let reviewer = "reviewer".parse().unwrap();
         assert_eq!(node("01j7/reviewer"), of(prefix, Place::LastOf(reviewer)));
-        for wrong in ["", "012", "@x", "@@x", "01J7~x", "01J7/", "ä~1", "~1"] {
+        let given = || ThreadName::Given("fix-42".parse().unwrap());
+        assert_eq!(node("fix-42"), of(given(), Place::Back(0)));
+        assert_eq!(node("fix-42@3"), of(given(), Place::Number(3)));
+        assert_eq!(node("fix-42~"), of(given(), Place::Back(1)));
+        let writer = "writer".parse().unwrap();
+        assert_eq!(node("fix-42/writer"), of(given(), Place::LastOf(writer)));
+        assert_eq!(node("-"), of(ThreadName::LastUsed, Place::Back(0)));
+        assert_eq!(node("-~2"), of(ThreadName::LastUsed, Place::Back(2)));
+        for wrong in ["", "@x", "@@x", "01J7~x", "01J7/", "ä~1", "~1"] {
             assert_eq!(node(wrong), Err(IdError::Hash(wrong.to_owned())), "{wrong}");
         }
     }

@@ -8,13 +8,15 @@ use serde::Serialize;
 use uwf_moderator::{HistoryNeed, history_need};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Reached};
+use uwf_protocol::naming::{LabelSelector, Labels, Name};
 use uwf_protocol::program::Program;
-use uwf_storage::{HistoryRecord, Located, State};
+use uwf_storage::{HistoryRecord, Located, Namings, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, with_output};
 
 use crate::conditions::{self, Conditions};
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity};
+use crate::read::selection::{Selector, WorkflowChoice};
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
@@ -30,6 +32,12 @@ pub struct ListFilter {
     pub after_ms: Option<i64>,
     /// Only threads made before this time, in milliseconds since 1970.
     pub before_ms: Option<i64>,
+    /// Only threads of this workflow.
+    pub workflow: Option<WorkflowChoice>,
+    /// Only threads that have all of these labels.
+    pub labels: Vec<LabelSelector>,
+    /// Only threads that were started for this directory.
+    pub cwd: Option<String>,
     /// How many of the newest threads to leave out.
     pub skip: usize,
     /// How many threads to list at most.
@@ -63,6 +71,10 @@ pub struct ThreadItem {
     pub status_display: String,
     /// The workflow's name; `None` if it cannot be read.
     pub workflow_name: Option<String>,
+    /// The name that it was given.
+    pub name: Option<Name>,
+    /// Its labels.
+    pub labels: Labels,
     /// Why the thread cannot be read, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
@@ -99,6 +111,8 @@ impl ThreadItem {
                 other => other.as_str().to_owned(),
             },
             workflow_name: None,
+            name: None,
+            labels: Labels::new(),
             error: None,
             orphans: Vec::new(),
             finished_step: None,
@@ -113,26 +127,51 @@ impl ThreadItem {
 /// Lists threads. A thread that cannot be read is listed as corrupt.
 ///
 /// # Errors
-/// When the files of the state cannot be read.
+/// When the files of the state cannot be read, or the names of threads if the filter has labels.
 pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError> {
     let (candidates, mut warnings) = candidates(site, filter)?;
+    let namings = namings(site, filter, &mut warnings)?;
+    let mut selector = Selector::new(site, filter, &namings);
+    let selected = candidates.into_iter();
+    let selected = selected.filter(|one| selector.selects(one.id, &one.place));
     let mut reader = Reader::new(site);
-    let threads: Vec<ThreadItem> = match &filter.statuses {
+    let mut threads: Vec<ThreadItem> = match &filter.statuses {
         None => {
-            let page = page(candidates.into_iter(), filter).into_iter();
+            let page = page(selected, filter).into_iter();
             let mut items: Vec<ThreadItem> = page.map(|candidate| reader.item(candidate)).collect();
             reader.evaluate_rest(&mut items);
             items
         }
         Some(statuses) => {
-            let mut items = reader.items_with(statuses, candidates, filter);
+            let mut items = reader.items_with(statuses, selected, filter);
             reader.evaluate_rest(&mut items);
             items.retain(|item| statuses.contains(&item.status));
             page(items.into_iter(), filter)
         }
     };
+    for item in &mut threads {
+        let naming = namings.of(item.thread);
+        (item.name, item.labels) = (naming.name, naming.labels);
+    }
+    warnings.extend(selector.warnings);
     warnings.extend(threads.iter().filter_map(corruption));
     Ok(ThreadList { threads, warnings })
+}
+
+/// Reads what the threads are called. If that cannot be read, threads can be listed all the same, unless they are selected
+/// by it.
+fn namings(
+    site: &Site,
+    filter: &ListFilter,
+    warnings: &mut Vec<String>,
+) -> Result<Namings, EngineError> {
+    match State::new(&site.root).namings() {
+        Err(error) if filter.labels.is_empty() => {
+            warnings.push(format!("the names of threads cannot be read: {error}"));
+            Ok(Namings::default())
+        }
+        read => Ok(read?),
+    }
 }
 
 fn corruption(item: &ThreadItem) -> Option<String> {
@@ -262,7 +301,7 @@ impl<'a> Reader<'a> {
     fn items_with(
         &mut self,
         statuses: &[ThreadStatus],
-        candidates: Vec<Candidate>,
+        candidates: impl Iterator<Item = Candidate>,
         filter: &ListFilter,
     ) -> Vec<ThreadItem> {
         let enough = filter.take.map(|take| filter.skip.saturating_add(take));

@@ -8,6 +8,7 @@ mod expand;
 mod history;
 pub(crate) mod list;
 pub(crate) mod report;
+pub(crate) mod selection;
 pub(crate) mod show;
 pub(crate) mod step_data;
 pub(crate) mod step_detail;

@@ -3,9 +3,10 @@
 use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::{Labels, Name};
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_protocol::run::RefusedStep;
-use uwf_storage::{HistoryRecord, Ledger, Located, Reason};
+use uwf_storage::{HistoryRecord, Ledger, Located, Reason, State};
 use uwf_thread::{Head, summarize};
 
 use crate::attempt;
@@ -43,6 +44,13 @@ pub struct ThreadView {
     pub steps: u64,
     /// The step that is being done right now.
     pub running: Option<RunningView>,
+    /// The name that it was given.
+    pub name: Option<Name>,
+    /// Its labels.
+    pub labels: Labels,
+    /// Why its name and its labels cannot be read, if they cannot.
+    #[serde(skip)]
+    pub unnamed: Option<String>,
     /// The processes of an attempt whose engine has died, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
@@ -62,10 +70,25 @@ pub struct ThreadView {
 /// # Errors
 /// When the thread is unknown or its nodes cannot be read.
 pub fn show(site: &Site, id: ThreadId) -> Result<ThreadView, EngineError> {
-    match thread::find(site, id)? {
-        Located::Active(head) => show_active(site, id, head),
-        Located::Archived(record) => show_ended(site, &record),
-    }
+    let view = match thread::find(site, id)? {
+        Located::Active(head) => show_active(site, id, head)?,
+        Located::Archived(record) => show_ended(site, &record)?,
+    };
+    // The name is no part of the thread: if it cannot be read, the thread still can.
+    Ok(match State::new(&site.root).namings() {
+        Ok(namings) => {
+            let naming = namings.of(id);
+            ThreadView {
+                name: naming.name,
+                labels: naming.labels,
+                ..view
+            }
+        }
+        Err(error) => ThreadView {
+            unnamed: Some(error.to_string()),
+            ..view
+        },
+    })
 }
 
 fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, EngineError> {
@@ -90,6 +113,9 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         attempts: activity.attempts,
         steps: count_steps(&site.store, &run.ledger, head)?,
         running: activity.running,
+        name: None,
+        labels: Labels::new(),
+        unnamed: None,
         orphans: activity.orphans,
         refused_calls: refused_calls(&site.store, head)?,
         finished_step: activity.finished_step,
@@ -110,6 +136,9 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         attempts: activity::attempts_at(&run.ledger, record.head),
         steps: count_steps(&site.store, &run.ledger, record.head)?,
         running: None,
+        name: None,
+        labels: Labels::new(),
+        unnamed: None,
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
         finished_step: None,

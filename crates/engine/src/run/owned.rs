@@ -87,6 +87,7 @@ pub(crate) fn with_thread<T>(
     operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
     let operated = OwnedRun::acquire(runner, id).and_then(|owned| {
+        runner.site.note_use(id);
         // The root may have been moved since the thread was created, so it is listed again.
         let result = runner.site.enlist().and_then(|()| operate(&owned));
         owned.release(runner, id);

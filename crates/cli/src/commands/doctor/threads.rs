@@ -27,7 +27,7 @@ pub(super) fn look(site: &Site) -> Vec<Check> {
             return vec![Check::error("threads", failure.what, hint)];
         }
     };
-    let mut checks = vec![state(site), readable(&threads.threads)];
+    let mut checks = vec![state(site), names(site), readable(&threads.threads)];
     checks.extend(conditions(&threads.threads));
     let runs = run_dirs(site);
     let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
@@ -43,6 +43,25 @@ fn state(site: &Site) -> Check {
     let state = State::new(&site.root);
     match state.check().and_then(|()| state.workflows()) {
         Ok(_) => Check::ok(NAME, "no recorded thread or workflow is missing"),
+        Err(error) => {
+            let hint = hints::storage::hint(&error)
+                .unwrap_or_else(|| "make the file readable for you".to_owned());
+            Check::error(NAME, error.to_string(), hint)
+        }
+    }
+}
+
+/// Checks that the names and labels of threads can be read.
+fn names(site: &Site) -> Check {
+    const NAME: &str = "names";
+    match State::new(&site.root).namings() {
+        Ok(namings) => {
+            let (threads, names) = (namings.threads().count(), namings.names().count());
+            Check::ok(
+                NAME,
+                format!("{names} names; {threads} threads have a name or labels"),
+            )
+        }
         Err(error) => {
             let hint = hints::storage::hint(&error)
                 .unwrap_or_else(|| "make the file readable for you".to_owned());

@@ -5,14 +5,18 @@ use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 use uwf_util::suggest;
 
-use crate::args::ListArgs;
+use crate::args::{FilterArgs, ListArgs};
 use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
 use crate::output::print;
 use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
-    let filter = filter(context, args)?;
+    let filter = ListFilter {
+        all: args.all,
+        skip: args.skip,
+        ..filter(context, &args.filter)?
+    };
     let listed = uwf_engine::list(context.site(), &filter)?;
     for warning in &listed.warnings {
         warn(warning);
@@ -23,12 +27,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> 
     let threads = ThreadsView {
         threads: listed.threads,
         now_ms: context.site().env.now_ms(),
-        is_filtered: args.all
-            || args.filter.status.is_some()
-            || args.filter.after.is_some()
-            || args.filter.before.is_some()
-            || args.skip > 0
-            || args.take.is_some(),
+        is_filtered: args.all || args.skip > 0 || args.filter.is_given(),
     };
     print(&threads, context.format)?;
     // A damaged line must not hide other threads, so the check comes after the list.
@@ -62,19 +61,26 @@ fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
     Some((names, reason))
 }
 
-fn filter(context: &Context, args: &ListArgs) -> Result<ListFilter, Failure> {
+/// Parses the options that choose threads.
+pub(crate) fn filter(context: &Context, args: &FilterArgs) -> Result<ListFilter, Failure> {
+    let site = context.site();
     let bound = |text: &Option<String>| {
         text.as_deref()
             .map(|text| past_time(context, text))
             .transpose()
     };
+    let workflow = args.workflow.as_deref();
+    let workflow = workflow.map(|name| uwf_engine::choose_workflow(site, name));
+    let here = args.here.then(|| uwf_engine::working_directory(site));
     Ok(ListFilter {
-        all: args.all,
-        statuses: args.filter.status.as_deref().map(statuses).transpose()?,
-        after_ms: bound(&args.filter.after)?,
-        before_ms: bound(&args.filter.before)?,
-        skip: args.skip,
-        take: args.take,
+        statuses: args.status.as_deref().map(statuses).transpose()?,
+        after_ms: bound(&args.after)?,
+        before_ms: bound(&args.before)?,
+        workflow: workflow.transpose()?,
+        labels: args.labels.clone(),
+        cwd: here.transpose()?,
+        take: args.limit,
+        ..ListFilter::default()
     })
 }
 

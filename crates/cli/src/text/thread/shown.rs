@@ -5,6 +5,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
 use uwf_util::time;
 
+use super::naming::naming_rows;
 use super::{refused_row, state_line, why_suspended, word_for};
 use crate::hints::{self, thread::next};
 use crate::output::Show;
@@ -12,13 +13,14 @@ use crate::text::table::{Page, fields};
 
 impl Show for ThreadView {
     fn text(&self, page: Page) -> String {
-        let mut rows = vec![
-            ("thread", self.thread.to_string()),
+        let mut rows = vec![("thread", self.thread.to_string())];
+        rows.extend(naming_rows(self.name.as_ref(), &self.labels));
+        rows.extend([
             ("workflow", self.workflow.to_string()),
             ("head", self.head.to_string()),
             ("steps", self.steps.to_string()),
             ("status", state_line(&self.state)),
-        ];
+        ]);
         if let Some(running) = &self.running {
             let since = time::format_utc(running.started_at_ms);
             rows.push(("since", format!("{since} UTC")));

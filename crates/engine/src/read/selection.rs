@@ -1,0 +1,162 @@
+//! Which threads a list is about, by what they were made for: the labels, the workflow, the directory. This is looked up
+//! before anything else of a thread is read, and only its start is read for it.
+
+use std::collections::HashMap;
+
+use uwf_config::project;
+use uwf_protocol::ids::{CasRef, ThreadId, id_prefix};
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::schemas;
+use uwf_storage::{Located, Namings, State};
+use uwf_thread::{Head, read_program, read_start};
+use uwf_util::suggest;
+
+use crate::read::list::ListFilter;
+use crate::{EngineError, Site};
+
+/// The workflow that listed threads have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WorkflowChoice {
+    /// Any workflow with this name, also an earlier version of it.
+    Name(String),
+    /// This one.
+    Hash(CasRef),
+}
+
+/// Returns the workflow that a text names: a hash, the beginning of one, or the name of a workflow that is registered, in
+/// the project's folder, or stored.
+///
+/// # Errors
+/// [`EngineError::UnknownWorkflow`] with the nearest name, and when the names cannot be read.
+pub fn choose_workflow(site: &Site, text: &str) -> Result<WorkflowChoice, EngineError> {
+    if let Ok(hash) = text.parse() {
+        return Ok(WorkflowChoice::Hash(hash));
+    }
+    let named = || WorkflowChoice::Name(text.to_owned());
+    let registered = State::new(&site.root).workflows()?;
+    let mut names: Vec<String> = registered.into_keys().collect();
+    let local = project::list_local(site.env.cwd())?;
+    names.extend(local.into_iter().map(|found| found.name));
+    if names.iter().any(|name| name == text) {
+        return Ok(named());
+    }
+    let stored = stored_workflows(site)?;
+    if stored.iter().any(|(_, name)| name == text) {
+        return Ok(named());
+    }
+    if let Some(prefix) = id_prefix(text) {
+        let mut begin_so = stored
+            .iter()
+            .filter(|(hash, _)| hash.as_str().starts_with(&prefix));
+        if let (Some((hash, _)), None) = (begin_so.next(), begin_so.next()) {
+            return Ok(WorkflowChoice::Hash(*hash));
+        }
+    }
+    names.extend(stored.into_iter().map(|(_, name)| name));
+    Err(EngineError::UnknownWorkflow {
+        name: text.to_owned(),
+        near: suggest::nearest(text, names.iter().map(String::as_str)).map(str::to_owned),
+    })
+}
+
+/// Returns the workflows of the store that can be read, with their names.
+fn stored_workflows(site: &Site) -> Result<Vec<(CasRef, String)>, EngineError> {
+    let mut stored = Vec::new();
+    for type_hash in schemas::WORKFLOWS {
+        for hash in site.store.of_type(type_hash)? {
+            if let Ok(program) = read_program(&site.store, hash) {
+                stored.push((hash, program.name().to_owned()));
+            }
+        }
+    }
+    Ok(stored)
+}
+
+/// Selects threads for a filter.
+pub(super) struct Selector<'a> {
+    site: &'a Site,
+    filter: &'a ListFilter,
+    namings: &'a Namings,
+    /// The names of the workflows that were read; `None` for one that cannot be read.
+    names: HashMap<CasRef, Option<String>>,
+    /// The problems that may hide a thread, one line each.
+    pub(super) warnings: Vec<String>,
+}
+
+impl<'a> Selector<'a> {
+    pub(super) fn new(site: &'a Site, filter: &'a ListFilter, namings: &'a Namings) -> Self {
+        Self {
+            site,
+            filter,
+            namings,
+            names: HashMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Tells whether the list is about a thread. A thread that cannot be read is left out with a warning if only its start
+    /// could tell.
+    pub(super) fn selects(&mut self, thread: ThreadId, place: &Located) -> bool {
+        self.has_labels(thread)
+            && self.is_right_from_start(place).unwrap_or_else(|error| {
+                let warning =
+                    format!("thread `{thread}` cannot be read, and may belong here: {error}");
+                self.warnings.push(warning);
+                false
+            })
+    }
+
+    fn has_labels(&self, thread: ThreadId) -> bool {
+        let wanted = &self.filter.labels;
+        wanted.is_empty() || {
+            let labels = self.namings.of(thread).labels;
+            wanted.iter().all(|one| one.selects(&labels))
+        }
+    }
+
+    /// Compares the workflow and the directory of a thread. Of an ended thread, the history knows the workflow.
+    fn is_right_from_start(&mut self, place: &Located) -> Result<bool, EngineError> {
+        let filter = self.filter;
+        match (&filter.workflow, &filter.cwd, place) {
+            (None, None, _) => Ok(true),
+            (Some(choice), None, Located::Archived(record)) => {
+                Ok(self.is_workflow(choice, record.workflow))
+            }
+            (workflow, cwd, place) => {
+                let start = self.start(place)?;
+                Ok(cwd
+                    .as_ref()
+                    .is_none_or(|cwd| start.cwd.as_ref() == Some(cwd))
+                    && workflow
+                        .as_ref()
+                        .is_none_or(|choice| self.is_workflow(choice, start.workflow)))
+            }
+        }
+    }
+
+    fn is_workflow(&mut self, choice: &WorkflowChoice, workflow: CasRef) -> bool {
+        match choice {
+            WorkflowChoice::Hash(wanted) => *wanted == workflow,
+            WorkflowChoice::Name(wanted) => {
+                let store = &self.site.store;
+                let name = self.names.entry(workflow).or_insert_with(|| {
+                    let program = read_program(store, workflow).ok();
+                    program.map(|program| program.name().to_owned())
+                });
+                name.as_ref() == Some(wanted)
+            }
+        }
+    }
+
+    fn start(&self, place: &Located) -> Result<StartNode, EngineError> {
+        let head = match place {
+            Located::Active(head) => *head,
+            Located::Archived(record) => record.head,
+        };
+        let store = &self.site.store;
+        Ok(match Head::read(store, head)? {
+            Head::Start(start) => start.node,
+            Head::Step(step) => read_start(store, step.node.start)?.node,
+        })
+    }
+}
