@@ -102,6 +102,8 @@ fn a_thread_that_goes_on() {
     transcript.show(&["thread", "show", a]);
     transcript.show(&["thread", "steps", a]);
     transcript.show(&["thread", "list"]);
+    transcript.show(&["thread", "label", a, "team=web"]);
+    transcript.show(&["thread", "rename", a, "fix-42"]);
     transcript.show_each([
         &["thread", "kill", a],
         &["thread", "kill", b],
@@ -195,6 +197,7 @@ fn nodes() {
     transcript.show(&["cas", "refs", start]);
     transcript.show(&["cas", "refs", "95ST8MZ0QTKP9"]);
     transcript.show(&["cas", "walk", start]);
+    transcript.show(&["cas", "which", start]);
     transcript.show(&["cas", "list", "--type", "44P8EP6N3NXZ5"]);
     transcript.show(&["cas", "verify"]);
     transcript.show(&["cas", "verify", start, "0000000000000"]);

@@ -74,5 +74,6 @@ mod terminal;
 mod threads;
 mod tls;
 mod trees;
+mod which;
 mod workflows;
 mod world;

@@ -19,6 +19,7 @@ mod index;
 mod mark;
 mod node;
 mod raw;
+mod referrers;
 mod store;
 mod verify;
 
@@ -29,5 +30,6 @@ pub use gc::{Collect, Collected, Garbage, Roots};
 pub use hold::Hold;
 pub use node::{Node, hash_of};
 pub use raw::RawNode;
+pub use referrers::Referrers;
 pub use store::Store;
 pub use verify::{Verdict, Verified};

@@ -16,6 +16,7 @@ use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
 use crate::node::Node;
 use crate::raw::{self, RawNode};
+use crate::referrers::{self, Referrers};
 use crate::verify::Verified;
 use crate::{bootstrap, disk, gc, graph, hold, index, mark, node, verify};
 
@@ -261,6 +262,14 @@ impl Store {
     /// [`StoreError::File`] if a file cannot be read.
     pub fn broken(&self, roots: &[(CasRef, String)]) -> Result<Vec<BrokenNode>, StoreError> {
         mark::broken(self, roots)
+    }
+
+    /// Returns the nodes from which a node can be reached. Every node of the store is read for it.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if a file cannot be read.
+    pub fn referrers(&self, to: CasRef) -> Result<Referrers, StoreError> {
+        referrers::referrers(self, to)
     }
 
     /// Returns the hashes of all nodes, sorted.

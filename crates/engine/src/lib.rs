@@ -18,6 +18,7 @@ mod gc;
 mod limits;
 mod names;
 mod naming;
+mod node_kind;
 mod person_message;
 mod read;
 mod register;
@@ -50,6 +51,9 @@ pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
 pub use read::story::StepStory;
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
+pub use read::which::{
+    NodeState, NodeUse, NodeUses, ReplacedUse, StepUse, ThreadUse, WorkflowUse, which,
+};
 pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };

@@ -192,6 +192,44 @@ fn a_start_that_is_killed_anywhere_starts_a_whole_thread_or_none() {
 }
 
 #[test]
+fn a_named_start_that_is_killed_anywhere_starts_a_named_thread_or_leaves_the_name_free() {
+    let (world, _) = world(ONE_STEP, NOTE);
+    let args = [
+        "thread", "start", "one", "-p", "the task", "--name", "fix-42",
+    ];
+    let mut seen = std::collections::BTreeSet::new();
+    let calls = kill_everywhere(&world, &args, ENGINE, |_| {
+        let is_there = Ledger::read(&world.root()).active.len() == 2;
+        seen.insert(is_there);
+        let (shown, started) = if is_there { (0, 1) } else { (1, 0) };
+        world.uwf(&["thread", "show", "fix-42"]).exits(shown);
+        world.uwf(&args).exits(started);
+        assert_eq!(Ledger::read(&world.root()).active.len(), 2);
+        world.step("fix-42").exits(0);
+    });
+    was_killed_before(&calls, "rename root/.uwf-temp-");
+    assert_eq!(seen.len(), 2, "both sides of the change were seen");
+}
+
+#[test]
+fn a_change_of_a_name_that_is_killed_anywhere_is_whole_or_not_made() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    world
+        .uwf(&["thread", "label", &thread, "team=web"])
+        .exits(0);
+    let args = ["thread", "rename", &thread, "fix-42"];
+    let mut seen = std::collections::BTreeSet::new();
+    kill_everywhere(&world, &args, ENGINE, |_| {
+        let shown = world.show(&thread);
+        assert_eq!(shown["labels"], json!({ "team": "web" }));
+        seen.insert(shown["name"] == json!("fix-42"));
+        world.uwf(&args).exits(0);
+        assert_eq!(world.show("fix-42")["thread"], json!(thread));
+    });
+    assert_eq!(seen.len(), 2, "both sides of the change were seen");
+}
+
+#[test]
 fn a_fork_that_is_killed_anywhere_leaves_the_original_as_it_was() {
     let (world, thread) = world(REVIEW, REVIEWED);
     world.step(&thread).exits(0);

@@ -56,6 +56,11 @@ pub(crate) enum CasCommand {
         /// The node
         hash: String,
     },
+    /// Tell what a node is, and which threads, steps and workflows need it; exit code 4 if it cannot be read
+    Which {
+        /// The node
+        hash: String,
+    },
     /// List the nodes of the store
     List {
         /// Only nodes of this schema

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use uwf_cas_fs::{Collect, StoreError, hash_of};
-use uwf_engine::{GcOptions, VerifiedStore};
+use uwf_engine::{GcOptions, NodeState, VerifiedStore};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
@@ -53,6 +53,7 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
             let hashes = store.walk(root)?;
             print(&HashesView { hashes }, format)?;
         }
+        CasCommand::Which { hash } => return which(context, &hash),
         CasCommand::List { r#type } => {
             let hashes = match r#type {
                 Some(hash) => store.of_type(context.hash(&hash)?)?,
@@ -109,6 +110,15 @@ fn has(context: &Context, hash: &str) -> Result<Exit, Failure> {
     let exists = context.site().store.has(context.hash(hash)?)?;
     print(&ExistsView { exists }, context.format)?;
     Ok(if exists { Exit::Done } else { Exit::Request })
+}
+
+fn which(context: &Context, hash: &str) -> Result<Exit, Failure> {
+    let uses = uwf_engine::which(context.site(), context.hash(hash)?)?;
+    print(&uses, context.format)?;
+    Ok(match uses.state {
+        NodeState::Sound => Exit::Done,
+        NodeState::Corrupt | NodeState::Missing => Exit::Store,
+    })
 }
 
 fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {

@@ -6,6 +6,7 @@ mod doctor;
 mod setup;
 mod table;
 mod thread;
+mod which;
 mod workflow;
 
 pub(crate) use cas::{

@@ -17,6 +17,7 @@ pub(crate) mod story;
 mod thread_document;
 pub(crate) mod thread_state;
 pub(crate) mod thread_story;
+pub(crate) mod which;
 pub(crate) mod workflows;
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! What may be a name or a label, and what changes of labels do.
+
 use super::*;
 
 #[track_caller]

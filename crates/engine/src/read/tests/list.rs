@@ -37,7 +37,7 @@ fn a_thread_is_listed_with_the_keys_of_the_format_in_its_order() {
     let (workflow, head) = (world.workflow, world.head(thread));
     let threads = list(&world.site, &ListFilter::default()).unwrap().threads;
     let expected = format!(
-        r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo"}}]"#
+        r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo","name":null,"labels":{{}}}}]"#
     );
     assert_eq!(serde_json::to_string(&threads).unwrap(), expected);
 }

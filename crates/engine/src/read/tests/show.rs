@@ -15,7 +15,7 @@ fn a_thread_shows_with_the_keys_of_the_format_in_its_order() {
     let workflow = world.workflow;
     let shown = serde_json::to_string(&show(&world.site, thread).unwrap()).unwrap();
     let expected = format!(
-        r#"{{"workflow":"{workflow}","thread":"{thread}","head":"{head}","status":"idle","currentRole":"reviewer","suspendedRole":null,"suspendMessage":null,"done":false,"background":null,"hint":null,"blockedReason":null,"attempts":[],"steps":1,"running":null}}"#
+        r#"{{"workflow":"{workflow}","thread":"{thread}","head":"{head}","status":"idle","currentRole":"reviewer","suspendedRole":null,"suspendMessage":null,"done":false,"background":null,"hint":null,"blockedReason":null,"attempts":[],"steps":1,"running":null,"name":null,"labels":{{}}}}"#
     );
     assert_eq!(shown, expected);
 }
