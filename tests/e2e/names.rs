@@ -114,3 +114,79 @@ fn an_ambiguous_beginning_names_the_candidates() {
     let unknown = world.uwf(&["step", "show", "ZZZZ"]).exits(1);
     unknown.says("no node and no thread is named `ZZZZ`");
 }
+
+#[test]
+fn a_step_of_a_long_thread_is_found_without_reading_all_steps_again() {
+    let world = World::new();
+    world.put(LOOP);
+    world.mock(
+        "roles:\n  writer: [{ output: { note: a } }]\n  reviewer: [{ output: { note: b } }]\n",
+    );
+    let thread = world.start("loop");
+    let stepped = world.uwf(&["thread", "step", &thread, "-c", "81"]).exits(0);
+    let steps: Vec<String> = stepped
+        .stdout
+        .lines()
+        .map(|line| {
+            let report: Value = serde_json::from_str(line).unwrap();
+            report["step"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let start = hash_of(&world, "@@0");
+    let record = world
+        .root()
+        .join("runs")
+        .join(&thread)
+        .join("positions.json");
+    assert!(!record.exists(), "a step does not pay for it");
+    let all_are_found = |steps: &[String]| {
+        for (name, number) in [
+            ("@@3", 3),
+            ("@~78", 3),
+            ("@@81", 81),
+            ("@~", 80),
+            ("@@64", 64),
+        ] {
+            assert_eq!(
+                hash_of(&world, name),
+                Value::from(steps[number - 1].as_str()),
+                "{name}"
+            );
+        }
+        assert_eq!(hash_of(&world, "@~81"), start);
+        for name in ["@@82", "@~82"] {
+            world.uwf(&["cas", "walk", name]).exits(1);
+        }
+    };
+    all_are_found(&steps);
+    assert!(record.exists());
+    // A step in the middle is not read any more.
+    let middle = world.root().join(format!("cas/{}.bin", steps[39]));
+    let node = std::fs::read(&middle).unwrap();
+    std::fs::remove_file(&middle).unwrap();
+    assert_eq!(hash_of_step(&world, "@@3"), steps[2]);
+    assert_eq!(hash_of_step(&world, "@/reviewer"), steps[79]);
+    std::fs::write(&middle, node).unwrap();
+    // The last step is another one now; a damaged record is not used.
+    let poked = world.uwf(&["thread", "poke", &thread]).exits(0).json();
+    let mut poked_steps = steps.clone();
+    poked_steps[80] = poked["step"].as_str().unwrap().to_owned();
+    all_are_found(&poked_steps);
+    let damaged = std::fs::read_to_string(&record)
+        .unwrap()
+        .replace(&steps[2], &steps[4]);
+    std::fs::write(&record, damaged).unwrap();
+    all_are_found(&poked_steps);
+    std::fs::remove_dir_all(record.parent().unwrap()).unwrap();
+    all_are_found(&poked_steps);
+    assert!(
+        !record.exists(),
+        "only a thread that was worked on has a folder"
+    );
+}
+
+/// Returns the step that a name stands for, although not all that it leads to can be read.
+fn hash_of_step(world: &World, name: &str) -> String {
+    let shown = world.uwf(&["step", "show", name]).exits(0).json();
+    shown["step"].as_str().unwrap().to_owned()
+}

@@ -5,6 +5,7 @@
 //! is, without a look at the disk. Given names are read only for a text that can be one.
 
 mod parse;
+mod place;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,13 +13,13 @@ use std::fmt;
 use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
 use uwf_protocol::naming::Name;
-use uwf_protocol::schemas;
 use uwf_storage::{LastUsed, Located, State, StorageError};
-use uwf_thread::{Head, ThreadError, read_program, read_start, steps};
+use uwf_thread::{Head, ThreadError, read_program, read_start};
 use uwf_util::suggest;
 
 use self::parse::{NodeName, Place, ThreadName};
-use crate::{EngineError, Site};
+use self::place::step_at;
+use crate::{EngineError, Site, node_kind};
 
 /// How many candidates an ambiguous prefix names.
 const MOST_CANDIDATES: usize = 10;
@@ -122,9 +123,14 @@ pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
         NodeName::Hash(hash) => Ok(hash),
         NodeName::Prefix(prefix) => by_prefix(site, text, &prefix),
         NodeName::OfThread(thread, place) => {
-            let id = thread_named(site, text, thread)?;
+            let id = match (thread_named(site, text, thread), &place) {
+                (Err(NameError::NotGiven { near: None, .. }), Place::Back(0)) => {
+                    return Err(NameError::NoNode(text.to_owned()));
+                }
+                (found, _) => found?,
+            };
             let head = head_of(site, id)?;
-            step_at(site, head, &place)?.ok_or_else(|| NameError::NoStep {
+            step_at(site, id, head, &place)?.ok_or_else(|| NameError::NoStep {
                 thread: id,
                 name: text.to_owned(),
             })
@@ -238,11 +244,7 @@ fn workflow_name(site: &Site, id: ThreadId) -> Option<String> {
 
 fn node_candidate(site: &Site, hash: CasRef) -> Candidate {
     let what = match site.store.get(hash) {
-        Ok(node) => match Head::of(hash, &node) {
-            Some(Head::Step(step)) => format!("step of {}", step.node.role),
-            Some(Head::Start(_)) => "start of a thread".to_owned(),
-            None => what_by_type(node.type_hash).to_owned(),
-        },
+        Ok(node) => node_kind::what(hash, &node),
         Err(_) => "damaged".to_owned(),
     };
     Candidate {
@@ -251,52 +253,9 @@ fn node_candidate(site: &Site, hash: CasRef) -> Candidate {
     }
 }
 
-fn what_by_type(type_hash: CasRef) -> &'static str {
-    match type_hash {
-        schemas::META => "schema",
-        schemas::TEXT => "text",
-        schemas::TURN | schemas::TURN_WITH_IDS => "turn",
-        found if schemas::WORKFLOWS.contains(&found) => "workflow",
-        found if schemas::DETAILS.contains(&found) => "detail of a step",
-        _ => "data",
-    }
-}
-
 fn head_of(site: &Site, id: ThreadId) -> Result<CasRef, NameError> {
     Ok(match crate::thread::find(site, id)? {
         Located::Active(head) => head,
         Located::Archived(record) => record.head,
     })
-}
-
-/// Returns the node at a place of the thread that ends at a head; `None` if it has no such step.
-fn step_at(site: &Site, head: CasRef, place: &Place) -> Result<Option<CasRef>, NameError> {
-    let store = &site.store;
-    match place {
-        Place::Back(0) => Ok(Some(head)),
-        Place::Back(back) => match steps(store, head).nth(*back) {
-            Some(step) => Ok(Some(step?.hash)),
-            // Before the first step is the start.
-            None => {
-                let count = steps(store, head).count();
-                let start = Head::read(store, head)?.start();
-                Ok((count == *back).then_some(start))
-            }
-        },
-        Place::Number(0) => Ok(Some(Head::read(store, head)?.start())),
-        Place::Number(number) => {
-            let all: Vec<_> = steps(store, head).collect::<Result<_, _>>()?;
-            let back = all.len().checked_sub(*number);
-            Ok(back.and_then(|back| all.get(back)).map(|step| step.hash))
-        }
-        Place::LastOf(role) => {
-            for step in steps(store, head) {
-                let step = step?;
-                if step.node.role == *role {
-                    return Ok(Some(step.hash));
-                }
-            }
-            Ok(None)
-        }
-    }
 }

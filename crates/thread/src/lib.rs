@@ -6,6 +6,7 @@
 mod chain;
 mod error;
 mod head;
+mod positions;
 mod program;
 mod totals;
 mod turns;
@@ -13,6 +14,7 @@ mod turns;
 pub use chain::{Steps, output, steps, steps_with_outputs, with_output};
 pub use error::{Expected, ThreadError};
 pub use head::{Head, Stored, read_start, read_step};
+pub use positions::{Positions, positions};
 pub use program::read_program;
 pub use totals::{summarize, used_by, used_up_to};
 pub use turns::{Answers, Call, Turn, answer, raw, read_turns, text};

@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(node("fix-42/writer"), of(given(), Place::LastOf(writer)));
         assert_eq!(node("-"), of(ThreadName::LastUsed, Place::Back(0)));
         assert_eq!(node("-~2"), of(ThreadName::LastUsed, Place::Back(2)));
-        for wrong in ["", "@x", "@@x", "01J7~x", "01J7/", "ä~1", "~1"] {
+        for wrong in ["", "@x", "@@x", "01J7~x", "01J7/", "ä b~1", "~1"] {
             assert_eq!(node(wrong), Err(IdError::Hash(wrong.to_owned())), "{wrong}");
         }
     }

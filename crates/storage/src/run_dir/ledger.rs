@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
-use uwf_protocol::chain::{ChainSummary, ChainUsage};
+use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
@@ -16,6 +16,7 @@ use crate::StorageError;
 
 const ATTEMPTS: &str = "attempts.jsonl";
 const CHAIN: &str = "chain.json";
+const POSITIONS: &str = "positions.json";
 const USED: &str = "used.json";
 const RAISES: &str = "raises.json";
 
@@ -207,6 +208,27 @@ impl Ledger {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_chain_summary(&self, summary: &ChainSummary) -> Result<(), StorageError> {
         self.records.overwrite_text(CHAIN, &with_checksum(summary))
+    }
+
+    /// Returns the steps of the chain by their numbers, as far as they were recorded. A record without a matching checksum
+    /// is not used.
+    #[must_use]
+    pub fn chain_positions(&self) -> Option<ChainPositions> {
+        let content = uwf_durable::read(&self.records.file(POSITIONS)).ok()??;
+        match checksum::parse(&content).ok()? {
+            (positions, Checksum::Fits) => Some(positions),
+            (_, Checksum::Absent | Checksum::Differs) => None,
+        }
+    }
+
+    /// Records the steps of the chain by their numbers. The record is a cache.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_chain_positions(&self, positions: &ChainPositions) -> Result<(), StorageError> {
+        let text = with_checksum(positions);
+        self.records
+            .replace_text(POSITIONS, &text, Durability::Volatile)
     }
 
     /// Returns the usage of the steps up to a head, if it was written. The caller must compare the head.

@@ -1,0 +1,85 @@
+//! Finding a step by its place in a thread, without walking its whole chain each time.
+
+use uwf_cas_fs::Store;
+use uwf_protocol::chain::ChainPositions;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_storage::RunDir;
+use uwf_thread::{Head, positions, steps, summarize};
+
+use super::NameError;
+use super::parse::Place;
+use crate::Site;
+
+/// From how many steps on reading them costs more than reading and writing their positions.
+const MANY: usize = 64;
+
+/// Returns the node at a place of the thread that ends at a head; `None` if it has no such step.
+pub(super) fn step_at(
+    site: &Site,
+    thread: ThreadId,
+    head: CasRef,
+    place: &Place,
+) -> Result<Option<CasRef>, NameError> {
+    let store = &site.store;
+    match place {
+        Place::Back(0) => Ok(Some(head)),
+        Place::Number(0) => Ok(Some(Head::read(store, head)?.start())),
+        Place::Back(back) if *back < MANY => few_back(store, head, *back),
+        Place::Back(back) => {
+            let steps = numbered(site, thread, head)?;
+            match steps.count().checked_sub(*back) {
+                // Before the first step is the start.
+                Some(0) => Ok(Some(Head::read(store, head)?.start())),
+                Some(number) => Ok(steps.get(number)),
+                None => Ok(None),
+            }
+        }
+        Place::Number(number) => Ok(numbered(site, thread, head)?.get(*number)),
+        Place::LastOf(role) => last_of(store, &site.root.run(thread), head, role),
+    }
+}
+
+fn few_back(store: &Store, head: CasRef, back: usize) -> Result<Option<CasRef>, NameError> {
+    let mut count = 0;
+    for step in steps(store, head).take(back + 1) {
+        let step = step?;
+        if count == back {
+            return Ok(Some(step.hash));
+        }
+        count += 1;
+    }
+    let start = Head::read(store, head)?.start();
+    Ok((count == back).then_some(start))
+}
+
+/// Returns the steps of a thread by their numbers. Those that were found before are recorded, so only newer ones are read.
+fn numbered(site: &Site, thread: ThreadId, head: CasRef) -> Result<ChainPositions, NameError> {
+    let run = site.root.run(thread);
+    let recorded = run.ledger.chain_positions().unwrap_or_default();
+    let found = positions(&site.store, recorded, head)?;
+    // Only threads that exist have a folder. Without the record, the next call reads the steps again.
+    if found.read >= MANY && run.exists() {
+        let _ = run.ledger.write_chain_positions(&found.steps);
+    }
+    Ok(found.steps)
+}
+
+/// Returns the last step of a role. The summary that the last step left knows it of all steps before.
+fn last_of(
+    store: &Store,
+    run: &RunDir,
+    head: CasRef,
+    role: &RoleName,
+) -> Result<Option<CasRef>, NameError> {
+    if let Some(recorded) = run.ledger.chain_summary() {
+        let summary = summarize(store, Some(&recorded), head)?;
+        return Ok(summary.visits.get(role).map(|visits| visits.last));
+    }
+    for step in steps(store, head) {
+        let step = step?;
+        if step.node.role == *role {
+            return Ok(Some(step.hash));
+        }
+    }
+    Ok(None)
+}
