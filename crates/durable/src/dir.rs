@@ -26,6 +26,14 @@ pub fn create_dir(path: &Path) -> Result<(), FileError> {
         .map_err(FileError::io("create", path))
 }
 
+/// Removes a directory with all that is in it, if it is there. The caller makes sure that nobody needs it.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn remove_tree(path: &Path) -> Result<(), FileError> {
+    calls::remove_tree(path).map_err(FileError::io("remove", path))
+}
+
 /// Returns the names in a directory that are UTF-8, in no order; none if the directory does not exist.
 ///
 /// # Errors

@@ -21,7 +21,7 @@ mod record;
 mod room;
 
 pub use append::{append_line, cut};
-pub use dir::{create_dir, names, sync_dir};
+pub use dir::{create_dir, names, remove_tree, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind, not_found};
 pub use lock::FileLock;

@@ -2,8 +2,8 @@
 
 use uwf_protocol::limits::Reached;
 use uwf_protocol::run::LeaseRecord;
-use uwf_storage::Reason;
-use uwf_util::words;
+use uwf_storage::{Paused, Reason};
+use uwf_util::{time, words};
 
 /// Returns ` --agent <agent>`, quoted for a shell; the empty text for `None`.
 #[must_use]
@@ -34,6 +34,31 @@ pub(crate) fn describe_reason(reason: Reason) -> &'static str {
     match reason {
         Reason::Completed => "completed",
         Reason::Cancelled => "cancelled",
+    }
+}
+
+/// Returns who paused a thread, when and why, as the end of a sentence.
+pub(crate) fn describe_pause(paused: &Paused) -> String {
+    let by = paused
+        .by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(" by {by}"));
+    let reason = paused.reason.as_ref();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    format!("{by} since {} UTC{reason}", time::format_utc(paused.at))
+}
+
+/// Returns what is lost with a thread that has not ended.
+pub(crate) fn describe_loss(steps: Option<u64>, has_finished_step: bool) -> String {
+    let steps = match steps {
+        None => "its steps".to_owned(),
+        Some(0) => "its task".to_owned(),
+        Some(1) => "its step".to_owned(),
+        Some(many) => format!("its {many} steps"),
+    };
+    match has_finished_step {
+        true => format!("{steps} and a finished step that waits to be committed"),
+        false => steps,
     }
 }
 

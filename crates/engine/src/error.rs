@@ -11,12 +11,14 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{RaiseError, Reached};
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::{Reason, StorageError};
+use uwf_storage::{Paused, Reason, RemovedThread, StorageError};
 use uwf_thread::ThreadError;
 use uwf_util::words::SplitError;
 
 use crate::agent_failure::AgentFailure;
-use crate::describe::{describe_owner, describe_reached, describe_reason, signal_name};
+use crate::describe::{
+    describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
+};
 use crate::read::report::StepReport;
 use crate::store_error::store_exit;
 
@@ -26,6 +28,30 @@ pub enum EngineError {
     /// No thread has this id.
     #[error("thread `{0}` does not exist")]
     UnknownThread(ThreadId),
+    /// The thread was removed.
+    #[error("thread `{}` was removed {} UTC", .0.removed, uwf_util::time::format_utc(.0.removed_at))]
+    Removed(RemovedThread),
+    /// A thread is to be removed that has not ended.
+    #[error(
+        "thread `{thread}` has not ended: removing it would lose {}",
+        describe_loss(*steps, *has_finished_step)
+    )]
+    NotEnded {
+        /// The thread.
+        thread: ThreadId,
+        /// How many steps it has, if its nodes can be read.
+        steps: Option<u64>,
+        /// Whether a finished step waits to be committed.
+        has_finished_step: bool,
+    },
+    /// A person paused the thread.
+    #[error("thread `{thread}` is paused{}", describe_pause(paused))]
+    Paused {
+        /// The thread.
+        thread: ThreadId,
+        /// Who paused it, when and why.
+        paused: Paused,
+    },
     /// The thread has ended.
     #[error("thread `{thread}` has ended: it is {}", describe_reason(*reason))]
     Ended {
@@ -347,6 +373,8 @@ impl EngineError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::UnknownThread(_)
+            | Self::Removed(_)
+            | Self::NotEnded { .. }
             | Self::NotSuspended(_)
             | Self::NoStep(_)
             | Self::Blocked { .. }
@@ -375,7 +403,7 @@ impl EngineError {
             | Self::Io { .. } => Exit::Request,
             Self::NoThreads(_) => Exit::Store,
             Self::Ended { .. } => Exit::Ended,
-            Self::Suspended { .. } | Self::Limit { .. } => Exit::Suspended,
+            Self::Suspended { .. } | Self::Paused { .. } | Self::Limit { .. } => Exit::Suspended,
             // A signal ended the call: the exit code says so, even if processes are left.
             Self::Survivors {
                 failed: Some(failed),

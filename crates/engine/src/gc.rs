@@ -59,7 +59,7 @@ pub fn gc(site: &Site, options: &GcOptions) -> Result<Collected, EngineError> {
             return Err(EngineError::NoThreads(start));
         }
         young_from_ms = young_from_ms.min(found.young_from_ms);
-        if found.needed.is_empty() {
+        if found.needed.is_empty() && !has_removed_threads(&site.root)? {
             return Err(EngineError::NothingInUse(site.root.path().to_owned()));
         }
         Ok(found)
@@ -124,8 +124,7 @@ fn lost_start(
     young_from_ms: i64,
 ) -> Result<Option<CasRef>, EngineError> {
     for root in roots {
-        let state = State::new(root);
-        if !state.heads()?.is_empty() || !state.history()?.records.is_empty() {
+        if has_threads(root)? || has_removed_threads(root)? {
             return Ok(None);
         }
     }
@@ -136,6 +135,16 @@ fn lost_start(
         }
     }
     Ok(None)
+}
+
+fn has_threads(root: &Root) -> Result<bool, EngineError> {
+    let state = State::new(root);
+    Ok(!state.heads()?.is_empty() || !state.history()?.records.is_empty())
+}
+
+/// Tells whether a person removed threads: then it is no loss that the store has their nodes and no thread needs them.
+fn has_removed_threads(root: &Root) -> Result<bool, EngineError> {
+    Ok(!State::new(root).history()?.removed.is_empty())
 }
 
 /// Adds the references of one storage root.

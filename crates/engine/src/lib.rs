@@ -19,9 +19,11 @@ mod limits;
 mod names;
 mod naming;
 mod node_kind;
+mod pause;
 mod person_message;
 mod read;
 mod register;
+mod remove;
 mod run;
 mod site;
 mod start;
@@ -40,6 +42,7 @@ pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
 pub use names::{Candidate, NameError, find_node, find_thread};
 pub use naming::{NamedThread, label, naming, rename};
+pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
 pub use read::report::StepReport;
@@ -58,6 +61,7 @@ pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };
 pub use register::{Checked, Registered, check_file, put_workflow};
+pub use remove::{Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use run::cycle::{Intervention, Session, StepOptions, step};
 pub use run::kill::{Killed, kill};
 pub use run::poke::poke;

@@ -13,7 +13,7 @@ use std::fmt;
 use uwf_cas_fs::StoreError;
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
 use uwf_protocol::naming::Name;
-use uwf_storage::{LastUsed, Located, State, StorageError};
+use uwf_storage::{LastUsed, State, StorageError};
 use uwf_thread::{Head, ThreadError, read_program, read_start};
 use uwf_util::suggest;
 
@@ -254,8 +254,5 @@ fn node_candidate(site: &Site, hash: CasRef) -> Candidate {
 }
 
 fn head_of(site: &Site, id: ThreadId) -> Result<CasRef, NameError> {
-    Ok(match crate::thread::find(site, id)? {
-        Located::Active(head) => head,
-        Located::Archived(record) => record.head,
-    })
+    Ok(crate::thread::find(site, id)?.head())
 }

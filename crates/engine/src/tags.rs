@@ -23,4 +23,7 @@ pub(crate) const ACCEPTED: Tag = Tag::new("Z4C7V1K8", "accepted");
 pub(crate) const ATTEMPT_NOT_KEPT: Tag = Tag::new("Z4T7K2W9", "attempt-not-kept");
 pub(crate) const RENAMED: Tag = Tag::new("V8N3A6M2", "renamed");
 pub(crate) const LABELLED: Tag = Tag::new("E5B9K1S4", "labelled");
+pub(crate) const PAUSED: Tag = Tag::new("S6P3W8D1", "paused");
+pub(crate) const UNPAUSED: Tag = Tag::new("Y5N9P2C7", "unpaused");
+pub(crate) const REMOVED: Tag = Tag::new("V7R2M9X4", "removed");
 pub(crate) const LOCK_NOT_RELEASED: Tag = Tag::new("K5R8N3V6", "lock-not-released");

@@ -2,12 +2,12 @@
 
 use uwf_cas_fs::Store;
 use uwf_moderator::{HistoryNeed, Route, RouteError, history_need};
-use uwf_process::Signals;
+use uwf_process::{Signals, is_alive};
 use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
-use uwf_storage::{Ledger, Located, State};
+use uwf_storage::{Ledger, Located, RunDir, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
 use crate::conditions::Conditions;
@@ -138,9 +138,24 @@ impl Thread {
 
 /// Finds the thread among the active ones, then in the history.
 pub(crate) fn find(site: &Site, id: ThreadId) -> Result<Located, EngineError> {
-    State::new(&site.root)
-        .find(id)?
-        .ok_or(EngineError::UnknownThread(id))
+    let state = State::new(&site.root);
+    if let Some(place) = state.find(id)? {
+        return Ok(place);
+    }
+    Err(match state.removed(id)? {
+        Some(removed) => EngineError::Removed(removed),
+        None => EngineError::UnknownThread(id),
+    })
+}
+
+/// Returns the error of a thread that another process works on.
+pub(crate) fn busy(run: &RunDir, id: ThreadId) -> EngineError {
+    let record = run.lease.read_record();
+    EngineError::Busy {
+        thread: id,
+        orphaned: record.as_ref().is_some_and(|it| !is_alive(&it.engine)),
+        lease: record.map(Box::new),
+    }
 }
 
 /// Returns the head of an active thread; an ended or unknown thread is an error that says which.

@@ -1,6 +1,8 @@
-//! The content of `history.jsonl`: one line for each end of a thread, and one for each replaced step. Lines are only
-//! added, never changed.
+//! The content of `history.jsonl`: one line for each end of a thread, for each replaced step, and for each removed thread.
+//! Lines are only added, never changed. The line of a removed thread makes its earlier lines void, so that these can be
+//! left out when the file is written anew.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use serde::de::IgnoredAny;
@@ -52,6 +54,18 @@ pub struct ReplacedStep {
     pub replaced_at: i64,
 }
 
+/// A thread that a person removed. The ends of it that are recorded before this line do not count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RemovedThread {
+    /// The thread.
+    pub removed: ThreadId,
+    /// The head that it had. It is garbage, unless something else refers to it.
+    pub head: CasRef,
+    /// When it was removed, in milliseconds since 1970.
+    pub removed_at: i64,
+}
+
 fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -63,6 +77,8 @@ pub struct History {
     pub records: Vec<HistoryRecord>,
     /// The steps that were done again.
     pub replaced: Vec<ReplacedStep>,
+    /// The threads that were removed. One that is active was not removed: the call was interrupted.
+    pub removed: Vec<RemovedThread>,
     /// All other lines, except an unfinished last one.
     pub damaged: Vec<BadLine>,
     /// The last line, if it is unfinished. A power cut may leave one; then its thread is still where it was.
@@ -73,33 +89,93 @@ pub struct History {
     pub missing: u64,
 }
 
+/// A line of the file.
+enum Line {
+    Ended(HistoryRecord),
+    Replaced(ReplacedStep),
+    Removed(RemovedThread),
+}
+
+impl Line {
+    /// Parses a line. The error is that of the most frequent kind of line.
+    fn parse(line: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(line)
+            .map(Self::Ended)
+            .or_else(|error| {
+                let replaced = || serde_json::from_str(line).map(Self::Replaced);
+                let removed = || serde_json::from_str(line).map(Self::Removed);
+                replaced().or_else(|_| removed()).map_err(|_| error)
+            })
+    }
+
+    /// Returns the thread that the line is about.
+    fn thread(&self) -> ThreadId {
+        match self {
+            Self::Ended(record) => record.thread,
+            Self::Replaced(step) => step.in_thread,
+            Self::Removed(removed) => removed.removed,
+        }
+    }
+}
+
 /// Parses the content of the file.
 pub(crate) fn parse(text: &str, path: &Path) -> History {
     let mut history = History::default();
+    let mut ended = Vec::new();
+    // The thread and how many ends were recorded before it was removed.
+    let mut removed_after: HashMap<ThreadId, usize> = HashMap::new();
     for (number, line) in (1..).zip(text.split_inclusive('\n')) {
         if line.trim().is_empty() {
             continue;
         }
-        match serde_json::from_str(line) {
-            Ok(record) => history.records.push(record),
-            Err(error) => match serde_json::from_str(line) {
-                Ok(step) => history.replaced.push(step),
-                Err(_) => {
-                    let bad = BadLine {
-                        path: path.to_owned(),
-                        line: number,
-                        problem: error.to_string(),
-                    };
-                    if line.ends_with('\n') {
-                        history.damaged.push(bad);
-                    } else {
-                        history.torn = Some(bad);
-                    }
+        match Line::parse(line) {
+            Ok(Line::Ended(record)) => ended.push(record),
+            Ok(Line::Replaced(step)) => history.replaced.push(step),
+            Ok(Line::Removed(removed)) => {
+                removed_after.insert(removed.removed, ended.len());
+                history.removed.push(removed);
+            }
+            Err(error) => {
+                let bad = BadLine {
+                    path: path.to_owned(),
+                    line: number,
+                    problem: error.to_string(),
+                };
+                if line.ends_with('\n') {
+                    history.damaged.push(bad);
+                } else {
+                    history.torn = Some(bad);
                 }
-            },
+            }
         }
     }
+    let counts = |place: usize, record: &HistoryRecord| {
+        let removed = removed_after.get(&record.thread);
+        removed.is_none_or(|removed| place >= *removed)
+    };
+    let ended = ended.into_iter().enumerate();
+    let ended = ended.filter(|(place, record)| counts(*place, record));
+    history.records = ended.map(|(_, record)| record).collect();
     history
+}
+
+/// Returns the content without the lines that removals made void. Lines of threads that are active are kept.
+pub(crate) fn without_void(content: &str, is_active: impl Fn(ThreadId) -> bool) -> String {
+    let lines = || (0..).zip(content.split_inclusive('\n'));
+    let mut removed_at: HashMap<ThreadId, usize> = HashMap::new();
+    for (number, line) in lines() {
+        if let Ok(Line::Removed(removed)) = Line::parse(line) {
+            removed_at.insert(removed.removed, number);
+        }
+    }
+    let is_void = |number: usize, line: &str| {
+        let thread = Line::parse(line).ok().map(|line| line.thread());
+        let thread = thread.filter(|thread| !is_active(*thread));
+        let removed = thread.and_then(|thread| removed_at.get(&thread));
+        removed.is_some_and(|removed| number < *removed)
+    };
+    let kept = lines().filter(|(number, line)| !is_void(*number, line));
+    kept.map(|(_, line)| line).collect()
 }
 
 /// Counts the lines that are not blank.
@@ -145,14 +221,15 @@ impl Unfinished {
     }
 }
 
-/// Returns the last record of a thread. It parses only the lines that contain the thread's id.
+/// Returns the last record of a thread, unless the thread was removed after it. It parses only the lines that contain the thread's id.
 pub(crate) fn last_of(text: &str, thread: ThreadId) -> Option<HistoryRecord> {
     let mut rest = text;
     while let Some(at) = rest.rfind(thread.as_str()) {
         let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
         let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-        match serde_json::from_str::<HistoryRecord>(&text[start..end]) {
-            Ok(record) if record.thread == thread => return Some(record),
+        match Line::parse(&text[start..end]) {
+            Ok(Line::Ended(record)) if record.thread == thread => return Some(record),
+            Ok(Line::Removed(removed)) if removed.removed == thread => return None,
             _ => rest = &text[..start],
         }
     }
@@ -247,6 +324,49 @@ mod tests {
         let step = "0123456789012".parse().unwrap();
         assert_eq!(of(replaced), Unfinished::Replaced(step));
         assert_eq!(of(&replaced[..25]), Unfinished::Unknown);
+    }
+
+    fn removed(thread: &str, at: i64) -> String {
+        format!(r#"{{"removed":"{thread}","head":"0123456789012","removedAt":{at}}}"#)
+    }
+
+    #[test]
+    fn a_removal_makes_the_earlier_ends_of_its_thread_void_and_no_other() {
+        let lines = [line(A, 1), line(B, 2), removed(A, 3)].join("\n") + "\n";
+        let history = parse(&lines, Path::new("h"));
+        assert_eq!((times(&history), history.damaged), (vec![2], vec![]));
+        assert_eq!(history.removed[0].removed, A.parse().unwrap());
+        assert_eq!(
+            serde_json::to_string(&history.removed[0]).unwrap(),
+            removed(A, 3)
+        );
+        assert_eq!(last_of(&lines, A.parse().unwrap()), None);
+        assert!(last_of(&lines, B.parse().unwrap()).is_some());
+        let again = lines + &line(A, 4) + "\n";
+        assert_eq!(times(&parse(&again, Path::new("h"))), [2, 4]);
+        assert_eq!(last_of(&again, A.parse().unwrap()).unwrap().completed_at, 4);
+    }
+
+    #[test]
+    fn void_lines_can_be_left_out_without_a_change_of_the_others() {
+        let replaced = format!(
+            r#"{{"replaced":"0123456789012","by":"CTS5P6RD8HMCS","inThread":"{A}","replacedAt":3}}"#
+        );
+        let odd = line(B, 2).replace(":", ": ");
+        let lines = [
+            line(A, 1),
+            replaced,
+            removed(A, 2),
+            odd.clone(),
+            removed(A, 3),
+        ];
+        let text = lines.join("\n") + "\n";
+        let kept = without_void(&text, |_| false);
+        assert_eq!(kept, format!("{odd}\n{}\n", removed(A, 3)));
+        assert_eq!(
+            without_void(&text, |thread| thread == A.parse().unwrap()),
+            text
+        );
     }
 
     #[test]

@@ -24,13 +24,13 @@ mod state_file;
 
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
-pub use history::{History, HistoryRecord, Reason, ReplacedStep};
+pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep};
 pub use labels::Namings;
 pub use last_used::LastUsed;
 pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::{
-    Acquired, Lease, Ledger, Orphaned, Outbox, RunDir, Scratch, Sessions, ThreadLock,
+    Acquired, Lease, Ledger, Orphaned, Outbox, Pause, Paused, RunDir, Scratch, Sessions, ThreadLock,
 };
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{Advance, Archived, FastForward, Located, Reactivated, State};

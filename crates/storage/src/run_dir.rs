@@ -12,6 +12,7 @@ mod checksum;
 mod lease;
 mod ledger;
 mod outbox;
+mod pause;
 mod records;
 mod scratch;
 mod sessions;
@@ -19,13 +20,14 @@ mod sessions;
 pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
 pub use ledger::Ledger;
 pub use outbox::Outbox;
+pub use pause::{Pause, Paused};
 pub use scratch::Scratch;
 pub use sessions::Sessions;
 
 use records::Records;
 
 /// The directory of the runs of one thread. Only the process that has the thread's lock writes here, and the agent that
-/// it started.
+/// it started. The pause is the exception: a person pauses a thread also while a step runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     records: Records,
@@ -39,6 +41,8 @@ pub struct RunDir {
     pub sessions: Sessions,
     /// The usage of the thread, and its raised limits.
     pub ledger: Ledger,
+    /// Whether a person paused the thread.
+    pub pause: Pause,
 }
 
 impl RunDir {
@@ -52,6 +56,7 @@ impl RunDir {
             scratch: Scratch::of(records.clone()),
             sessions: Sessions::of(records.clone()),
             ledger: Ledger::of(records.clone()),
+            pause: Pause::of(records.clone()),
             records,
         }
     }
@@ -81,5 +86,14 @@ impl RunDir {
     /// [`StorageError::Io`], as of every call that writes.
     pub fn create(&self) -> Result<(), StorageError> {
         self.records.create()
+    }
+
+    /// Removes the directory with all that is in it. The caller has the lock of the thread, which was removed before: a
+    /// thread that is on record and lacks its directory is sound, a directory without its thread is not.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn remove(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::remove_tree(self.path())?)
     }
 }

@@ -9,11 +9,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use uwf_durable::Durability;
 use uwf_protocol::ids::{CasRef, ThreadId};
 
-use crate::Root;
 use crate::heads::Heads;
 use crate::history;
+use crate::{Root, StorageError};
 
 /// What `threads.yaml` and `history.jsonl` looked like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +56,24 @@ impl Seal {
         };
         let text = serde_json::to_vec(&seal).expect("a seal is plain data");
         let _ = uwf_durable::overwrite(&root.seal_file(), &text);
+    }
+
+    /// Seals, durably, the history that is about to take the place of a longer one. The seal must be on the disk before that:
+    /// otherwise the shorter file would look as if it had lost lines. It fits neither file as it is now, so the next writer
+    /// makes the full check if this one dies.
+    pub(crate) fn announce(root: &Root, heads: &Heads, history: &str) -> Result<(), StorageError> {
+        let seal = Self {
+            files: String::new(),
+            history: history.len() as u64,
+            lines: history::count_lines(history.as_bytes()),
+            threads: heads.ends(),
+        };
+        let text = serde_json::to_vec(&seal).expect("a seal is plain data");
+        Ok(uwf_durable::replace(
+            &root.seal_file(),
+            &text,
+            Durability::Durable,
+        )?)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod integrity;
 mod naming;
+mod removal;
 
 use indexmap::IndexMap;
 use uwf_durable::{Durability, FileLock};
@@ -78,6 +79,17 @@ pub enum Located {
     Active(CasRef),
     /// Among those that ended.
     Archived(HistoryRecord),
+}
+
+impl Located {
+    /// Returns the head of the thread.
+    #[must_use]
+    pub fn head(&self) -> CasRef {
+        match self {
+            Self::Active(head) => *head,
+            Self::Archived(record) => record.head,
+        }
+    }
 }
 
 impl<'a> State<'a> {

@@ -1,5 +1,6 @@
 //! The command line of `uwf` and `ocas`.
 
+mod care;
 mod cas;
 mod config;
 mod examples;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::error::Result as Parsed;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};

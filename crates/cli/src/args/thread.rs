@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::LabelSelector;
 
+use super::care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use super::naming::{LabelArgs, NameArgs, RenameArgs};
 
 #[derive(Debug, Subcommand)]
@@ -40,12 +41,18 @@ pub(crate) enum ThreadCommand {
     Rename(RenameArgs),
     /// Set, remove or show the labels of a thread
     Label(LabelArgs),
-    /// End a thread: archive it and end its agent
+    /// End threads: archive them and end their agents
     #[command(visible_aliases = ["cancel", "stop"])]
-    Kill {
-        /// The thread
-        thread: String,
-    },
+    Kill(ThreadsArgs),
+    /// Keep threads from going on; a step that is being done goes on to its end
+    Pause(PauseArgs),
+    /// Let paused threads go on
+    Unpause(ThreadsArgs),
+    /// Remove threads for good; `cas gc` frees what only they needed
+    #[command(visible_alias = "remove")]
+    Rm(RmArgs),
+    /// Remove all ended threads, or those that match
+    Prune(PruneArgs),
     /// Answer a suspended thread, or let it go on beyond a limit
     Resume(ResumeArgs),
     /// Redo the last step: the same role improves its answer
@@ -117,7 +124,7 @@ pub(crate) struct ListArgs {
 /// The options that choose threads.
 #[derive(Debug, Args)]
 pub(crate) struct FilterArgs {
-    /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, corrupt, completed, cancelled
+    /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, paused, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]
     pub(crate) status: Option<String>,
     /// Only threads started after this time: 7d, 12h, 30m, or a date

@@ -1,5 +1,6 @@
 //! `uwf thread …`.
 
+mod care;
 mod listing;
 mod naming;
 mod stepping;
@@ -13,7 +14,7 @@ use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{print, print_document};
-use crate::text::{KilledView, StartedView};
+use crate::text::StartedView;
 
 pub(crate) use listing::costly;
 use stepping::{intervene, run_steps};
@@ -30,7 +31,11 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Rename(args) => naming::rename(context, args),
         ThreadCommand::Label(args) => naming::label(context, &args),
-        ThreadCommand::Kill { thread } => kill(context, &thread),
+        ThreadCommand::Kill(args) => care::kill(context, &args),
+        ThreadCommand::Pause(args) => care::pause(context, &args),
+        ThreadCommand::Unpause(args) => care::unpause(context, &args),
+        ThreadCommand::Rm(args) => care::rm(context, &args),
+        ThreadCommand::Prune(args) => care::prune(context, &args),
         ThreadCommand::Resume(args) => intervene(
             context,
             uwf_engine::resume,
@@ -81,11 +86,5 @@ fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
     };
     let story = uwf_engine::read_thread(context.site(), context.thread(&args.thread)?, &options)?;
     print_document(&story, &story.document, context.asked)?;
-    Ok(Exit::Done)
-}
-
-fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let killed = uwf_engine::kill(&context.runner, context.thread(thread)?)?;
-    print(&KilledView::from(killed), context.format)?;
     Ok(Exit::Done)
 }

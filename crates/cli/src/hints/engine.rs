@@ -11,6 +11,9 @@ use super::{Given, fix};
 pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
     match error {
         EngineError::UnknownThread(_)
+        | EngineError::Removed(_)
+        | EngineError::NotEnded { .. }
+        | EngineError::Paused { .. }
         | EngineError::Ended { .. }
         | EngineError::Suspended { .. }
         | EngineError::Limit { .. }
@@ -66,6 +69,16 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Ended { thread, .. } => format!(
             "`uwf thread read {thread}` shows it; `uwf thread fork <step>` goes on from one of its steps"
         ),
+        EngineError::Removed(removed) => format!(
+            "`uwf thread fork {}` makes a thread of its nodes, unless they were collected",
+            removed.head
+        ),
+        EngineError::NotEnded { thread, .. } => format!(
+            "`uwf thread kill {thread}` ends it and keeps it; `uwf thread rm --force {thread}` removes it"
+        ),
+        EngineError::Paused { thread, .. } => {
+            format!("`uwf thread unpause {thread}` lets it go on")
+        }
         EngineError::Suspended { thread, .. } => {
             format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
         }

@@ -9,6 +9,11 @@ use super::fix;
 /// Returns what a person has to do, if the thread waits for a person.
 pub(crate) fn hint(view: &ThreadView) -> Option<String> {
     let (thread, state) = (view.thread, &view.state);
+    if state.status == ThreadStatus::Paused {
+        return Some(format!(
+            "the thread is paused: `uwf thread unpause {thread}` lets it go on"
+        ));
+    }
     if view.finished_step.is_some() {
         return Some(format!(
             "a finished step waits: `uwf thread step {thread}` commits it"
@@ -26,6 +31,7 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         ThreadStatus::Idle
         | ThreadStatus::Running
         | ThreadStatus::Failed
+        | ThreadStatus::Paused
         | ThreadStatus::Completed
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
@@ -44,6 +50,7 @@ pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
                 format!("{command} -p \"…\"")
             })
         }
+        ThreadStatus::Paused => Some(format!("uwf thread unpause {thread}")),
         ThreadStatus::Running
         | ThreadStatus::Blocked
         | ThreadStatus::Completed

@@ -21,6 +21,7 @@ pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use table::Page;
 pub(crate) use thread::{
-    DetailView, FailedStepView, ForkedView, KilledView, StartedView, StepView, ThreadsView,
+    DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView,
+    StartedView, StepView, ThreadsView, UnpausedView,
 };
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

@@ -1,5 +1,6 @@
 //! The results of `uwf thread` and `uwf step`.
 
+mod cared;
 mod done;
 mod listed;
 mod naming;
@@ -14,6 +15,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::RefusedCalls;
 
+pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView};
 pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use listed::ThreadsView;
 
@@ -150,10 +152,18 @@ impl Show for DetailView {
 fn state_line(state: &ThreadState) -> String {
     match (&state.current_role, &state.suspended_role) {
         (None, Some(role)) if state.held_by_limit => {
-            format!("suspended at a limit, next is {role}")
+            format!("{} at a limit, next is {role}", state.status.as_str())
         }
         (Some(role), _) if state.status == ThreadStatus::Running => {
-            format!("running, {role} is at work")
+            let then = if state.paused.is_some() {
+                ", then the thread is paused"
+            } else {
+                ""
+            };
+            format!("running, {role} is at work{then}")
+        }
+        (None, Some(role)) if state.status == ThreadStatus::Paused => {
+            format!("paused, {role} asks")
         }
         (Some(role), _) => format!("{}, next is {role}", state.status.as_str()),
         (None, Some(role)) => format!("suspended, {role} asks"),

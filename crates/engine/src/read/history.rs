@@ -2,7 +2,6 @@
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
-use uwf_storage::Located;
 use uwf_thread::{Stored, read_start, steps};
 
 use crate::{EngineError, Site, thread};
@@ -21,10 +20,7 @@ pub(crate) struct History {
 impl History {
     /// Reads the chain of a thread.
     pub(crate) fn read(site: &Site, id: ThreadId) -> Result<Self, EngineError> {
-        let head = match thread::find(site, id)? {
-            Located::Active(head) => head,
-            Located::Archived(record) => record.head,
-        };
+        let head = thread::find(site, id)?.head();
         let newest_first = steps(&site.store, head).collect::<Result<Vec<_>, _>>();
         let mut steps = newest_first?;
         steps.reverse();

@@ -10,7 +10,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Reached};
 use uwf_protocol::naming::{LabelSelector, Labels, Name};
 use uwf_protocol::program::Program;
-use uwf_storage::{HistoryRecord, Located, Namings, State};
+use uwf_storage::{HistoryRecord, Located, Namings, Paused, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, with_output};
 
 use crate::conditions::{self, Conditions};
@@ -84,6 +84,9 @@ pub struct ThreadItem {
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
+    /// Who paused it, when and why, if it is paused. A step that is being done goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
@@ -116,6 +119,7 @@ impl ThreadItem {
             error: None,
             orphans: Vec::new(),
             finished_step: None,
+            paused: None,
             limit: None,
             blocked_reason: None,
             costs_too_much: false,
@@ -375,6 +379,7 @@ impl<'a> Reader<'a> {
         let state = activity.thread_state(&route).at_limits(&reached);
         let blocked = state.status == ThreadStatus::Blocked;
         let not_evaluated = blocked && conditions::not_evaluated(&route);
+        let state = state.with_pause(run.pause.read()?);
         let mut item = ThreadItem::new(id, head, state.status);
         if activity.finished_step.is_some() {
             item.status_display = format!("{} [finished step waits]", item.status.as_str());
@@ -382,6 +387,11 @@ impl<'a> Reader<'a> {
             item.status_display = "running [waiting]".to_owned();
         } else if !activity.orphans.is_empty() {
             item.status_display = format!("{} [no engine]", item.status.as_str());
+        } else if state.paused.is_some() {
+            item.status_display = match state.status {
+                ThreadStatus::Running => "running [paused after this step]".to_owned(),
+                other => other.as_str().to_owned(),
+            };
         } else if state.limit.is_some() {
             item.status_display = "suspended [limit]".to_owned();
         } else if not_evaluated {
@@ -393,6 +403,7 @@ impl<'a> Reader<'a> {
             workflow_name: Some(program.name().to_owned()),
             orphans: activity.orphans,
             finished_step: activity.finished_step,
+            paused: state.paused,
             limit: state.limit,
             blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(&route),

@@ -102,6 +102,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let state = activity.thread_state(&route).at_limits(&reached);
     let blocked = state.status == ThreadStatus::Blocked;
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
+    let state = state.with_pause(run.pause.read()?);
     Ok(ThreadView {
         workflow: thread.start.workflow,
         thread: id,

@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::Reached;
+use uwf_storage::Paused;
 
 use crate::describe::describe_reached;
 
@@ -21,6 +22,8 @@ pub enum ThreadStatus {
     Blocked,
     /// Its last attempt failed; a step can be tried again.
     Failed,
+    /// A person paused it: no step is started, whatever else it waits for.
+    Paused,
     /// It reached `$END`.
     Completed,
     /// It was ended from outside.
@@ -31,12 +34,13 @@ pub enum ThreadStatus {
 
 impl ThreadStatus {
     /// Every status.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Idle,
         Self::Running,
         Self::Suspended,
         Self::Blocked,
         Self::Failed,
+        Self::Paused,
         Self::Completed,
         Self::Cancelled,
         Self::Corrupt,
@@ -57,6 +61,7 @@ impl ThreadStatus {
             Self::Suspended => "suspended",
             Self::Blocked => "blocked",
             Self::Failed => "failed",
+            Self::Paused => "paused",
             Self::Completed => "completed",
             Self::Cancelled => "cancelled",
             Self::Corrupt => "corrupt",
@@ -80,6 +85,9 @@ pub struct ThreadState {
     pub done: bool,
     /// Kept for programs that expect the key; steps run in the foreground only.
     pub background: Option<bool>,
+    /// Who paused it, when and why, if it is paused. A step that is being done goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
     /// The limit that keeps it from going on, if one is reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<Reached>,
@@ -101,6 +109,7 @@ impl ThreadState {
             suspend_message: None,
             done: status.is_ended(),
             background: None,
+            paused: None,
             limit: None,
             reached: Vec::new(),
             held_by_limit: false,
@@ -131,6 +140,7 @@ impl ThreadState {
             ThreadStatus::Suspended => by_limit,
             ThreadStatus::Running
             | ThreadStatus::Blocked
+            | ThreadStatus::Paused
             | ThreadStatus::Completed
             | ThreadStatus::Cancelled
             | ThreadStatus::Corrupt => Self {
@@ -138,6 +148,27 @@ impl ThreadState {
                 reached: Vec::new(),
                 ..by_limit
             },
+        }
+    }
+
+    /// Returns this state with the pause, if there is one. It is the status of a thread that nobody works on, because it is
+    /// the first thing that keeps the thread from going on. A question or a limit stays to be read.
+    pub(crate) fn with_pause(self, paused: Option<Paused>) -> Self {
+        let status = match self.status {
+            ThreadStatus::Idle
+            | ThreadStatus::Suspended
+            | ThreadStatus::Blocked
+            | ThreadStatus::Failed
+                if paused.is_some() =>
+            {
+                ThreadStatus::Paused
+            }
+            other => other,
+        };
+        Self {
+            status,
+            paused,
+            ..self
         }
     }
 

@@ -4,10 +4,10 @@
 use std::cell::RefCell;
 use std::ops::Deref;
 
-use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Acquired, RunDir, ThreadLock};
 
+use crate::pause::refuse_if_paused;
 use crate::run::adopt::end_leftovers;
 use crate::{EngineError, Runner, tags, thread};
 
@@ -40,14 +40,7 @@ impl OwnedRun {
             thread::find(&runner.site, id)?;
             run.create()?;
         }
-        let busy = || {
-            let record = run.lease.read_record();
-            EngineError::Busy {
-                thread: id,
-                orphaned: record.as_ref().is_some_and(|it| !is_alive(&it.engine)),
-                lease: record.map(Box::new),
-            }
-        };
+        let busy = || thread::busy(&run, id);
         let (mut lock, ended) = match run.lease.acquire()? {
             Acquired::Lock(lock) => (lock, Vec::new()),
             Acquired::Orphaned(orphaned) => {
@@ -80,7 +73,8 @@ impl OwnedRun {
     }
 }
 
-/// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it.
+/// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it, and
+/// if a person paused the thread.
 pub(crate) fn with_thread<T>(
     runner: &Runner,
     id: ThreadId,
@@ -89,7 +83,10 @@ pub(crate) fn with_thread<T>(
     let operated = OwnedRun::acquire(runner, id).and_then(|owned| {
         runner.site.note_use(id);
         // The root may have been moved since the thread was created, so it is listed again.
-        let result = runner.site.enlist().and_then(|()| operate(&owned));
+        let admitted = refuse_if_paused(&runner.site, &owned, id);
+        let result = admitted
+            .and_then(|()| runner.site.enlist())
+            .and_then(|()| operate(&owned));
         owned.release(runner, id);
         result
     });

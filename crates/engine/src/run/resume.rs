@@ -130,6 +130,8 @@ fn reactivate(
         Ok(None) | Err(StorageError::TornRecord { .. }) => run.outbox.clear_pending()?,
         Err(error) => return Err(error.into()),
     }
+    // A pause from before the thread ended is over: this call is what a person wants now.
+    run.pause.clear()?;
     let state = State::new(&runner.site.root);
     match state.reactivate(record.thread, record.head)? {
         Reactivated::Done => {}

@@ -12,6 +12,7 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Pool, RunDir, Slot, Taken};
 use uwf_util::time;
 
+use crate::pause::refuse_if_paused;
 use crate::run::agent_run::AgentRun;
 use crate::{EngineError, Runner, thread};
 
@@ -101,7 +102,12 @@ impl Wait<'_> {
             let holders = match &turn {
                 None => self.pool.holders(),
                 Some(turn) => match turn.take(self.thread)? {
-                    Taken::Slot(slot) => return Ok(slot),
+                    Taken::Slot(slot) => {
+                        if self.times.is_some() {
+                            check_thread(self.runner, self.run, self.thread)?;
+                        }
+                        return Ok(slot);
+                    }
                     Taken::Full(holders) => holders,
                 },
             };
@@ -129,7 +135,7 @@ impl Wait<'_> {
         };
         if now.duration_since(times.checked) >= CHECK_INTERVAL {
             times.checked = now;
-            thread::active_head(&self.runner.site, self.thread)?;
+            check_thread(self.runner, self.run, self.thread)?;
         }
         if now.duration_since(times.notified) >= REMINDER_INTERVAL {
             times.notified = now;
@@ -190,4 +196,10 @@ impl Wait<'_> {
         };
         format!("at most {max} {agents} {whose} may work at once{at_work}")
     }
+}
+
+/// Fails if the thread was ended or paused during the wait.
+fn check_thread(runner: &Runner, run: &RunDir, id: ThreadId) -> Result<(), EngineError> {
+    thread::active_head(&runner.site, id)?;
+    refuse_if_paused(&runner.site, run, id)
 }

@@ -15,8 +15,8 @@ use crate::seal::Seal;
 use crate::{History, Root, RunDir, StorageError, Vanished, registry};
 
 impl State<'_> {
-    /// Checks that every line is readable, and that every thread with a run folder, or named by the seal, is active or
-    /// ended.
+    /// Checks that every line is readable, and that every thread with a run folder, or named by the seal, is active,
+    /// ended or removed.
     ///
     /// # Errors
     /// [`StorageError::Damaged`] with the first bad line, [`StorageError::Vanished`], and [`StorageError::Io`].
@@ -72,8 +72,10 @@ impl State<'_> {
         if let Some(bad) = history.damaged.first() {
             return Err(StorageError::Damaged(bad.clone()));
         }
-        let ended: HashSet<ThreadId> = history.records.iter().map(|one| one.thread).collect();
-        let is_lost = |thread: &ThreadId| heads.get(*thread).is_none() && !ended.contains(thread);
+        let ended = history.records.iter().map(|one| one.thread);
+        let removed = history.removed.iter().map(|one| one.removed);
+        let told_of: HashSet<ThreadId> = ended.chain(removed).collect();
+        let is_lost = |thread: &ThreadId| heads.get(*thread).is_none() && !told_of.contains(thread);
         let sealed = seal.map_or(&[][..], |seal| &seal.threads).iter();
         let sealed: IndexMap<ThreadId, CasRef> = sealed
             .filter(|(thread, _)| is_lost(thread))

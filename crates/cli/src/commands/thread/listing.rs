@@ -85,7 +85,7 @@ pub(crate) fn filter(context: &Context, args: &FilterArgs) -> Result<ListFilter,
 }
 
 /// Parses a comma list of statuses. `active` stands for idle and running.
-fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
+pub(super) fn statuses(text: &str) -> Result<Vec<ThreadStatus>, Failure> {
     let mut statuses = Vec::new();
     for word in text.split(',').map(str::trim) {
         let found = ThreadStatus::ALL

@@ -54,7 +54,7 @@ fn who_is_next(item: &ThreadItem) -> String {
     match (&item.current_role, item.status) {
         (Some(role), _) if item.finished_step.is_some() => format!("{role} (finished)"),
         (Some(role), _) => role.to_string(),
-        (None, ThreadStatus::Suspended) => "(you)".to_owned(),
+        (None, ThreadStatus::Suspended | ThreadStatus::Paused) => "(you)".to_owned(),
         (None, _) => "-".to_owned(),
     }
 }

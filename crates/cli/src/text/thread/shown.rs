@@ -5,6 +5,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
 use uwf_util::time;
 
+use super::cared::paused_row;
 use super::naming::naming_rows;
 use super::{refused_row, state_line, why_suspended, word_for};
 use crate::hints::{self, thread::next};
@@ -21,6 +22,7 @@ impl Show for ThreadView {
             ("steps", self.steps.to_string()),
             ("status", state_line(&self.state)),
         ]);
+        rows.extend(self.state.paused.as_ref().map(paused_row));
         if let Some(running) = &self.running {
             let since = time::format_utc(running.started_at_ms);
             rows.push(("since", format!("{since} UTC")));

@@ -1,0 +1,57 @@
+//! The options of the commands that end, pause and remove threads.
+
+use clap::Args;
+use uwf_util::time;
+
+/// Any number of threads.
+#[derive(Debug, Args)]
+pub(crate) struct ThreadsArgs {
+    /// The threads
+    #[arg(required = true, value_name = "THREAD")]
+    pub(crate) threads: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PauseArgs {
+    #[command(flatten)]
+    pub(crate) which: ThreadsArgs,
+    /// Why, for those who find the threads paused
+    #[arg(
+        short,
+        long,
+        visible_alias = "reason",
+        value_name = "TEXT",
+        allow_hyphen_values = true
+    )]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RmArgs {
+    #[command(flatten)]
+    pub(crate) which: ThreadsArgs,
+    /// Remove threads that have not ended, too
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Remove ended threads; nothing else can be pruned
+    #[arg(long, required = true)]
+    pub(crate) ended: bool,
+    /// Only threads that ended longer ago than this
+    #[arg(long, value_name = "TIME", value_parser = parse_age)]
+    pub(crate) older_than: Option<u64>,
+    /// Only these: a comma list of completed, cancelled
+    #[arg(long, value_name = "LIST")]
+    pub(crate) status: Option<String>,
+    /// Only list what would be removed
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+fn parse_age(text: &str) -> Result<u64, String> {
+    time::parse_duration(text)
+        .ok_or_else(|| "a time is expected, such as 12h, 3d or 30d".to_owned())
+}

@@ -1,0 +1,114 @@
+//! `uwf thread kill`, `pause`, `unpause`, `rm` and `prune`.
+
+use uwf_engine::{EngineError, Prune, PruneOptions, Removable, ThreadStatus};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
+use super::listing::statuses;
+use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::{Show, print};
+use crate::text::{KilledView, PausedView, PrunedView, RemovedView, UnpausedView};
+
+pub(super) fn kill(context: &Context, args: &ThreadsArgs) -> Result<Exit, Failure> {
+    each(context, args, |id| {
+        Ok(KilledView::from(uwf_engine::kill(&context.runner, id)?))
+    })
+}
+
+pub(super) fn pause(context: &Context, args: &PauseArgs) -> Result<Exit, Failure> {
+    each(context, &args.which, |id| {
+        let paused = uwf_engine::pause(context.site(), id, args.message.clone())?;
+        Ok(PausedView::from(paused))
+    })
+}
+
+pub(super) fn unpause(context: &Context, args: &ThreadsArgs) -> Result<Exit, Failure> {
+    each(context, args, |id| {
+        Ok(UnpausedView::from(uwf_engine::unpause(context.site(), id)?))
+    })
+}
+
+pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
+    let which = if args.force {
+        Removable::Any
+    } else {
+        Removable::Ended
+    };
+    each(context, &args.which, |id| {
+        let removed = uwf_engine::remove(context.site(), id, which)?;
+        Ok(RemovedView::from(removed))
+    })
+}
+
+/// Does something with each thread, and prints each result as soon as it is there. A failure does not keep the others from
+/// being tried. The first one decides the exit code.
+fn each<V: Show>(
+    context: &Context,
+    args: &ThreadsArgs,
+    operation: impl Fn(ThreadId) -> Result<V, EngineError>,
+) -> Result<Exit, Failure> {
+    // `@2` means the same thread before and after another one was removed.
+    let found: Vec<Result<ThreadId, Failure>> = args
+        .threads
+        .iter()
+        .map(|thread| context.thread(thread))
+        .collect();
+    let mut first = Exit::Done;
+    for id in found {
+        let done = id.and_then(|id| Ok(operation(id)?));
+        match done {
+            Ok(view) => print(&view, context.format)?,
+            Err(failure) => {
+                failure.print();
+                if first == Exit::Done {
+                    first = failure.exit;
+                }
+            }
+        }
+    }
+    Ok(first)
+}
+
+pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure> {
+    let now_ms = context.site().env.now_ms();
+    let before = |age: u64| now_ms.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
+    let options = PruneOptions {
+        statuses: ended_statuses(args.status.as_deref())?,
+        ended_before_ms: args.older_than.map(before),
+        mode: if args.dry_run {
+            Prune::Look
+        } else {
+            Prune::Remove
+        },
+    };
+    let pruned = uwf_engine::prune(context.site(), &options)?;
+    print(&PrunedView::new(pruned, options.mode), context.format)?;
+    Ok(Exit::Done)
+}
+
+/// Parses a comma list of statuses, all of which must be of ended threads.
+fn ended_statuses(text: Option<&str>) -> Result<Vec<ThreadStatus>, Failure> {
+    let ended = || {
+        ThreadStatus::ALL
+            .into_iter()
+            .filter(|status| status.is_ended())
+    };
+    let chosen = match text {
+        None => ended().collect(),
+        Some(text) => statuses(text)?,
+    };
+    let Some(other) = chosen.iter().find(|status| !status.is_ended()) else {
+        return Ok(chosen);
+    };
+    let known: Vec<&str> = ended().map(ThreadStatus::as_str).collect();
+    Err(Failure::request(format!(
+        "`{}` is not a status of threads that have ended",
+        other.as_str()
+    ))
+    .hint(format!(
+        "those are {}; `uwf thread rm --force` removes a thread that has not ended",
+        known.join(" and ")
+    )))
+}

@@ -1,0 +1,177 @@
+//! Threads that were paused or removed.
+
+use serde::Serialize;
+use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Paused, RemovedThread};
+use uwf_util::time;
+
+use crate::hints;
+use crate::output::Show;
+use crate::text::table::{Page, fitted};
+
+/// A thread that is paused.
+#[derive(Serialize)]
+pub(crate) struct PausedView {
+    thread: ThreadId,
+    paused: Paused,
+    changed: bool,
+    running: bool,
+}
+
+impl From<PausedThread> for PausedView {
+    fn from(paused: PausedThread) -> Self {
+        Self {
+            thread: paused.thread,
+            paused: paused.paused,
+            changed: paused.changed,
+            running: paused.running,
+        }
+    }
+}
+
+impl Show for PausedView {
+    fn text(&self, _page: Page) -> String {
+        let already = if self.changed { "" } else { " already" };
+        let running = if self.running {
+            "; the running step goes on to its end"
+        } else {
+            ""
+        };
+        let unpause = format!("uwf thread unpause {}", self.thread);
+        format!(
+            "{} is paused{already}{running}\n`{}` lets it go on",
+            self.thread,
+            hints::here(&unpause)
+        )
+    }
+}
+
+/// Returns the row with who paused a thread, when and why.
+pub(super) fn paused_row(paused: &Paused) -> (&'static str, String) {
+    let by = paused.by.as_ref();
+    let by = by.map_or_else(String::new, |by| format!(" by {by}"));
+    let reason = paused.reason.as_ref();
+    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+    let since = time::format_utc(paused.at);
+    ("paused", format!("since {since} UTC{by}{reason}"))
+}
+
+/// A thread that is not paused.
+#[derive(Serialize)]
+pub(crate) struct UnpausedView {
+    thread: ThreadId,
+    paused: Option<Paused>,
+    changed: bool,
+}
+
+impl From<UnpausedThread> for UnpausedView {
+    fn from(unpaused: UnpausedThread) -> Self {
+        Self {
+            thread: unpaused.thread,
+            paused: None,
+            changed: unpaused.changed,
+        }
+    }
+}
+
+impl Show for UnpausedView {
+    fn text(&self, _page: Page) -> String {
+        match self.changed {
+            true => format!("{} is no longer paused", self.thread),
+            false => format!("{} was not paused", self.thread),
+        }
+    }
+}
+
+/// A thread that was removed.
+#[derive(Serialize)]
+pub(crate) struct RemovedView {
+    thread: ThreadId,
+    removed: bool,
+    head: CasRef,
+}
+
+impl From<RemovedThread> for RemovedView {
+    fn from(removed: RemovedThread) -> Self {
+        Self {
+            thread: removed.removed,
+            removed: true,
+            head: removed.head,
+        }
+    }
+}
+
+impl Show for RemovedView {
+    fn text(&self, _page: Page) -> String {
+        let fork = format!("uwf thread fork {}", self.head);
+        format!(
+            "{} is removed\nuntil its nodes are collected, `{}` makes a thread of them again",
+            self.thread,
+            hints::here(&fork)
+        )
+    }
+}
+
+/// The threads that `prune` removed, or would remove.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct PrunedView {
+    removed: usize,
+    dry_run: bool,
+    threads: Vec<PrunedThread>,
+    busy: Vec<ThreadId>,
+}
+
+impl PrunedView {
+    pub(crate) fn new(pruned: Pruned, mode: Prune) -> Self {
+        Self {
+            removed: match mode {
+                Prune::Look => 0,
+                Prune::Remove => pruned.threads.len(),
+            },
+            dry_run: mode == Prune::Look,
+            threads: pruned.threads,
+            busy: pruned.busy,
+        }
+    }
+
+    /// Returns the last line: how many threads went, or would go, and what comes next.
+    fn summary(&self) -> String {
+        let count = match self.threads.len() {
+            1 => "1 thread".to_owned(),
+            many => format!("{many} threads"),
+        };
+        let busy = match self.busy.len() {
+            0 => String::new(),
+            busy => format!("; {busy} busy, which stay"),
+        };
+        match (self.threads.len(), self.dry_run) {
+            (0, _) => format!("no ended thread matches{busy}"),
+            (_, true) => format!("{count} would be removed{busy}"),
+            (_, false) => format!(
+                "{count} removed{busy}; `{}` frees what only they needed, two weeks after its last use",
+                hints::here("uwf cas gc")
+            ),
+        }
+    }
+}
+
+impl Show for PrunedView {
+    fn text(&self, page: Page) -> String {
+        if self.threads.is_empty() {
+            return self.summary();
+        }
+        let row = |one: &PrunedThread| {
+            vec![
+                one.thread.to_string(),
+                time::format_utc(one.ended_at_ms),
+                one.status.as_str().to_owned(),
+                one.head.to_string(),
+            ]
+        };
+        let rows = self.threads.iter().map(row).collect();
+        let table = fitted(&["THREAD", "ENDED (UTC)", "STATUS", "HEAD"], rows, 3, page);
+        format!("{table}\n{}", self.summary())
+    }
+}

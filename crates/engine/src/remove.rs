@@ -1,0 +1,219 @@
+//! Removing threads for good: from the files of the state, and with their run folders. Their nodes stay until garbage is
+//! collected, because other threads may share them.
+
+use std::collections::{HashMap, HashSet};
+
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Acquired, HistoryRecord, Located, RemovedThread, RunDir, State, ThreadLock};
+use uwf_thread::summarize;
+
+use crate::read::show::ended_status;
+use crate::read::thread_state::ThreadStatus;
+use crate::{EngineError, Site, tags, thread};
+
+/// Whether a thread may be removed that has not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removable {
+    /// Only a thread that has ended.
+    Ended,
+    /// Any thread that nobody works on.
+    Any,
+}
+
+/// Which ended threads are removed.
+#[derive(Debug, Clone)]
+pub struct PruneOptions {
+    /// Only threads with one of these statuses.
+    pub statuses: Vec<ThreadStatus>,
+    /// Only threads that ended before this time, in milliseconds since 1970.
+    pub ended_before_ms: Option<i64>,
+    /// Whether they are removed or only listed.
+    pub mode: Prune,
+}
+
+/// Whether threads are removed or only listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prune {
+    /// They are listed.
+    Look,
+    /// They are removed.
+    Remove,
+}
+
+/// The threads that were chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pruned {
+    /// The threads that were removed, or would be; in the order in which they ended.
+    pub threads: Vec<PrunedThread>,
+    /// The threads that stay, because somebody works on them.
+    pub busy: Vec<ThreadId>,
+}
+
+/// An ended thread that was removed, or would be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrunedThread {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its workflow.
+    pub workflow: CasRef,
+    /// Its head.
+    pub head: CasRef,
+    /// How it ended.
+    pub status: ThreadStatus,
+    /// When it ended, in milliseconds since 1970.
+    pub ended_at_ms: i64,
+}
+
+/// Removes a thread. The call can be repeated until it succeeds.
+///
+/// # Errors
+/// When the thread is unknown, when somebody works on it, or when it has not ended and only ended ones may be removed.
+pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThread, EngineError> {
+    let run = site.root.run(id);
+    let place = match thread::find(site, id) {
+        Err(EngineError::Removed(removed)) if run.exists() => {
+            // An earlier call was interrupted before it could remove the folder.
+            let _lock = lock(&run, id)?;
+            run.remove()?;
+            return Ok(removed);
+        }
+        place => place?,
+    };
+    let _lock = lock(&run, id)?;
+    check_removable(site, &run, id, &place, which)?;
+    let removed = State::new(&site.root).remove(&[(id, place)], site.env.now_ms())?;
+    // If the thread is not where it was found, a step or `kill` moved it before the lock was ours.
+    let removed = removed.into_iter().next().ok_or(EngineError::Busy {
+        thread: id,
+        lease: None,
+        orphaned: false,
+    })?;
+    forget(site, &removed);
+    run.remove()?;
+    Ok(removed)
+}
+
+/// Removes ended threads, all in one change of the state. Threads on which somebody works stay.
+///
+/// # Errors
+/// When the files of the state cannot be read or written.
+pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError> {
+    let state = State::new(&site.root);
+    let mut pruned = Pruned {
+        threads: Vec::new(),
+        busy: Vec::new(),
+    };
+    let mut places = Vec::new();
+    for record in chosen(&state, options)? {
+        // The agent of a cancelled thread may still be ending, or somebody resumes the thread.
+        if site.root.run(record.thread).lease.is_held()? {
+            pruned.busy.push(record.thread);
+            continue;
+        }
+        pruned.threads.push(PrunedThread::from(&record));
+        places.push((record.thread, Located::Archived(record)));
+    }
+    if options.mode == Prune::Look {
+        return Ok(pruned);
+    }
+    let removed = state.remove(&places, site.env.now_ms())?;
+    for one in &removed {
+        forget(site, one);
+    }
+    let removed: HashSet<ThreadId> = removed.iter().map(|one| one.removed).collect();
+    pruned.threads.retain(|one| removed.contains(&one.thread));
+    remove_folders(site)?;
+    Ok(pruned)
+}
+
+/// Returns the ended threads that the options choose, in the order in which they ended.
+fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord>, EngineError> {
+    // Active threads are read first: a thread that ends in between is taken for an active one.
+    let active: HashSet<ThreadId> = state.heads()?.into_iter().map(|(id, _)| id).collect();
+    let records = state.history()?.records;
+    let last: HashMap<ThreadId, usize> = (0..)
+        .zip(&records)
+        .map(|(place, record)| (record.thread, place))
+        .collect();
+    let is_chosen = |place: usize, record: &HistoryRecord| {
+        last.get(&record.thread) == Some(&place)
+            && !active.contains(&record.thread)
+            && options.statuses.contains(&ended_status(record.reason))
+            && options
+                .ended_before_ms
+                .is_none_or(|before| record.completed_at < before)
+    };
+    let records = records.into_iter().enumerate();
+    let chosen = records.filter(|(place, record)| is_chosen(*place, record));
+    Ok(chosen.map(|(_, record)| record).collect())
+}
+
+/// Removes the folders of all removed threads, also those that an interrupted call left. A folder whose lock is taken is
+/// left to the next call.
+fn remove_folders(site: &Site) -> Result<(), EngineError> {
+    let state = State::new(&site.root);
+    // In this order a thread that is being removed counts as active.
+    let removed = state.history()?.removed;
+    let mut gone: HashSet<ThreadId> = removed.iter().map(|one| one.removed).collect();
+    for (active, _) in state.heads()? {
+        gone.remove(&active);
+    }
+    for run in site.root.runs()? {
+        let name = run.path().file_name().and_then(|name| name.to_str());
+        let thread: Option<ThreadId> = name.and_then(|name| name.parse().ok());
+        let is_gone = thread.is_some_and(|thread| gone.contains(&thread));
+        if is_gone && let Some(_lock) = run.lease.acquire_if_free()? {
+            run.remove()?;
+        }
+    }
+    Ok(())
+}
+
+/// Forgets what other files under the root say about a thread that was just removed. The one place for that: a record that
+/// names threads, outside of their run folders, is cleaned here.
+fn forget(site: &Site, removed: &RemovedThread) {
+    let message = format!("head={}", removed.head);
+    site.log_line(tags::REMOVED, &message, Some(removed.removed), None);
+}
+
+fn lock(run: &RunDir, id: ThreadId) -> Result<ThreadLock, EngineError> {
+    match run.lease.acquire()? {
+        Acquired::Lock(lock) => Ok(lock),
+        Acquired::Orphaned(_) | Acquired::Busy => Err(thread::busy(run, id)),
+    }
+}
+
+/// Fails if the thread has not ended and must have.
+fn check_removable(
+    site: &Site,
+    run: &RunDir,
+    id: ThreadId,
+    place: &Located,
+    which: Removable,
+) -> Result<(), EngineError> {
+    match (place, which) {
+        (Located::Active(head), Removable::Ended) => Err(EngineError::NotEnded {
+            thread: id,
+            // A thread with damaged nodes can be removed, too.
+            steps: summarize(&site.store, None, *head)
+                .ok()
+                .map(|chain| chain.steps),
+            has_finished_step: run.outbox.read_pending().ok().flatten().is_some(),
+        }),
+        (Located::Active(_), Removable::Any) | (Located::Archived(_), _) => Ok(()),
+    }
+}
+
+impl From<&HistoryRecord> for PrunedThread {
+    fn from(record: &HistoryRecord) -> Self {
+        Self {
+            thread: record.thread,
+            workflow: record.workflow,
+            head: record.head,
+            status: ended_status(record.reason),
+            ended_at_ms: record.completed_at,
+        }
+    }
+}
