@@ -170,6 +170,35 @@ fn the_role_is_told_its_task_its_answer_and_what_is_said_about_it_in_its_session
 }
 
 #[test]
+fn what_is_said_about_an_answer_is_not_said_again_when_its_question_is_answered() {
+    let (world, thread, _) = planned();
+    answers(&world, "reviewer", "$status: rejected\nreason: r", "");
+    world.step(&thread).exits(0);
+    for words in ["Rather ask somebody.", "Do ask somebody."] {
+        answers(&world, "reviewer", "$status: ask\nquestion: Blue?", "");
+        poke(&world, &thread, &["-p", words]).exits(0);
+    }
+    answers(&world, "reviewer", "$status: approved\nsummary: s", "");
+    let resume = ["thread", "resume", &thread, "-p", "Green."];
+    let step = world.uwf(&resume).exits(0).json()["step"].clone();
+    let asked = read(&world, &format!("asked-{}", runs(&world) - 1));
+    for part in ["Review: long plan", "Blue?", "Green."] {
+        assert!(asked.contains(part), "`{part}` is missing in {asked}");
+    }
+    for part in ["ask somebody", "done before"] {
+        assert!(!asked.contains(part), "`{part}` is in {asked}");
+    }
+    let args = ["thread", "read", &thread, "--format", "json"];
+    let story = world.uwf(&args).exits(0).json();
+    let of = |number: usize, key: &str| story["steps"][number - 1][key].clone();
+    assert_eq!(of(2, "person"), json!("Do ask somebody."));
+    assert_eq!(of(3, "hash"), step);
+    assert_eq!(of(3, "instruction"), json!("Review: long plan"));
+    assert_eq!(of(3, "question"), json!("Need: Blue?"));
+    assert_eq!(of(3, "person"), json!("Green."));
+}
+
+#[test]
 fn a_blocked_thread_gets_out() {
     let workflow = ONE_STEP
         .replace("{ type: string } }", "{ type: string }, $status: { enum: [good, bad, odd] } }")

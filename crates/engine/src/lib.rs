@@ -12,6 +12,7 @@ mod attempt;
 mod conditions;
 mod describe;
 mod error;
+mod first_instruction;
 mod fix;
 mod fork;
 mod gc;

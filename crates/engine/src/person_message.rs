@@ -7,6 +7,7 @@ use uwf_protocol::ids::CasRef;
 
 const ANSWER: &str = "The answer:\n\n";
 const NO_ANSWER: &str = "No answer was given. Continue.";
+const REDONE: &str = "This step was done before and is to be done again: its answer, step `";
 const REDO: &str = "What is said about it:\n\n";
 const NO_REASON: &str = "No reason was given. Look for what can be improved.";
 const ADDITION: &str = "A person adds:\n\n";
@@ -65,6 +66,12 @@ impl MessageContext {
         marks.iter().any(|mark| composed.contains(mark))
     }
 
+    /// Returns the steps that an instruction may say are done again. A model may have written that, too.
+    pub(crate) fn redone_steps(composed: &str) -> impl Iterator<Item = CasRef> {
+        let parts = composed.split(REDONE).skip(1);
+        parts.filter_map(|part| part.split('`').next()?.parse().ok())
+    }
+
     /// Returns the instruction of the graph, without the message.
     pub(crate) fn instruction(&self) -> &str {
         match self {
@@ -102,10 +109,7 @@ impl MessageContext {
             ),
             Self::Redo { instruction, step } => paragraphs(
                 instruction.trim_end(),
-                &format!(
-                    "This step was done before and is to be done again: its answer, step `{step}`, is not good enough \
-                     (`uwf step read {step}` shows it). "
-                ),
+                &format!("{REDONE}{step}`, is not good enough (`uwf step read {step}` shows it). "),
             ),
             Self::Addition { instruction } => format!("{instruction}\n\n"),
         }
@@ -152,6 +156,21 @@ mod tests {
             assert_eq!(context.message_in(&composed), Some(None), "{composed}");
             assert_eq!(context.message_in("Something else"), None);
         }
+    }
+
+    #[test]
+    fn the_redone_steps_are_found_in_an_instruction() {
+        let [first, second] = [1, 2].map(CasRef::from_u64);
+        let redo = |instruction: &str, step| {
+            let instruction = instruction.to_owned();
+            MessageContext::Redo { instruction, step }.compose(Some("`shorter`"))
+        };
+        let composed = redo(&redo("Write.", first), second);
+        let found: Vec<CasRef> = MessageContext::redone_steps(&composed).collect();
+        assert_eq!(found, [first, second]);
+        assert_eq!(MessageContext::redone_steps("Write.").count(), 0);
+        let cut = format!("{REDONE}{}", &first.to_string()[1..]);
+        assert_eq!(MessageContext::redone_steps(&cut).count(), 0);
     }
 
     #[test]

@@ -13,6 +13,7 @@ use uwf_thread::{Stored, read_step};
 use uwf_util::time;
 
 use crate::Site;
+use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::read::activity::AttemptView;
 use crate::read::detail_summary::DetailSummary;
@@ -166,11 +167,16 @@ impl StoryReader<'_> {
         let addition = |instruction| found(MessageContext::Addition { instruction });
         match before.route(None).ok()?.ok()? {
             Route::Suspend { message, .. } => {
-                let instruction = before.last()?.node.edge_prompt.clone();
-                found(MessageContext::Question {
-                    instruction: instruction.unwrap_or_default(),
-                    question: message,
-                })
+                let asked = &before.last()?.node;
+                let question = |instruction| {
+                    found(MessageContext::Question {
+                        instruction,
+                        question: message.clone(),
+                    })
+                };
+                // In older steps the words about an answer that was done again were said again with the answer.
+                question(first_instruction(&self.site.store, asked))
+                    .or_else(|| question(asked.edge_prompt.clone()?))
             }
             Route::To(assignment) => addition(assignment.prompt),
             Route::End => match reenter(&before.program).ok()? {

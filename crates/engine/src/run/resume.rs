@@ -4,6 +4,7 @@ use uwf_moderator::{Assignment, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{HistoryRecord, Located, Reactivated, State, StorageError};
 
+use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
@@ -89,9 +90,8 @@ fn answer(
         ));
     }
     let last = thread.last().map(|step| &step.node);
-    let instruction = last
-        .and_then(|step| step.edge_prompt.clone())
-        .unwrap_or_default();
+    let store = &runner.site.store;
+    let instruction = last.map_or_else(String::new, |step| first_instruction(store, step));
     let location = last
         .and_then(|step| step.cwd.clone())
         .filter(|cwd| !cwd.is_empty());
