@@ -122,6 +122,7 @@ fn which(context: &Context, hash: &str) -> Result<Exit, Failure> {
 }
 
 fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
+    context.note_empty_root();
     let verified = match hashes {
         [] => uwf_engine::verify(context.site())?,
         given => {
@@ -142,6 +143,7 @@ fn verify(context: &Context, hashes: &[String]) -> Result<Exit, Failure> {
 }
 
 fn gc(context: &Context, args: GcArgs) -> Result<(), Failure> {
+    context.note_empty_root();
     let lost = args.lost.iter().map(|hash| hash.parse());
     let options = GcOptions {
         older_than_ms: args.older_than,

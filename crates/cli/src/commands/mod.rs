@@ -69,6 +69,19 @@ impl Context {
         &self.runner.site
     }
 
+    /// Notes that nothing is under the root, for commands that would look as if all were well: its path may be mistyped.
+    pub(crate) fn note_empty_root(&self) {
+        let site = self.site();
+        let files = [site.root.config_file(), site.store.dir().to_owned()];
+        if site.root.has_state() || files.iter().any(|file| file.exists()) {
+            return;
+        }
+        let path = site.root.path().display();
+        note(&format!(
+            "nothing is at `{path}`: no thread, no workflow, no node (`--root` or UWF_STORAGE_ROOT names another folder)"
+        ));
+    }
+
     /// Returns the node that an argument names: a hash, or one of the [short names](uwf_engine::find_node).
     pub(crate) fn hash(&self, text: &str) -> Result<CasRef, Failure> {
         Ok(uwf_engine::find_node(self.site(), text)?)

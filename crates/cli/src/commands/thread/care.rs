@@ -72,6 +72,7 @@ fn each<V: Show>(
 }
 
 pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure> {
+    context.note_empty_root();
     let now_ms = context.site().env.now_ms();
     let before = |age: u64| now_ms.saturating_sub(i64::try_from(age).unwrap_or(i64::MAX));
     let options = PruneOptions {

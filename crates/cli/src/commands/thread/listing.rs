@@ -12,6 +12,7 @@ use crate::output::print;
 use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    context.note_empty_root();
     let filter = ListFilter {
         all: args.all,
         skip: args.skip,
