@@ -29,7 +29,7 @@ pub enum EngineError {
     #[error("thread `{0}` does not exist")]
     UnknownThread(ThreadId),
     /// The thread was removed.
-    #[error("thread `{}` was removed {} UTC", .0.removed, uwf_util::time::format_utc(.0.removed_at))]
+    #[error("thread `{}` was removed at {} UTC", .0.removed, uwf_util::time::format_utc(.0.removed_at))]
     Removed(RemovedThread),
     /// A thread is to be removed that has not ended.
     #[error(

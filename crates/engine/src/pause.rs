@@ -36,36 +36,28 @@ pub fn pause(
     id: ThreadId,
     reason: Option<String>,
 ) -> Result<PausedThread, EngineError> {
-    // Threads end and are removed under this lock, too: so neither happens between the check and the record.
-    let _lock = site.root.lock_state()?;
-    thread::active_head(site, id)?;
-    let run = site.root.run(id);
-    let before = run.pause.read()?;
-    let running = run.lease.is_held()?;
     let reason = reason.filter(|reason| !reason.trim().is_empty());
-    match before {
-        Some(paused) if reason.is_none() || reason == paused.reason => Ok(PausedThread {
-            thread: id,
-            paused,
-            changed: false,
-            running,
-        }),
-        Some(_) | None => {
-            let paused = Paused {
-                at: site.env.now_ms(),
-                by: user(&site.env),
-                reason,
-            };
+    while_active(site, id, |run| {
+        let running = run.lease.is_held()?;
+        let before = run.pause.read()?;
+        let kept = before.filter(|before| reason.is_none() || reason == before.reason);
+        let changed = kept.is_none();
+        let paused = kept.unwrap_or_else(|| Paused {
+            at: site.env.now_ms(),
+            by: user(&site.env),
+            reason,
+        });
+        if changed {
             run.pause.write(&paused)?;
             site.log_line(tags::PAUSED, "", Some(id), None);
-            Ok(PausedThread {
-                thread: id,
-                paused,
-                changed: true,
-                running,
-            })
         }
-    }
+        Ok(PausedThread {
+            thread: id,
+            paused,
+            changed,
+            running,
+        })
+    })
 }
 
 /// Ends the pause of a thread, if it is paused. A record that cannot be understood is removed, too.
@@ -73,16 +65,30 @@ pub fn pause(
 /// # Errors
 /// When the thread is unknown or has ended.
 pub fn unpause(site: &Site, id: ThreadId) -> Result<UnpausedThread, EngineError> {
+    while_active(site, id, |run| {
+        let changed = run.pause.clear()?;
+        if changed {
+            site.log_line(tags::UNPAUSED, "", Some(id), None);
+        }
+        Ok(UnpausedThread {
+            thread: id,
+            changed,
+        })
+    })
+}
+
+/// Changes the run folder of an active thread. Threads end and are removed under the lock of the state, so neither happens
+/// meanwhile.
+fn while_active<T>(
+    site: &Site,
+    id: ThreadId,
+    change: impl FnOnce(&RunDir) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    // Taking the lock makes its file, which a root without the thread must not get.
+    thread::active_head(site, id)?;
     let _lock = site.root.lock_state()?;
     thread::active_head(site, id)?;
-    let changed = site.root.run(id).pause.clear()?;
-    if changed {
-        site.log_line(tags::UNPAUSED, "", Some(id), None);
-    }
-    Ok(UnpausedThread {
-        thread: id,
-        changed,
-    })
+    change(&site.root.run(id))
 }
 
 /// Refuses to start a step of a paused thread. The pause of a thread that has ended means nothing.

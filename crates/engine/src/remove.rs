@@ -71,11 +71,13 @@ pub struct PrunedThread {
 /// # Errors
 /// When the thread is unknown, when somebody works on it, or when it has not ended and only ended ones may be removed.
 pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThread, EngineError> {
+    let state = State::new(&site.root);
     let run = site.root.run(id);
     let place = match thread::find(site, id) {
         Err(EngineError::Removed(removed)) if run.exists() => {
             // An earlier call was interrupted before it could remove the folder.
             let _lock = lock(&run, id)?;
+            state.finish_removals()?;
             run.remove()?;
             return Ok(removed);
         }
@@ -83,7 +85,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
     };
     let _lock = lock(&run, id)?;
     check_removable(site, &run, id, &place, which)?;
-    let removed = State::new(&site.root).remove(&[(id, place)], site.env.now_ms())?;
+    let removed = state.remove(&[(id, place)], site.env.now_ms())?;
     // If the thread is not where it was found, a step or `kill` moved it before the lock was ours.
     let removed = removed.into_iter().next().ok_or(EngineError::Busy {
         thread: id,
@@ -118,12 +120,15 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     if options.mode == Prune::Look {
         return Ok(pruned);
     }
-    let removed = state.remove(&places, site.env.now_ms())?;
-    for one in &removed {
-        forget(site, one);
+    if !places.is_empty() {
+        let removed = state.remove(&places, site.env.now_ms())?;
+        for one in &removed {
+            forget(site, one);
+        }
+        let removed: HashSet<ThreadId> = removed.iter().map(|one| one.removed).collect();
+        pruned.threads.retain(|one| removed.contains(&one.thread));
     }
-    let removed: HashSet<ThreadId> = removed.iter().map(|one| one.removed).collect();
-    pruned.threads.retain(|one| removed.contains(&one.thread));
+    state.finish_removals()?;
     remove_folders(site)?;
     Ok(pruned)
 }

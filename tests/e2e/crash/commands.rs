@@ -17,7 +17,7 @@ const ENGINE: &str = " thread ";
 const AGENT: &str = " agent mock ";
 
 /// A world with a thread of a workflow, whose agent counts its runs.
-fn world(workflow: &str, script: &str) -> (World, String) {
+pub(super) fn world(workflow: &str, script: &str) -> (World, String) {
     let world = World::new();
     let name = workflow.trim_start().lines().next().unwrap();
     world.put(workflow);
@@ -32,7 +32,7 @@ fn steps(world: &World, thread: &str) -> usize {
 
 /// Asserts that a kill was tried before a call that begins with these words.
 #[track_caller]
-fn was_killed_before(calls: &[String], start: &str) {
+pub(super) fn was_killed_before(calls: &[String], start: &str) {
     let is_there = calls.iter().any(|call| call.starts_with(start));
     assert!(is_there, "no `{start}` in {calls:#?}");
 }

@@ -2,6 +2,7 @@
 //! by a reader that shares no code with the store.
 
 mod calls;
+mod care;
 mod commands;
 mod garbage;
 mod leftovers;

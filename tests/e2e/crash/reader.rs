@@ -14,9 +14,12 @@ pub(crate) struct Ledger {
     /// The steps of every thread that is active or has ended, oldest first.
     pub(crate) threads: BTreeMap<String, Vec<String>>,
     pub(crate) active: BTreeSet<String>,
-    /// The steps whose place others took.
-    pub(crate) replaced: BTreeSet<String>,
-    history: Vec<String>,
+    /// The steps whose place others took, each with its thread.
+    pub(crate) replaced: BTreeMap<String, String>,
+    /// The threads that a person removed.
+    removed: BTreeSet<String>,
+    /// The lines of the history, each with its thread.
+    history: Vec<(String, String)>,
     names: BTreeMap<String, String>,
 }
 
@@ -32,18 +35,24 @@ impl Ledger {
         let text = |name: &str| fs::read_to_string(root.join(name)).unwrap_or_default();
         for line in text("history.jsonl").lines() {
             let record: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
-            match record["thread"].as_str() {
-                Some(thread) => {
-                    let steps = reader.chain(record["head"].as_str().unwrap());
-                    ledger.threads.insert(thread.to_owned(), steps);
-                }
-                None => {
-                    let step = record["replaced"].as_str().unwrap();
-                    reader.chain(step);
-                    ledger.replaced.insert(step.to_owned());
-                }
-            }
-            ledger.history.push(line.to_owned());
+            let of = |key: &str| record[key].as_str().map(str::to_owned);
+            let thread = if let Some(thread) = of("thread") {
+                let steps = reader.chain(&of("head").unwrap());
+                ledger.threads.insert(thread.clone(), steps);
+                thread
+            } else if let Some(step) = of("replaced") {
+                reader.chain(&step);
+                let thread = of("inThread").unwrap();
+                ledger.replaced.insert(step, thread.clone());
+                thread
+            } else {
+                // All that was said about it before is void.
+                let thread = of("removed").unwrap();
+                ledger.threads.remove(&thread);
+                ledger.removed.insert(thread.clone());
+                thread
+            };
+            ledger.history.push((thread, line.to_owned()));
         }
         for line in text("threads.yaml").lines() {
             let (thread, head) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
@@ -59,19 +68,42 @@ impl Ledger {
         ledger
     }
 
-    /// Asserts that nothing that was recorded before is missing.
+    /// Tells whether a person removed a thread. One that is still on record was not: its removal was interrupted.
+    fn is_gone(&self, thread: &str) -> bool {
+        self.removed.contains(thread) && !self.threads.contains_key(thread)
+    }
+
+    /// Returns the lines of the history about threads that are not gone.
+    fn lines_but_of_gone(&self, which: &Self) -> Vec<&String> {
+        let lines = self.history.iter();
+        let kept = lines.filter(|(thread, _)| !which.is_gone(thread));
+        kept.map(|(_, line)| line).collect()
+    }
+
+    /// Asserts that nothing that was recorded before is missing, except of threads that were removed.
     #[track_caller]
     pub(crate) fn keeps(&self, before: &Self) {
-        assert!(self.history.starts_with(&before.history), "{self:?}");
-        assert!(self.replaced.is_superset(&before.replaced), "{self:?}");
+        let lines = self.lines_but_of_gone(self);
+        assert!(
+            lines.starts_with(&before.lines_but_of_gone(self)),
+            "{self:?}"
+        );
+        assert!(self.removed.is_superset(&before.removed), "{self:?}");
+        for (step, thread) in &before.replaced {
+            let is_there = self.replaced.contains_key(step) || self.is_gone(thread);
+            assert!(is_there, "{step} of {thread}: {self:?}");
+        }
         for name in before.names.keys() {
             assert!(self.names.contains_key(name), "{name}: {self:?}");
         }
         for (thread, steps) in &before.threads {
+            if self.is_gone(thread) {
+                continue;
+            }
             let now = self.threads.get(thread);
             let now = now.unwrap_or_else(|| panic!("{thread} is gone: {self:?}"));
             for step in steps {
-                let is_there = now.contains(step) || self.replaced.contains(step);
+                let is_there = now.contains(step) || self.replaced.contains_key(step);
                 assert!(is_there, "{step} of {thread} is gone: {self:?}");
             }
         }

@@ -165,7 +165,7 @@ fn the_engine_in_a_poke() {
     assert_eq!(runs(&world), 2);
     let ledger = Ledger::read(&world.root());
     assert_eq!(ledger.threads[&thread], [step.as_str().unwrap()]);
-    assert!(ledger.replaced.contains(&old));
+    assert!(ledger.replaced.contains_key(&old));
 }
 
 #[test]

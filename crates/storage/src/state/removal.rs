@@ -71,14 +71,23 @@ impl State<'_> {
         Ok(newest_first.find(|one| one.removed == thread))
     }
 
-    fn leave_out_void_lines(&self, heads: &Heads) -> Result<(), StorageError> {
-        let content = self.read_history()?;
-        // Bytes that are not UTF-8 would be damage, which the check finds before this.
-        let text = String::from_utf8_lossy(&content);
-        let kept = history::without_void(&text, |thread| heads.get(thread).is_some());
-        if kept.len() == text.len() {
+    /// Makes the history shorter, if a removal was interrupted before it could.
+    ///
+    /// # Errors
+    /// See [`check`](Self::check).
+    pub fn finish_removals(&self) -> Result<(), StorageError> {
+        if self.without_void_lines(&self.read_heads()?)?.is_none() {
             return Ok(());
         }
+        let _lock = self.lock()?;
+        let heads = self.checked_heads()?;
+        self.leave_out_void_lines(&heads)
+    }
+
+    fn leave_out_void_lines(&self, heads: &Heads) -> Result<(), StorageError> {
+        let Some(kept) = self.without_void_lines(heads)? else {
+            return Ok(());
+        };
         Seal::announce(self.root, heads, &kept)?;
         uwf_durable::replace(
             &self.root.history_file(),
@@ -87,6 +96,15 @@ impl State<'_> {
         )?;
         Seal::set(self.root, heads);
         Ok(())
+    }
+
+    /// Returns the history without its void lines, if it has some.
+    fn without_void_lines(&self, heads: &Heads) -> Result<Option<String>, StorageError> {
+        let content = self.read_history()?;
+        // Bytes that are not UTF-8 are damage, which no writer gets past.
+        let text = String::from_utf8_lossy(&content);
+        let kept = history::without_void(&text, |thread| heads.get(thread).is_some());
+        Ok((kept.len() < text.len()).then_some(kept))
     }
 }
 

@@ -150,7 +150,7 @@ impl PrunedView {
             (0, _) => format!("no ended thread matches{busy}"),
             (_, true) => format!("{count} would be removed{busy}"),
             (_, false) => format!(
-                "{count} removed{busy}; `{}` frees what only they needed, two weeks after its last use",
+                "{count} removed{busy}; `{}` frees what only they needed when it is two weeks old",
                 hints::here("uwf cas gc")
             ),
         }
