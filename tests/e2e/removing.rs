@@ -303,3 +303,17 @@ fn a_cancelled_thread_whose_agent_still_ends_is_not_pruned() {
     assert_eq!(prune(&world, &[])["removed"], json!(1));
     is_gone(&world, &thread);
 }
+
+#[test]
+fn the_name_of_a_removed_thread_is_free_again() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let start = ["thread", "start", "one", "-p", "t", "--name", "fix-42"];
+    world.uwf(&start).exits(0);
+    world.uwf(&start).exits(1).says("fix-42");
+    world.uwf(&["thread", "rm", "fix-42", "--force"]).exits(0);
+    assert!(!world.state("labels.jsonl").contains("fix-42"));
+    world.uwf(&["thread", "show", "fix-42"]).exits(1);
+    world.uwf(&start).exits(0);
+    world.uwf(&["thread", "show", "fix-42"]).exits(0);
+}

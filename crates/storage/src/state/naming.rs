@@ -56,6 +56,20 @@ impl State<'_> {
         self.write_namings(&namings)
     }
 
+    /// Forgets what threads were called that were removed. The caller has the lock.
+    pub(super) fn forget_namings(
+        &self,
+        threads: impl Iterator<Item = ThreadId>,
+    ) -> Result<(), StorageError> {
+        let before = self.namings()?;
+        let mut namings = before.clone();
+        threads.for_each(|thread| namings.remove(thread));
+        if namings == before {
+            return Ok(());
+        }
+        self.write_namings(&namings)
+    }
+
     /// Fails if another thread has the name. A thread that is not there loses it.
     fn free_name(
         &self,

@@ -57,6 +57,8 @@ impl State<'_> {
         if heads.as_bytes().len() < before {
             self.write_heads(&heads)?;
         }
+        // A name of a thread that is gone counts for nothing. If this fails, its line stays until the name is given again.
+        let _ = self.forget_namings(removed.iter().map(|one| one.removed));
         // The threads are gone. If this fails, the next removal leaves the void lines out.
         let _ = self.leave_out_void_lines(&heads);
         Ok(removed)
