@@ -63,3 +63,20 @@ fn every_key_of_the_config_is_documented_and_no_other() {
     known.sort_unstable();
     assert_eq!(documented, known);
 }
+
+#[test]
+fn an_agent_is_told_how_to_write_a_workflow_that_is_valid() {
+    let world = World::new();
+    let text = world.uwf(&["prompt", "authoring"]).exits(0).stdout;
+    let [workflow] = &yaml_blocks(&text)[..] else {
+        panic!("one workflow is expected: {text}");
+    };
+    world.write("haiku.yaml", workflow);
+    let checked = world.uwf(&["workflow", "validate", "haiku.yaml"]).exits(0);
+    assert_eq!(checked.stderr, "");
+    // What an agent is told about commands is made from the commands.
+    let usage = world.uwf(&["prompt", "user"]).exits(0).stdout;
+    assert!(usage.contains("- `uwf thread resume`: "), "{usage}");
+    let skill = world.uwf(&["prompt", "bootstrap"]).exits(0).stdout;
+    assert!(skill.starts_with("---\nname: uwf\n"), "{skill}");
+}

@@ -288,6 +288,13 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     ("demo", &[("uwf demo", "see a workflow run, in a minute")]),
     (
+        "prompt",
+        &[(
+            "uwf prompt usage",
+            "what to tell an agent that is to run threads",
+        )],
+    ),
+    (
         "completions",
         &[
             (

@@ -3,6 +3,8 @@
 mod care;
 mod cas;
 mod config;
+#[cfg(test)]
+mod documented;
 mod examples;
 mod naming;
 mod refused;
@@ -170,6 +172,12 @@ pub(crate) enum Command {
         #[arg(value_enum)]
         shell: Shell,
     },
+    /// Print a reference text for an agent that uses this program
+    Prompt {
+        /// What the agent is to do
+        #[arg(value_enum)]
+        topic: Topic,
+    },
     /// Print the manual page of the program, or write the pages of all commands
     Man {
         /// Where to write them; the folder is made if it is not there
@@ -180,6 +188,22 @@ pub(crate) enum Command {
         /// Where to put it (unset: a new folder in the temp directory)
         dir: Option<PathBuf>,
     },
+}
+
+/// What agents are told about this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Topic {
+    /// Run and look after threads
+    #[value(alias = "user")]
+    Usage,
+    /// Write a workflow file
+    #[value(alias = "author")]
+    Authoring,
+    /// Make a program an agent
+    #[value(aliases = ["adapter", "developer"])]
+    Adapters,
+    /// A skill file that names the other texts
+    Bootstrap,
 }
 
 /// The shells that can be completed in.

@@ -7,11 +7,14 @@ mod demo;
 mod doctor;
 mod log;
 mod manual;
+mod prompt;
 mod setup;
 mod step;
 mod thread;
 mod workflow;
 
+#[cfg(test)]
+pub(crate) use prompt::text as prompt_text;
 pub(crate) use setup::presets;
 
 use std::io::Read;
@@ -122,6 +125,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Log { command } => log::run(context, command),
         Command::Agent { name, args } => agent::run(context, &name, &args),
         Command::Completions { shell } => manual::completions(shell),
+        Command::Prompt { topic } => prompt::run(topic),
         Command::Man { dir } => manual::man(dir.as_deref()),
         Command::Demo { dir } => demo::run(context, dir.as_deref()),
     }
