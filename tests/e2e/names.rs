@@ -118,9 +118,11 @@ fn an_ambiguous_beginning_names_the_candidates() {
 #[test]
 fn a_step_of_a_long_thread_is_found_without_reading_all_steps_again() {
     let world = World::new();
-    world.put(LOOP);
+    let planned = LOOP.replace("  reviewer: *role", "  reviewer: *role\n  planner: *role");
+    let planned = planned.replace("{ _: { role: writer, prompt: \"Write.\" } }", "{ _: { role: planner, prompt: \"Plan.\" } }\n  planner: { _: { role: writer, prompt: \"Write.\" } }");
+    world.put(&planned);
     world.mock(
-        "roles:\n  writer: [{ output: { note: a } }]\n  reviewer: [{ output: { note: b } }]\n",
+        "roles:\n  writer: [{ output: { note: a } }]\n  reviewer: [{ output: { note: b } }]\n  planner: [{ output: { note: p } }]\n",
     );
     let thread = world.start("loop");
     let stepped = world.uwf(&["thread", "step", &thread, "-c", "81"]).exits(0);
@@ -167,6 +169,9 @@ fn a_step_of_a_long_thread_is_found_without_reading_all_steps_again() {
     assert_eq!(hash_of_step(&world, "@@3"), steps[2]);
     assert_eq!(hash_of_step(&world, "@/reviewer"), steps[79]);
     std::fs::write(&middle, node).unwrap();
+    // Nor is it without the summary that each step leaves.
+    std::fs::remove_file(record.with_file_name("chain.json")).unwrap();
+    assert_eq!(hash_of_step(&world, "@/planner"), steps[0]);
     // The last step is another one now; a damaged record is not used.
     let poked = world.uwf(&["thread", "poke", &thread]).exits(0).json();
     let mut poked_steps = steps.clone();

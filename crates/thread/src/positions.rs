@@ -28,12 +28,12 @@ pub fn positions(
     let mut newest_first = Vec::new();
     let mut covered = 0;
     for step in steps(store, head) {
-        let step = step?.hash;
-        if let Some(number) = recorded.number_of_new(step) {
+        let step = step?;
+        if let Some(number) = recorded.number_of_new(step.hash) {
             covered = number;
             break;
         }
-        newest_first.push(step);
+        newest_first.push((step.hash, step.node.role));
     }
     let read = newest_first.len();
     let mut steps = recorded;

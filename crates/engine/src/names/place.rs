@@ -3,7 +3,6 @@
 use uwf_cas_fs::Store;
 use uwf_protocol::chain::ChainPositions;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_storage::RunDir;
 use uwf_thread::{Head, positions, steps, summarize};
 
 use super::NameError;
@@ -35,7 +34,7 @@ pub(super) fn step_at(
             }
         }
         Place::Number(number) => Ok(numbered(site, thread, head)?.get(*number)),
-        Place::LastOf(role) => last_of(store, &site.root.run(thread), head, role),
+        Place::LastOf(role) => last_of(site, thread, head, role),
     }
 }
 
@@ -66,20 +65,22 @@ fn numbered(site: &Site, thread: ThreadId, head: CasRef) -> Result<ChainPosition
 
 /// Returns the last step of a role. The summary that the last step left knows it of all steps before.
 fn last_of(
-    store: &Store,
-    run: &RunDir,
+    site: &Site,
+    thread: ThreadId,
     head: CasRef,
     role: &RoleName,
 ) -> Result<Option<CasRef>, NameError> {
-    if let Some(recorded) = run.ledger.chain_summary() {
+    let store = &site.store;
+    if let Some(recorded) = site.root.run(thread).ledger.chain_summary() {
         let summary = summarize(store, Some(&recorded), head)?;
         return Ok(summary.visits.get(role).map(|visits| visits.last));
     }
-    for step in steps(store, head) {
+    // No step was done since the thread was made by a fork, or by hand.
+    for step in steps(store, head).take(MANY) {
         let step = step?;
         if step.node.role == *role {
             return Ok(Some(step.hash));
         }
     }
-    Ok(None)
+    Ok(numbered(site, thread, head)?.last_of(role))
 }
