@@ -1,7 +1,7 @@
 //! What it costs to find a step by its place in a thread, and a page of a list: `cas has` with a name, and `thread list`,
 //! as whole processes, for short and long threads and for many threads.
 //!
-//! `cargo bench -p uwf --bench lookups` prints the table of `docs/performance.md`. Each figure is the median of some calls
+//! `cargo bench -p uwf --bench lookups` prints two tables. Each figure is the median of some calls
 //! in turn, so that a load of the machine hits all columns.
 
 #![expect(clippy::print_stdout, reason = "the table is printed")]
@@ -28,7 +28,7 @@ fn main() {
         let row = medians(&long, |world| drop(world.has(name)));
         let [short, long] = first.map(millis);
         println!("| `{name}`, the first time | {short:.1} | {long:.1} | |");
-        println!("| `{name}` | {} |", row);
+        println!("| `{name}` | {row} |");
     }
     let many = [100, 10_000].map(World::with_threads);
     println!("\n| list | 100 threads, ms | 10,000 threads, ms | ratio |");

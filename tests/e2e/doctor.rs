@@ -142,7 +142,7 @@ fn its_form_is_fixed() {
         "ok       state: no recorded thread or workflow is missing".to_owned(),
     ];
     assert_eq!(lines[6..9], warning);
-    assert_eq!(*lines.last().unwrap(), "12 ok, 1 warning, 0 errors");
+    assert_eq!(*lines.last().unwrap(), "13 ok, 1 warning, 0 errors");
 }
 
 #[test]

@@ -115,75 +115,89 @@ fn an_ambiguous_beginning_names_the_candidates() {
     unknown.says("no node and no thread is named `ZZZZ`");
 }
 
-#[test]
-fn a_step_of_a_long_thread_is_found_without_reading_all_steps_again() {
+/// Returns a world with a thread of 81 steps: a planner, then writers and reviewers in turn; and the steps.
+fn long_thread() -> (World, Vec<String>) {
     let world = World::new();
+    let write = r#"{ _: { role: writer, prompt: "Write." } }"#;
+    let plan = format!("{{ _: {{ role: planner, prompt: Plan. }} }}\n  planner: {write}");
     let planned = LOOP.replace("  reviewer: *role", "  reviewer: *role\n  planner: *role");
-    let planned = planned.replace("{ _: { role: writer, prompt: \"Write.\" } }", "{ _: { role: planner, prompt: \"Plan.\" } }\n  planner: { _: { role: writer, prompt: \"Write.\" } }");
-    world.put(&planned);
+    world.put(&planned.replace(write, &plan));
     world.mock(
-        "roles:\n  writer: [{ output: { note: a } }]\n  reviewer: [{ output: { note: b } }]\n  planner: [{ output: { note: p } }]\n",
+        r#"roles:
+  planner: [{ output: { note: p } }]
+  writer: [{ output: { note: a } }]
+  reviewer: [{ output: { note: b } }]
+"#,
     );
     let thread = world.start("loop");
     let stepped = world.uwf(&["thread", "step", &thread, "-c", "81"]).exits(0);
-    let steps: Vec<String> = stepped
-        .stdout
-        .lines()
-        .map(|line| {
-            let report: Value = serde_json::from_str(line).unwrap();
-            report["step"].as_str().unwrap().to_owned()
-        })
-        .collect();
-    let start = hash_of(&world, "@@0");
-    let record = world
+    let step = |line: &str| {
+        let report: Value = serde_json::from_str(line).unwrap();
+        report["step"].as_str().unwrap().to_owned()
+    };
+    let steps = stepped.stdout.lines().map(step).collect();
+    (world, steps)
+}
+
+/// Returns the record of the numbers of steps.
+fn record(world: &World) -> std::path::PathBuf {
+    let thread = world.show("@")["thread"].as_str().unwrap().to_owned();
+    world
         .root()
         .join("runs")
-        .join(&thread)
-        .join("positions.json");
+        .join(thread)
+        .join("positions.json")
+}
+
+#[track_caller]
+fn all_are_found(world: &World, steps: &[String]) {
+    for (name, number) in [
+        ("@@3", 3),
+        ("@~78", 3),
+        ("@@81", 81),
+        ("@~", 80),
+        ("@@64", 64),
+    ] {
+        assert_eq!(hash_of_step(world, name), steps[number - 1], "{name}");
+    }
+    assert_eq!(hash_of(world, "@~81"), hash_of(world, "@@0"));
+    for name in ["@@82", "@~82"] {
+        world.uwf(&["cas", "walk", name]).exits(1);
+    }
+}
+
+#[test]
+fn a_step_of_a_long_thread_is_found_without_reading_all_steps_again() {
+    let (world, steps) = long_thread();
+    let record = record(&world);
     assert!(!record.exists(), "a step does not pay for it");
-    let all_are_found = |steps: &[String]| {
-        for (name, number) in [
-            ("@@3", 3),
-            ("@~78", 3),
-            ("@@81", 81),
-            ("@~", 80),
-            ("@@64", 64),
-        ] {
-            assert_eq!(
-                hash_of(&world, name),
-                Value::from(steps[number - 1].as_str()),
-                "{name}"
-            );
-        }
-        assert_eq!(hash_of(&world, "@~81"), start);
-        for name in ["@@82", "@~82"] {
-            world.uwf(&["cas", "walk", name]).exits(1);
-        }
-    };
-    all_are_found(&steps);
+    all_are_found(&world, &steps);
     assert!(record.exists());
-    // A step in the middle is not read any more.
-    let middle = world.root().join(format!("cas/{}.bin", steps[39]));
-    let node = std::fs::read(&middle).unwrap();
-    std::fs::remove_file(&middle).unwrap();
+    // An early step is not read any more.
+    std::fs::remove_file(world.root().join(format!("cas/{}.bin", steps[9]))).unwrap();
     assert_eq!(hash_of_step(&world, "@@3"), steps[2]);
-    assert_eq!(hash_of_step(&world, "@/reviewer"), steps[79]);
-    std::fs::write(&middle, node).unwrap();
+    assert_eq!(hash_of_step(&world, "@/planner"), steps[0]);
     // Nor is it without the summary that each step leaves.
     std::fs::remove_file(record.with_file_name("chain.json")).unwrap();
     assert_eq!(hash_of_step(&world, "@/planner"), steps[0]);
-    // The last step is another one now; a damaged record is not used.
-    let poked = world.uwf(&["thread", "poke", &thread]).exits(0).json();
-    let mut poked_steps = steps.clone();
-    poked_steps[80] = poked["step"].as_str().unwrap().to_owned();
-    all_are_found(&poked_steps);
-    let damaged = std::fs::read_to_string(&record)
-        .unwrap()
-        .replace(&steps[2], &steps[4]);
+    assert_eq!(hash_of_step(&world, "@/writer"), steps[79]);
+}
+
+#[test]
+fn a_record_of_steps_that_does_not_fit_is_not_used() {
+    let (world, mut steps) = long_thread();
+    let record = record(&world);
+    all_are_found(&world, &steps);
+    // The last step becomes another one.
+    let poked = world.uwf(&["thread", "poke", "@"]).exits(0).json();
+    poked["step"].as_str().unwrap().clone_into(&mut steps[80]);
+    all_are_found(&world, &steps);
+    let damaged = std::fs::read_to_string(&record).unwrap();
+    let damaged = damaged.replace(&steps[2], &steps[4]);
     std::fs::write(&record, damaged).unwrap();
-    all_are_found(&poked_steps);
+    all_are_found(&world, &steps);
     std::fs::remove_dir_all(record.parent().unwrap()).unwrap();
-    all_are_found(&poked_steps);
+    all_are_found(&world, &steps);
     assert!(
         !record.exists(),
         "only a thread that was worked on has a folder"

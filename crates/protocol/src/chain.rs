@@ -157,7 +157,11 @@ mod tests {
     use super::*;
 
     fn step(number: u64) -> (CasRef, RoleName) {
-        let role = if number % 2 == 0 { "even" } else { "odd" };
+        let role = if number.is_multiple_of(2) {
+            "even"
+        } else {
+            "odd"
+        };
         (CasRef::from_u64(number), role.parse().unwrap())
     }
 
