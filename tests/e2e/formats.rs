@@ -493,3 +493,35 @@ fn the_mistakes_of_a_workflow_file_are_data() {
     );
     assert!(run.stderr.contains(problem["message"].as_str().unwrap()));
 }
+
+#[test]
+fn threads_that_are_paused_and_removed() {
+    let world = demo(SCRIPT);
+    let threads = [start(&world), start(&world), start(&world)];
+    let [a, b, c] = threads.each_ref().map(String::as_str);
+    let mut transcript = Transcript::of(&world);
+    transcript.show_each([
+        &["thread", "pause", a, "-m", "wait for Bob"],
+        &["thread", "pause", b, "-m", "wait for Bob"],
+        &["thread", "pause", c, "-m", "wait for Bob"],
+    ]);
+    transcript.say(&["thread", "step", a]);
+    transcript.show(&["thread", "show", a]);
+    transcript.show(&["thread", "list", "--status", "paused"]);
+    transcript.show_each([
+        &["thread", "unpause", a],
+        &["thread", "unpause", b],
+        &["thread", "unpause", c],
+    ]);
+    transcript.say(&["thread", "kill", a, b, a]);
+    transcript.say(&["thread", "rm", c]);
+    transcript.show(&["thread", "prune", "--ended", "--dry-run"]);
+    transcript.show_each([
+        &["thread", "rm", a],
+        &["thread", "rm", b],
+        &["thread", "rm", c, "--force"],
+    ]);
+    transcript.say(&["thread", "show", a]);
+    transcript.say(&["thread", "prune", "--ended"]);
+    transcript.matches("threads-that-are-paused-and-removed");
+}

@@ -29,12 +29,35 @@ pub(super) fn look(site: &Site) -> Vec<Check> {
     };
     let mut checks = vec![state(site), names(site), readable(&threads.threads)];
     checks.extend(conditions(&threads.threads));
-    let runs = run_dirs(site);
     let known: BTreeSet<ThreadId> = threads.threads.iter().map(|one| one.thread).collect();
+    let removed = removed(site, &known);
+    let is_removed = |run: &Run| run.thread.is_some_and(|thread| removed.contains(&thread));
+    let (half_removed, runs): (Vec<Run>, Vec<Run>) =
+        run_dirs(site).into_iter().partition(is_removed);
     checks.extend(locks(site, &runs));
     checks.extend(pending(&runs, &threads.threads));
     checks.extend(leftovers(site, &runs, &known));
+    checks.extend(half_removed.iter().map(unfinished_removal));
     checks
+}
+
+/// Returns the threads that were removed, as far as that can be read.
+fn removed(site: &Site, known: &BTreeSet<ThreadId>) -> BTreeSet<ThreadId> {
+    let history = State::new(&site.root).history().unwrap_or_default();
+    let removed = history.removed.into_iter().map(|one| one.removed);
+    removed.filter(|thread| !known.contains(thread)).collect()
+}
+
+/// Reports the folder of a removed thread, which a call left that was interrupted.
+fn unfinished_removal(run: &Run) -> Check {
+    let thread = name_of(run);
+    let hint = format!("`uwf thread rm {thread}` removes it");
+    Check::warning(
+        "leftovers",
+        "the thread was removed, and its folder is left",
+        hint,
+    )
+    .of(&thread)
 }
 
 /// Checks that the files of the state have lost nothing.
