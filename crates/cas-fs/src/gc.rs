@@ -4,7 +4,7 @@
 //! lock, and do most of the marking. The second time we hold the exclusive lock, under which no new reference to an old
 //! node can appear.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fs::Metadata;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use uwf_protocol::ids::CasRef;
 use crate::error::StoreError;
 use crate::mark::Marker;
 use crate::store::Store;
-use crate::{bootstrap, disk, hold, index};
+use crate::{bootstrap, disk, hold, index, order};
 
 /// The references to nodes from outside the store, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -121,8 +121,7 @@ fn sort_out(
         marker.keep(one.hash)?;
     }
     old.retain(|one| !marker.has(one.hash));
-    let mut temporary = disk::left_behind(store.dir(), young_from_ms)?;
-    temporary.extend(index::left_behind(store.dir(), young_from_ms)?);
+    let temporary = left_behind(store, young_from_ms)?;
     Ok(Collected {
         nodes: all.len(),
         used: used.len(),
@@ -137,8 +136,15 @@ pub(crate) fn used_ms(store: &Store, hash: CasRef) -> Result<Option<i64>, StoreE
     Ok(look_at(store, hash)?.map(|found| found.used_ms))
 }
 
+/// Returns the temporary files that were last written before a time, in milliseconds since 1970.
+pub(crate) fn left_behind(store: &Store, before_ms: i64) -> Result<Vec<PathBuf>, StoreError> {
+    let mut left = disk::left_behind(store.dir(), before_ms)?;
+    left.extend(index::left_behind(store.dir(), before_ms)?);
+    Ok(left)
+}
+
 /// Returns the size and the time of a node's files; `None` if it has none any more.
-fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
+pub(crate) fn look_at(store: &Store, hash: CasRef) -> Result<Option<Garbage>, StoreError> {
     let files = disk::files_of(store.dir(), hash)?;
     let used = |found: &Metadata| found.modified().map_or(i64::MAX, hold::ms_since_epoch);
     let used_ms = files.iter().map(|(_, found)| used(found)).max();
@@ -173,37 +179,19 @@ fn referrers_first(
     marker: &mut Marker<'_>,
     garbage: &[Garbage],
 ) -> Result<Vec<CasRef>, StoreError> {
-    let mut links: HashMap<CasRef, Vec<CasRef>> = HashMap::new();
-    for Garbage { hash, .. } in garbage {
-        let found = match store.find(*hash) {
-            Ok(Some(node)) => marker.links(*hash, &node)?.all().collect(),
+    let garbage: HashSet<CasRef> = garbage.iter().map(|one| one.hash).collect();
+    let mut roots: Vec<CasRef> = garbage.iter().copied().collect();
+    roots.sort_unstable();
+    let mut done = order::children_first(roots, |hash| {
+        if !garbage.contains(&hash) {
+            return Ok(None);
+        }
+        Ok(Some(match store.find(hash) {
+            Ok(Some(node)) => marker.links(hash, &node)?.all().collect(),
             Ok(None) | Err(StoreError::Damaged { .. }) => Vec::new(),
             Err(error) => return Err(error),
-        };
-        links.insert(*hash, found);
-    }
-    // Depth first, with a stack of our own: a chain of garbage may be longer than the stack of the process. Each element
-    // is a node and the number of its links that were followed.
-    let mut done: Vec<CasRef> = Vec::with_capacity(garbage.len());
-    let mut seen = HashSet::new();
-    for root in garbage.iter().map(|one| one.hash) {
-        let mut path: Vec<(CasRef, usize)> = Vec::new();
-        if seen.insert(root) {
-            path.push((root, 0));
-        }
-        while let Some((hash, followed)) = path.last_mut() {
-            let Some(next) = links[hash].get(*followed) else {
-                done.push(*hash);
-                path.pop();
-                continue;
-            };
-            *followed += 1;
-            if links.contains_key(next) && seen.insert(*next) {
-                path.push((*next, 0));
-            }
-        }
-    }
-    // Each node was done after all nodes that it refers to.
+        }))
+    })?;
     done.reverse();
     Ok(done)
 }

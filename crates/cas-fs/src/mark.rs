@@ -10,9 +10,9 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas::META;
 
 use crate::error::{BrokenNode, StoreError};
-use crate::graph;
 use crate::node::Node;
 use crate::store::Store;
+use crate::{graph, order};
 
 /// The nodes that were marked so far.
 pub(crate) struct Marker<'a> {
@@ -74,8 +74,7 @@ impl<'a> Marker<'a> {
             let problem = match self.store.find(hash) {
                 Ok(Some(node)) => {
                     let links = self.links(hash, &node)?;
-                    let needed = links.schema.into_iter().chain(links.refs);
-                    queue.extend(needed.map(|found| (found, Some(hash))));
+                    queue.extend(links.needed().map(|found| (found, Some(hash))));
                     links
                         .mentions
                         .into_iter()
@@ -168,7 +167,24 @@ pub(crate) fn broken(
     Ok(marker.broken)
 }
 
+/// Returns everything that can be reached from these roots, each node after the nodes that it refers to. Nodes that cannot
+/// be read are left out.
+pub(crate) fn closure(store: &Store, roots: &[CasRef]) -> Result<Vec<CasRef>, StoreError> {
+    let lost = HashSet::new();
+    let mut marker = Marker::new(store, &lost);
+    order::children_first(roots.iter().copied(), |hash| match store.find(hash) {
+        Ok(Some(node)) => Ok(Some(marker.links(hash, &node)?.all().collect())),
+        Ok(None) | Err(StoreError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
+    })
+}
+
 impl Links {
+    /// Returns the links without which the node cannot be understood.
+    pub(crate) fn needed(&self) -> impl Iterator<Item = CasRef> {
+        self.schema.into_iter().chain(self.refs.iter().copied())
+    }
+
     /// Returns all links.
     pub(crate) fn all(self) -> impl Iterator<Item = CasRef> {
         let Self {

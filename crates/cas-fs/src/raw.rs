@@ -21,29 +21,53 @@ pub struct RawNode {
     pub refs: Vec<CasRef>,
 }
 
+impl RawNode {
+    /// Reads a node from the bytes of its file, and checks that it has the hash. The references are not looked for: that
+    /// needs the schema.
+    ///
+    /// # Errors
+    /// [`StoreError::NotTheNode`].
+    pub fn of_file(hash: CasRef, bytes: &[u8]) -> Result<Self, StoreError> {
+        let checked =
+            node::check(hash, bytes).map_err(|reason| StoreError::NotTheNode { hash, reason })?;
+        Ok(Self {
+            hash,
+            type_hash: checked.node.type_hash,
+            payload: checked.payload.to_vec(),
+            timestamp_ms: checked.node.timestamp_ms,
+            refs: Vec::new(),
+        })
+    }
+
+    /// Returns the bytes of the node's file.
+    #[must_use]
+    pub fn file_bytes(&self) -> Vec<u8> {
+        node::file_bytes(self.type_hash, &self.payload, self.timestamp_ms)
+    }
+}
+
+/// Reads a node without its references.
+pub(crate) fn read(store: &Store, hash: CasRef) -> Result<RawNode, StoreError> {
+    let stored = disk::read(store.dir(), hash)?.ok_or(StoreError::NotFound { hash })?;
+    RawNode::of_file(hash, &stored.bytes).map_err(|error| match error {
+        StoreError::NotTheNode { hash, reason } => StoreError::Damaged {
+            hash,
+            path: stored.path,
+            reason,
+        },
+        other => other,
+    })
+}
+
 /// Reads a node with the nodes that it refers to.
 pub(crate) fn export(store: &Store, hash: CasRef) -> Result<RawNode, StoreError> {
-    let stored = disk::read(store.dir(), hash)?.ok_or(StoreError::NotFound { hash })?;
-    let checked = node::check(hash, &stored.bytes).map_err(|reason| StoreError::Damaged {
-        hash,
-        path: stored.path.clone(),
-        reason,
-    })?;
     Ok(RawNode {
-        hash,
-        type_hash: checked.node.type_hash,
-        payload: checked.payload.to_vec(),
-        timestamp_ms: checked.node.timestamp_ms,
-        refs: graph::refs_of(store, hash, &checked.node)?,
+        refs: graph::refs(store, hash)?,
+        ..read(store, hash)?
     })
 }
 
 /// Checks that a node has its hash.
 pub(crate) fn check(raw: &RawNode) -> Result<(), StoreError> {
-    let bytes = node::file_bytes(raw.type_hash, &raw.payload, raw.timestamp_ms);
-    let hash = raw.hash;
-    match node::check(hash, &bytes) {
-        Ok(_) => Ok(()),
-        Err(reason) => Err(StoreError::NotTheNode { hash, reason }),
-    }
+    RawNode::of_file(raw.hash, &raw.file_bytes()).map(drop)
 }

@@ -14,11 +14,16 @@ use crate::bytes::{self, BytesError};
 use crate::error::{BrokenNode, StoreError};
 use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
+use crate::needs::Unreadable;
 use crate::node::Node;
+use crate::quarantine::DamagedFile;
 use crate::raw::{self, RawNode};
 use crate::referrers::{self, Referrers};
+use crate::survey::Surveyed;
 use crate::verify::Verified;
-use crate::{bootstrap, disk, gc, graph, hold, index, mark, node, verify};
+use crate::{
+    bootstrap, disk, gc, graph, hold, index, mark, needs, node, quarantine, survey, verify,
+};
 
 /// A directory of nodes. Several processes may read and write it at once.
 ///
@@ -62,6 +67,12 @@ impl Store {
     /// [`StoreError::File`] if the disk refuses.
     pub fn create(&self, now_ms: i64) -> Result<(), StoreError> {
         bootstrap::create(self, now_ms)
+    }
+
+    /// Returns the schemas that every store has.
+    #[must_use]
+    pub fn own_schemas(&self) -> Vec<CasRef> {
+        bootstrap::hashes()
     }
 
     /// Reads a node, and checks that its content has the hash.
@@ -215,6 +226,14 @@ impl Store {
         raw::export(self, hash)
     }
 
+    /// Returns a node like [`export`](Store::export), without its references: its schema is not needed.
+    ///
+    /// # Errors
+    /// Those of [`get`](Store::get).
+    pub fn read_raw(&self, hash: CasRef) -> Result<RawNode, StoreError> {
+        raw::read(self, hash)
+    }
+
     /// Stores nodes of another store, durably, with one wait for the disk. Children must come before parents, so that a
     /// reader who sees a parent finds its children. Each node is compared with its hash. The `refs` are not compared with
     /// the payload. A node that is here already keeps its first timestamp.
@@ -270,6 +289,62 @@ impl Store {
     /// [`StoreError::File`] if a file cannot be read.
     pub fn referrers(&self, to: CasRef) -> Result<Referrers, StoreError> {
         referrers::referrers(self, to)
+    }
+
+    /// Returns the nodes that are reachable from these roots and cannot be read, each with all roots that lead to it.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if a schema cannot be read.
+    pub fn unreadable(&self, roots: &[CasRef]) -> Result<Vec<Unreadable>, StoreError> {
+        needs::unreadable(self, roots)
+    }
+
+    /// Returns everything that can be reached from these roots, as [`collect`](Store::collect) follows them: each node once,
+    /// after the nodes that it refers to. Nodes that cannot be read are left out. The order depends on the roots alone.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if a file cannot be read.
+    pub fn closure(&self, roots: &[CasRef]) -> Result<Vec<CasRef>, StoreError> {
+        mark::closure(self, roots)
+    }
+
+    /// Looks at the file of every node, without reading the nodes.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if the directory cannot be listed.
+    pub fn survey(&self) -> Result<Vec<Surveyed>, StoreError> {
+        survey::survey(self)
+    }
+
+    /// Returns the files that do not hold the node of their name. This changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if the directory cannot be listed. A file that cannot be read is in the result.
+    pub fn damaged_files(&self) -> Result<Vec<DamagedFile>, StoreError> {
+        quarantine::find(self)
+    }
+
+    /// Moves damaged files into the folder `quarantine` of the store, and returns those that are still damaged. Other
+    /// callers wait in [`hold`](Store::hold) meanwhile. An interrupted call can be repeated.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if a file cannot be moved.
+    pub fn set_aside(&self, found: Vec<DamagedFile>) -> Result<Vec<DamagedFile>, StoreError> {
+        quarantine::set_aside(self, found)
+    }
+
+    /// Returns the folder for damaged files.
+    #[must_use]
+    pub fn quarantine(&self) -> PathBuf {
+        quarantine::folder(&self.dir)
+    }
+
+    /// Returns the temporary files of the store that were last written before a time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// [`StoreError::File`] if the directory cannot be listed.
+    pub fn left_behind(&self, before_ms: i64) -> Result<Vec<PathBuf>, StoreError> {
+        gc::left_behind(self, before_ms)
     }
 
     /// Returns the hashes of all nodes, sorted.

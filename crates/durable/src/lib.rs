@@ -26,6 +26,6 @@ pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind, not_found};
 pub use lock::FileLock;
 pub use open::{create, open, open_append, read, read_end, read_start};
-pub use present::{remove, sync_file, touch};
+pub use present::{move_file, remove, sync_file, touch};
 pub use record::{blank, overwrite};
 pub use room::{give_back, is_of_full_disk, set_aside};

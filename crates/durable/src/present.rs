@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::dir::directory_of;
 use crate::{FileError, calls, not_found, open};
 
 /// Makes the content of an existing file durable.
@@ -28,4 +29,15 @@ pub fn touch(path: &Path) -> Result<(), FileError> {
 /// [`FileError::Io`].
 pub fn remove(path: &Path) -> Result<(), FileError> {
     calls::remove(path).map_err(FileError::io("remove", path))
+}
+
+/// Gives a file, or whatever else has the name, another name, durably. The caller knows that the new name is not taken.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn move_file(from: &Path, to: &Path) -> Result<(), FileError> {
+    calls::rename_over(from, to).map_err(FileError::io("move", from))?;
+    // The new name comes first: after a power cut the file has both names or one, but never none.
+    crate::sync_dir(directory_of(to))?;
+    crate::sync_dir(directory_of(from))
 }

@@ -16,6 +16,7 @@ use uwf_thread::ThreadError;
 use uwf_util::words::SplitError;
 
 use crate::agent_failure::AgentFailure;
+use crate::bundle::BundleError;
 use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
 };
@@ -303,6 +304,12 @@ pub enum EngineError {
     /// Another program keeps references to nodes in a file that we cannot read.
     #[error("another program keeps references to nodes in `{}`", .0.display())]
     ForeignState(PathBuf),
+    /// A folder that was named as a source of nodes has none.
+    #[error("`{}` is neither a root nor a store: it has no nodes", .0.display())]
+    NoNodes(PathBuf),
+    /// Threads cannot travel.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
     /// The content-addressed store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -400,7 +407,10 @@ impl EngineError {
             | Self::SharedStore(_)
             | Self::NoRoot { .. }
             | Self::ForeignState(_)
+            | Self::NoNodes(_)
             | Self::Io { .. } => Exit::Request,
+            Self::Bundle(BundleError::Unreadable(_)) => Exit::Store,
+            Self::Bundle(_) => Exit::Request,
             Self::NoThreads(_) => Exit::Store,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Paused { .. } | Self::Limit { .. } => Exit::Suspended,

@@ -11,6 +11,7 @@ use uwf_protocol::schemas;
 use uwf_storage::references::{self, AtWork};
 use uwf_storage::{Root, State, shared_roots};
 
+use crate::needs::Needs;
 use crate::{EngineError, Site, tags};
 
 /// What is garbage, and what happens to it.
@@ -166,26 +167,12 @@ fn add(root: &Root, now_ms: i64, grace_ms: u64, found: &mut Roots) -> Result<(),
 
 /// Adds the nodes that the files of the state refer to.
 fn add_needed(root: &Root, found: &mut Roots) -> Result<(), EngineError> {
-    let state = State::new(root);
-    for (thread, head) in state.heads()? {
-        let used_by = format!("the head of thread `{thread}`");
-        found.needed.push((head, used_by));
-    }
-    let history = state.history()?;
-    for record in history.records {
-        let used_by = format!("the head of the ended thread `{}`", record.thread);
-        found.needed.push((record.head, used_by));
-        let used_by = format!("the workflow of the ended thread `{}`", record.thread);
-        found.needed.push((record.workflow, used_by));
-    }
-    for step in history.replaced {
-        let used_by = format!("a replaced step of thread `{}`", step.in_thread);
-        found.needed.push((step.replaced, used_by));
-        found.useful.push(step.by);
-    }
-    for (name, hash) in state.workflows()? {
-        found.needed.push((hash, format!("the workflow `{name}`")));
-    }
+    let Needs { needed, useful } = Needs::of(root)?;
+    let needed = needed.into_iter();
+    found
+        .needed
+        .extend(needed.map(|(hash, need)| (hash, need.to_string())));
+    found.useful.extend(useful);
     Ok(())
 }
 

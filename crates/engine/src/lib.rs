@@ -9,6 +9,7 @@
 
 mod agent_failure;
 mod attempt;
+mod bundle;
 mod conditions;
 mod describe;
 mod error;
@@ -19,12 +20,14 @@ mod gc;
 mod limits;
 mod names;
 mod naming;
+mod needs;
 mod node_kind;
 mod pause;
 mod person_message;
 mod read;
 mod register;
 mod remove;
+mod repair;
 mod run;
 mod site;
 mod start;
@@ -35,6 +38,10 @@ mod workflow_ref;
 
 pub use agent_failure::AgentFailure;
 pub use attempt::orphans;
+pub use bundle::{
+    BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
+    all_threads, export_threads, import_threads,
+};
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use describe::agent_option;
 pub use error::EngineError;
@@ -43,6 +50,7 @@ pub use fork::{Forked, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
 pub use names::{Candidate, NameError, find_node, find_thread};
 pub use naming::{NamedThread, label, naming, rename};
+pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
@@ -52,6 +60,7 @@ pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};
 pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
+pub use read::store_stats::{LargeNode, NodeTotal, StoreStats, TypeStats, store_stats};
 pub use read::story::StepStory;
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
@@ -63,6 +72,7 @@ pub use read::workflows::{
 };
 pub use register::{Checked, Registered, check_file, put_workflow};
 pub use remove::{Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
+pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
 pub use run::cycle::{Intervention, Session, StepOptions, step};
 pub use run::kill::{Killed, kill};
 pub use run::poke::poke;

@@ -27,3 +27,5 @@ pub(crate) const PAUSED: Tag = Tag::new("S6P3W8D1", "paused");
 pub(crate) const UNPAUSED: Tag = Tag::new("Y5N9P2C7", "unpaused");
 pub(crate) const REMOVED: Tag = Tag::new("V7R2M9X4", "removed");
 pub(crate) const LOCK_NOT_RELEASED: Tag = Tag::new("K5R8N3V6", "lock-not-released");
+pub(crate) const IMPORTED: Tag = Tag::new("X9D4N6W2", "imported");
+pub(crate) const REPAIRED: Tag = Tag::new("V2H8C5J7", "repaired");

@@ -1,6 +1,8 @@
 //! The records of a thread's run, which lie beside the store: who works on the thread, which step is finished but not yet
 //! committed, and which attempts failed. All of them can be deleted without losing a thread.
 
+mod absorb;
+
 use serde::{Deserialize, Serialize};
 
 use crate::chain::ChainUsage;

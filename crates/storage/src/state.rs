@@ -168,6 +168,22 @@ impl<'a> State<'a> {
         Ok(())
     }
 
+    /// Adds a thread that has ended already, in another root. If it is active, nothing is changed.
+    ///
+    /// # Errors
+    /// See [`insert`](Self::insert).
+    pub fn insert_ended(&self, record: &HistoryRecord) -> Result<(), StorageError> {
+        let _lock = self.lock()?;
+        let heads = self.checked_heads()?;
+        if heads.get(record.thread).is_some() {
+            return Err(StorageError::ThreadExists(record.thread));
+        }
+        self.record_end(record, &heads)?;
+        // See `insert`.
+        let _ = self.root.run(record.thread).create();
+        Ok(())
+    }
+
     /// Moves the head of a thread, if it still is `from`. The node of the new head must be durable before the call: no
     /// other process can change the state while this one waits for the disk.
     ///

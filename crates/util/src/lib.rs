@@ -1,5 +1,5 @@
 //! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions,
-//! command lines, causes of errors and text for terminals.
+//! command lines, causes of errors, headers of tar archives and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
@@ -13,4 +13,5 @@ pub mod suggest;
 pub mod text;
 pub mod time;
 pub mod ulid;
+pub mod ustar;
 pub mod words;

@@ -8,13 +8,20 @@ use uwf_util::time;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CasCommand {
-    /// Show a node
+    /// Show nodes
     Get {
-        /// The node
-        hash: String,
+        /// The nodes
+        #[arg(required = true, value_name = "HASH")]
+        hashes: Vec<String>,
         /// Show when it was first stored too
         #[arg(long)]
         timestamp: bool,
+    },
+    /// Print the text or the bytes that nodes hold, unchanged
+    Cat {
+        /// The nodes
+        #[arg(required = true, value_name = "HASH")]
+        hashes: Vec<String>,
     },
     /// Store a node and print its hash
     Put {
@@ -72,6 +79,10 @@ pub(crate) enum CasCommand {
         /// The nodes (unset: all)
         hashes: Vec<String>,
     },
+    /// Tell what is in the store: types, sizes, what is in use
+    Stats,
+    /// Move damaged files aside, bring nodes back, and name what stays lost; exit code 4 if something does
+    Repair(RepairArgs),
     /// Rebuild the type index
     Reindex,
     /// Remove nodes that nothing refers to and that are older than a grace period
@@ -98,6 +109,16 @@ pub(crate) struct GcArgs {
     /// Accept the loss of this missing or damaged node, and of nodes that only it refers to; may be repeated
     #[arg(long, value_name = "HASH")]
     pub(crate) lost: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RepairArgs {
+    /// Only tell what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Bring missing nodes back from here: another root, a copy of a store, or a bundle of `thread export`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) from: Option<PathBuf>,
 }
 
 fn parse_grace(text: &str) -> Result<u64, String> {

@@ -9,6 +9,7 @@ mod examples;
 mod naming;
 mod refused;
 mod thread;
+mod travel;
 mod tree;
 mod workflow;
 
@@ -19,13 +20,14 @@ use clap::error::Result as Parsed;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
-pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
+pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use thread::{
     FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand,
     StepReadArgs, ThreadCommand,
 };
+pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;
 pub(crate) use workflow::WorkflowCommand;
 

@@ -9,6 +9,8 @@ use uwf_protocol::naming::LabelSelector;
 use super::care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use super::naming::{LabelArgs, NameArgs, RenameArgs};
 
+use super::{ExportArgs, ImportArgs};
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
@@ -57,6 +59,10 @@ pub(crate) enum ThreadCommand {
     Resume(ResumeArgs),
     /// Redo the last step: the same role improves its answer
     Poke(PokeArgs),
+    /// Write threads with all that they need into one file, for another root
+    Export(ExportArgs),
+    /// Take threads out of a file that `thread export` wrote
+    Import(ImportArgs),
 }
 
 #[derive(Debug, Subcommand)]

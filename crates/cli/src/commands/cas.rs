@@ -1,5 +1,8 @@
 //! `uwf cas …` and `ocas …`.
 
+mod care;
+mod content;
+
 use serde_json::Value;
 use uwf_cas_fs::{Collect, StoreError, hash_of};
 use uwf_engine::{GcOptions, NodeState, VerifiedStore};
@@ -12,18 +15,16 @@ use crate::commands::{Context, read_stdin};
 use crate::failure::Failure;
 use crate::output::print;
 use crate::text::{
-    CollectedView, ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem,
-    SchemaView, VerifiedView,
+    CollectedView, ExistsView, HashView, HashesView, NodeView, NodesView, RefsView, ReindexedView,
+    SchemaItem, SchemaView, VerifiedView,
 };
 
 pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failure> {
     let store = &context.site().store;
     let format = context.format;
     match command {
-        CasCommand::Get { hash, timestamp } => {
-            let node = store.get(context.hash(&hash)?)?;
-            print(&NodeView::new(node, timestamp), format)?;
-        }
+        CasCommand::Get { hashes, timestamp } => get(context, &hashes, timestamp)?,
+        CasCommand::Cat { hashes } => content::cat(context, &hashes)?,
         CasCommand::Put {
             r#type,
             data,
@@ -62,6 +63,8 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
             print(&HashesView { hashes }, format)?;
         }
         CasCommand::Verify { hashes } => return verify(context, &hashes),
+        CasCommand::Stats => care::stats(context)?,
+        CasCommand::Repair(args) => return care::repair(context, args),
         CasCommand::Reindex => {
             let nodes = store.reindex()?;
             print(
@@ -76,6 +79,21 @@ pub(crate) fn run(context: &Context, command: CasCommand) -> Result<Exit, Failur
         CasCommand::Schema { command } => schema(context, command)?,
     }
     Ok(Exit::Done)
+}
+
+fn get(context: &Context, hashes: &[String], timestamp: bool) -> Result<(), Failure> {
+    let mut nodes = Vec::with_capacity(hashes.len());
+    for hash in hashes {
+        let hash = context.hash(hash)?;
+        nodes.push((
+            hash,
+            NodeView::new(context.site().store.get(hash)?, timestamp),
+        ));
+    }
+    match <[_; 1]>::try_from(nodes) {
+        Ok([(_, node)]) => print(&node, context.format),
+        Err(nodes) => print(&NodesView::from(nodes), context.format),
+    }
 }
 
 fn put(context: &Context, type_hash: &str, data: &str, no_validate: bool) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ mod care;
 mod listing;
 mod naming;
 mod stepping;
+mod travel;
 
 use uwf_engine::{ReadOptions, StartOptions};
 use uwf_protocol::exit::Exit;
@@ -18,6 +19,7 @@ use crate::text::StartedView;
 
 pub(crate) use listing::costly;
 use stepping::{intervene, run_steps};
+pub(crate) use travel::open as open_bundle;
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
     match command {
@@ -36,6 +38,8 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Unpause(args) => care::unpause(context, &args),
         ThreadCommand::Rm(args) => care::rm(context, &args),
         ThreadCommand::Prune(args) => care::prune(context, &args),
+        ThreadCommand::Export(args) => travel::export(context, &args),
+        ThreadCommand::Import(args) => travel::import(context, &args),
         ThreadCommand::Resume(args) => intervene(
             context,
             uwf_engine::resume,

@@ -54,6 +54,8 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::SharedStore(_)
         | EngineError::NoRoot { .. }
         | EngineError::ForeignState(_)
+        | EngineError::NoNodes(_)
+        | EngineError::Bundle(_)
         | EngineError::Store(_)
         | EngineError::ConfigFile(_)
         | EngineError::Storage(_)
@@ -194,6 +196,8 @@ fn of_store(error: &EngineError) -> Option<String> {
             list.display()
         ),
         EngineError::ForeignState(_) => "collect garbage with that program; this one does not know what it uses".to_owned(),
+        EngineError::NoNodes(_) => "name a root, the `cas` folder of one, or a bundle of `uwf thread export`".to_owned(),
+        EngineError::Bundle(error) => return super::bundle::hint(error),
         EngineError::Store(error) => return super::store::hint(error),
         EngineError::ConfigFile(error) => return super::config::hint(error),
         EngineError::Storage(error) => return super::storage::hint(error),

@@ -1,5 +1,6 @@
 //! What to type next after an error. The other crates return errors as data; only this crate knows the commands.
 
+pub(crate) mod bundle;
 pub(crate) mod config;
 mod engine;
 pub(crate) mod fix;

@@ -38,6 +38,35 @@ impl Show for NodeView {
     }
 }
 
+/// Several nodes.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct NodesView(Vec<NamedNode>);
+
+/// A node with its hash.
+#[derive(Serialize)]
+struct NamedNode {
+    hash: CasRef,
+    #[serde(flatten)]
+    node: NodeView,
+}
+
+impl From<Vec<(CasRef, NodeView)>> for NodesView {
+    fn from(nodes: Vec<(CasRef, NodeView)>) -> Self {
+        let named = nodes
+            .into_iter()
+            .map(|(hash, node)| NamedNode { hash, node });
+        Self(named.collect())
+    }
+}
+
+impl Show for NodesView {
+    fn text(&self, page: Page) -> String {
+        let node = |one: &NamedNode| format!("{}:\n{}", one.hash, one.node.text(page));
+        self.0.iter().map(node).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
 /// Returns data for people: a string as it is, everything else as YAML.
 pub(crate) fn document(value: &Value) -> String {
     match value {
@@ -199,7 +228,8 @@ impl Show for CollectedView {
     }
 }
 
-fn counted(count: usize, what: &str) -> String {
+/// Returns a number of things.
+pub(crate) fn counted(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {what}{plural}")
 }

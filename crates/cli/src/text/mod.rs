@@ -4,14 +4,16 @@ mod cas;
 mod config;
 mod doctor;
 mod setup;
+mod store_care;
 mod table;
 mod thread;
+mod travel;
 mod which;
 mod workflow;
 
 pub(crate) use cas::{
-    CollectedView, ExistsView, HashView, HashesView, NodeView, RefsView, ReindexedView, SchemaItem,
-    SchemaView, VerifiedView,
+    CollectedView, ExistsView, HashView, HashesView, NodeView, NodesView, RefsView, ReindexedView,
+    SchemaItem, SchemaView, VerifiedView,
 };
 pub(crate) use config::{
     CheckView, ConfigView, DeletedView, EditedView, LogLinesView, PathView, SetView, UnsetView,
@@ -19,9 +21,11 @@ pub(crate) use config::{
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use setup::{SetupView, Validation};
+pub(crate) use store_care::RepairView;
 pub(crate) use table::Page;
 pub(crate) use thread::{
     DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView,
     StartedView, StepView, ThreadsView, UnpausedView,
 };
+pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

@@ -13,6 +13,7 @@ pub(crate) mod show;
 pub(crate) mod step_data;
 pub(crate) mod step_detail;
 pub(crate) mod steps;
+pub(crate) mod store_stats;
 pub(crate) mod story;
 mod thread_document;
 pub(crate) mod thread_state;

@@ -1,0 +1,102 @@
+//! `uwf thread export` and `uwf thread import`.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, IsTerminal, Read};
+use std::path::Path;
+
+use uwf_durable::{Draft, FileError};
+use uwf_engine::{Diverging, Exported, Outcome, all_threads, export_threads, import_threads};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
+use crate::args::{ExportArgs, ImportArgs};
+use crate::commands::Context;
+use crate::failure::{Failure, note};
+use crate::output::print;
+use crate::text::{ExportedView, ImportedView};
+
+/// The path that stands for standard input or output.
+const STANDARD: &str = "-";
+
+pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
+    let threads = chosen(context, args)?;
+    if args.output == Path::new(STANDARD) {
+        let exported = to_stdout(context, &threads)?;
+        note(&ExportedView::new(exported, None).sentence());
+    } else {
+        let exported = to_file(context, &threads, &args.output)?;
+        print(
+            &ExportedView::new(exported, Some(&args.output)),
+            context.format,
+        )?;
+    }
+    Ok(Exit::Done)
+}
+
+fn chosen(context: &Context, args: &ExportArgs) -> Result<Vec<ThreadId>, Failure> {
+    if args.all {
+        return Ok(all_threads(context.site())?);
+    }
+    let threads = args.threads.iter().map(|thread| context.thread(thread));
+    threads.collect()
+}
+
+fn to_stdout(context: &Context, threads: &[ThreadId]) -> Result<Exported, Failure> {
+    if io::stdout().is_terminal() {
+        return Err(
+            Failure::usage("a bundle is not text, and standard output is a terminal")
+                .hint("name a file with `-o`, or send the output to a program"),
+        );
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    Ok(export_threads(context.site(), threads, &mut out)?)
+}
+
+/// Writes a whole file or none: an old file stays until the new one is complete.
+fn to_file(context: &Context, threads: &[ThreadId], path: &Path) -> Result<Exported, Failure> {
+    let cannot = |error: FileError| {
+        Failure::request(format!("cannot write `{}`", path.display())).cause(&error)
+    };
+    if path.exists() && !path.is_file() {
+        return Err(
+            Failure::request(format!("`{}` is not a file", path.display()))
+                .hint("`-o` names the file to write; `-o -` writes to standard output"),
+        );
+    }
+    let draft = Draft::beside(path, b"").map_err(cannot)?;
+    let exported = {
+        let mut out = BufWriter::new(draft.file());
+        export_threads(context.site(), threads, &mut out)?
+    };
+    draft.replace_durably(path).map_err(cannot)?;
+    Ok(exported)
+}
+
+pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {
+    let diverging = match args.as_fork {
+        true => Diverging::Fork,
+        false => Diverging::Refuse,
+    };
+    let mut input: Box<dyn Read> = if args.bundle == Path::new(STANDARD) {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(BufReader::new(open(&args.bundle)?))
+    };
+    let imported = import_threads(context.site(), &mut input, diverging)?;
+    let is_busy = imported
+        .threads
+        .iter()
+        .any(|one| one.outcome == Outcome::Busy);
+    print(&ImportedView(imported), context.format)?;
+    Ok(if is_busy { Exit::Busy } else { Exit::Done })
+}
+
+/// Opens a bundle that a person named.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
+    let unreadable = || Failure::request(format!("cannot read `{}`", path.display()));
+    match uwf_durable::open(path) {
+        Ok(Some(file)) => Ok(file),
+        Ok(None) => Err(unreadable().cause(&"there is no such file")),
+        Err(error) => Err(unreadable().cause(&error)),
+    }
+}

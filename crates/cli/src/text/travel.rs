@@ -1,0 +1,92 @@
+//! The results of exporting and importing threads.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use uwf_engine::{Exported, Imported, ImportedThread, Outcome};
+use uwf_util::size;
+
+use crate::output::Show;
+use crate::text::table::{Page, table};
+
+/// Threads that were exported.
+#[derive(Serialize)]
+pub(crate) struct ExportedView {
+    #[serde(flatten)]
+    exported: Exported,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<PathBuf>,
+}
+
+impl ExportedView {
+    pub(crate) fn new(exported: Exported, file: Option<&Path>) -> Self {
+        Self {
+            exported,
+            file: file.map(Path::to_owned),
+        }
+    }
+
+    /// Returns what was exported, as a sentence.
+    pub(crate) fn sentence(&self) -> String {
+        let Exported {
+            threads,
+            nodes,
+            bytes,
+        } = &self.exported;
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        format!(
+            "{} thread{} with {nodes} node{} ({})",
+            threads.len(),
+            plural(threads.len()),
+            plural(*nodes),
+            size::format(*bytes)
+        )
+    }
+}
+
+impl Show for ExportedView {
+    fn text(&self, _page: Page) -> String {
+        match &self.file {
+            Some(file) => format!(
+                "{}: {}; `uwf thread import` takes them into another root",
+                file.display(),
+                self.sentence()
+            ),
+            None => self.sentence(),
+        }
+    }
+}
+
+/// Threads that were imported.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct ImportedView(pub(crate) Imported);
+
+impl Show for ImportedView {
+    fn text(&self, _page: Page) -> String {
+        if self.0.threads.is_empty() {
+            return "the bundle has no threads".to_owned();
+        }
+        let row =
+            |one: &ImportedThread| vec![one.thread.to_string(), one.head.to_string(), said(one)];
+        table(
+            &["THREAD", "HEAD IN THE BUNDLE", "RESULT"],
+            self.0.threads.iter().map(row).collect(),
+        )
+    }
+}
+
+fn said(one: &ImportedThread) -> String {
+    let said = match one.outcome {
+        Outcome::Added => "added",
+        Outcome::FastForwarded => "moved forward to this head",
+        Outcome::Updated => "its attempts, limits or replaced steps were added",
+        Outcome::Unchanged => "nothing new",
+        Outcome::Ahead => "nothing new: it went on here",
+        Outcome::Busy => "busy: a step is at work here, or waits; import it again later",
+    };
+    match one.forked_from {
+        Some(thread) => format!("{said}, as a fork of {thread}"),
+        None => said.to_owned(),
+    }
+}

@@ -1,0 +1,19 @@
+//! Threads that travel to another root: a *bundle* is a tar archive with threads and every node that they need.
+//!
+//! The first member is the [manifest](manifest::Manifest). The nodes follow, each under the name and with the bytes of its
+//! file in a store, but without its time. Nodes come after the nodes that they refer to. So the same threads always make
+//! the same bundle, and whoever unpacks it has a store.
+
+mod error;
+mod export;
+mod import;
+mod lineage;
+mod manifest;
+mod members;
+mod source;
+
+pub use error::{BundleError, Divergence};
+pub use export::{Exported, all_threads, export_threads};
+pub use import::{Diverging, Imported, ImportedThread, Outcome, import_threads};
+pub use source::Given as NodeSource;
+pub(crate) use source::Source;

@@ -1,0 +1,476 @@
+//! Takes threads out of a bundle. The nodes come first, then everything is checked, and the heads come last. So a call that
+//! fails or is killed changes no thread that it did not finish, and the same call goes on.
+
+use std::collections::HashSet;
+use std::io::Read;
+
+use serde::Serialize;
+use serde_json::json;
+use uwf_cas_fs::{RawNode, StoreError, hash_of};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::ThreadRecord;
+use uwf_storage::{
+    Advance, FastForward, Located, Reactivated, ReplacedStep, RunDir, State, StorageError,
+};
+use uwf_thread::{Head, read_program, read_start, steps};
+
+use super::error::{BundleError, Divergence};
+use super::lineage::{Place, Relation, relation};
+use super::manifest::{self, Manifest, Travelling};
+use super::members::{Reader, node_of};
+use crate::{EngineError, Site, tags};
+
+/// How many nodes, and about how many bytes, share one wait for the disk.
+const BATCH: (usize, usize) = (64, 8 << 20);
+
+/// What happens to a thread that went on both here and in the bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Diverging {
+    /// The whole bundle is refused.
+    Refuse,
+    /// The bundle's thread gets another id. The id depends on the thread and its head, so importing again adds no second
+    /// one.
+    Fork,
+}
+
+/// What was imported.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Imported {
+    /// How many nodes the bundle has.
+    pub nodes: u64,
+    /// The threads of the bundle.
+    pub threads: Vec<ImportedThread>,
+}
+
+/// A thread of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedThread {
+    /// Its id here.
+    pub thread: ThreadId,
+    /// Its head in the bundle.
+    pub head: CasRef,
+    /// What happened to it.
+    pub outcome: Outcome,
+    /// Its id in the bundle, if it got another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ThreadId>,
+}
+
+/// What happened to a thread of a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// It is new here.
+    Added,
+    /// It was behind, and has the head of the bundle now.
+    FastForwarded,
+    /// Only its failed attempts, raised limits or replaced steps were added.
+    Updated,
+    /// Nothing was new.
+    Unchanged,
+    /// It went on here.
+    Ahead,
+    /// A step of it is at work here, or waits to be committed. A later import goes on.
+    Busy,
+}
+
+/// What is to be done about a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    Add,
+    /// Move it from this head to that of the bundle, and end it if it ended there.
+    Forward {
+        from: CasRef,
+        is_ended: bool,
+    },
+    /// Only add to its records.
+    Keep(Relation),
+}
+
+/// Takes all threads out of a bundle.
+///
+/// # Errors
+/// When the bundle is not sound and complete, or a thread of it went on in both places. Then no thread is changed.
+pub fn import_threads(
+    site: &Site,
+    input: &mut dyn Read,
+    diverging: Diverging,
+) -> Result<Imported, EngineError> {
+    let mut bundle = Reader::new(input);
+    let manifest = read_manifest(&mut bundle)?;
+    site.create()?;
+    take_nodes(site, &mut bundle, manifest.nodes)?;
+    // From here on nodes are referred to that may be old.
+    let _hold = site.store.hold()?;
+    check(site, &manifest)?;
+    let planned = plan_all(site, manifest.threads, diverging)?;
+    let mut threads = Vec::with_capacity(planned.len());
+    for (one, forked_from, plan) in planned {
+        let outcome = apply(site, &one, plan)?;
+        let (thread, head) = (one.thread, one.head);
+        let message = format!("outcome={outcome:?} head={head}");
+        site.log_line(tags::IMPORTED, &message, Some(thread), Some(one.workflow));
+        threads.push(ImportedThread {
+            thread,
+            head,
+            outcome,
+            forked_from,
+        });
+    }
+    Ok(Imported {
+        nodes: manifest.nodes,
+        threads,
+    })
+}
+
+fn read_manifest(bundle: &mut Reader<'_>) -> Result<Manifest, BundleError> {
+    match bundle.next()? {
+        Some((name, content)) if name == manifest::NAME => Manifest::parse(&content),
+        Some((name, _)) => Err(BundleError::NotABundle(format!(
+            "it begins with `{name}`, not with `{}`",
+            manifest::NAME
+        ))),
+        None => Err(BundleError::NotABundle("it is empty".to_owned())),
+    }
+}
+
+/// Stores the nodes of a bundle, each after it was compared with its hash. A part of them may be stored when this fails:
+/// nothing refers to them.
+fn take_nodes(site: &Site, bundle: &mut Reader<'_>, expected: u64) -> Result<(), EngineError> {
+    let now_ms = site.env.now_ms();
+    let mut seen = HashSet::new();
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while let Some((name, content)) = bundle.next()? {
+        let node = read_node(&name, &content, now_ms)?;
+        if !seen.insert(node.hash) {
+            return Err(BundleError::Refused(format!("`{name}` is in it twice")).into());
+        }
+        bytes += content.len();
+        batch.push(node);
+        if batch.len() >= BATCH.0 || bytes >= BATCH.1 {
+            site.store.import(&batch, now_ms)?;
+            (batch, bytes) = (Vec::new(), 0);
+        }
+    }
+    if seen.len() as u64 != expected {
+        let found = seen.len();
+        let problem = format!("it has {found} nodes, and its manifest says {expected}");
+        return Err(BundleError::Refused(problem).into());
+    }
+    Ok(site.store.import(&batch, now_ms)?)
+}
+
+fn read_node(name: &str, content: &[u8], now_ms: i64) -> Result<RawNode, BundleError> {
+    let Some(hash) = node_of(name) else {
+        return Err(BundleError::Refused(format!("`{name}` is in it twice")));
+    };
+    match RawNode::of_file(hash, content) {
+        Ok(node) => Ok(RawNode {
+            // It is new in this store.
+            timestamp_ms: now_ms,
+            ..node
+        }),
+        Err(StoreError::NotTheNode { reason, .. }) => Err(BundleError::Refused(format!(
+            "`{name}` does not hold that node: {reason}"
+        ))),
+        Err(error) => Err(BundleError::Refused(error.to_string())),
+    }
+}
+
+/// Checks that every thread can be read from the store, and is what the manifest says.
+fn check(site: &Site, manifest: &Manifest) -> Result<(), EngineError> {
+    let threads = manifest.threads.iter();
+    let needed: Vec<CasRef> = threads.flat_map(Travelling::needed).collect();
+    let missing = site.store.unreadable(&needed)?;
+    if !missing.is_empty() {
+        return Err(BundleError::Incomplete(missing).into());
+    }
+    for one in &manifest.threads {
+        let problem = match contradiction(site, one) {
+            Ok(None) => continue,
+            Ok(Some(problem)) => problem,
+            Err(EngineError::Store(error)) => return Err(error.into()),
+            Err(error) => error.to_string(),
+        };
+        let problem = format!("thread `{}` is not sound: {problem}", one.thread);
+        return Err(BundleError::Refused(problem).into());
+    }
+    Ok(())
+}
+
+/// Returns in what the nodes of a thread contradict each other or the manifest.
+fn contradiction(site: &Site, one: &Travelling) -> Result<Option<String>, EngineError> {
+    let store = &site.store;
+    let start = read_start(store, Head::read(store, one.head)?.start())?;
+    if start.node.workflow != one.workflow {
+        let workflow = start.node.workflow;
+        return Ok(Some(format!("its workflow is `{workflow}`")));
+    }
+    read_program(store, one.workflow)?;
+    for step in steps(store, one.head) {
+        let step = step?;
+        if step.node.start != start.hash {
+            let hash = step.hash;
+            return Ok(Some(format!("step `{hash}` belongs to another thread")));
+        }
+    }
+    Ok(None)
+}
+
+/// Decides about all threads before the first one is changed. Returns each with its id in the bundle, if it gets another.
+fn plan_all(
+    site: &Site,
+    threads: Vec<Travelling>,
+    diverging: Diverging,
+) -> Result<Vec<(Travelling, Option<ThreadId>, Plan)>, EngineError> {
+    let mut planned = Vec::with_capacity(threads.len());
+    let mut diverged = Vec::new();
+    for one in threads {
+        match (plan(site, &one)?, diverging) {
+            (Ok(plan), _) => planned.push((one, None, plan)),
+            (Err(divergence), Diverging::Refuse) => diverged.push(divergence),
+            (Err(_), Diverging::Fork) => {
+                let fork = forked(&one);
+                match plan(site, &fork)? {
+                    Ok(plan) => planned.push((fork, Some(one.thread), plan)),
+                    Err(divergence) => diverged.push(divergence),
+                }
+            }
+        }
+    }
+    if diverged.is_empty() {
+        return Ok(planned);
+    }
+    Err(BundleError::Diverged(diverged).into())
+}
+
+/// Returns the thread with another id: its time, and digits of its old id and its head.
+fn forked(one: &Travelling) -> Travelling {
+    let hash = hash_of(None, &json!([one.thread, one.head])).expect("two texts are not nested");
+    let time = &one.thread.as_str()[..10];
+    let thread = format!("{time}000{hash}").parse();
+    let thread = thread.expect("the digits of an id and of a hash are those of an id");
+    let mut fork = Travelling {
+        thread,
+        ..one.clone()
+    };
+    for step in &mut fork.replaced {
+        step.in_thread = thread;
+    }
+    fork
+}
+
+fn plan(site: &Site, one: &Travelling) -> Result<Result<Plan, Divergence>, EngineError> {
+    let state = State::new(&site.root);
+    let (here, is_ended) = match state.find(one.thread)? {
+        None => return Ok(Ok(Plan::Add)),
+        Some(Located::Active(head)) => (head, false),
+        Some(Located::Archived(record)) => (record.head, true),
+    };
+    let mut replaced = state.replaced()?;
+    replaced.retain(|step| step.in_thread == one.thread);
+    let place = |head, replaced| Place { head, replaced };
+    let relation = relation(
+        &site.store,
+        place(here, &replaced),
+        place(one.head, &one.replaced),
+    )?;
+    Ok(decide(one, here, is_ended, relation))
+}
+
+fn decide(
+    one: &Travelling,
+    here: CasRef,
+    is_ended: bool,
+    relation: Relation,
+) -> Result<Plan, Divergence> {
+    let ends = one.end().is_some();
+    match relation {
+        Relation::Behind => Ok(Plan::Forward {
+            from: here,
+            is_ended,
+        }),
+        Relation::Same if ends && !is_ended => Ok(Plan::Forward {
+            from: here,
+            is_ended,
+        }),
+        // It has ended here since.
+        Relation::Same if !ends && is_ended => Ok(Plan::Keep(Relation::Ahead)),
+        Relation::Same | Relation::Ahead => Ok(Plan::Keep(relation)),
+        Relation::Diverged => Err(Divergence {
+            thread: one.thread,
+            here,
+            there: one.head,
+        }),
+    }
+}
+
+fn apply(site: &Site, one: &Travelling, plan: Plan) -> Result<Outcome, EngineError> {
+    let state = State::new(&site.root);
+    let run = site.root.run(one.thread);
+    match plan {
+        Plan::Add => {
+            add_replaced(&state, one)?;
+            match one.end() {
+                Some(record) => state.insert_ended(&record)?,
+                None => state.insert(one.thread, one.head)?,
+            }
+            // The entry comes before the folder, which proves that the thread exists. If we are killed in between, the
+            // next call finds the thread without its records, and adds them.
+            Ok(match add_record(&run, one)? {
+                Some(_) => Outcome::Added,
+                None => Outcome::Busy,
+            })
+        }
+        Plan::Keep(relation) => {
+            let are_added = add_replaced(&state, one)?;
+            Ok(match (add_record(&run, one)?, relation) {
+                (None, _) => Outcome::Busy,
+                (Some(is_added), _) if is_added || are_added => Outcome::Updated,
+                (Some(_), Relation::Ahead) => Outcome::Ahead,
+                (Some(_), Relation::Same | Relation::Behind | Relation::Diverged) => {
+                    Outcome::Unchanged
+                }
+            })
+        }
+        Plan::Forward { from, is_ended } => forward(&state, &run, one, from, is_ended),
+    }
+}
+
+/// Moves a thread to the head of the bundle, while nobody else works on it.
+fn forward(
+    state: &State<'_>,
+    run: &RunDir,
+    one: &Travelling,
+    from: CasRef,
+    is_ended: bool,
+) -> Result<Outcome, EngineError> {
+    let Some(_lock) = run.lease.acquire_if_free()? else {
+        return Ok(Outcome::Busy);
+    };
+    let pending = run.outbox.read_pending()?;
+    if pending.is_some_and(|pending| pending.expects() == from) {
+        return Ok(Outcome::Busy);
+    }
+    // The records come first: if we are killed, the next call still sees that the thread is behind.
+    add_replaced(state, one)?;
+    merge_record(run, one)?;
+    if is_ended && state.reactivate(one.thread, from)? != Reactivated::Done {
+        return Ok(Outcome::Busy);
+    }
+    let is_moved = match one.end() {
+        Some(record) => state.advance_and_archive(from, &record)? == Advance::Moved,
+        None => {
+            // The plan has compared the chains.
+            let leads_back = || Ok::<_, StorageError>(true);
+            let moved = state.fast_forward(one.thread, from, one.head, leads_back)?;
+            moved == FastForward::Moved
+        }
+    };
+    Ok(match is_moved {
+        true => Outcome::FastForwarded,
+        false => Outcome::Busy,
+    })
+}
+
+/// Adds the steps that were done again. Returns whether one was new.
+fn add_replaced(state: &State<'_>, one: &Travelling) -> Result<bool, StorageError> {
+    let known = match one.replaced.is_empty() {
+        true => Vec::new(),
+        false => state.replaced()?,
+    };
+    let is_new = |step: &&ReplacedStep| {
+        let key = |step: &ReplacedStep| (step.replaced, step.by);
+        !known.iter().any(|known| key(known) == key(step))
+    };
+    let mut added = false;
+    for step in one.replaced.iter().filter(is_new) {
+        state.record_replaced(step)?;
+        added = true;
+    }
+    Ok(added)
+}
+
+/// Adds failed attempts and raised limits. Returns whether something was new; `None` if somebody works on the thread.
+fn add_record(run: &RunDir, one: &Travelling) -> Result<Option<bool>, StorageError> {
+    if joined(run, one).is_none() {
+        return Ok(Some(false));
+    }
+    let Some(_lock) = run.lease.acquire_if_free()? else {
+        return Ok(None);
+    };
+    merge_record(run, one)?;
+    Ok(Some(true))
+}
+
+/// Adds failed attempts and raised limits. The caller has the lock of the thread.
+fn merge_record(run: &RunDir, one: &Travelling) -> Result<(), StorageError> {
+    match joined(run, one) {
+        Some(record) => run.ledger.import(&record),
+        None => Ok(()),
+    }
+}
+
+/// Returns the record of the thread here with what the bundle adds; `None` if it adds nothing.
+fn joined(run: &RunDir, one: &Travelling) -> Option<ThreadRecord> {
+    let known = run.ledger.export();
+    let mut joined = known.clone();
+    joined.absorb(&one.record);
+    (joined != known).then_some(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn travelling(status: &str) -> Travelling {
+        let mut value = json!({ "thread": "01J7K9Z000000000000000000A", "workflow": "CTS5P6RD8HMCS",
+            "head": "0123456789012", "status": status });
+        if status != "active" {
+            value["completedAt"] = json!(1);
+        }
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn a_thread_is_only_ever_moved_forward() {
+        let here = CasRef::from_u64(7);
+        let check = |status: &str, is_ended: bool, relation: Relation, expected: Option<Plan>| {
+            let decided = decide(&travelling(status), here, is_ended, relation);
+            assert_eq!(decided.ok(), expected, "{status} {is_ended} {relation:?}");
+        };
+        let forward = |is_ended| {
+            Some(Plan::Forward {
+                from: here,
+                is_ended,
+            })
+        };
+        let keep = |relation| Some(Plan::Keep(relation));
+        for is_ended in [false, true] {
+            for status in ["active", "completed"] {
+                check(status, is_ended, Relation::Behind, forward(is_ended));
+                check(status, is_ended, Relation::Ahead, keep(Relation::Ahead));
+                check(status, is_ended, Relation::Diverged, None);
+            }
+        }
+        check("active", false, Relation::Same, keep(Relation::Same));
+        check("completed", true, Relation::Same, keep(Relation::Same));
+        check("cancelled", false, Relation::Same, forward(false));
+        check("active", true, Relation::Same, keep(Relation::Ahead));
+    }
+
+    #[test]
+    fn a_fork_has_the_same_id_each_time_and_another_one_for_another_head() {
+        let one = travelling("active");
+        let other = Travelling {
+            head: CasRef::from_u64(8),
+            ..one.clone()
+        };
+        let ids = [&one, &one, &other].map(|one| forked(one).thread);
+        assert_eq!(ids[0], ids[1]);
+        assert_ne!(ids[0], ids[2]);
+        assert_eq!(ids[0].as_str()[..10], one.thread.as_str()[..10]);
+    }
+}

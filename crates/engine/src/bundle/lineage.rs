@@ -1,0 +1,106 @@
+//! How a thread here relates to the same thread in a bundle.
+
+use std::collections::HashSet;
+
+use uwf_cas_fs::Store;
+use uwf_protocol::ids::CasRef;
+use uwf_storage::ReplacedStep;
+use uwf_thread::{Head, steps};
+
+use crate::EngineError;
+
+/// Where a thread stands here, seen from a bundle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// At the head of the bundle.
+    Same,
+    /// The bundle goes on from here.
+    Behind,
+    /// It went on from the head of the bundle.
+    Ahead,
+    /// It went on in both places.
+    Diverged,
+}
+
+/// A thread in one place: its head, and its steps that were done again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) head: CasRef,
+    pub(crate) replaced: &'a [ReplacedStep],
+}
+
+/// Compares the two places of a thread. The chains of both are in the store.
+pub(crate) fn relation(
+    store: &Store,
+    here: Place<'_>,
+    there: Place<'_>,
+) -> Result<Relation, EngineError> {
+    Ok(if here.head == there.head {
+        Relation::Same
+    } else if covers(&chain(store, there.head)?, there.replaced, here.head) {
+        Relation::Behind
+    } else if covers(&chain(store, here.head)?, here.replaced, there.head) {
+        Relation::Ahead
+    } else {
+        Relation::Diverged
+    })
+}
+
+/// Returns all nodes that were heads on the way to this one, as far as the chain tells.
+fn chain(store: &Store, head: CasRef) -> Result<HashSet<CasRef>, EngineError> {
+    let mut nodes = HashSet::from([Head::read(store, head)?.start()]);
+    for step in steps(store, head) {
+        nodes.insert(step?.hash);
+    }
+    Ok(nodes)
+}
+
+/// Tells whether a thread with this chain had the head once: the head is in the chain, or it was replaced by a step that
+/// the thread had.
+fn covers(chain: &HashSet<CasRef>, replaced: &[ReplacedStep], head: CasRef) -> bool {
+    let mut queue = vec![head];
+    let mut seen = HashSet::new();
+    while let Some(head) = queue.pop() {
+        if chain.contains(&head) {
+            return true;
+        }
+        if seen.insert(head) {
+            let later = replaced.iter().filter(|step| step.replaced == head);
+            queue.extend(later.map(|step| step.by));
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(number: u64) -> CasRef {
+        CasRef::from_u64(number)
+    }
+
+    fn replaced(steps: &[(u64, u64)]) -> Vec<ReplacedStep> {
+        let step = |(replaced, by): &(u64, u64)| ReplacedStep {
+            replaced: node(*replaced),
+            by: node(*by),
+            in_thread: "01J7K9Z000000000000000000A".parse().unwrap(),
+            replaced_at: 0,
+        };
+        steps.iter().map(step).collect()
+    }
+
+    #[test]
+    fn a_replaced_step_is_behind_the_step_that_took_its_place() {
+        let check = |chain: &[u64], steps: &[(u64, u64)], head: u64, expected: bool| {
+            let chain: HashSet<CasRef> = chain.iter().copied().map(node).collect();
+            assert_eq!(covers(&chain, &replaced(steps), node(head)), expected);
+        };
+        check(&[1, 2], &[], 2, true);
+        check(&[1, 2], &[], 3, false);
+        check(&[1, 4], &[(2, 3), (3, 4)], 2, true);
+        check(&[1, 4], &[(2, 3)], 2, false);
+        // A record may claim anything; the search ends.
+        check(&[1], &[(2, 3), (3, 2)], 2, false);
+    }
+}
