@@ -525,3 +525,41 @@ fn threads_that_are_paused_and_removed() {
     transcript.say(&["thread", "prune", "--ended"]);
     transcript.matches("threads-that-are-paused-and-removed");
 }
+
+fn care_of_the_store() {
+    let world = demo(SCRIPT);
+    let hello = world.uwf(&["cas", "put-text", "hello"]).exits(0).json();
+    let hello = text(&hello["hash"]);
+    let mut transcript = Transcript::of(&world);
+    transcript.say(&["cas", "cat", &hello]);
+    transcript.show(&["cas", "get", &hello, "7VQ43ZSJTEWA7"]);
+    transcript.show(&["cas", "stats"]);
+    transcript.show(&["cas", "repair"]);
+    let file = |hash: &str| world.root().join("cas").join(format!("{hash}.bin"));
+    std::fs::write(file(&hello), "nonsense").unwrap();
+    let registry = std::fs::read_to_string(world.root().join("registry.yaml")).unwrap();
+    let workflow = registry.trim_end().rsplit(' ').next().unwrap();
+    std::fs::remove_file(file(workflow)).unwrap();
+    transcript.show(&["cas", "repair", "--dry-run"]);
+    transcript.say(&["cas", "repair"]);
+    transcript.matches("care-of-the-store");
+}
+
+#[test]
+fn travelling_threads() {
+    let world = demo(SCRIPT);
+    let thread = world.start("demo");
+    let mut transcript = Transcript::of(&world);
+    transcript.show(&["thread", "export", &thread, "-o", "bundle.tar"]);
+    let other = world.dir().join("other");
+    let import = [
+        "--root",
+        other.to_str().unwrap(),
+        "thread",
+        "import",
+        "bundle.tar",
+    ];
+    transcript.show_each([&import; 3]);
+    transcript.say(&["thread", "import", "script.yaml"]);
+    transcript.matches("travelling-threads");
+}

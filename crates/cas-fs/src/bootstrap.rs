@@ -39,7 +39,10 @@ pub(crate) fn create(store: &Store, now_ms: i64) -> Result<(), StoreError> {
 
 /// Returns the hashes of the first nodes.
 pub(crate) fn hashes() -> Vec<CasRef> {
-    hashes_with(&schemas::all()).collect()
+    let mut hashes: Vec<CasRef> = hashes_with(&schemas::all()).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes
 }
 
 fn hashes_with(own: &[(CasRef, Value)]) -> impl Iterator<Item = CasRef> {

@@ -60,7 +60,9 @@ pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};
 pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
-pub use read::store_stats::{LargeNode, NodeTotal, StoreStats, TypeStats, store_stats};
+pub use read::store_stats::{
+    LargeNode, NodeTotal, StoreStats, TypeStats, schema_title, store_stats,
+};
 pub use read::story::StepStory;
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};

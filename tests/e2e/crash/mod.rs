@@ -11,4 +11,5 @@ mod soak;
 mod survivors;
 mod sweep;
 pub(crate) mod tracer;
+mod travel;
 mod windows;

@@ -9,10 +9,10 @@ pub(crate) fn hint(error: &StoreError) -> Option<String> {
             "`uwf cas list` shows every node; is `--root` or `OCAS_DIR` another store's?"
         }
         StoreError::Lost { .. } => {
-            "bring it back from a copy of the store; `uwf cas verify` tells what else is gone; is `--root` or `OCAS_DIR` another store's?"
+            "`uwf cas repair --from <copy>` brings it back from another root or a bundle; `uwf cas verify` tells what else is gone; is `--root` or `OCAS_DIR` another store's?"
         }
         StoreError::Damaged { .. } => {
-            "`uwf cas verify` finds every damaged node; putting the same data again repairs one"
+            "`uwf cas repair` moves damaged files aside and names what needs them; putting the same data again repairs a node, too"
         }
         StoreError::Broken { nodes } => {
             let lost = nodes.first().map(|node| node.hash.to_string());

@@ -7,7 +7,6 @@ use serde_json::Value;
 use uwf_cas_fs::{BrokenNode, Collect, Collected, Garbage, Node, Verdict, Verified};
 use uwf_engine::VerifiedStore;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::schemas;
 use uwf_util::{size, time};
 
 use crate::output::{Show, yaml};
@@ -339,15 +338,8 @@ pub(crate) struct SchemaItem {
 
 impl SchemaItem {
     pub(crate) fn new(hash: CasRef, schema: &Value) -> Self {
-        let word = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
-        let title = if hash == schemas::META {
-            "(the schema of schemas)".to_owned()
-        } else {
-            word("title")
-                .or_else(|| word("description"))
-                .or_else(|| word("type").map(|kind| format!("({kind})")))
-                .unwrap_or_else(|| "(untitled)".to_owned())
-        };
+        let title = uwf_engine::schema_title(hash, schema);
+        let title = title.unwrap_or_else(|| "(untitled)".to_owned());
         Self { hash, title }
     }
 }

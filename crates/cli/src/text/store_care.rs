@@ -75,7 +75,7 @@ fn large_row(one: &LargeNode) -> Vec<String> {
 fn title(schema: Option<CasRef>, title: Option<&String>) -> String {
     match (schema, title) {
         (None, _) => "(damaged)".to_owned(),
-        (Some(_), None) => "(no title)".to_owned(),
+        (Some(_), None) => "(untitled)".to_owned(),
         (Some(_), Some(title)) => title.clone(),
     }
 }

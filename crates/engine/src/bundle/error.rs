@@ -59,6 +59,8 @@ pub struct Divergence {
     pub here: CasRef,
     /// Its head in the bundle.
     pub there: CasRef,
+    /// Whether somebody ended it here.
+    pub is_cancelled: bool,
 }
 
 /// How many nodes or threads a message names.
@@ -77,8 +79,13 @@ fn diverged(threads: &[Divergence]) -> String {
             thread,
             here,
             there,
+            is_cancelled,
         } = one;
-        format!("thread `{thread}` went on here to `{here}`, and in the bundle to `{there}`")
+        let went = match is_cancelled {
+            true => "was cancelled here at",
+            false => "went on here to",
+        };
+        format!("thread `{thread}` {went} `{here}`, and went on in the bundle to `{there}`")
     });
     joined(named, threads.len())
 }

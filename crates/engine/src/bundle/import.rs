@@ -10,7 +10,7 @@ use uwf_cas_fs::{RawNode, StoreError, hash_of};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{
-    Advance, FastForward, Located, Reactivated, ReplacedStep, RunDir, State, StorageError,
+    Advance, FastForward, Located, Reactivated, Reason, ReplacedStep, RunDir, State, StorageError,
 };
 use uwf_thread::{Head, read_program, read_start, steps};
 
@@ -264,10 +264,10 @@ fn forked(one: &Travelling) -> Travelling {
 
 fn plan(site: &Site, one: &Travelling) -> Result<Result<Plan, Divergence>, EngineError> {
     let state = State::new(&site.root);
-    let (here, is_ended) = match state.find(one.thread)? {
+    let (here, ended) = match state.find(one.thread)? {
         None => return Ok(Ok(Plan::Add)),
-        Some(Located::Active(head)) => (head, false),
-        Some(Located::Archived(record)) => (record.head, true),
+        Some(Located::Active(head)) => (head, None),
+        Some(Located::Archived(record)) => (record.head, Some(record.reason)),
     };
     let mut replaced = state.replaced()?;
     replaced.retain(|step| step.in_thread == one.thread);
@@ -277,17 +277,25 @@ fn plan(site: &Site, one: &Travelling) -> Result<Result<Plan, Divergence>, Engin
         place(here, &replaced),
         place(one.head, &one.replaced),
     )?;
-    Ok(decide(one, here, is_ended, relation))
+    Ok(decide(one, here, ended, relation))
 }
 
 fn decide(
     one: &Travelling,
     here: CasRef,
-    is_ended: bool,
+    ended: Option<Reason>,
     relation: Relation,
 ) -> Result<Plan, Divergence> {
-    let ends = one.end().is_some();
+    let (ends, is_ended) = (one.end().is_some(), ended.is_some());
+    let is_cancelled = ended == Some(Reason::Cancelled);
     match relation {
+        // A person ended it here, and the bundle would bring it back.
+        Relation::Behind if is_cancelled => Err(Divergence {
+            thread: one.thread,
+            here,
+            there: one.head,
+            is_cancelled,
+        }),
         Relation::Behind => Ok(Plan::Forward {
             from: here,
             is_ended,
@@ -303,6 +311,7 @@ fn decide(
             thread: one.thread,
             here,
             there: one.head,
+            is_cancelled,
         }),
     }
 }
@@ -437,9 +446,11 @@ mod tests {
     #[test]
     fn a_thread_is_only_ever_moved_forward() {
         let here = CasRef::from_u64(7);
-        let check = |status: &str, is_ended: bool, relation: Relation, expected: Option<Plan>| {
-            let decided = decide(&travelling(status), here, is_ended, relation);
-            assert_eq!(decided.ok(), expected, "{status} {is_ended} {relation:?}");
+        let (active, completed, cancelled) =
+            (None, Some(Reason::Completed), Some(Reason::Cancelled));
+        let check = |status: &str, ended: Option<Reason>, relation, expected: Option<Plan>| {
+            let decided = decide(&travelling(status), here, ended, relation);
+            assert_eq!(decided.ok(), expected, "{status} {ended:?} {relation:?}");
         };
         let forward = |is_ended| {
             Some(Plan::Forward {
@@ -448,17 +459,20 @@ mod tests {
             })
         };
         let keep = |relation| Some(Plan::Keep(relation));
-        for is_ended in [false, true] {
-            for status in ["active", "completed"] {
-                check(status, is_ended, Relation::Behind, forward(is_ended));
-                check(status, is_ended, Relation::Ahead, keep(Relation::Ahead));
-                check(status, is_ended, Relation::Diverged, None);
+        for status in ["active", "completed"] {
+            check(status, active, Relation::Behind, forward(false));
+            check(status, completed, Relation::Behind, forward(true));
+            check(status, cancelled, Relation::Behind, None);
+            for ended in [active, completed, cancelled] {
+                check(status, ended, Relation::Ahead, keep(Relation::Ahead));
+                check(status, ended, Relation::Diverged, None);
             }
         }
-        check("active", false, Relation::Same, keep(Relation::Same));
-        check("completed", true, Relation::Same, keep(Relation::Same));
-        check("cancelled", false, Relation::Same, forward(false));
-        check("active", true, Relation::Same, keep(Relation::Ahead));
+        check("active", active, Relation::Same, keep(Relation::Same));
+        check("completed", completed, Relation::Same, keep(Relation::Same));
+        check("cancelled", active, Relation::Same, forward(false));
+        check("active", completed, Relation::Same, keep(Relation::Ahead));
+        check("active", cancelled, Relation::Same, keep(Relation::Ahead));
     }
 
     #[test]

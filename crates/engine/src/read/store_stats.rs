@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
+use serde_json::Value;
 use uwf_cas_fs::Surveyed;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
@@ -145,9 +146,17 @@ fn types(site: &Site, nodes: &[Surveyed]) -> Vec<TypeStats> {
 /// Returns the title of a schema, if it has one and can be read.
 fn title(site: &Site, schema: Option<CasRef>) -> Option<String> {
     let schema = schema?;
-    if schema == schemas::META {
-        return Some("schema".to_owned());
-    }
     let node = site.store.find(schema).ok()??;
-    Some(node.payload.get("title")?.as_str()?.to_owned())
+    schema_title(schema, &node.payload)
+}
+
+/// Returns what a schema is called: by its title, its description or the type of its values.
+#[must_use]
+pub fn schema_title(hash: CasRef, schema: &Value) -> Option<String> {
+    if hash == schemas::META {
+        return Some("(the schema of schemas)".to_owned());
+    }
+    let word = |key: &str| schema.get(key).and_then(Value::as_str).map(str::to_owned);
+    let kind = || word("type").map(|kind| format!("({kind})"));
+    word("title").or_else(|| word("description")).or_else(kind)
 }

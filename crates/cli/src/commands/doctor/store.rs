@@ -13,7 +13,7 @@ const NAME: &str = "store";
 /// How many nodes are verified without `--all`.
 const SAMPLE: usize = 500;
 
-const HINT: &str = "`uwf cas verify` names all; bring them back from a copy of the store";
+const HINT: &str = "`uwf cas repair --dry-run` names all, and what needs them; `uwf cas repair --from <copy>` brings them back";
 const READABLE: &str = "change its owner or mode, so that you can read it";
 
 /// How many bad nodes are named.
