@@ -548,16 +548,16 @@ fn care_of_the_store() {
 #[test]
 fn travelling_threads() {
     let world = demo(SCRIPT);
-    let thread = world.start("demo");
     let mut transcript = Transcript::of(&world);
+    let thread = world.start("demo");
     transcript.show(&["thread", "export", &thread, "-o", "bundle.tar"]);
     let other = world.dir().join("other");
     let import = [
-        "--root",
-        other.to_str().unwrap(),
         "thread",
         "import",
         "bundle.tar",
+        "--root",
+        other.to_str().unwrap(),
     ];
     transcript.show_each([&import; 3]);
     transcript.say(&["thread", "import", "script.yaml"]);

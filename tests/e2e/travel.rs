@@ -309,6 +309,45 @@ fn a_running_thread_is_exported_as_committed_and_not_moved() {
     import(&world, "done.tar").exits(1).says("--as-fork");
 }
 
+/// Returns every file below a folder with its content.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    found
+}
+
+#[test]
+fn threads_of_a_root_of_another_program_are_exported_and_their_root_is_not_changed() {
+    let (world, threads) = three_threads();
+    let root = world.root();
+    let table = fs::read_to_string(root.join("threads.yaml")).unwrap();
+    let mut yaml = String::from("# written by hand\n");
+    for line in table.lines().rev() {
+        let (thread, head) = line.split_once(": ").unwrap();
+        yaml += &format!("\"{thread}\":\n  head: {head}\n  suspendedRole: null\n");
+    }
+    fs::write(root.join("threads.yaml"), yaml).unwrap();
+    fs::rename(root.join("registry.yaml"), root.join("workflows.yaml")).unwrap();
+    for folder in ["locks", "runs", "logs"] {
+        fs::remove_dir_all(root.join(folder)).unwrap();
+    }
+    let before = files(&root);
+    export(&world, &["--all"], "all.tar");
+    assert!(files(&root) == before);
+    let arrived = outcomes(&import(&world, "all.tar").exits(0));
+    assert!(
+        threads.iter().all(|thread| arrived[thread] == "added"),
+        "{arrived:?}"
+    );
+}
+
 #[test]
 fn a_bundle_goes_through_a_pipe_but_not_to_a_terminal() {
     let (world, threads) = three_threads();

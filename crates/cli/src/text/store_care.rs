@@ -47,7 +47,7 @@ impl Show for StoreStats {
             self.types.iter().map(type_row).collect(),
         );
         let largest = table(
-            &["LARGEST", "SIZE", "TITLE"],
+            &["LARGEST", "SIZE", "TYPE"],
             self.largest.iter().map(large_row).collect(),
         );
         [summary, types, largest].join("\n\n")
