@@ -531,12 +531,12 @@ fn care_of_the_store() {
     let hello = world.uwf(&["cas", "put-text", "hello"]).exits(0).json();
     let hello = text(&hello["hash"]);
     let mut transcript = Transcript::of(&world);
-    transcript.say(&["cas", "cat", &hello]);
-    transcript.show(&["cas", "get", &hello, "7VQ43ZSJTEWA7"]);
+    transcript.say(&["cas", "cat", hello]);
+    transcript.show(&["cas", "get", hello, "7VQ43ZSJTEWA7"]);
     transcript.show(&["cas", "stats"]);
     transcript.show(&["cas", "repair"]);
     let file = |hash: &str| world.root().join("cas").join(format!("{hash}.bin"));
-    std::fs::write(file(&hello), "nonsense").unwrap();
+    std::fs::write(file(hello), "nonsense").unwrap();
     let registry = std::fs::read_to_string(world.root().join("registry.yaml")).unwrap();
     let workflow = registry.trim_end().rsplit(' ').next().unwrap();
     std::fs::remove_file(file(workflow)).unwrap();

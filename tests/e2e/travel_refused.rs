@@ -249,9 +249,9 @@ fn a_manifest_that_lies_is_refused() {
         value["threads"].as_array_mut().unwrap().push(first);
     });
     lie("cannot be read", &|value| {
-        value["threads"][0]["thread"] = "../x".into()
+        value["threads"][0]["thread"] = "../x".into();
     });
     lie("contradicts its end", &|value| {
-        value["threads"][0]["status"] = "active".into()
+        value["threads"][0]["status"] = "active".into();
     });
 }

@@ -62,32 +62,28 @@ pub struct LostNode {
 
 /// A thread or a workflow that needs lost nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(
-    rename_all = "camelCase",
-    rename_all_fields = "camelCase",
-    tag = "kind"
-)]
+#[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Suffering {
     /// A thread that is active.
     Thread {
         /// The thread.
         thread: ThreadId,
-        /// The lost nodes that it needs.
-        nodes: Vec<CasRef>,
         /// Whether its next step can be done: only older steps are lost, or what they recorded.
         goes_on: bool,
+        /// The lost nodes that it needs.
+        nodes: Vec<CasRef>,
     },
     /// A thread that has ended.
     EndedThread {
         /// The thread.
-        thread: ThreadId,
+        ended_thread: ThreadId,
         /// The lost nodes that it needs.
         nodes: Vec<CasRef>,
     },
     /// A workflow that has a name.
     Workflow {
         /// Its name.
-        name: String,
+        workflow: String,
         /// The lost nodes that it needs.
         nodes: Vec<CasRef>,
     },
@@ -135,7 +131,8 @@ pub fn repair(site: &Site, options: RepairOptions) -> Result<Repair, EngineError
         site.log_line(tags::REPAIRED, &message, None, None);
     }
     if mode == RepairMode::Repair && site.store.dir().is_dir() {
-        site.store.reindex()?;
+        // The index is a cache. Its readers repair it, too, as soon as every file can be read.
+        let _ = site.store.reindex();
     }
     Ok(Repair {
         nodes: site.store.all()?.len(),
@@ -239,10 +236,13 @@ fn suffering(
             nodes,
             goes_on: Thread::load(&site.store, thread, *head).is_ok(),
         },
-        None => Suffering::EndedThread { thread, nodes },
+        None => Suffering::EndedThread {
+            ended_thread: thread,
+            nodes,
+        },
     };
     let workflow = |(name, nodes): (&str, _)| Suffering::Workflow {
-        name: name.to_owned(),
+        workflow: name.to_owned(),
         nodes,
     };
     let threads = threads.into_iter().map(thread);

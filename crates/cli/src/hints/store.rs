@@ -12,7 +12,7 @@ pub(crate) fn hint(error: &StoreError) -> Option<String> {
             "`uwf cas repair --from <copy>` brings it back from another root or a bundle; `uwf cas verify` tells what else is gone; is `--root` or `OCAS_DIR` another store's?"
         }
         StoreError::Damaged { .. } => {
-            "`uwf cas repair` moves damaged files aside and names what needs them; putting the same data again repairs a node, too"
+            "`uwf cas verify` finds every damaged node; `uwf cas repair` moves them aside and brings them back from a copy"
         }
         StoreError::Broken { nodes } => {
             let lost = nodes.first().map(|node| node.hash.to_string());

@@ -227,11 +227,17 @@ fn meaning(one: &Suffering) -> String {
             "thread {thread} needs {}: it cannot go on; `uwf cas repair --from <copy>` brings nodes back, `uwf thread fork <step>` goes on from an earlier step",
             without(nodes)
         ),
-        Suffering::EndedThread { thread, nodes } => format!(
+        Suffering::EndedThread {
+            ended_thread: thread,
+            nodes,
+        } => format!(
             "thread {thread}, which has ended, needs {}: it cannot be read in full",
             without(nodes)
         ),
-        Suffering::Workflow { name, nodes } => format!(
+        Suffering::Workflow {
+            workflow: name,
+            nodes,
+        } => format!(
             "workflow {name} needs {}: no thread of it can be started; `uwf workflow put <file>` puts it again",
             without(nodes)
         ),
