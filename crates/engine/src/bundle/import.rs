@@ -225,15 +225,16 @@ fn plan_all(
     threads: Vec<Travelling>,
     diverging: Diverging,
 ) -> Result<Vec<(Travelling, Option<ThreadId>, Plan)>, EngineError> {
+    let replaced = State::new(&site.root).replaced()?;
     let mut planned = Vec::with_capacity(threads.len());
     let mut diverged = Vec::new();
     for one in threads {
-        match (plan(site, &one)?, diverging) {
+        match (plan(site, &one, &replaced)?, diverging) {
             (Ok(plan), _) => planned.push((one, None, plan)),
             (Err(divergence), Diverging::Refuse) => diverged.push(divergence),
             (Err(_), Diverging::Fork) => {
                 let fork = forked(&one);
-                match plan(site, &fork)? {
+                match plan(site, &fork, &replaced)? {
                     Ok(plan) => planned.push((fork, Some(one.thread), plan)),
                     Err(divergence) => diverged.push(divergence),
                 }
@@ -262,15 +263,19 @@ fn forked(one: &Travelling) -> Travelling {
     fork
 }
 
-fn plan(site: &Site, one: &Travelling) -> Result<Result<Plan, Divergence>, EngineError> {
-    let state = State::new(&site.root);
-    let (here, ended) = match state.find(one.thread)? {
+/// Decides about a thread. `replaced` are all steps that were done again here.
+fn plan(
+    site: &Site,
+    one: &Travelling,
+    replaced: &[ReplacedStep],
+) -> Result<Result<Plan, Divergence>, EngineError> {
+    let (here, ended) = match State::new(&site.root).find(one.thread)? {
         None => return Ok(Ok(Plan::Add)),
         Some(Located::Active(head)) => (head, None),
         Some(Located::Archived(record)) => (record.head, Some(record.reason)),
     };
-    let mut replaced = state.replaced()?;
-    replaced.retain(|step| step.in_thread == one.thread);
+    let replaced = replaced.iter().filter(|step| step.in_thread == one.thread);
+    let replaced: Vec<ReplacedStep> = replaced.cloned().collect();
     let place = |head, replaced| Place { head, replaced };
     let relation = relation(
         &site.store,
