@@ -1,5 +1,6 @@
 //! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions,
 //! command lines, causes of errors, headers of tar archives and text for terminals.
+//! command lines, causes of errors, differences of texts, and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
@@ -7,6 +8,7 @@ pub mod ansi;
 pub mod base32;
 pub mod causes;
 pub mod front_matter;
+pub mod line_diff;
 pub mod printable;
 pub mod size;
 pub mod suggest;
