@@ -6,7 +6,8 @@
 
 #[cfg(not(target_os = "linux"))]
 compile_error!(
-    "`uwf` needs Linux: this crate reserves disk space with `fallocate` and starts writeback with `fadvise`"
+    "`uwf` needs Linux: this crate reserves disk space with `fallocate`, starts writeback with `fadvise` and watches \
+     folders with `inotify`"
 );
 
 mod append;
@@ -19,6 +20,7 @@ mod open;
 mod present;
 mod record;
 mod room;
+mod watch;
 
 pub use append::{append_line, cut};
 pub use dir::{create_dir, names, remove_tree, sync_dir};
@@ -29,3 +31,4 @@ pub use open::{create, open, open_append, read, read_end, read_start};
 pub use present::{move_file, remove, sync_file, touch};
 pub use record::{blank, overwrite};
 pub use room::{give_back, is_of_full_disk, set_aside};
+pub use watch::Watch;

@@ -9,18 +9,22 @@ use std::path::{Path, PathBuf};
 use crate::StorageError;
 
 mod checksum;
+mod growing;
 mod lease;
 mod ledger;
 mod outbox;
 mod pause;
 mod records;
+mod run_watch;
 mod scratch;
 mod sessions;
 
+pub use growing::GrowingFile;
 pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
 pub use ledger::Ledger;
 pub use outbox::Outbox;
 pub use pause::{Pause, Paused};
+pub use run_watch::RunWatch;
 pub use scratch::Scratch;
 pub use sessions::Sessions;
 
@@ -78,6 +82,12 @@ impl RunDir {
         let mut path = self.path().as_os_str().to_owned();
         path.push(".forgotten");
         path.into()
+    }
+
+    /// Watches the directory from now on: a running attempt changes its files all the time.
+    #[must_use]
+    pub fn watch(&self) -> RunWatch {
+        RunWatch::of(self.path().to_owned())
     }
 
     /// Makes the directory, durably, if it is not there. Writing a record does that too.

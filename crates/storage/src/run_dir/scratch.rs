@@ -9,6 +9,7 @@ use uwf_durable::Durability;
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{KitFailure, Launched};
 
+use super::growing::GrowingFile;
 use super::records::Records;
 use crate::StorageError;
 
@@ -125,6 +126,24 @@ impl Scratch {
     #[must_use]
     pub fn live_file(&self) -> PathBuf {
         self.records.file(LIVE)
+    }
+
+    /// Returns the [live file](Self::live_file), to be read as it grows.
+    #[must_use]
+    pub fn live_lines(&self) -> GrowingFile {
+        GrowingFile::at(self.live_file())
+    }
+
+    /// Returns the agent's stderr, to be read as it grows.
+    #[must_use]
+    pub fn stderr_lines(&self) -> GrowingFile {
+        GrowingFile::at(self.stderr_file())
+    }
+
+    /// Returns the [answer](Self::answer_file) of a program, to be read as it grows.
+    #[must_use]
+    pub fn answer_lines(&self) -> GrowingFile {
+        GrowingFile::at(self.answer_file())
     }
 
     /// Opens the [live file](Self::live_file) for appending.
