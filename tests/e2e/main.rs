@@ -73,6 +73,7 @@ mod setup_asks;
 mod shells;
 mod slots;
 mod store_care;
+mod stories;
 mod terminal;
 mod threads;
 mod tls;

@@ -274,6 +274,12 @@ pub enum EngineError {
         /// The hash of its schema.
         found: CasRef,
     },
+    /// The start of a thread in the place of a step.
+    #[error("node `{start}` is the start of a thread and no step")]
+    StartIsNoStep {
+        /// The start.
+        start: CasRef,
+    },
     /// A step hash that is not in the thread.
     #[error("step `{step}` is not a step of thread `{thread}`")]
     StepNotInThread {
@@ -399,6 +405,7 @@ impl EngineError {
             | Self::UnknownWorkflow { .. }
             | Self::NoFile { .. }
             | Self::WrongType { .. }
+            | Self::StartIsNoStep { .. }
             | Self::Raise(_)
             | Self::NoAttempt { .. }
             | Self::NoProgram { .. }

@@ -63,7 +63,7 @@ pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
 pub use read::store_stats::{
     LargeNode, NodeTotal, StoreStats, TypeStats, schema_title, store_stats,
 };
-pub use read::story::StepStory;
+pub use read::story::{StepStory, ToolUse};
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
 pub use read::which::{

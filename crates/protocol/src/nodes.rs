@@ -160,6 +160,35 @@ impl Usage {
         }
     }
 
+    /// Returns a note for people, such as "1200 tokens in, 80 out, 3 turns, $0.02"; `None` if nothing but the time is known.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let cached = |tokens: u64| match self.cached_tokens {
+            Some(cached) if cached > 0 => format!("{tokens} tokens in ({cached} cached)"),
+            Some(_) | None => format!("{tokens} tokens in"),
+        };
+        let out = |tokens: u64| match self.input_tokens {
+            Some(_) => format!("{tokens} out"),
+            None => format!("{tokens} tokens out"),
+        };
+        let turns = |turns: u64| match turns {
+            1 => "1 turn".to_owned(),
+            turns => format!("{turns} turns"),
+        };
+        let cost = |usd: f64| match usd {
+            usd if usd > 0.0 && usd < 0.01 => format!("${usd:.6}"),
+            usd => format!("${usd:.2}"),
+        };
+        let parts = [
+            self.input_tokens.map(cached),
+            self.output_tokens.map(out),
+            self.turns.map(turns),
+            self.cost_usd.map(cost),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
     /// Reads the usage from the payload of a detail node: ours, or one of another program that has `usage` and
     /// `totalCostUsd`. In the latter, zero also means unknown.
     #[must_use]
@@ -328,6 +357,31 @@ mod tests {
             "1 tool call was refused: Bash"
         );
         assert_eq!(note(&[]), None);
+    }
+
+    #[test]
+    fn a_note_about_usage_tells_what_is_known() {
+        let nothing = Usage {
+            duration_ms: Some(5),
+            ..Usage::default()
+        };
+        assert_eq!(nothing.note(), None);
+        let usage = Usage {
+            input_tokens: Some(1200),
+            output_tokens: Some(80),
+            cached_tokens: Some(1000),
+            turns: Some(1),
+            cost_usd: Some(0.0214),
+            duration_ms: None,
+        };
+        let note = "1200 tokens in (1000 cached), 80 out, 1 turn, $0.02";
+        assert_eq!(usage.note().as_deref(), Some(note));
+        let cheap = Usage {
+            output_tokens: Some(3),
+            cost_usd: Some(0.000_25),
+            ..Usage::default()
+        };
+        assert_eq!(cheap.note().as_deref(), Some("3 tokens out, $0.000250"));
     }
 
     #[test]

@@ -49,6 +49,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
         EngineError::WrongType { .. }
+        | EngineError::StartIsNoStep { .. }
         | EngineError::NoThreads(_)
         | EngineError::NothingInUse(_)
         | EngineError::SharedStore(_)
@@ -186,6 +187,9 @@ fn of_workflow(error: &EngineError) -> Option<String> {
 fn of_store(error: &EngineError) -> Option<String> {
     let hint = match error {
         EngineError::WrongType { hash, .. } => format!("`uwf cas get {hash}` shows what it is"),
+        EngineError::StartIsNoStep { start } => format!(
+            "`uwf cas get {start}` shows it; `uwf thread steps <thread>` lists the steps after it"
+        ),
         EngineError::NoThreads(start) => format!(
             "bring `threads.yaml` and `history.jsonl` back from a copy; without one, `uwf thread fork {start}` makes a thread of it, and `uwf cas gc --lost {start}` gives it up"
         ),

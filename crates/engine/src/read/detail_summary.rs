@@ -1,17 +1,19 @@
-//! The two facts of a step's detail that views show beside its data: how the data was extracted, and which tool calls
-//! were refused.
+//! The facts of a step's detail that views show beside its data: how the data was extracted, which tool calls were
+//! refused, and what was used up.
 
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_protocol::schemas;
 
-/// The summary of a detail that the agent kit wrote; empty for details of other programs.
+/// The summary of a detail. Of details that the agent kit did not write, only the usage is known.
 #[derive(Debug, Default)]
 pub(crate) struct DetailSummary {
     pub(crate) extraction: Option<Extraction>,
     pub(crate) refused_calls: Vec<RefusedCalls>,
+    /// `None` if nothing is known.
+    pub(crate) usage: Option<Usage>,
 }
 
 impl DetailSummary {
@@ -23,8 +25,13 @@ impl DetailSummary {
 
     /// Returns the summary of a detail, by its type and its payload.
     pub(crate) fn of(type_hash: CasRef, detail: &Value) -> Self {
+        let usage = Usage::of_detail(detail);
+        let usage = (usage != Usage::default()).then_some(usage);
         if !schemas::DETAILS.contains(&type_hash) {
-            return Self::default();
+            return Self {
+                usage,
+                ..Self::default()
+            };
         }
         let read = |key: &str| detail.get(key).cloned();
         let extraction = read("extraction").and_then(|it| serde_json::from_value(it).ok());
@@ -32,6 +39,7 @@ impl DetailSummary {
         Self {
             extraction,
             refused_calls: refused.unwrap_or_default(),
+            usage,
         }
     }
 }

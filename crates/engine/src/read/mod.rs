@@ -16,6 +16,7 @@ pub(crate) mod steps;
 pub(crate) mod store_stats;
 pub(crate) mod story;
 mod thread_document;
+mod thread_end;
 pub(crate) mod thread_state;
 pub(crate) mod thread_story;
 pub(crate) mod which;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
-use uwf_thread::{Answers, Call, Turn, read_turns};
+use uwf_thread::{Answers, Call, ThreadError, Turn, read_turns};
 use uwf_util::text::one_line;
 
 use crate::read::detail_summary::DetailSummary;
@@ -131,7 +131,13 @@ pub fn read_step_prompt(site: &Site, step: CasRef) -> Result<StepPrompt, EngineE
 
 pub(super) fn read(store: &Store, hash: CasRef) -> Result<StepNode, EngineError> {
     store.get(hash)?;
-    Ok(uwf_thread::read_step(store, hash)?.node)
+    match uwf_thread::read_step(store, hash) {
+        Ok(step) => Ok(step.node),
+        Err(ThreadError::WrongType { .. }) if uwf_thread::read_start(store, hash).is_ok() => {
+            Err(EngineError::StartIsNoStep { start: hash })
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn header(step: CasRef, node: &StepNode) -> String {

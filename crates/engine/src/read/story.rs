@@ -1,15 +1,18 @@
 //! The story of a step, for readers: the instruction, the message of a person, the attempts that failed before, and the
 //! answer. It is put together from the step's node and from the records of the thread.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
+use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode, Usage};
 use uwf_protocol::program::Program;
 use uwf_storage::ReplacedStep;
-use uwf_thread::{Stored, read_step};
+use uwf_thread::{Call, Stored, Turn, read_step, read_turns};
+use uwf_util::text::cut_line;
 use uwf_util::time;
 
 use crate::Site;
@@ -19,6 +22,20 @@ use crate::read::activity::AttemptView;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
+
+/// How many characters of a tool's arguments are shown.
+const ARGS_SHOWN: usize = 200;
+
+/// A tool call in short.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolUse {
+    /// The tool.
+    pub name: String,
+    /// The beginning of its arguments, on one line.
+    pub args: Option<String>,
+    /// The outcome, `ok`, `error` or `refused`, if it was recorded.
+    pub outcome: Option<String>,
+}
 
 /// The story of one step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -52,9 +69,13 @@ pub struct StepStory {
     pub output: Option<Value>,
     /// How the data was extracted from the answer; `None` for details of other programs.
     pub extraction: Option<Extraction>,
+    /// The tools that the agent called, in short and in order.
+    pub tool_calls: Vec<ToolUse>,
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// What the step used up, if anything is known.
+    pub usage: Option<Usage>,
     /// The steps that it replaced, oldest first.
     pub replaces: Vec<CasRef>,
     /// The failed attempts at this step and at replacing it, oldest first.
@@ -114,7 +135,9 @@ impl StoryReader<'_> {
             answer: None,
             output: None,
             extraction: None,
+            tool_calls: Vec::new(),
             refused_calls: Vec::new(),
+            usage: None,
             attempts: self.attempts_at(step, &replaces),
             replaces,
             unreadable: None,
@@ -137,7 +160,13 @@ impl StoryReader<'_> {
         let summary = DetailSummary::of(detail.type_hash, &detail.payload);
         story.extraction = summary.extraction;
         story.refused_calls = summary.refused_calls;
+        story.usage = summary.usage;
         story.answer = uwf_thread::answer(&self.site.store, &detail.payload)?;
+        match read_turns(&self.site.store, &detail.payload) {
+            Ok(turns) => story.tool_calls = tool_uses(&turns),
+            // The answer does not need the turns.
+            Err(error) => story.unreadable = Some(error.to_string()),
+        }
         output.map(|_| ())
     }
 
@@ -196,4 +225,23 @@ impl StoryReader<'_> {
         };
         self.attempts.iter().filter(is_part).cloned().collect()
     }
+}
+
+/// Returns the tool calls of some turns. The turn that answers a call has its outcome.
+fn tool_uses(turns: &[Turn]) -> Vec<ToolUse> {
+    let answers = turns.iter().filter_map(|turn| turn.answers.as_ref());
+    let outcomes: HashMap<&str, &str> = answers
+        .map(|answers| (answers.id.as_str(), answers.outcome.as_str()))
+        .collect();
+    let calls = turns.iter().flat_map(|turn| &turn.calls);
+    let short = |call: &Call| ToolUse {
+        name: call.name.clone(),
+        args: call.args.as_deref().map(|args| cut_line(args, ARGS_SHOWN)),
+        outcome: call
+            .id
+            .as_deref()
+            .and_then(|id| outcomes.get(id))
+            .map(|outcome| (*outcome).to_owned()),
+    };
+    calls.map(short).collect()
 }

@@ -1,22 +1,22 @@
-//! A thread as a Markdown document: its start, the newest steps that fit, and the attempts that failed last. Pure.
+//! A thread as a Markdown document: its start, and the newest steps that fit. Its end is in `thread_end`. Pure.
 //!
 //! Texts of roles and agents stand between tags that they cannot close. So a heading in an answer cannot be mistaken for a
 //! heading of the document.
 
 use std::collections::HashSet;
 
+use serde_json::Value;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::nodes::{Extraction, RefusedCalls};
+use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Usage};
 use uwf_util::text::{cut_line, one_line};
 use uwf_util::time;
 
 use crate::read::activity::AttemptView;
 use crate::read::document::{RULE, code, counted, length, tagged};
-use crate::read::story::StepStory;
-use crate::read::thread_state::ThreadState;
+use crate::read::story::{StepStory, ToolUse};
 
 /// How many characters of a failure's text are shown.
-const ERROR_SHOWN: usize = 300;
+pub(crate) const ERROR_SHOWN: usize = 300;
 
 /// The parts of a document that do not depend on how many steps fit.
 pub(crate) struct Frame {
@@ -126,12 +126,18 @@ fn heading(story: &StepStory) -> String {
         number, hash, role, ..
     } = story;
     let mut line = format!(
-        "**Agent:** {} | **Time:** {}",
+        "**Agent:** {} | **Time:** {} UTC",
         one_line(&story.agent),
         time::format_utc(story.timestamp)
     );
     if let Some(duration) = story.duration_ms {
         line += &format!(" | **Duration:** {}", time::format_duration(duration));
+    }
+    if let Some(note) = story.usage.as_ref().and_then(Usage::note) {
+        line += &format!(" | **Usage:** {note}");
+    }
+    if let Some(note) = tools_note(&story.tool_calls) {
+        line += &format!(" | **Tools:** {note}");
     }
     // Data that a model extracted may differ from what the agent said, so the reader is told.
     if let Some(note) = story.extraction.as_ref().and_then(Extraction::note) {
@@ -141,6 +147,23 @@ fn heading(story: &StepStory) -> String {
         line += &format!(" | **Refused:** {}", one_line(&note));
     }
     format!("## Step {number}: {role} `{hash}`\n{line}")
+}
+
+/// Returns the tools that were called and how often, such as `Bash ×3, Read`; `None` if no tool was called.
+pub(crate) fn tools_note(calls: &[ToolUse]) -> Option<String> {
+    let mut counted: Vec<(&str, usize)> = Vec::new();
+    for call in calls {
+        match counted.iter_mut().find(|(name, _)| *name == call.name) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((&call.name, 1)),
+        }
+    }
+    let words = counted.into_iter().map(|(name, count)| match count {
+        1 => one_line(name),
+        _ => format!("{} ×{count}", one_line(name)),
+    });
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 /// Returns a line for each failed attempt at the step, and for each step that it replaced.
@@ -169,14 +192,37 @@ fn body(story: &StepStory) -> String {
         .filter_map(|(tag, text)| Some(tagged(tag, text?)));
     let unreadable = story.unreadable.iter();
     let unreadable = unreadable.map(|problem| format!("*({})*", one_line(problem)));
-    let answer = match (&story.answer, &story.output) {
-        (Some(answer), _) => Some(answer.clone()),
-        (None, Some(data)) => Some(format!("```json\n{data:#}\n```")),
-        (None, None) => None,
+    let json = |data: &Value| format!("```json\n{data:#}\n```");
+    let (answer, data) = match (&story.answer, &story.output) {
+        (Some(answer), data) => {
+            let data = data.as_ref().filter(|_| !says_its_data(story));
+            (Some(answer.clone()), data.map(json))
+        }
+        (None, Some(data)) => (Some(json(data)), None),
+        (None, None) => (None, None),
     };
     let answer = answer.map(|answer| tagged("output", &answer));
-    let parts: Vec<String> = asked.chain(unreadable).chain(answer).collect();
+    let data = data.map(|data| tagged("data", &data));
+    let parts: Vec<String> = asked.chain(unreadable).chain(answer).chain(data).collect();
     parts.join("\n\n")
+}
+
+/// Tells whether the data of a step is read in its answer. Data that a model extracted is not, and other programs may
+/// have found theirs elsewhere.
+fn says_its_data(story: &StepStory) -> bool {
+    let method = story.extraction.as_ref().map(|found| found.method);
+    match method {
+        Some(ExtractionMethod::Frontmatter | ExtractionMethod::Correction) => true,
+        Some(ExtractionMethod::Llm) => false,
+        // The data of older details is always in the answer, unless it has none.
+        None => story.output.as_ref().is_none_or(Value::is_null) || begins_with_data(story),
+    }
+}
+
+/// Tells whether an answer begins with front matter.
+fn begins_with_data(story: &StepStory) -> bool {
+    let answer = story.answer.as_deref().unwrap_or_default();
+    answer.trim_start().starts_with("---")
 }
 
 /// Returns the section that begins a document.
@@ -190,40 +236,12 @@ pub(crate) fn start_section(
     format!("# Thread `{thread}`\n\n**Workflow:** {name} (`{workflow}`)\n\n## Task\n\n{prompt}")
 }
 
-/// Returns the section with the attempts that failed after the last step, if there are any.
-pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
-    let (again, next): (Vec<_>, Vec<_>) = attempts
-        .iter()
-        .partition(|attempt| attempt.replaces.is_some());
-    let parts = [
-        failures(&again, |times| {
-            format!("The last step was to be done again, {times}, without success:")
-        }),
-        failures(&next, |times| {
-            format!("The next step was tried {times} and failed:")
-        }),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    (!parts.is_empty()).then(|| format!("## Failed attempts\n\n{}", parts.join("\n\n")))
-}
-
-/// Lists failed attempts of one kind, if there are any. `title` gets how often it was tried.
-fn failures(attempts: &[&AttemptView], title: impl Fn(&str) -> String) -> Option<String> {
-    let times = match attempts.len() {
-        0 => return None,
-        1 => "once".to_owned(),
-        times => format!("{times} times"),
-    };
-    let line = |(number, attempt): (usize, &&AttemptView)| {
-        format!("{}. {}", number + 1, attempt_line(attempt))
-    };
-    let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
-    Some(format!("{}\n\n{}", title(&times), lines.join("\n")))
-}
-
-fn attempt_line(attempt: &AttemptView) -> String {
+/// Returns a failed attempt on one line.
+pub(crate) fn attempt_line(attempt: &AttemptView) -> String {
+    let usage = attempt.usage.as_ref().and_then(Usage::note);
+    let usage = usage.map_or_else(String::new, |note| format!(", {note}"));
     format!(
-        "**{}**, {}, at {}: {}",
+        "**{}**, {}, at {} UTC{usage}: {}",
         attempt.role,
         one_line(&attempt.agent),
         time::format_utc(attempt.ended_at_ms),
@@ -231,30 +249,9 @@ fn attempt_line(attempt: &AttemptView) -> String {
     )
 }
 
-/// Returns the section that tells why a thread has stopped, if it has: it is blocked or suspended.
-pub(crate) fn stop_section(state: &ThreadState, blocked: Option<&str>) -> Option<String> {
-    if let Some(reason) = blocked {
-        let reason = code(&cut_line(reason, ERROR_SHOWN));
-        return Some(format!(
-            "## Blocked\n\nThe graph gives no next step: {reason}"
-        ));
-    }
-    let message = state.suspend_message.as_deref()?;
-    let role = state.suspended_role.as_ref()?;
-    Some(if state.held_by_limit {
-        let message = code(&cut_line(message, ERROR_SHOWN));
-        format!("## Suspended\n\n**{role}** is next, but a limit is reached: {message}")
-    } else {
-        let question = tagged("question", message);
-        format!("## Suspended\n\n**{role}** asks:\n\n{question}")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use uwf_protocol::run::Attempt;
-
-    use uwf_protocol::nodes::ExtractionMethod;
 
     use super::*;
     use crate::read::document::newest_that_fit;
@@ -283,10 +280,20 @@ mod tests {
             answer: Some(answer.to_owned()),
             output: None,
             extraction: None,
+            tool_calls: Vec::new(),
             refused_calls: Vec::new(),
+            usage: None,
             replaces: Vec::new(),
             attempts: Vec::new(),
             unreadable: None,
+        }
+    }
+
+    fn called(tool: &str) -> ToolUse {
+        ToolUse {
+            name: tool.to_owned(),
+            args: None,
+            outcome: None,
         }
     }
 
@@ -328,11 +335,11 @@ mod tests {
         let expected = "# Thread `01J7K9Z000000000000000000A`\n\n**Workflow:** demo (`0000000000000`)\n\n\
             ## Task\n\nsay hello\n\n---\n\n\
             ## Step 1: writer `0000000000001`\n\
-            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
+            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 UTC | **Duration:** 1.5s\n\n\
             <prompt>\nyou are the writer\n</prompt>\n\n\
             <instruction>\nGo on\n</instruction>\n\n<output>\n---\na: 1\n---\n\n</output>\n\n---\n\n\
             ## Step 2: reviewer `0000000000002`\n\
-            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 | **Duration:** 1.5s\n\n\
+            **Agent:** uwf-mock | **Time:** 1970-01-01 00:00:00 UTC | **Duration:** 1.5s\n\n\
             <prompt>\nyou are the reviewer\n</prompt>\n\n\
             <instruction>\nGo on\n</instruction>\n\n<output>\nfine\n</output>\n";
         assert_eq!(text, expected);
@@ -388,10 +395,33 @@ mod tests {
                 model: Some("small".to_owned()),
             }),
             refused_calls: RefusedCalls::count(&["Edit".to_owned()]),
+            tool_calls: ["Bash", "Re\nad", "Bash"].map(called).to_vec(),
+            usage: Some(Usage {
+                input_tokens: Some(7),
+                ..Usage::default()
+            }),
             ..story(1, "writer", "")
         };
-        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 | **Extraction:** llm small, attempt 3 | **Refused:** 1 tool call was refused: Edit";
+        let line = "**Agent:** a # b | **Time:** 1970-01-01 00:00:00 UTC | **Usage:** 7 tokens in | **Tools:** Bash ×2, Re ad | **Extraction:** llm small, attempt 3 | **Refused:** 1 tool call was refused: Edit";
         assert_eq!(heading(&story).lines().last(), Some(line));
+    }
+
+    #[test]
+    fn data_that_is_not_in_the_answer_stands_below_it() {
+        let extracted = |method| StepStory {
+            output: Some(serde_json::json!({ "plan": "</data>" })),
+            extraction: Some(Extraction {
+                method,
+                attempts: 1,
+                model: None,
+            }),
+            ..story(1, "writer", "I have a plan.")
+        };
+        let text = body(&extracted(ExtractionMethod::Llm));
+        let end = "</output>\n\n<data-1>\n```json\n{\n  \"plan\": \"</data>\"\n}\n```\n</data-1>";
+        assert!(text.ends_with(end), "{text}");
+        let text = body(&extracted(ExtractionMethod::Correction));
+        assert!(text.ends_with("</output>"), "{text}");
     }
 
     #[test]
@@ -408,42 +438,14 @@ mod tests {
             ..story(3, "writer", "done")
         };
         let block = Block::of(&story);
-        let lines = "\n\n- failed before: **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
-            - failed to do it again: **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
+        let lines = "\n\n- failed before: **writer**, uwf-mock, at 1970-01-01 00:00:00 UTC: `missing ## Step 9: x`\n\
+            - failed to do it again: **writer**, uwf-mock, at 1970-01-01 00:00:00 UTC: `missing ## Step 9: x`\n\
             - done again: it took the place of step `0000000000002`";
         assert!(block.heading.ends_with(lines), "{}", block.heading);
         let body = "<instruction>\nGo on\n</instruction>\n\n\
             <question-1>\nWhich?\n</question>\n</question-1>\n\n\
             <person>\nversion 2\n</person>\n\n<output>\ndone\n</output>";
         assert_eq!(block.body, body);
-    }
-
-    #[test]
-    fn failed_attempts_stand_at_the_end_one_line_each() {
-        let attempt = attempt();
-        let failures = failures_section(&[attempt.clone(), attempt.clone()]);
-        let text = document(
-            &Frame {
-                ends: failures.into_iter().collect(),
-                ..frame()
-            },
-            4000,
-            &["a"],
-        );
-        let end = "## Failed attempts\n\nThe next step was tried 2 times and failed:\n\n\
-            1. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n\
-            2. **writer**, uwf-mock, at 1970-01-01 00:00:00: `missing ## Step 9: x`\n";
-        assert!(text.ends_with(end), "{text}");
-        assert_eq!(failures_section(&[]), None);
-        let poked = AttemptView {
-            replaces: Some(hash(3)),
-            ..attempt
-        };
-        let text = failures_section(&[poked]).unwrap();
-        assert!(
-            text.contains("done again, once, without success:\n\n1. **writer**"),
-            "{text}"
-        );
     }
 
     #[test]

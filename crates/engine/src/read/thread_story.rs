@@ -4,17 +4,19 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::{Reached, Used};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::program::Program;
-use uwf_storage::State;
-use uwf_thread::{Stored, read_program};
+use uwf_storage::{Ledger, State};
+use uwf_thread::{Stored, read_program, used_up_to};
 
-use crate::read::activity::AttemptView;
+use crate::read::activity::{AttemptView, RunningView};
 use crate::read::document::newest_that_fit;
 use crate::read::history::History;
 use crate::read::show::{ThreadView, show};
 use crate::read::story::{StepStory, StoryReader};
-use crate::read::thread_document::{Block, Frame, failures_section, start_section, stop_section};
+use crate::read::thread_document::{Block, Frame, start_section};
+use crate::read::thread_end::{failures_section, state_section};
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
@@ -41,6 +43,8 @@ pub struct ThreadStory {
     pub workflow_name: String,
     /// What the user asked.
     pub task: String,
+    /// When the thread began, in milliseconds since 1970.
+    pub started_at_ms: i64,
     /// Its status; `None` if the view of the thread cannot be made.
     pub status: Option<ThreadStatus>,
     /// How many earlier steps are left out.
@@ -49,12 +53,24 @@ pub struct ThreadStory {
     pub steps: Vec<StepStory>,
     /// The attempts that failed after the last step.
     pub attempts: Vec<AttemptView>,
+    /// The role that is next, or at work.
+    pub current_role: Option<RoleName>,
+    /// The step that is being done right now.
+    pub running: Option<RunningView>,
     /// Who asks, if the thread is suspended.
     pub suspended_role: Option<RoleName>,
     /// What is asked, if the thread is suspended.
     pub suspend_message: Option<String>,
+    /// The limit that keeps it from going on, if one is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Reached>,
+    /// Whether limits alone suspend it. Then the message is about them.
+    #[serde(skip)]
+    pub held_by_limit: bool,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
+    /// What its steps and its failed attempts used up; `None` if a step cannot be read.
+    pub used: Option<Used>,
     /// The Markdown document; ends with one line end.
     #[serde(skip)]
     pub document: String,
@@ -111,16 +127,30 @@ pub fn read_thread(
         thread: id,
         workflow: history.start.workflow,
         workflow_name: program.name().to_owned(),
+        started_at_ms: history.started_ms,
         status: state.map(|state| state.status),
         hidden: steps.len() - stories.len(),
         steps: stories,
         attempts: last,
+        current_role: state.and_then(|state| state.current_role.clone()),
         suspended_role: state.and_then(|state| state.suspended_role.clone()),
         suspend_message: state.and_then(|state| state.suspend_message.clone()),
+        limit: state.and_then(|state| state.limit.clone()),
+        held_by_limit: state.is_some_and(|state| state.held_by_limit),
+        running: shown.as_ref().and_then(|view| view.running.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),
+        used: used(site, &run.ledger, history.head),
         document,
         task: history.start.prompt,
     })
+}
+
+/// Returns what the steps up to a head and all failed attempts used up; `None` if a step cannot be read.
+fn used(site: &Site, ledger: &Ledger, head: CasRef) -> Option<Used> {
+    let recorded = ledger.chain_usage();
+    let mut used = used_up_to(&site.store, recorded.as_ref(), head).ok()?.used;
+    used.add_all(&ledger.used_by_attempts());
+    Some(used)
 }
 
 /// Returns the newest steps that fit into the quota, oldest first, and the document with them.
@@ -188,9 +218,8 @@ fn frame(
     let ends = match options.before {
         Some(_) => Vec::new(),
         None => {
-            let stop =
-                shown.and_then(|view| stop_section(&view.state, view.blocked_reason.as_deref()));
-            failures_section(failed).into_iter().chain(stop).collect()
+            let state = shown.map(state_section);
+            failures_section(failed).into_iter().chain(state).collect()
         }
     };
     Frame {

@@ -39,11 +39,12 @@ fn a_thread_reads_from_its_task_to_its_newest_step_also_when_it_has_ended() {
     let expected = format!(
         "# Thread `{thread}`\n\n**Workflow:** demo (`{workflow}`)\n\n## Task\n\nSay hello.\n\n---\n\n\
          ## Step 1: writer `{first}`\n\
-         **Agent:** uwf-mock | **Time:** 2026-05-28 20:26:40 | **Duration:** 1.5s\n\n\
+         **Agent:** uwf-mock | **Time:** 2026-05-28 20:26:40 UTC | **Duration:** 1.5s\n\n\
          <prompt>\nYou write.\n</prompt>\n\n<instruction>\nGo.\n</instruction>\n\n<output>\nHello!\n</output>\n\n---\n\n\
          ## Step 2: reviewer `{second}`\n\
-         **Agent:** uwf-mock | **Time:** 2026-05-28 20:26:40 | **Duration:** 1.5s\n\n\
-         <prompt>\nYou review.\n</prompt>\n\n<instruction>\nGo.\n</instruction>\n\n<output>\nFine.\n</output>\n"
+         **Agent:** uwf-mock | **Time:** 2026-05-28 20:26:40 UTC | **Duration:** 1.5s\n\n\
+         <prompt>\nYou review.\n</prompt>\n\n<instruction>\nGo.\n</instruction>\n\n<output>\nFine.\n</output>\n\n---\n\n\
+         ## Completed\n\nThe thread has reached `$END`.\n"
     );
     assert_eq!(read(&world, thread, &options(4000)), expected);
 }
@@ -145,7 +146,7 @@ fn where_nothing_is_kept_of_what_the_agent_said_its_data_is_shown() {
     let detail = world.put(schemas::OBJECT, &json!({}));
     world.step_with_detail(thread, "writer", &json!({ "plan": "p" }), detail);
     let expected = "<output>\n```json\n{\n  \"plan\": \"p\"\n}\n```\n</output>\n";
-    assert!(read(&world, thread, &options(4000)).ends_with(expected));
+    assert!(read(&world, thread, &options(4000)).contains(expected));
 }
 
 #[test]
@@ -170,5 +171,6 @@ fn failed_attempts_at_the_head_are_told_at_the_end() {
     let thread = world.start(10, "Say hello.");
     world.fail(thread, "exited with code 1");
     let text = read(&world, thread, &options(4000));
-    assert!(text.ends_with(": `exited with code 1`\n"), "{text}");
+    let end = ": `exited with code 1`\n\n---\n\n## Failed\n\n**writer** is next; the last attempt failed.\n";
+    assert!(text.ends_with(end), "{text}");
 }

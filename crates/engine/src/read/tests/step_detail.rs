@@ -104,6 +104,8 @@ fn what_is_not_a_step_is_an_error() {
     let thread = world.start(10, "Hello");
     let start = world.head(thread);
     let error = step_details(&world.site, start).unwrap_err();
+    assert!(matches!(error, EngineError::StartIsNoStep { .. }));
+    let error = step_details(&world.site, world.workflow).unwrap_err();
     assert!(matches!(
         error,
         EngineError::WrongType {

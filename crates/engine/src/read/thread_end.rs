@@ -1,0 +1,143 @@
+//! The end of a thread's document: the attempts that failed last, and where the thread stands. Pure.
+
+use uwf_util::text::cut_line;
+use uwf_util::time;
+
+use crate::read::activity::AttemptView;
+use crate::read::document::{code, tagged};
+use crate::read::show::ThreadView;
+use crate::read::thread_document::{ERROR_SHOWN, attempt_line};
+use crate::read::thread_state::ThreadStatus;
+
+/// Returns the section with the attempts that failed after the last step, if there are any.
+pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {
+    let (again, next): (Vec<_>, Vec<_>) = attempts
+        .iter()
+        .partition(|attempt| attempt.replaces.is_some());
+    let parts = [
+        failures(&again, |times| {
+            format!("The last step was to be done again, {times}, without success:")
+        }),
+        failures(&next, |times| {
+            format!("The next step was tried {times} and failed:")
+        }),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("## Failed attempts\n\n{}", parts.join("\n\n")))
+}
+
+/// Lists failed attempts of one kind, if there are any. `title` gets how often it was tried.
+fn failures(attempts: &[&AttemptView], title: impl Fn(&str) -> String) -> Option<String> {
+    let times = match attempts.len() {
+        0 => return None,
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let line = |(number, attempt): (usize, &&AttemptView)| {
+        format!("{}. {}", number + 1, attempt_line(attempt))
+    };
+    let lines: Vec<String> = attempts.iter().enumerate().map(line).collect();
+    Some(format!("{}\n\n{}", title(&times), lines.join("\n")))
+}
+
+/// Returns the section that tells where a thread stands: what it waits for, who is next, or how it ended.
+pub(crate) fn state_section(view: &ThreadView) -> String {
+    let state = &view.state;
+    let short = |text: &str| code(&cut_line(text, ERROR_SHOWN));
+    if let Some(reason) = &view.blocked_reason {
+        return format!(
+            "## Blocked\n\nThe graph gives no next step: {}",
+            short(reason)
+        );
+    }
+    if let (Some(message), Some(role)) = (&state.suspend_message, &state.suspended_role) {
+        return suspended(view, role.as_str(), message);
+    }
+    let text = match (state.status, &state.current_role, &view.running) {
+        (ThreadStatus::Completed, ..) => "The thread has reached `$END`.".to_owned(),
+        (ThreadStatus::Cancelled, ..) => "The thread was cancelled.".to_owned(),
+        (_, _, Some(running)) if running.waiting => {
+            format!("**{}** waits for a free slot.", running.role)
+        }
+        (_, _, Some(running)) => format!(
+            "**{}** is at work since {} UTC.",
+            running.role,
+            time::format_utc(running.started_at_ms)
+        ),
+        (ThreadStatus::Failed, Some(role), None) => {
+            format!("**{role}** is next; the last attempt failed.")
+        }
+        (_, Some(role), None) => format!("**{role}** is next."),
+        (_, None, None) => "The next call ends the thread.".to_owned(),
+    };
+    format!("## {}\n\n{text}", title(state.status))
+}
+
+/// Returns the section of a thread that waits for a person: for an answer, for a higher limit, or for both.
+fn suspended(view: &ThreadView, role: &str, message: &str) -> String {
+    let short = |text: &str| code(&cut_line(text, ERROR_SHOWN));
+    if view.state.held_by_limit {
+        let limit = short(message);
+        return format!("## Suspended\n\n**{role}** is next, but a limit is reached: {limit}");
+    }
+    let question = tagged("question", message);
+    let asks = format!("## Suspended\n\n**{role}** asks:\n\n{question}");
+    match &view.state.limit {
+        Some(limit) => format!(
+            "{asks}\n\nA limit is reached, too: {}",
+            short(&limit.to_string())
+        ),
+        None => asks,
+    }
+}
+
+/// Returns the heading of the section of a thread with this status.
+fn title(status: ThreadStatus) -> &'static str {
+    match status {
+        ThreadStatus::Idle => "Idle",
+        ThreadStatus::Running => "Running",
+        ThreadStatus::Suspended => "Suspended",
+        ThreadStatus::Blocked => "Blocked",
+        ThreadStatus::Failed => "Failed",
+        ThreadStatus::Completed => "Completed",
+        ThreadStatus::Cancelled => "Cancelled",
+        ThreadStatus::Corrupt => "Corrupt",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_protocol::ids::CasRef;
+    use uwf_protocol::nodes::Usage;
+    use uwf_protocol::run::Attempt;
+
+    use super::*;
+
+    #[test]
+    fn failed_attempts_are_listed_one_line_each() {
+        let attempt = AttemptView::from(Attempt {
+            error: "missing\n## Step 9: x".to_owned(),
+            agent: "uwf-mock".to_owned(),
+            usage: Some(Usage {
+                cost_usd: Some(0.5),
+                ..Usage::default()
+            }),
+            ..Attempt::of(CasRef::from_u64(2), "writer".parse().unwrap())
+        });
+        let text = failures_section(&[attempt.clone(), attempt.clone()]);
+        let expected = "## Failed attempts\n\nThe next step was tried 2 times and failed:\n\n\
+            1. **writer**, uwf-mock, at 1970-01-01 00:00:00 UTC, $0.50: `missing ## Step 9: x`\n\
+            2. **writer**, uwf-mock, at 1970-01-01 00:00:00 UTC, $0.50: `missing ## Step 9: x`";
+        assert_eq!(text.as_deref(), Some(expected));
+        assert_eq!(failures_section(&[]), None);
+        let poked = AttemptView {
+            replaces: Some(CasRef::from_u64(3)),
+            ..attempt
+        };
+        let text = failures_section(&[poked]).unwrap();
+        assert!(
+            text.contains("done again, once, without success:\n\n1. **writer**"),
+            "{text}"
+        );
+    }
+}
