@@ -52,6 +52,7 @@ mod model_server;
 mod names;
 mod naming;
 mod orphans;
+mod pagers;
 mod pausing;
 mod pokes;
 mod processes;

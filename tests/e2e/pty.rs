@@ -151,6 +151,16 @@ fn pair() -> (File, File) {
 
 /// Runs a command to its end on a terminal of this width and returns what it wrote to stdout and stderr.
 pub(crate) fn on_terminal(world: &World, columns: u16, args: &[&str]) -> String {
+    run_on_terminal(world, columns, args, &[]).stdout
+}
+
+/// Runs a command in the same way, with these variables, too. Its stdout is what the terminal showed.
+pub(crate) fn run_on_terminal(
+    world: &World,
+    columns: u16,
+    args: &[&str],
+    variables: &[(&str, &str)],
+) -> Run {
     let (mut main, side) = pair();
     let size = Winsize {
         ws_row: 24,
@@ -160,12 +170,19 @@ pub(crate) fn on_terminal(world: &World, columns: u16, args: &[&str]) -> String 
     };
     tcsetwinsize(&side, size).unwrap();
     let mut command = world.command(args);
+    command.envs(variables.iter().copied());
     command.stdout(side.try_clone().unwrap()).stderr(side);
     let mut child = command.spawn().unwrap();
     drop(command);
     let mut shown = Vec::new();
     // The read ends with an error when the last process that holds the terminal has gone.
     let _ = main.read_to_end(&mut shown);
-    child.wait().unwrap();
-    String::from_utf8(shown).unwrap().replace("\r\n", "\n")
+    let status = child.wait().unwrap();
+    let shown = String::from_utf8(shown).unwrap().replace("\r\n", "\n");
+    let output = Output {
+        status,
+        stdout: shown.into_bytes(),
+        stderr: Vec::new(),
+    };
+    output.into()
 }

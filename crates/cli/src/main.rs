@@ -7,6 +7,7 @@ mod completion;
 mod failure;
 mod hints;
 mod output;
+mod pager;
 mod panic;
 mod stderr;
 mod subscriber;

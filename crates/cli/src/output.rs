@@ -12,6 +12,7 @@ use uwf_storage::Env;
 use uwf_util::printable::{is_terminal_control, printable, with_json_escapes};
 
 use crate::failure::Failure;
+use crate::pager::Pager;
 use crate::stderr::Form;
 use crate::text::Page;
 
@@ -100,6 +101,17 @@ pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
     }
 }
 
+/// Prints a result that may be long: its text goes to the pager.
+pub(crate) fn print_long(result: &impl Show, format: Format, pager: &Pager) -> Result<(), Failure> {
+    if format != Format::Text {
+        return print(result, format);
+    }
+    match result.text(page()) {
+        text if text.is_empty() => Ok(()),
+        text => write_long(&printable(&text), pager),
+    }
+}
+
 /// Returns the page of stdout: as wide as the terminal, if it is one.
 fn page() -> Page {
     let size = tcgetwinsize(std::io::stdout()).ok();
@@ -165,23 +177,32 @@ pub(crate) fn print_document(
     data: &impl Serialize,
     document: &str,
     asked: Option<Format>,
+    pager: &Pager,
 ) -> Result<(), Failure> {
     match asked {
         Some(Format::Json) => write(&json(data)?),
         Some(Format::Yaml) => write(&yaml(&serde_json::to_value(data).map_err(unprintable)?)?),
-        Some(Format::Text) | None => write_document(document),
+        Some(Format::Text) | None => write_document(document, pager),
     }
 }
 
 /// Writes a document to stdout, unchanged if it is not a terminal. For a terminal, characters that it would obey are
 /// spelled out.
-fn write_document(document: &str) -> Result<(), Failure> {
+fn write_document(document: &str, pager: &Pager) -> Result<(), Failure> {
     let document = document.trim_end();
     if std::io::stdout().is_terminal() {
-        write(&printable(document))
+        write_long(&printable(document), pager)
     } else {
         write(document)
     }
+}
+
+/// Shows a text in the pager, or writes it.
+fn write_long(text: &str, pager: &Pager) -> Result<(), Failure> {
+    if pager.shows(text) {
+        return Ok(());
+    }
+    write(text)
 }
 
 /// Writes text and a line break to stdout.

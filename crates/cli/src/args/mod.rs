@@ -111,6 +111,9 @@ pub(crate) struct Global {
     /// Show what the agent writes to stderr while it works
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
+    /// Print long texts as they are, also on a terminal
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 /// The commands.

@@ -31,6 +31,7 @@ use uwf_util::time;
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
 use crate::output::Format;
+use crate::pager::Pager;
 
 /// What every command gets.
 pub(crate) struct Context {
@@ -40,6 +41,8 @@ pub(crate) struct Context {
     pub(crate) format: Format,
     /// The requested format, if there was one. Without one, documents are Markdown.
     pub(crate) asked: Option<Format>,
+    /// What shows long texts on a terminal.
+    pub(crate) pager: Pager,
 }
 
 impl Context {
@@ -52,7 +55,13 @@ impl Context {
         } else {
             AgentOutput::Kept
         };
+        let pager = if global.no_pager {
+            Pager::None
+        } else {
+            Pager::of(&env)
+        };
         Ok(Self {
+            pager,
             runner: Runner {
                 site: Site { env, root, store },
                 built_in_agents: uwf_agents::BUILT_IN,

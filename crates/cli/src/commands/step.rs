@@ -41,11 +41,11 @@ fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
     let step = context.hash(&args.step)?;
     if args.prompt {
         let prompt = uwf_engine::read_step_prompt(context.site(), step)?;
-        print_document(&prompt, &prompt.document, context.asked)?;
+        print_document(&prompt, &prompt.document, context.asked, &context.pager)?;
     } else {
         let options = StepReadOptions { quota: args.quota };
         let turns = uwf_engine::read_step(context.site(), step, &options)?;
-        print_document(&turns, &turns.document, context.asked)?;
+        print_document(&turns, &turns.document, context.asked, &context.pager)?;
     }
     Ok(Exit::Done)
 }

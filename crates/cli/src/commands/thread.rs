@@ -89,6 +89,6 @@ fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
         start: args.start,
     };
     let story = uwf_engine::read_thread(context.site(), context.thread(&args.thread)?, &options)?;
-    print_document(&story, &story.document, context.asked)?;
+    print_document(&story, &story.document, context.asked, &context.pager)?;
     Ok(Exit::Done)
 }

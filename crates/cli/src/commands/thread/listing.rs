@@ -8,7 +8,7 @@ use uwf_util::suggest;
 use crate::args::{FilterArgs, ListArgs};
 use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
-use crate::output::print;
+use crate::output::print_long;
 use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
@@ -30,7 +30,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> 
         now_ms: context.site().env.now_ms(),
         is_filtered: args.all || args.skip > 0 || args.filter.is_given(),
     };
-    print(&threads, context.format)?;
+    print_long(&threads, context.format, &context.pager)?;
     // A damaged line must not hide other threads, so the check comes after the list.
     State::new(&context.site().root).check()?;
     Ok(Exit::Done)
