@@ -53,6 +53,7 @@ mod names;
 mod naming;
 mod orphans;
 mod pagers;
+mod pages;
 mod pausing;
 mod pokes;
 mod processes;

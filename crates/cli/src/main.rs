@@ -6,6 +6,7 @@ mod commands;
 mod completion;
 mod failure;
 mod hints;
+mod html;
 mod output;
 mod pager;
 mod panic;

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 
 use clap::ValueEnum;
 use rustix::termios::tcgetwinsize;
@@ -219,6 +220,12 @@ pub(crate) fn write(text: &str) -> Result<(), Failure> {
         }
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Writes a text to the file that the person named, as a redirection in a shell would.
+pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text)
+        .map_err(|error| Failure::request(format!("cannot write {}", file.display())).cause(&error))
 }
 
 fn unprintable(error: impl std::fmt::Display) -> Failure {

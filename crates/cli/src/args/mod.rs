@@ -25,7 +25,7 @@ pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, Se
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use thread::{
     FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand,
-    StepReadArgs, ThreadCommand,
+    StepReadArgs, ThreadCommand, WHOLE,
 };
 pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;

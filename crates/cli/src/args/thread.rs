@@ -11,6 +11,9 @@ use super::naming::{LabelArgs, NameArgs, RenameArgs};
 
 use super::{ExportArgs, ImportArgs};
 
+/// The quota of a whole document. It leaves room for sums.
+pub(crate) const WHOLE: usize = usize::MAX / 4;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
@@ -174,7 +177,7 @@ impl FilterArgs {
 pub(crate) struct ReadArgs {
     /// The thread
     pub(crate) thread: String,
-    /// Show as many of the newest steps as fit into N characters; one at least
+    /// Show as many of the newest steps as fit into N characters, or all; one at least
     #[arg(long, value_name = "N", default_value_t = 4000, value_parser = parse_quota)]
     pub(crate) quota: usize,
     /// Show only steps before this one
@@ -183,6 +186,12 @@ pub(crate) struct ReadArgs {
     /// With --before: show the start too
     #[arg(long)]
     pub(crate) start: bool,
+    /// Write the whole thread as a page for a browser, in one file
+    #[arg(long, conflicts_with_all = ["before", "start"])]
+    pub(crate) html: bool,
+    /// With --html: the file to write, or - for standard output (unset: standard output)
+    #[arg(short, long, value_name = "FILE", requires = "html")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -237,7 +246,7 @@ pub(crate) struct HowArgs {
 pub(crate) struct StepReadArgs {
     /// The step
     pub(crate) step: String,
-    /// Show as many of the newest turns as fit into N characters; one at least
+    /// Show as many of the newest turns as fit into N characters, or all; one at least
     #[arg(long, value_name = "N", default_value_t = 4000, value_parser = parse_quota)]
     pub(crate) quota: usize,
     /// Show the whole prompt that the agent got instead
@@ -245,8 +254,12 @@ pub(crate) struct StepReadArgs {
     pub(crate) prompt: bool,
 }
 
+/// Parses a length. `all` is longer than any document.
 fn parse_quota(text: &str) -> Result<usize, String> {
-    positive(text, "a number of characters")
+    match text {
+        "all" => Ok(WHOLE),
+        _ => positive(text, "`all`, or a number of characters"),
+    }
 }
 
 /// Parses a number of steps. `all` is more than any thread has.

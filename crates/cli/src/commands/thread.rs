@@ -3,19 +3,20 @@
 mod care;
 mod listing;
 mod naming;
+mod reading;
 mod stepping;
 mod travel;
 
-use uwf_engine::{ReadOptions, StartOptions};
+use uwf_engine::StartOptions;
 use uwf_protocol::exit::Exit;
 
-use crate::args::{ReadArgs, StartArgs, ThreadCommand};
+use crate::args::{StartArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{print, print_document};
-use crate::text::StartedView;
+use crate::text::{KilledView, StartedView};
 
 pub(crate) use listing::costly;
 use stepping::{intervene, run_steps};
@@ -28,7 +29,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Show { thread } => show(context, &thread),
         ThreadCommand::List(args) => listing::list(context, &args),
         ThreadCommand::Steps { thread } => step::list(context, &thread),
-        ThreadCommand::Read(args) => read(context, &args),
+        ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Fork(args) => step::fork(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Rename(args) => naming::rename(context, args),
@@ -90,5 +91,10 @@ fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
     };
     let story = uwf_engine::read_thread(context.site(), context.thread(&args.thread)?, &options)?;
     print_document(&story, &story.document, context.asked, &context.pager)?;
+}
+
+fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
+    let killed = uwf_engine::kill(&context.runner, context.thread(thread)?)?;
+    print(&KilledView::from(killed), context.format)?;
     Ok(Exit::Done)
 }

@@ -1,0 +1,222 @@
+//! A thread as a page: what it is about, where it stands and what it cost, then its steps.
+
+use uwf_engine::{ThreadStatus, ThreadStory};
+use uwf_protocol::limits::Used;
+use uwf_util::text::cut_line;
+use uwf_util::time;
+
+use super::element::{Html, labelled, preformatted};
+use super::step_article::{attempt_item, contents_line, section, step_article};
+
+/// What the page begins with. The policy keeps a browser from loading or running anything, whatever the page contains.
+const HEAD: &str = concat!(
+    "<meta charset=\"utf-8\">",
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">",
+    "<meta name=\"color-scheme\" content=\"light dark\">",
+    "<meta name=\"referrer\" content=\"no-referrer\">",
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+    "<style>\n",
+    include_str!("page.css"),
+    "</style>",
+);
+
+/// How many characters of the task stand in the title.
+const TITLE: usize = 80;
+
+/// Returns the page of a thread.
+pub(crate) fn thread_page(story: &ThreadStory) -> String {
+    let first = story.task.lines().find(|line| !line.trim().is_empty());
+    let title = cut_line(first.unwrap_or_default(), TITLE);
+    let name = &story.workflow_name;
+    let head_title = Html::element("title", &[], [Html::text(&format!("{title} · {name}"))]);
+    let head = Html::element("head", &[], [Html::own(HEAD), head_title]);
+    let steps = Html::join(story.steps.iter().map(step_article));
+    let main = Html::element(
+        "main",
+        &[],
+        [
+            header(story, &title),
+            state(story),
+            contents(story),
+            task(story),
+            steps,
+            last_attempts(story),
+        ],
+    );
+    let body = Html::element("body", &[], [main]);
+    let page = Html::element("html", &[("lang", "en")], [head, body]);
+    format!("<!doctype html>\n{}\n", page.into_markup())
+}
+
+/// Returns what the thread is about, its status and its sums.
+fn header(story: &ThreadStory, title: &str) -> Html {
+    let status = story.status.map(|status| {
+        let word = status.as_str();
+        labelled("span", &format!("status {word}"), word)
+    });
+    let above = [
+        labelled("span", "workflow", &story.workflow_name),
+        status.unwrap_or_default(),
+    ];
+    let facts: Vec<Html> = facts(story)
+        .into_iter()
+        .map(|(name, value)| {
+            let parts = [
+                labelled("dt", "name", name),
+                labelled("dd", "value", &value),
+            ];
+            Html::element("div", &[], parts)
+        })
+        .collect();
+    Html::element(
+        "header",
+        &[],
+        [
+            Html::element("p", &[("class", "above")], above),
+            Html::element("h1", &[], [Html::text(title)]),
+            Html::element("dl", &[], facts),
+        ],
+    )
+}
+
+fn facts(story: &ThreadStory) -> Vec<(&'static str, String)> {
+    let mut facts = vec![
+        (
+            "Started",
+            format!("{} UTC", time::format_utc(story.started_at_ms)),
+        ),
+        ("Steps", (story.hidden + story.steps.len()).to_string()),
+    ];
+    if let Some(used) = story.used.as_ref().filter(|used| used.runs > 0) {
+        facts.extend(sums(used));
+    }
+    facts.push(("Thread", story.thread.to_string()));
+    facts.push(("Workflow", story.workflow.to_string()));
+    facts
+}
+
+/// Returns the sums over all runs. An unknown amount is not zero: it is said how many runs did not tell theirs.
+fn sums(used: &Used) -> Vec<(&'static str, String)> {
+    let of = |known: String, unknown: u64| match unknown {
+        0 => known,
+        unknown if unknown >= used.runs => "unknown".to_owned(),
+        1 => format!("{known}, and 1 run of unknown amount"),
+        unknown => format!("{known}, and {unknown} runs of unknown amount"),
+    };
+    let took = time::format_duration(used.duration_ms);
+    vec![
+        ("Time", of(took, used.duration_unknown)),
+        ("Tokens", of(used.tokens.to_string(), used.tokens_unknown)),
+        (
+            "Cost",
+            of(format!("${:.2}", used.cost_usd), used.cost_unknown),
+        ),
+    ]
+}
+
+/// Returns what the thread waits for, or who is next; nothing if it has ended.
+fn state(story: &ThreadStory) -> Html {
+    let message = story.suspend_message.as_deref();
+    let asks = match &story.suspended_role {
+        Some(role) if !story.held_by_limit => section(&format!("{role} asks"), "question", message),
+        Some(_) | None => Html::default(),
+    };
+    let limit = match (&story.limit, story.held_by_limit) {
+        (_, true) => message.map(str::to_owned),
+        (limit, false) => limit.as_ref().map(ToString::to_string),
+    };
+    let limit = section("A limit is reached", "failed", limit.as_deref());
+    let blocked = section(
+        "The graph gives no next step",
+        "failed",
+        story.blocked_reason.as_deref(),
+    );
+    let next = match (&story.current_role, story.status) {
+        (Some(role), Some(ThreadStatus::Running)) => Some(format!("{role} is at work.")),
+        (Some(role), _) => Some(format!("{role} is next.")),
+        (None, _) => None,
+    };
+    let next = next.map_or_else(Html::default, |next| labelled("p", "next", &next));
+    let parts = [asks, limit, blocked, next];
+    if parts.iter().all(|part| *part == Html::default()) {
+        return Html::default();
+    }
+    let class = match story.status {
+        Some(status) => format!("state {}", status.as_str()),
+        None => "state".to_owned(),
+    };
+    Html::element("div", &[("class", &class)], parts)
+}
+
+fn contents(story: &ThreadStory) -> Html {
+    if story.steps.len() < 2 {
+        return Html::default();
+    }
+    let lines = story.steps.iter().map(contents_line);
+    let first = story
+        .steps
+        .first()
+        .map_or(1, |step| step.number)
+        .to_string();
+    let list = Html::element("ol", &[("start", &first)], lines);
+    Html::element("nav", &[("aria-label", "Steps")], [list])
+}
+
+fn task(story: &ThreadStory) -> Html {
+    let title = Html::element("h2", &[], [Html::text("Task")]);
+    Html::element(
+        "section",
+        &[("class", "task")],
+        [title, preformatted(&story.task)],
+    )
+}
+
+/// Returns the attempts that failed after the last step.
+fn last_attempts(story: &ThreadStory) -> Html {
+    if story.attempts.is_empty() {
+        return Html::default();
+    }
+    let title = Html::element("h2", &[], [Html::text("Failed attempts")]);
+    let items = story.attempts.iter().map(attempt_item);
+    let list = Html::element("ul", &[("class", "notes")], items);
+    Html::element("section", &[("class", "attempts")], [title, list])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_amount_is_not_shown_as_zero() {
+        let used = Used {
+            runs: 3,
+            tokens: 70,
+            tokens_unknown: 1,
+            cost_unknown: 3,
+            duration_ms: 1500,
+            ..Used::default()
+        };
+        let expected = [
+            ("Time", "1.5s"),
+            ("Tokens", "70, and 1 run of unknown amount"),
+            ("Cost", "unknown"),
+        ];
+        let found = sums(&used);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(name, text)| (*name, text.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_page_refers_to_nothing_outside_itself() {
+        for word in [
+            "http:", "https:", "//", "url(", "@import", "<script", "src=\"", "<link",
+        ] {
+            assert!(!HEAD.contains(word), "{word}");
+        }
+        // The style must not end its own element.
+        assert_eq!(HEAD.matches("</").count(), 1);
+    }
+}
