@@ -76,6 +76,7 @@ mod shells;
 mod slots;
 mod store_care;
 mod stories;
+mod tails;
 mod terminal;
 mod threads;
 mod tls;

@@ -94,6 +94,8 @@ fn commands<'a>(thread: &'a str, step: &'a str) -> Vec<Vec<&'a str>> {
         vec!["thread", "steps", thread],
         vec!["thread", "list"],
         vec!["thread", "read", thread],
+        vec!["thread", "read", thread, "--html"],
+        vec!["thread", "tail", thread],
         vec!["step", "show", step],
         vec!["step", "read", step],
         vec!["step", "read", step, "--prompt"],

@@ -97,6 +97,11 @@ fn log_tags_are_used_once() {
     let mut seen = BTreeMap::new();
     for file in rust_files(&root().join("crates")) {
         let code = code(&read(&file));
+        // The tag of an enum in data is another thing.
+        let lines = code
+            .lines()
+            .filter(|line| !line.trim().starts_with("#[serde("));
+        let code = lines.collect::<Vec<_>>().join("\n");
         for tag in tag.captures_iter(&code).map(|found| found[1].to_owned()) {
             let is_tag = tag.len() == 8 && tag.bytes().all(uwf_util::base32::is_digit);
             assert!(is_tag, "{tag} is not a tag: {}", file.display());

@@ -206,19 +206,45 @@ fn write_long(text: &str, pager: &Pager) -> Result<(), Failure> {
     write(text)
 }
 
+/// Whether somebody still reads what we write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    There,
+    Gone,
+}
+
+/// Prints one of many results as soon as it is there: text, or a line of JSON, or a document of YAML.
+pub(crate) fn print_each(result: &impl Show, format: Format) -> Result<Reader, Failure> {
+    match format {
+        Format::Text => match result.text(page()) {
+            text if text.is_empty() => Ok(Reader::There),
+            text => write_to_reader(&printable(&text)),
+        },
+        Format::Json => write_to_reader(&json(result)?),
+        Format::Yaml => {
+            let value = serde_json::to_value(result).map_err(unprintable)?;
+            write_to_reader(&format!("---\n{}", yaml(&value)?))
+        }
+    }
+}
+
 /// Writes text and a line break to stdout.
 ///
 /// A closed pipe is no failure: the work is done and recorded.
 pub(crate) fn write(text: &str) -> Result<(), Failure> {
+    write_to_reader(text).map(|_| ())
+}
+
+/// Writes text and a line break to stdout, and tells whether somebody reads it.
+fn write_to_reader(text: &str) -> Result<Reader, Failure> {
     let mut out = std::io::stdout().lock();
     let written = out
         .write_all(format!("{text}\n").as_bytes())
         .and_then(|()| out.flush());
     match written {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::request("cannot write the result to stdout").cause(&error))
-        }
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) => Ok(Reader::There),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
+        Err(error) => Err(Failure::request("cannot write the result to stdout").cause(&error)),
     }
 }
 

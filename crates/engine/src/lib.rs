@@ -64,6 +64,10 @@ pub use read::store_stats::{
     LargeNode, NodeTotal, StoreStats, TypeStats, schema_title, store_stats,
 };
 pub use read::story::{StepStory, ToolUse};
+pub use read::tail::Tail;
+pub use read::tail_event::{
+    OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, Working,
+};
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
 pub use read::which::{

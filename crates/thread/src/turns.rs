@@ -120,7 +120,7 @@ pub fn read_turns(store: &Store, detail: &Value) -> Result<Vec<Turn>, StoreError
 }
 
 /// Adds the names of tools to the turns that answer their calls.
-fn name_answers(turns: &mut [Turn]) {
+pub fn name_answers(turns: &mut [Turn]) {
     let calls = turns.iter().flat_map(|turn| &turn.calls);
     let names = calls.filter_map(|call| Some((call.id.clone()?, call.name.clone())));
     let names: HashMap<String, String> = names.collect();

@@ -11,6 +11,8 @@ use super::naming::{LabelArgs, NameArgs, RenameArgs};
 
 use super::{ExportArgs, ImportArgs};
 
+use super::reading::TailArgs;
+
 /// The quota of a whole document. It leaves room for sums.
 pub(crate) const WHOLE: usize = usize::MAX / 4;
 
@@ -35,6 +37,8 @@ pub(crate) enum ThreadCommand {
     },
     /// Read a thread as a Markdown document
     Read(ReadArgs),
+    /// Show the newest turns of a thread's agents, also while they work
+    Tail(TailArgs),
     /// Start a new thread from a step (or the start) of another
     Fork(ForkArgs),
     /// Dump everything that a step recorded, as YAML

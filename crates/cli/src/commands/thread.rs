@@ -1,6 +1,7 @@
 //! `uwf thread …`.
 
 mod care;
+mod following;
 mod listing;
 mod naming;
 mod reading;
@@ -30,6 +31,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::List(args) => listing::list(context, &args),
         ThreadCommand::Steps { thread } => step::list(context, &thread),
         ThreadCommand::Read(args) => reading::read(context, &args),
+        ThreadCommand::Tail(args) => following::tail(context, &args),
         ThreadCommand::Fork(args) => step::fork(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Rename(args) => naming::rename(context, args),

@@ -6,6 +6,7 @@ mod listed;
 mod naming;
 mod shown;
 mod steps;
+mod tailed;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,6 +19,7 @@ use uwf_protocol::nodes::RefusedCalls;
 pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView};
 pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use listed::ThreadsView;
+pub(crate) use tailed::TailView;
 
 use crate::hints::{self, thread::next};
 use crate::output::Show;
