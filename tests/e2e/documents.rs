@@ -62,13 +62,16 @@ fn a_thread_and_its_steps_read_as_documents() {
     let mut transcript = Transcript::of(&world);
     world.uwf(&["thread", "step", thread, "-c", "9"]).exits(0);
     let steps = world.uwf(&["thread", "steps", thread]).json();
-    let third = steps["steps"][3]["hash"].as_str().unwrap();
+    let hash = |step: usize| steps["steps"][step]["hash"].as_str().unwrap();
+    let (first, third) = (hash(1), hash(3));
     transcript.say(&["thread", "read", thread]);
     transcript.say(&["thread", "read", thread, "--quota", "600"]);
     transcript.say(&["thread", "read", thread, "--before", third]);
     transcript.say(&["thread", "read", thread, "--before", third, "--start"]);
     transcript.say(&["step", "read", third]);
     transcript.say(&["step", "read", third, "--prompt"]);
+    transcript.say(&["thread", "tail", thread, "-n", "2"]);
+    transcript.say(&["thread", "diff", first, third, "--format", "json"]);
     transcript.matches("documents");
 }
 

@@ -24,6 +24,7 @@ mod crash;
 mod crashes;
 mod damage;
 mod demo;
+mod differences;
 mod docs;
 mod doctor;
 mod documents;

@@ -53,12 +53,14 @@ pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
+pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
 pub use read::report::StepReport;
 pub use read::selection::{WorkflowChoice, choose_workflow};
 pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};
+pub use read::step_difference::{ComparedStep, FieldDifference, StepDifference, TextHunk};
 pub use read::steps::{StartEntry, StepEntry, StepsEntry, StepsView, steps};
 pub use read::store_stats::{
     LargeNode, NodeTotal, StoreStats, TypeStats, schema_title, store_stats,

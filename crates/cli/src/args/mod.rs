@@ -23,7 +23,7 @@ pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
-pub(crate) use reading::TailArgs;
+pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use thread::{
     FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand,
     StepReadArgs, ThreadCommand, WHOLE,

@@ -1,4 +1,4 @@
-//! The options of `uwf thread tail`.
+//! The options of `uwf thread tail` and `uwf thread diff`.
 
 use clap::Args;
 
@@ -12,4 +12,12 @@ pub(crate) struct TailArgs {
     /// Begin with the newest N turns
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     pub(crate) turns: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// A thread or a step
+    pub(crate) a: String,
+    /// Another one
+    pub(crate) b: String,
 }

@@ -11,7 +11,7 @@ use super::naming::{LabelArgs, NameArgs, RenameArgs};
 
 use super::{ExportArgs, ImportArgs};
 
-use super::reading::TailArgs;
+use super::reading::{DiffArgs, TailArgs};
 
 /// The quota of a whole document. It leaves room for sums.
 pub(crate) const WHOLE: usize = usize::MAX / 4;
@@ -39,6 +39,8 @@ pub(crate) enum ThreadCommand {
     Read(ReadArgs),
     /// Show the newest turns of a thread's agents, also while they work
     Tail(TailArgs),
+    /// Compare two threads from their last common step, or two steps
+    Diff(DiffArgs),
     /// Start a new thread from a step (or the start) of another
     Fork(ForkArgs),
     /// Dump everything that a step recorded, as YAML

@@ -1,6 +1,7 @@
 //! `uwf thread …`.
 
 mod care;
+mod comparing;
 mod following;
 mod listing;
 mod naming;
@@ -32,6 +33,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Steps { thread } => step::list(context, &thread),
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),
+        ThreadCommand::Diff(args) => comparing::diff(context, &args),
         ThreadCommand::Fork(args) => step::fork(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Rename(args) => naming::rename(context, args),

@@ -25,7 +25,8 @@ pub(crate) use store_care::RepairView;
 pub(crate) use table::Page;
 pub(crate) use thread::{
     DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView,
-    StartedView, StepView, TailView, ThreadsView, UnpausedView,
+    StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView, ThreadsView,
+    UnpausedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

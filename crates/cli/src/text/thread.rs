@@ -1,6 +1,7 @@
 //! The results of `uwf thread` and `uwf step`.
 
 mod cared;
+mod compared;
 mod done;
 mod listed;
 mod naming;
@@ -17,6 +18,7 @@ use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::RefusedCalls;
 
 pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView};
+pub(crate) use compared::{StepDifferenceView, ThreadDifferenceView};
 pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use listed::ThreadsView;
 pub(crate) use tailed::TailView;

@@ -3,6 +3,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod detail_summary;
+pub(crate) mod difference;
 mod document;
 mod expand;
 mod history;
@@ -13,6 +14,7 @@ pub(crate) mod selection;
 pub(crate) mod show;
 pub(crate) mod step_data;
 pub(crate) mod step_detail;
+pub(crate) mod step_difference;
 pub(crate) mod steps;
 pub(crate) mod store_stats;
 pub(crate) mod story;
