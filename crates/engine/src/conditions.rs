@@ -259,7 +259,7 @@ mod tests {
         };
         let mut conditions = Conditions::within(None, Budget::Each(QUESTION_LIMIT));
         let route = conditions.route(&program, &start, &[]).unwrap();
-        assert_eq!(route, Ok(Route::End));
+        assert_eq!(route, Ok(Route::End { result: Ok(None) }));
         conditions.evaluator.is_some()
     }
 
@@ -295,6 +295,6 @@ mod tests {
             expression: expression(),
             message: "m".to_owned(),
         })));
-        assert!(!cost_too_much(&Ok(Route::End)));
+        assert!(!cost_too_much(&Ok(Route::End { result: Ok(None) })));
     }
 }

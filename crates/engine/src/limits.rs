@@ -42,7 +42,7 @@ pub(crate) fn reached_on_route(
     let role = match route {
         Ok(Route::To(assignment)) => &assignment.role,
         Ok(Route::Suspend { role, .. }) => role,
-        Ok(Route::End) | Err(_) => return Ok(Vec::new()),
+        Ok(Route::End { .. }) | Err(_) => return Ok(Vec::new()),
     };
     if place.workflow.is_empty() && config.is_empty() {
         return Ok(Vec::new());

@@ -8,11 +8,11 @@ use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::workflow::{Edges, NodeName, Target, Workflow};
+use uwf_protocol::workflow::{Destination, Edges, ListEdge, NodeName, Target, Workflow};
 
 use crate::condition::Ask;
 use crate::graph::position::{Edge, Position};
-use crate::route::{HistoryNeed, Route};
+use crate::route::{EndResult, HistoryNeed, Route};
 use crate::route_error::RouteError;
 
 /// Returns how many steps decide what follows a step of this role; `None` is the start of the thread.
@@ -52,11 +52,7 @@ pub fn route<S>(
     let Some(last) = steps.last() else {
         return enter(workflow, start, ask);
     };
-    let at = Position {
-        node: NodeName::Role(last.node.role.clone()),
-        status: status_of(&last.output),
-        answer: Some(&last.output),
-    };
+    let at = Position::after(last);
     match workflow.graph.get(&at.node) {
         Some(Edges::ByStatus(targets)) => {
             if let Some((key, target)) = target_for(targets, &at.status) {
@@ -107,6 +103,27 @@ pub fn reenter<S>(workflow: &Workflow<S>) -> Result<Route, RouteError> {
         }
         Some(Edges::InOrder(_)) => Err(RouteError::NoResume),
         None => Err(RouteError::NoEdges { node: at.node }),
+    }
+}
+
+/// Returns what a thread results in that is complete after this step. No condition is evaluated: `None` means that only the
+/// conditions tell which of several edges to `$END` was taken.
+#[must_use]
+pub fn end_result<S>(workflow: &Workflow<S>, last: &StepContext) -> Option<EndResult> {
+    let at = Position::after(last);
+    match workflow.graph.get(&at.node) {
+        Some(Edges::ByStatus(targets)) => {
+            let (key, target) = target_for(targets, &at.status)?;
+            (target.to == Destination::End).then(|| at.end_result(&Edge::of_target(key, target)))
+        }
+        Some(Edges::InOrder(edges)) => {
+            let is_end = |(_, edge): &(usize, &ListEdge)| edge.to == Destination::End;
+            let mut ends = edges.iter().enumerate().filter(is_end);
+            let (index, first) = ends.next()?;
+            ends.all(|(_, other)| other.prompt == first.prompt)
+                .then(|| at.end_result(&Edge::of_list(index, first)))
+        }
+        None => None,
     }
 }
 

@@ -12,7 +12,7 @@ mod route_error;
 pub mod template;
 mod validate;
 
-pub use program::{assign, history_need, next, reenter};
-pub use route::{Assignment, HistoryNeed, Performer, Route};
+pub use program::{assign, end_result, history_need, next, reenter};
+pub use route::{Assignment, EndResult, HistoryNeed, Performer, Route};
 pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
 pub use validate::validate;

@@ -7,7 +7,7 @@ use uwf_protocol::program::Program;
 
 use crate::condition::Ask;
 use crate::graph;
-use crate::route::{Assignment, HistoryNeed, Performer, Route};
+use crate::route::{Assignment, EndResult, HistoryNeed, Performer, Route};
 use crate::route_error::RouteError;
 
 /// Decides what follows the last step. The steps are oldest first; without steps the thread starts. `steps` must be complete,
@@ -33,6 +33,15 @@ pub fn next(
 pub fn reenter(program: &Program) -> Result<Route, RouteError> {
     match program {
         Program::Graph(workflow) => graph::reenter(workflow),
+    }
+}
+
+/// Returns what a thread results in that is complete after this step. Nothing costly is evaluated: `None` means that only
+/// [`next`] can tell.
+#[must_use]
+pub fn end_result(program: &Program, last: &StepContext) -> Option<EndResult> {
+    match program {
+        Program::Graph(workflow) => graph::end_result(workflow, last),
     }
 }
 

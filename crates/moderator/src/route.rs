@@ -2,8 +2,10 @@
 
 use uwf_protocol::ids::RoleName;
 
+use crate::route_error::RouteError;
+
 /// What a thread does next.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Route {
     /// A role does a step.
     To(Assignment),
@@ -15,8 +17,15 @@ pub enum Route {
         message: String,
     },
     /// The thread is complete.
-    End,
+    End {
+        /// What it results in.
+        result: EndResult,
+    },
 }
+
+/// What a complete thread results in: the prompt of its edge to `$END`, filled in; `None` if there is none. The error says
+/// why it could not be filled in. That keeps no thread from its end: its work is done.
+pub type EndResult = Result<Option<String>, Box<RouteError>>;
 
 /// The next step: its role and its instruction.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn an_active_thread_whose_route_is_the_end_is_idle_without_a_next_role() {
-        let state = quiet(vec![]).thread_state(&Ok(Route::End));
+        let state = quiet(vec![]).thread_state(&Ok(Route::End { result: Ok(None) }));
         assert_eq!(state.status, ThreadStatus::Idle);
         assert_eq!((state.current_role, state.done), (None, false));
     }

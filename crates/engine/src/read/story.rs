@@ -208,9 +208,9 @@ impl StoryReader<'_> {
                     .or_else(|| question(asked.edge_prompt.clone()?))
             }
             Route::To(assignment) => addition(assignment.prompt),
-            Route::End => match reenter(&before.program).ok()? {
+            Route::End { .. } => match reenter(&before.program).ok()? {
                 Route::To(assignment) => addition(assignment.prompt),
-                Route::Suspend { .. } | Route::End => None,
+                Route::Suspend { .. } | Route::End { .. } => None,
             },
         }
     }

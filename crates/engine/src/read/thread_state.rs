@@ -176,7 +176,7 @@ impl ThreadState {
     /// next call archives it.
     pub(crate) fn of_active(route: &Result<Route, RouteError>) -> Self {
         match route {
-            Ok(Route::End) => Self::plain(ThreadStatus::Idle),
+            Ok(Route::End { .. }) => Self::plain(ThreadStatus::Idle),
             Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Self::of_route(route),
         }
     }
@@ -193,7 +193,7 @@ impl ThreadState {
                 suspend_message: Some(message.clone()),
                 ..Self::plain(ThreadStatus::Suspended)
             },
-            Ok(Route::End) => Self::plain(ThreadStatus::Completed),
+            Ok(Route::End { .. }) => Self::plain(ThreadStatus::Completed),
             Err(_) => Self::plain(ThreadStatus::Blocked),
         }
     }

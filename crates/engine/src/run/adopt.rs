@@ -305,9 +305,9 @@ fn expected_role(runner: &Runner, thread: &Thread) -> Result<Option<RoleName>, E
     Ok(match thread.route(Some(&runner.signals))? {
         Ok(Route::To(assignment)) => Some(assignment.role),
         Ok(Route::Suspend { role, .. }) => Some(role),
-        Ok(Route::End) => match reenter(&thread.program) {
+        Ok(Route::End { .. }) => match reenter(&thread.program) {
             Ok(Route::To(assignment)) => Some(assignment.role),
-            Ok(Route::Suspend { .. } | Route::End) | Err(_) => None,
+            Ok(Route::Suspend { .. } | Route::End { .. }) | Err(_) => None,
         },
         route if conditions::cost_too_much(&route) => {
             let blocked = |source| EngineError::Blocked {

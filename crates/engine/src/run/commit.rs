@@ -153,7 +153,7 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
     }
     let from = replaces.unwrap_or(*follows);
     Ok(match route {
-        Ok(Ok(Route::End)) => {
+        Ok(Ok(Route::End { .. })) => {
             let record = completed(thread, runner.site.env.now_ms());
             state.advance_and_archive(from, &record)?
         }
@@ -202,7 +202,7 @@ pub(crate) fn report(
     runner
         .site
         .log(&thread, tags::HEAD_MOVED, &format!("head={}", thread.head));
-    if matches!(route, Some(Ok(Route::End))) {
+    if matches!(route, Some(Ok(Route::End { .. }))) {
         runner
             .site
             .log(&thread, tags::THREAD_ARCHIVED, "reason=completed");

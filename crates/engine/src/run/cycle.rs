@@ -78,7 +78,7 @@ pub fn step(
                 role,
                 message,
             }),
-            Ok(Route::End) => archive(runner, run, thread),
+            Ok(route @ Route::End { .. }) => archive(runner, run, thread, route),
             Ok(Route::To(assignment)) => {
                 let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
                 let job = Job {
@@ -94,14 +94,19 @@ pub fn step(
 }
 
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.
-fn archive(runner: &Runner, run: &RunDir, thread: Thread) -> Result<StepReport, EngineError> {
+fn archive(
+    runner: &Runner,
+    run: &RunDir,
+    thread: Thread,
+    route: Route,
+) -> Result<StepReport, EngineError> {
     let record = completed(&thread, runner.site.env.now_ms());
     match State::new(&runner.site.root).archive(&record)? {
         Archived::Done => {
             let committed = Committed {
                 thread,
                 replaced: None,
-                route: Ok(Ok(Route::End)),
+                route: Ok(Ok(route)),
             };
             let config = Limits::default();
             report(runner, run, committed, StepOrigin::Nothing, &config).result()

@@ -38,7 +38,7 @@ pub fn resume(
             let answered = || Verb::Resume(options.prompt.clone());
             let (assignment, verb) = match thread.route(Some(&runner.signals))? {
                 // An earlier call reactivated the ended thread and was ended before its step was.
-                Ok(Route::End) => {
+                Ok(Route::End { .. }) => {
                     let entrance = entrance(&thread, prompt);
                     (entrance.ok_or(EngineError::NotSuspended(id))?, answered())
                 }

@@ -9,7 +9,8 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::{Condition, Destination, ListEdge, NodeName, Target};
 
 use crate::condition::{Ask, Question};
-use crate::route::{Assignment, Performer, Route};
+use crate::graph::status_of;
+use crate::route::{Assignment, EndResult, Performer, Route};
 use crate::route_error::{EdgeKey, EdgeName, Field, RouteError};
 use crate::template;
 
@@ -45,7 +46,7 @@ impl<'w> Edge<'w> {
         }
     }
 
-    fn of_list(index: usize, edge: &'w ListEdge) -> Self {
+    pub(crate) fn of_list(index: usize, edge: &'w ListEdge) -> Self {
         Self {
             key: EdgeKey::Index(index),
             to: &edge.to,
@@ -55,13 +56,22 @@ impl<'w> Edge<'w> {
     }
 }
 
-impl Position<'_> {
+impl<'a> Position<'a> {
     /// Returns the place before the first step.
     pub(crate) fn at_start() -> Self {
         Self {
             node: NodeName::Start,
             status: Status::unit(),
             answer: None,
+        }
+    }
+
+    /// Returns the place after a step.
+    pub(crate) fn after(last: &'a StepContext) -> Self {
+        Self {
+            node: NodeName::Role(last.node.role.clone()),
+            status: status_of(&last.output),
+            answer: Some(&last.output),
         }
     }
 
@@ -110,8 +120,9 @@ impl Position<'_> {
 
     pub(crate) fn follow(&self, edge: &Edge<'_>) -> Result<Route, RouteError> {
         match edge.to {
-            // The prompt of an edge to `$END` is a comment for people: no agent gets it.
-            Destination::End => Ok(Route::End),
+            Destination::End => Ok(Route::End {
+                result: self.end_result(edge),
+            }),
             Destination::Suspend => self.suspend(edge),
             Destination::Role(role) => Ok(Route::To(Assignment {
                 role: role.clone(),
@@ -133,6 +144,18 @@ impl Position<'_> {
             role: role.clone(),
             message,
         })
+    }
+
+    /// Returns what the thread results in if it takes this edge to `$END`. A text of blanks is no result.
+    pub(crate) fn end_result(&self, edge: &Edge<'_>) -> EndResult {
+        let source = match edge.prompt {
+            Prompt::Needed(source) => Some(source),
+            Prompt::Optional(source) => source,
+        };
+        match self.optional(edge, Field::Prompt, source) {
+            Err(RouteError::Blank { .. }) => Ok(None),
+            rendered => rendered.map_err(Box::new),
+        }
     }
 
     /// Returns the suspension that the role asked for in its answer, if it did.

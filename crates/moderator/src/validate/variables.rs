@@ -49,10 +49,10 @@ struct View<'w> {
 enum Demand {
     /// The variable is always there: otherwise the thread is blocked.
     Always,
-    /// The variable is always there, unless the condition of the edge checks it.
+    /// The variable is always there, unless the condition of the edge checks it. Or the edge leads to `$END`: without the
+    /// variable the thread has no result, and is complete nevertheless.
     Likely,
-    /// The variable may be there. Either no agent gets the result, or a condition or the answered status guarantees it in a
-    /// way that the schema does not show.
+    /// The variable may be there: a condition or the answered status guarantees it in a way that the schema does not show.
     Possibly,
 }
 
@@ -72,7 +72,7 @@ fn view_of<'w>(
     };
     let schema = workflow.roles.get(role).map(|role| &role.schema);
     let mut shape = schema.map_or_else(Shape::unknown, Shape::of);
-    let mut unsure = *edge.to == Destination::End;
+    let mut unsure = false;
     if let (Edges::ByStatus(targets), Some(status)) = (edges, edge.status) {
         let keys = keys_of(targets);
         if let Some(field) = routing_field(&shape, &keys) {
@@ -91,8 +91,8 @@ fn view_of<'w>(
         role: Some(role.as_str()),
         demand: match edge.status {
             _ if unsure => Demand::Possibly,
-            None => Demand::Likely,
-            Some(_) => Demand::Always,
+            Some(_) if *edge.to != Destination::End => Demand::Always,
+            Some(_) | None => Demand::Likely,
         },
         conditional: named_by_condition(workflow, edge),
     }

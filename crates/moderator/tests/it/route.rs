@@ -1,7 +1,7 @@
 //! Routing: which edge is taken, and the instruction of the next role.
 
 use serde_json::{Value, json};
-use uwf_moderator::graph::{history_need, reenter, status_of};
+use uwf_moderator::graph::{end_result, history_need, reenter, status_of};
 use uwf_moderator::{Assignment, HistoryNeed, Performer, Route, RouteError};
 use uwf_protocol::workflow::Workflow;
 
@@ -34,6 +34,12 @@ fn suspended(message: &str) -> Result<Route, RouteError> {
     })
 }
 
+fn ended(result: Option<&str>) -> Result<Route, RouteError> {
+    Ok(Route::End {
+        result: Ok(result.map(str::to_owned)),
+    })
+}
+
 /// A workflow with these edges of `a` between the start and a role `b`.
 fn from_a(edges: Value) -> Workflow<Value> {
     status_maps(&json!({
@@ -59,7 +65,7 @@ fn the_status_is_the_first_text_of_dollar_status_and_status() {
 #[test]
 fn the_edge_of_the_status_is_taken() {
     let flow = from_a(json!({
-        "done": { "role": "$END", "prompt": "bye {{missing}}" },
+        "done": { "role": "$END", "prompt": "bye {{who}}" },
         "more": { "role": "b", "prompt": "do {{what}}", "location": "/src/{{repo}}" },
         "ask": { "role": "$SUSPEND", "prompt": "which {{what}}?", "location": "{{missing}}" },
     }));
@@ -71,9 +77,51 @@ fn the_edge_of_the_status_is_taken() {
         performer: Performer::Agent,
     };
     assert_eq!(after(&flow, more), Ok(Route::To(assignment)));
-    assert_eq!(after(&flow, json!({ "status": "done" })), Ok(Route::End));
+    let done = json!({ "status": "done", "who": "all" });
+    assert_eq!(after(&flow, done), ended(Some("bye all")));
     let ask = json!({ "$status": "ask", "what": "one" });
     assert_eq!(after(&flow, ask), suspended("which one?"));
+}
+
+#[test]
+fn a_prompt_of_blanks_is_no_result() {
+    for prompt in [
+        json!(null),
+        json!(""),
+        json!(" "),
+        json!("{{#x}}{{x}}{{/x}}\n"),
+    ] {
+        let flow = from_a(json!({ "_": { "role": "$END", "prompt": prompt } }));
+        assert_eq!(after(&flow, json!({ "x": "" })), ended(None), "{prompt}");
+    }
+}
+
+#[test]
+fn a_result_that_cannot_be_filled_in_keeps_no_thread_from_its_end() {
+    let flow = from_a(json!({ "_": { "role": "$END", "prompt": "bye {{missing}}" } }));
+    let Ok(Route::End { result: Err(why) }) = after(&flow, json!({})) else {
+        panic!("the thread ends without a result");
+    };
+    assert!(why.to_string().contains("`missing`"), "{why}");
+}
+
+#[test]
+fn the_result_of_a_completed_thread_needs_conditions_only_if_its_ends_differ() {
+    let result = |edges: Value, output: Value| {
+        let found = end_result(&from_a(edges), &step("a", output));
+        found.map(|result| result.unwrap())
+    };
+    let end = |prompt: &str| json!({ "role": "$END", "condition": "c", "prompt": prompt });
+    let on = json!({ "role": "b", "prompt": "on" });
+    let said = || Some(Some("said x".to_owned()));
+    let x = || json!({ "$status": "done", "x": "x" });
+    assert_eq!(result(json!([on, end("said {{x}}")]), x()), said());
+    let same = json!([end("said {{x}}"), on, end("said {{x}}")]);
+    assert_eq!(result(same, x()), said());
+    assert_eq!(result(json!([end("said {{x}}"), on, end("or")]), x()), None);
+    let by_status = json!({ "done": end("said {{x}}"), "more": on });
+    assert_eq!(result(by_status.clone(), x()), said());
+    assert_eq!(result(by_status, json!({ "$status": "more" })), None);
 }
 
 #[test]

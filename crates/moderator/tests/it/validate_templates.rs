@@ -67,16 +67,9 @@ fn variables_that_may_be_missing_are_guarded() {
     check(optional(), json!({ "_": edge("{{plan}}") }), &[missing]);
     let in_list = missing.replace("graph.a._", "graph.a.0");
     check(optional(), json!([edge("{{plan}}")]), &[&in_list]);
-    check(
-        optional(),
-        json!([{ "role": "$END", "prompt": "{{plan}}" }]),
-        &[],
-    );
-    check(
-        optional(),
-        json!({ "_": { "role": "$END", "prompt": "{{plan}}" } }),
-        &[],
-    );
+    let end = || json!({ "role": "$END", "prompt": "{{plan}}" });
+    check(optional(), json!([end()]), &[&in_list]);
+    check(optional(), json!({ "_": end() }), &[missing]);
     let silent = json!({ "type": "object", "properties": { "plan": { "type": "string" } } });
     check(silent, json!({ "_": edge("{{plan}}") }), &[]);
 }
