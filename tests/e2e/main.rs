@@ -53,6 +53,7 @@ mod model_server;
 mod names;
 mod naming;
 mod orphans;
+mod overview;
 mod pagers;
 mod pages;
 mod pausing;

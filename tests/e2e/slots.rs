@@ -115,6 +115,14 @@ fn who_waits_says_for_whom_and_is_shown_as_waiting() {
     };
     assert_eq!(display(&first), json!("running"));
     assert_eq!(display(&second), json!("running [waiting]"));
+    let status = |thread: &str| {
+        let show = world.uwf(&["thread", "show", thread, "--format", "text"]);
+        let text = show.exits(0).stdout;
+        let status = text.lines().find_map(|line| line.strip_prefix("status "));
+        status.unwrap().trim().to_owned()
+    };
+    assert_eq!(status(&first), "running, writer is at work");
+    assert_eq!(status(&second), "running, writer waits for a free slot");
     world.step(&second).exits(5).says("waits for a free slot");
     let third = world.start("one");
     world
@@ -240,14 +248,6 @@ fn without_the_config_there_are_no_slots() {
     let thread = world.start("one");
     world.step(&thread).exits(0);
     assert!(!world.root().join("locks/slots").exists());
-    assert!(
-        !world
-            .root()
-            .join("runs")
-            .join(&thread)
-            .join("used.json")
-            .exists()
-    );
 }
 
 #[test]

@@ -55,6 +55,7 @@ pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
+pub use read::outline::Outline;
 pub use read::report::StepReport;
 pub use read::selection::{WorkflowChoice, choose_workflow};
 pub use read::show::{ThreadView, show};
@@ -70,8 +71,10 @@ pub use read::tail::Tail;
 pub use read::tail_event::{
     OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, Working,
 };
+pub use read::thread_item::ThreadItem;
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
+pub use read::usage_total::UsageTotal;
 pub use read::which::{
     NodeState, NodeUse, NodeUses, ReplacedUse, StepUse, ThreadUse, WorkflowUse, which,
 };

@@ -104,6 +104,15 @@ pub fn format_duration(ms: u64) -> String {
     format!("{}h{:02}m", minutes / 60, minutes % 60)
 }
 
+/// Returns how long ago something was, in its largest unit: `12s ago`, `5m ago`, `3h ago`, `2d ago`.
+#[must_use]
+pub fn format_age(ms: u64) -> String {
+    let units = [("d", DAY), ("h", HOUR), ("m", MINUTE), ("s", SECOND)];
+    let unit = units.into_iter().find(|(_, length)| ms >= *length);
+    let (unit, length) = unit.unwrap_or(("s", SECOND));
+    format!("{}{unit} ago", ms / length)
+}
+
 /// Returns the time as `2026-11-21 20:28:59`, in UTC.
 #[must_use]
 pub fn format_utc(ms: i64) -> String {
@@ -245,6 +254,14 @@ mod tests {
             Some(text) => Some(text.split_once('"')?.0),
             None => Some(rest.split([',', '}']).next()?),
         }
+    }
+
+    #[test]
+    fn an_age_has_one_unit() {
+        assert_eq!(format_age(999), "0s ago");
+        assert_eq!(format_age(59_999), "59s ago");
+        assert_eq!(format_age(90 * 60_000), "1h ago");
+        assert_eq!(format_age(49 * 3_600_000), "2d ago");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::commands::{Context, step, text_or_stdin};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{print, print_document};
-use crate::text::{KilledView, StartedView};
+use crate::text::{KilledView, ShownView, StartedView};
 
 pub(crate) use listing::costly;
 use stepping::{intervene, run_steps};
@@ -81,7 +81,11 @@ fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
         warn(&format!("the name of the thread cannot be read: {reason}"));
     }
     view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into_owned());
-    print(&view, context.format)?;
+    let shown = ShownView {
+        thread: view,
+        now_ms: context.site().env.now_ms(),
+    };
+    print(&shown, context.format)?;
     Ok(Exit::Done)
 }
 

@@ -1,6 +1,7 @@
 //! The text form of results, and the types of results that only the command line has.
 
 mod cas;
+mod columns;
 mod config;
 mod doctor;
 mod setup;
@@ -8,6 +9,7 @@ mod store_care;
 mod table;
 mod thread;
 mod travel;
+mod usage;
 mod which;
 mod workflow;
 
@@ -25,8 +27,8 @@ pub(crate) use store_care::RepairView;
 pub(crate) use table::Page;
 pub(crate) use thread::{
     DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView,
-    StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView, ThreadsView,
-    UnpausedView,
+    ShownView, StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView,
+    ThreadsView, UnpausedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

@@ -9,11 +9,11 @@ use uwf_util::text::one_line;
 use crate::hints;
 
 /// The text between columns.
-const GAP: &str = "  ";
+pub(super) const GAP: &str = "  ";
 /// The smallest width of a column that is cut to fit the page, and of the lines of a value.
 const LEAST: usize = 16;
 /// The width of a column that is cut, if the page has no width.
-const USUAL: usize = 100;
+pub(super) const USUAL: usize = 100;
 
 /// The page that a text is printed on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -87,14 +87,14 @@ pub(crate) fn fields(fields: &[(&str, String)], page: Page) -> String {
     aligned(&rows)
 }
 
-fn with_headings(headings: &[&str], rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+pub(super) fn with_headings(headings: &[&str], rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     let headings = headings.iter().map(ToString::to_string).collect();
     let line = |row: Vec<String>| row.iter().map(|cell| one_line(&printable(cell))).collect();
     std::iter::once(headings).chain(rows).map(line).collect()
 }
 
 /// Returns the rows as aligned lines; the last column is not padded.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| column_width(rows, column))
@@ -110,7 +110,7 @@ fn aligned(rows: &[Vec<String>]) -> String {
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn column_width(rows: &[Vec<String>], column: usize) -> usize {
+pub(super) fn column_width(rows: &[Vec<String>], column: usize) -> usize {
     let cells = rows.iter().filter_map(|row| row.get(column));
     cells
         .map(|cell| measure_text_width(cell))

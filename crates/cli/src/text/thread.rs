@@ -21,6 +21,7 @@ pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView};
 pub(crate) use compared::{StepDifferenceView, ThreadDifferenceView};
 pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use listed::ThreadsView;
+pub(crate) use shown::ShownView;
 pub(crate) use tailed::TailView;
 
 use crate::hints::{self, thread::next};
@@ -182,6 +183,13 @@ fn refused_row(refused: &[RefusedCalls]) -> Option<(&'static str, String)> {
         "refused",
         format!("{note} (the agent's `args` say what it may do, see `uwf doctor`)"),
     ))
+}
+
+/// Returns the rows with what a completed thread resulted in.
+fn result_rows(result: Option<&str>, problem: Option<&str>) -> Vec<(&'static str, String)> {
+    let result = result.map(|text| ("result", text.to_owned()));
+    let problem = problem.map(|why| ("result", format!("cannot be filled in: {why}")));
+    result.into_iter().chain(problem).collect()
 }
 
 /// Returns what a suspended thread waits for: an answer, a higher limit, or both.

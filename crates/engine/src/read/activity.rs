@@ -6,7 +6,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{Attempt, LeaseRecord, Phase, ProcessIdentity};
-use uwf_storage::{Ledger, RunDir, StorageError};
+use uwf_storage::{Ledger, RunDir, Scratch, StorageError};
 use uwf_util::causes::with_causes;
 
 use crate::attempt;
@@ -106,19 +106,28 @@ impl AttemptView {
 pub struct RunningView {
     /// The role that is at work.
     pub role: RoleName,
+    /// The label of the agent; `None` if it is not on record.
+    pub agent: Option<String>,
     /// When the step began, in milliseconds since 1970.
     pub started_at_ms: i64,
     /// The agent's process, once it is started; it leads a process group of its own.
     pub agent_pid: Option<u32>,
+    /// When the agent wrote something last, in milliseconds since 1970; `None` if it has not.
+    pub last_output_ms: Option<i64>,
     /// Whether it still waits for a slot to start its agent in.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub waiting: bool,
 }
 
-impl From<LeaseRecord> for RunningView {
-    fn from(record: LeaseRecord) -> Self {
+impl RunningView {
+    fn of(record: LeaseRecord, scratch: &Scratch) -> Self {
         Self {
+            // An output from before is that of another attempt.
+            last_output_ms: scratch
+                .last_output_ms()
+                .filter(|at| *at >= record.started_at_ms),
             role: record.role,
+            agent: Some(record.label).filter(|label| !label.is_empty()),
             started_at_ms: record.started_at_ms,
             agent_pid: record.agent.map(|agent| agent.pid),
             waiting: record.waiting,
@@ -156,7 +165,7 @@ impl Activity {
         let orphans = attempt::orphans(run);
         let running = match record {
             Some(record) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
-                Some(RunningView::from(record))
+                Some(RunningView::of(record, &run.scratch))
             }
             Some(_) | None => None,
         };
@@ -255,8 +264,10 @@ mod tests {
     fn a_thread_is_running_while_somebody_works_whatever_the_route() {
         let running = RunningView {
             role: "asker".parse().unwrap(),
+            agent: None,
             started_at_ms: 1,
             agent_pid: None,
+            last_output_ms: None,
             waiting: false,
         };
         let activity = Activity {

@@ -5,19 +5,21 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use serde::Serialize;
-use uwf_moderator::{HistoryNeed, history_need};
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::limits::{Limits, Reached};
-use uwf_protocol::naming::{LabelSelector, Labels, Name};
+use uwf_moderator::{HistoryNeed, end_result, history_need};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Limits;
+use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::program::Program;
-use uwf_storage::{HistoryRecord, Located, Namings, Paused, State};
-use uwf_thread::{Head, read_program, read_start, steps_with_outputs, with_output};
+use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
+use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
-use crate::conditions::{self, Conditions};
+use crate::conditions::Conditions;
 use crate::limits::{self, Place};
-use crate::read::activity::{self, Activity};
+use crate::read::activity::Activity;
+use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{Selector, WorkflowChoice};
 use crate::read::show::ended_status;
+use crate::read::thread_item::ThreadItem;
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
@@ -51,81 +53,6 @@ pub struct ThreadList {
     pub threads: Vec<ThreadItem>,
     /// The problems that may hide a thread or its status, one line each.
     pub warnings: Vec<String>,
-}
-
-/// One line of the list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ThreadItem {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The workflow that it is pinned to; `None` if it cannot be read.
-    pub workflow: Option<CasRef>,
-    /// Its head.
-    pub head: CasRef,
-    /// Its status.
-    pub status: ThreadStatus,
-    /// The role that is next or working.
-    pub current_role: Option<RoleName>,
-    /// The status as it is shown to people.
-    pub status_display: String,
-    /// The workflow's name; `None` if it cannot be read.
-    pub workflow_name: Option<String>,
-    /// The name that it was given.
-    pub name: Option<Name>,
-    /// Its labels.
-    pub labels: Labels,
-    /// Why the thread cannot be read, if it cannot.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// The processes of an attempt whose engine has died, for people: number and command line.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub orphans: Vec<String>,
-    /// The finished step that waits to be committed, if there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub finished_step: Option<CasRef>,
-    /// Who paused it, when and why, if it is paused. A step that is being done goes on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub paused: Option<Paused>,
-    /// The limit that keeps it from going on, if one is reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Reached>,
-    /// Why it is blocked, if it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocked_reason: Option<String>,
-    /// Whether it is blocked because its conditions need too much time or memory.
-    #[serde(skip)]
-    pub costs_too_much: bool,
-    /// Whether it counts as blocked only because its conditions were not evaluated.
-    #[serde(skip)]
-    pub not_evaluated: bool,
-}
-
-impl ThreadItem {
-    fn new(thread: ThreadId, head: CasRef, status: ThreadStatus) -> Self {
-        Self {
-            thread,
-            workflow: None,
-            head,
-            status,
-            current_role: None,
-            status_display: match status {
-                ThreadStatus::Suspended => "suspended [suspended]".to_owned(),
-                other => other.as_str().to_owned(),
-            },
-            workflow_name: None,
-            name: None,
-            labels: Labels::new(),
-            error: None,
-            orphans: Vec::new(),
-            finished_step: None,
-            paused: None,
-            limit: None,
-            blocked_reason: None,
-            costs_too_much: false,
-            not_evaluated: false,
-        }
-    }
 }
 
 /// Lists threads. A thread that cannot be read is listed as corrupt.
@@ -288,15 +215,44 @@ impl<'a> Reader<'a> {
 
     fn item(&mut self, candidate: Candidate) -> ThreadItem {
         match candidate.place {
-            Located::Archived(record) => ThreadItem {
-                workflow: Some(record.workflow),
-                workflow_name: self
-                    .program(record.workflow)
-                    .ok()
-                    .map(|found| found.name().to_owned()),
-                ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
-            },
+            Located::Archived(record) => self.ended(&record),
             Located::Active(head) => self.active(candidate.id, head),
+        }
+    }
+
+    /// Reads an ended thread: its last step and its task, and what is on record about the other steps. There may be very many
+    /// ended threads, so their chains are not read. What cannot be read is left out: the thread has ended nevertheless.
+    fn ended(&mut self, record: &HistoryRecord) -> ThreadItem {
+        let store = &self.site.store;
+        let ledger = self.site.root.run(record.thread).ledger;
+        let program = self.program(record.workflow).ok();
+        let (start, last) = match Head::read(store, record.head) {
+            Ok(Head::Start(start)) => (Some(start), None),
+            Ok(Head::Step(step)) => (read_start(store, step.node.start).ok(), Some(step)),
+            Err(_) => (None, None),
+        };
+        let start = start.map(|start| start.node);
+        let mut outline = Outline {
+            usage: outline::on_record(&ledger, record.head),
+            resumable: program
+                .as_ref()
+                .is_some_and(|program| outline::can_be_resumed(program)),
+            ..Outline::of_ended(self.site, record, start.as_ref())
+        };
+        if let (Some(program), Some(last), Reason::Completed) = (&program, last, record.reason)
+            && let Ok(last) = with_output(store, last)
+            && let Some(result) = end_result(program, &last)
+        {
+            outline = outline.with_result(result).in_lines();
+        }
+        let summary = ledger.chain_summary();
+        let summary = summary.filter(|summary| summary.head == record.head);
+        ThreadItem {
+            workflow: Some(record.workflow),
+            workflow_name: program.map(|program| program.name().to_owned()),
+            steps: summary.map(|summary| summary.steps),
+            outline,
+            ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
         }
     }
 
@@ -377,38 +333,24 @@ impl<'a> Reader<'a> {
         };
         let reached = limits::reached_on_route(store, &place, &route, &self.limits)?;
         let state = activity.thread_state(&route).at_limits(&reached);
-        let blocked = state.status == ThreadStatus::Blocked;
-        let not_evaluated = blocked && conditions::not_evaluated(&route);
-        let state = state.with_pause(run.pause.read()?);
-        let mut item = ThreadItem::new(id, head, state.status);
-        if activity.finished_step.is_some() {
-            item.status_display = format!("{} [finished step waits]", item.status.as_str());
-        } else if activity.running.is_some_and(|running| running.waiting) {
-            item.status_display = "running [waiting]".to_owned();
-        } else if !activity.orphans.is_empty() {
-            item.status_display = format!("{} [no engine]", item.status.as_str());
-        } else if state.paused.is_some() {
-            item.status_display = match state.status {
-                ThreadStatus::Running => "running [paused after this step]".to_owned(),
-                other => other.as_str().to_owned(),
-            };
-        } else if state.limit.is_some() {
-            item.status_display = "suspended [limit]".to_owned();
-        } else if not_evaluated {
-            item.status_display = "blocked [not evaluated]".to_owned();
-        }
+        let pause = run.pause.read()?;
+        let outline = Active {
+            site: self.site,
+            id,
+            head,
+            start: &start,
+            last: steps.last(),
+            ledger: &run.ledger,
+            activity: &activity,
+        };
+        let outline = outline.outline()?;
+        let recorded = run.ledger.chain_summary();
         Ok(ThreadItem {
             workflow: Some(start.workflow),
-            current_role: state.current_role,
             workflow_name: Some(program.name().to_owned()),
-            orphans: activity.orphans,
-            finished_step: activity.finished_step,
-            paused: state.paused,
-            limit: state.limit,
-            blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
-            costs_too_much: blocked && conditions::cost_too_much(&route),
-            not_evaluated,
-            ..item
+            steps: Some(summarize(store, recorded.as_ref(), head)?.steps),
+            outline,
+            ..ThreadItem::of_active(id, head, (state, pause), activity, &route)
         })
     }
 

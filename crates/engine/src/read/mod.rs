@@ -8,6 +8,7 @@ mod document;
 mod expand;
 mod history;
 pub(crate) mod list;
+pub(crate) mod outline;
 pub(crate) mod report;
 mod running_turns;
 pub(crate) mod selection;
@@ -22,8 +23,10 @@ pub(crate) mod tail;
 pub(crate) mod tail_event;
 mod thread_document;
 mod thread_end;
+pub(crate) mod thread_item;
 pub(crate) mod thread_state;
 pub(crate) mod thread_story;
+pub(crate) mod usage_total;
 pub(crate) mod which;
 pub(crate) mod workflows;
 

@@ -6,6 +6,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::nodes::RefusedCalls;
 
+use crate::read::outline;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::Thread;
 
@@ -45,6 +46,11 @@ pub struct StepReport {
     pub adopted: bool,
     /// Why the thread is blocked, if it is.
     pub blocked_reason: Option<String>,
+    /// What the thread resulted in, if it is completed now: the prompt of the edge to `$END`.
+    pub result: Option<String>,
+    /// Why that prompt could not be filled in, if it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_problem: Option<String>,
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
@@ -72,6 +78,7 @@ impl StepReport {
             StepOrigin::Ran | StepOrigin::Adopted => thread.last(),
             StepOrigin::Nothing => None,
         };
+        let (result, result_problem) = route.map(outline::result_of).unwrap_or_default();
         Self {
             workflow: thread.start.workflow,
             thread: thread.id,
@@ -88,6 +95,8 @@ impl StepReport {
             duration_ms: step.and_then(|step| step.node.duration_ms()),
             adopted: origin == StepOrigin::Adopted,
             blocked_reason: route.and_then(|route| Some(route.as_ref().err()?.to_string())),
+            result,
+            result_problem,
             refused_calls: Vec::new(),
             replaced: None,
             left_running: Vec::new(),

@@ -2,18 +2,20 @@
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
+use uwf_moderator::Route;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::{Labels, Name};
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_protocol::run::RefusedStep;
 use uwf_storage::{HistoryRecord, Ledger, Located, Reason, State};
-use uwf_thread::{Head, summarize};
+use uwf_thread::{Head, read_program, read_start, summarize};
 
 use crate::attempt;
 use crate::fix::Fix;
 use crate::limits::{self, Place};
 use crate::read::activity::{self, Activity, AttemptView, RunningView};
 use crate::read::detail_summary::DetailSummary;
+use crate::read::outline::{self, Active, Outline};
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
@@ -51,6 +53,11 @@ pub struct ThreadView {
     /// Why its name and its labels cannot be read, if they cannot.
     #[serde(skip)]
     pub unnamed: Option<String>,
+    /// The workflow's name; `None` if it cannot be read.
+    pub workflow_name: Option<String>,
+    /// What it is about, what it used up and what it results in.
+    #[serde(flatten)]
+    pub outline: Outline,
     /// The processes of an attempt whose engine has died, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
@@ -100,6 +107,16 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let place = Place::of(&run.ledger, &thread);
     let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
     let state = activity.thread_state(&route).at_limits(&reached);
+    let outline = Active {
+        site,
+        id,
+        head,
+        start: &thread.start,
+        last: thread.last(),
+        ledger: &run.ledger,
+        activity: &activity,
+    };
+    let outline = outline.outline()?;
     let blocked = state.status == ThreadStatus::Blocked;
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
     let state = state.with_pause(run.pause.read()?);
@@ -117,6 +134,8 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         name: None,
         labels: Labels::new(),
         unnamed: None,
+        workflow_name: Some(thread.program.name().to_owned()),
+        outline,
         orphans: activity.orphans,
         refused_calls: refused_calls(&site.store, head)?,
         finished_step: activity.finished_step,
@@ -126,6 +145,12 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
 
 fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineError> {
     let run = site.root.run(record.thread);
+    let program = read_program(&site.store, record.workflow).ok();
+    let outline = Outline {
+        usage: outline::summed(site, &run.ledger, record.head).ok(),
+        resumable: program.as_ref().is_some_and(outline::can_be_resumed),
+        ..outline_of_ended(site, record)
+    };
     Ok(ThreadView {
         workflow: record.workflow,
         thread: record.thread,
@@ -140,11 +165,34 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         name: None,
         labels: Labels::new(),
         unnamed: None,
+        workflow_name: program.as_ref().map(|program| program.name().to_owned()),
+        outline,
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
         finished_step: None,
         refused_steps: run.outbox.refused(),
     })
+}
+
+/// Returns what an ended thread is about, and what it results in if it is completed. What cannot be read is left out: the
+/// thread has ended nevertheless.
+fn outline_of_ended(site: &Site, record: &HistoryRecord) -> Outline {
+    let head = Head::read(&site.store, record.head);
+    let start = head.and_then(|head| read_start(&site.store, head.start()));
+    let outline = Outline::of_ended(site, record, start.ok().map(|start| start.node).as_ref());
+    if record.reason != Reason::Completed {
+        return outline;
+    }
+    let thread = Thread::load(&site.store, record.thread, record.head);
+    match thread.and_then(|thread| thread.route(None)) {
+        Ok(Ok(Route::End { result })) => outline.with_result(result),
+        // Another program may have completed the thread by other rules.
+        Ok(Ok(Route::To(_) | Route::Suspend { .. }) | Err(_)) => outline,
+        Err(error) => Outline {
+            result_problem: Some(error.to_string()),
+            ..outline
+        },
+    }
 }
 
 /// Returns the refused tool calls of the step at the head.

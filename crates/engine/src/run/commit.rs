@@ -6,7 +6,7 @@ use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::run::RefusedStep;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
-use uwf_thread::used_by;
+use uwf_thread::{used_by, used_up_to};
 
 use crate::limits::{self, Place};
 use crate::read::detail_summary::DetailSummary;
@@ -106,6 +106,7 @@ fn move_head(
                 count_replaced(runner, &run.ledger, replaced);
             }
             count_attempts(run, thread.head);
+            record_usage(runner, &run.ledger, thread.head);
             tidy(run, summary, thread.head, &role);
             return Ok(Committed {
                 thread,
@@ -255,6 +256,14 @@ fn count_attempts(run: &RunDir, step: CasRef) {
     let pending = run.outbox.read_pending().ok().flatten();
     if let Some(pending) = pending.filter(|pending| pending.step == step) {
         let _ = run.ledger.count_in_step(&pending);
+    }
+}
+
+/// Records what the steps up to the head used up, so that a list need not read them. Only the new step is read, unless the
+/// record is of another chain. The record is a cache, so errors are ignored.
+fn record_usage(runner: &Runner, ledger: &Ledger, head: CasRef) {
+    if let Ok(usage) = used_up_to(&runner.site.store, ledger.chain_usage().as_ref(), head) {
+        let _ = ledger.write_chain_usage(&usage);
     }
 }
 

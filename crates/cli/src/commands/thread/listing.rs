@@ -13,27 +13,32 @@ use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     context.note_empty_root();
-    let filter = ListFilter {
-        all: args.all,
-        skip: args.skip,
-        ..filter(context, &args.filter)?
-    };
-    let listed = uwf_engine::list(context.site(), &filter)?;
-    for warning in &listed.warnings {
+    let filter = list_options(context, args)?;
+    let (threads, warnings) = listed(context, args, &filter)?;
+    for warning in &warnings {
         warn(warning);
     }
-    for warning in costly(&listed.threads) {
-        warn(&warning);
-    }
-    let threads = ThreadsView {
-        threads: listed.threads,
-        now_ms: context.site().env.now_ms(),
-        is_filtered: args.all || args.skip > 0 || args.filter.is_given(),
-    };
     print_long(&threads, context.format, &context.pager)?;
     // A damaged line must not hide other threads, so the check comes after the list.
     State::new(&context.site().root).check()?;
     Ok(Exit::Done)
+}
+
+/// Returns the list, and warnings about it.
+pub(super) fn listed(
+    context: &Context,
+    args: &ListArgs,
+    filter: &ListFilter,
+) -> Result<(ThreadsView, Vec<String>), Failure> {
+    let listed = uwf_engine::list(context.site(), filter)?;
+    let mut warnings = listed.warnings;
+    warnings.extend(costly(&listed.threads));
+    let view = ThreadsView {
+        threads: listed.threads,
+        now_ms: context.site().env.now_ms(),
+        is_filtered: args.all || args.skip > 0 || args.filter.is_given(),
+    };
+    Ok((view, warnings))
 }
 
 /// Returns warnings about threads whose conditions cost too much, or were not evaluated.
@@ -60,6 +65,15 @@ fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
         more => format!("thread `{}` and {more} more", first.thread),
     };
     Some((names, reason))
+}
+
+/// Parses the options of a list.
+pub(super) fn list_options(context: &Context, args: &ListArgs) -> Result<ListFilter, Failure> {
+    Ok(ListFilter {
+        all: args.all,
+        skip: args.skip,
+        ..filter(context, &args.filter)?
+    })
 }
 
 /// Parses the options that choose threads.

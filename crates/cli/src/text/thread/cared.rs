@@ -49,12 +49,17 @@ impl Show for PausedView {
 
 /// Returns the row with who paused a thread, when and why.
 pub(super) fn paused_row(paused: &Paused) -> (&'static str, String) {
+    ("paused", paused_text(paused))
+}
+
+/// Returns who paused a thread, when and why.
+pub(super) fn paused_text(paused: &Paused) -> String {
     let by = paused.by.as_ref();
     let by = by.map_or_else(String::new, |by| format!(" by {by}"));
     let reason = paused.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
     let since = time::format_utc(paused.at);
-    ("paused", format!("since {since} UTC{by}{reason}"))
+    format!("since {since} UTC{by}{reason}")
 }
 
 /// A thread that is not paused.

@@ -7,7 +7,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::Phase;
 use uwf_util::time;
 
-use super::{refused_row, state_line, why_suspended};
+use super::{refused_row, result_rows, state_line, why_suspended};
 use crate::hints::{self, thread::next};
 use crate::output::Show;
 use crate::text::table::{Page, fields};
@@ -54,6 +54,10 @@ impl Show for StepView {
         }
         rows.push(("thread", state_line(&report.state)));
         rows.extend(why_suspended(&report.state));
+        rows.extend(result_rows(
+            report.result.as_deref(),
+            report.result_problem.as_deref(),
+        ));
         if report.state.status == ThreadStatus::Suspended {
             let next = next(report.thread, &report.state);
             let option = agent_option(self.agent.as_deref());

@@ -4,15 +4,36 @@ use serde::Serialize;
 use uwf_engine::{ThreadItem, ThreadStatus};
 use uwf_util::time;
 
+use super::cared::paused_text;
 use crate::output::Show;
-use crate::text::table::{Page, fitted};
+use crate::text::columns::{Column, Room, columns};
+use crate::text::table::Page;
+use crate::text::usage;
+
+/// The columns, with what is left out first where the page is narrow.
+const COLUMNS: [Column; 10] = [
+    column("THREAD", Room::Fixed),
+    column("STARTED (UTC)", Room::Spare(0)),
+    column("CHANGED", Room::Spare(5)),
+    column("STATUS", Room::Fixed),
+    column("NEXT", Room::Spare(4)),
+    column("WORKFLOW", Room::Spare(3)),
+    column("STEPS", Room::Spare(1)),
+    column("COST", Room::Spare(2)),
+    column("TASK", Room::Cut),
+    column("NOTE", Room::Cut),
+];
+
+const fn column(heading: &'static str, room: Room) -> Column {
+    Column { heading, room }
+}
 
 /// A list of threads.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct ThreadsView {
     pub(crate) threads: Vec<ThreadItem>,
-    /// The current time. It is needed to read the time in the thread ids of some other programs.
+    /// The current time.
     #[serde(skip)]
     pub(crate) now_ms: i64,
     /// Whether the list was asked for with options that choose threads.
@@ -29,32 +50,69 @@ impl Show for ThreadsView {
             return "no threads; `--all` lists ended ones too, and `uwf thread start <workflow> -p \"…\"` makes one"
                 .to_owned();
         }
-        let row = |item: &ThreadItem| {
-            let started = item.thread.time_ms(self.now_ms).map(time::format_utc);
-            let hash = item.workflow.map(|hash| hash.to_string());
-            let workflow = item.workflow_name.clone().or(hash);
-            vec![
-                item.thread.to_string(),
-                started.unwrap_or_else(|| "-".to_owned()),
-                item.status.as_str().to_owned(),
-                who_is_next(item),
-                workflow.or(item.error.clone()).unwrap_or_default(),
-            ]
-        };
-        fitted(
-            &["THREAD", "STARTED (UTC)", "STATUS", "NEXT", "WORKFLOW"],
-            self.threads.iter().map(row).collect(),
-            4,
-            page,
-        )
+        let rows = self.threads.iter().map(|item| self.row(item)).collect();
+        columns(&COLUMNS, rows, page)
     }
 }
 
-fn who_is_next(item: &ThreadItem) -> String {
-    match (&item.current_role, item.status) {
-        (Some(role), _) if item.finished_step.is_some() => format!("{role} (finished)"),
-        (Some(role), _) => role.to_string(),
-        (None, ThreadStatus::Suspended | ThreadStatus::Paused) => "(you)".to_owned(),
-        (None, _) => "-".to_owned(),
+impl ThreadsView {
+    fn row(&self, item: &ThreadItem) -> Vec<String> {
+        let none = || "-".to_owned();
+        let outline = &item.outline;
+        let started = outline.started_at_ms.map(time::format_utc);
+        let changed = outline.changed_at_ms.map(|at| age(self.now_ms, at));
+        let hash = item.workflow.map(|hash| hash.to_string());
+        let role = item.current_role.as_ref().or(item.suspended_role.as_ref());
+        let cost = outline.usage.as_ref().filter(|usage| usage.runs > 0);
+        vec![
+            item.thread.to_string(),
+            started.unwrap_or_else(none),
+            changed.unwrap_or_else(none),
+            item.status.as_str().to_owned(),
+            role.map_or_else(none, ToString::to_string),
+            item.workflow_name.clone().or(hash).unwrap_or_else(none),
+            item.steps.map_or_else(none, |steps| steps.to_string()),
+            cost.map_or_else(none, usage::cost),
+            outline.task.clone().unwrap_or_default(),
+            note(item).unwrap_or_default(),
+        ]
+    }
+}
+
+/// Returns how long ago something was.
+pub(crate) fn age(now_ms: i64, at_ms: i64) -> String {
+    time::format_age(u64::try_from(now_ms.saturating_sub(at_ms)).unwrap_or(0))
+}
+
+/// Returns the one thing that a person wants to know about a thread of this status.
+pub(crate) fn note(item: &ThreadItem) -> Option<String> {
+    if item.finished_step.is_some() {
+        return Some("a finished step waits to be committed".to_owned());
+    }
+    match item.status {
+        ThreadStatus::Idle => None,
+        ThreadStatus::Running if item.running.as_ref().is_some_and(|now| now.waiting) => {
+            Some("waits for a free slot".to_owned())
+        }
+        ThreadStatus::Running if !item.orphans.is_empty() => {
+            Some("works without an engine".to_owned())
+        }
+        ThreadStatus::Running => None,
+        ThreadStatus::Paused => item.paused.as_ref().map(paused_text),
+        ThreadStatus::Suspended => item.suspend_message.clone(),
+        ThreadStatus::Blocked => item.blocked_reason.clone(),
+        ThreadStatus::Failed => item.failure_reason.clone(),
+        ThreadStatus::Corrupt => item.error.clone(),
+        ThreadStatus::Completed | ThreadStatus::Cancelled => ended_note(item),
+    }
+}
+
+fn ended_note(item: &ThreadItem) -> Option<String> {
+    let outline = &item.outline;
+    match (&outline.result, outline.resumable) {
+        (Some(result), true) => Some(format!("{result} (can be resumed)")),
+        (Some(result), false) => Some(result.clone()),
+        (None, true) => Some("can be resumed".to_owned()),
+        (None, false) => outline.result_problem.clone(),
     }
 }

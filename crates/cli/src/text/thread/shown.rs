@@ -1,55 +1,108 @@
 //! One thread, as `uwf thread show` prints it.
 
-use uwf_engine::{AttemptView, ThreadView};
+use serde::Serialize;
+use uwf_engine::{AttemptView, Outline, ThreadStatus, ThreadView};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
 use uwf_util::time;
 
 use super::cared::paused_row;
+use super::listed::age;
 use super::naming::naming_rows;
-use super::{refused_row, state_line, why_suspended, word_for};
+use super::{refused_row, result_rows, state_line, why_suspended, word_for};
 use crate::hints::{self, thread::next};
 use crate::output::Show;
 use crate::text::table::{Page, fields};
+use crate::text::usage;
 
-impl Show for ThreadView {
+/// A thread, and the time at which it was looked at.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct ShownView {
+    pub(crate) thread: ThreadView,
+    #[serde(skip)]
+    pub(crate) now_ms: i64,
+}
+
+impl Show for ShownView {
     fn text(&self, page: Page) -> String {
-        let mut rows = vec![("thread", self.thread.to_string())];
-        rows.extend(naming_rows(self.name.as_ref(), &self.labels));
-        rows.extend([
-            ("workflow", self.workflow.to_string()),
-            ("head", self.head.to_string()),
-            ("steps", self.steps.to_string()),
-            ("status", state_line(&self.state)),
-        ]);
-        rows.extend(self.state.paused.as_ref().map(paused_row));
-        if let Some(running) = &self.running {
+        let view = &self.thread;
+        let mut rows = facts(view, self.now_ms);
+        if let Some(running) = &view.running {
             let since = time::format_utc(running.started_at_ms);
             rows.push(("since", format!("{since} UTC")));
-            if running.waiting {
-                rows.push(("waiting", "for a free slot".to_owned()));
-            }
         }
-        if !self.orphans.is_empty() {
-            let orphans = self.orphans.join(", ");
+        if !view.orphans.is_empty() {
+            let orphans = view.orphans.join(", ");
             rows.push(("alive", format!("{orphans}, without an engine")));
         }
-        rows.extend(refused_row(&self.refused_calls));
-        rows.extend(why_suspended(&self.state));
-        if let Some(reason) = &self.blocked_reason {
+        rows.extend(refused_row(&view.refused_calls));
+        rows.extend(why_suspended(&view.state));
+        if let Some(reason) = &view.blocked_reason {
             rows.push(("blocked", reason.clone()));
         }
-        rows.extend(self.attempts.iter().map(attempt_field));
-        if let Some(step) = self.finished_step {
+        rows.extend(view.attempts.iter().map(attempt_field));
+        if let Some(step) = view.finished_step {
             rows.push(("finished", format!("step {step} waits to be committed")));
         }
-        rows.extend(self.refused_steps.iter().map(kept_row));
-        rows.extend(next(self.thread, &self.state).map(|next| ("next", next)));
-        if let Some(fix) = &self.fix {
-            let commands = hints::fix::commands(fix, self.thread).into_iter();
+        rows.extend(view.refused_steps.iter().map(kept_row));
+        let Outline {
+            result,
+            result_problem,
+            ..
+        } = &view.outline;
+        rows.extend(result_rows(result.as_deref(), result_problem.as_deref()));
+        rows.extend(next(view.thread, &view.state).map(|next| ("next", next)));
+        if view.outline.resumable {
+            let resume = format!("uwf thread resume {} -p \"…\"", view.thread);
+            rows.push(("next", resume));
+        }
+        if let Some(fix) = &view.fix {
+            let commands = hints::fix::commands(fix, view.thread).into_iter();
             rows.extend(commands.map(|command| ("next", command)));
         }
         fields(&rows, page)
+    }
+}
+
+/// Returns the rows that every thread has.
+fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
+    let outline = &view.outline;
+    let workflow = match &view.workflow_name {
+        Some(name) => format!("{name} ({})", view.workflow),
+        None => view.workflow.to_string(),
+    };
+    let at = |ms: i64| format!("{} UTC, {}", time::format_utc(ms), age(now_ms, ms));
+    let task = outline.task.clone().map(|task| ("task", task));
+    let mut rows = vec![("thread", view.thread.to_string())];
+    rows.extend(naming_rows(view.name.as_ref(), &view.labels));
+    rows.extend(task);
+    rows.extend([
+        ("workflow", workflow),
+        ("head", view.head.to_string()),
+        ("steps", view.steps.to_string()),
+        ("status", status_line(view)),
+    ]);
+    rows.extend(view.state.paused.as_ref().map(paused_row));
+    rows.extend(outline.started_at_ms.map(|ms| ("started", at(ms))));
+    let changed = outline.changed_at_ms;
+    let changed = changed.filter(|_| changed != outline.started_at_ms);
+    rows.extend(changed.map(|ms| ("changed", at(ms))));
+    let used = outline.usage.as_ref().filter(|used| used.runs > 0);
+    rows.extend(used.map(|used| ("used", usage::sentence(used))));
+    rows
+}
+
+/// Says where the thread stands, in one line.
+fn status_line(view: &ThreadView) -> String {
+    match (&view.running, view.state.status) {
+        (Some(running), ThreadStatus::Running) if running.waiting => {
+            format!("running, {} waits for a free slot", running.role)
+        }
+        _ if view.outline.resumable => {
+            format!("{}, can be resumed", view.state.status.as_str())
+        }
+        _ => state_line(&view.state),
     }
 }
 

@@ -1,10 +1,10 @@
 //! Which threads are listed, in which order, and what hides none.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::Reason;
 
-use super::{NOW, World};
+use super::{NOW, USED_NOTHING, World};
 use crate::read::thread_state::ThreadStatus;
 use crate::{ListFilter, list};
 
@@ -34,10 +34,11 @@ fn with_status(status: ThreadStatus) -> ListFilter {
 fn a_thread_is_listed_with_the_keys_of_the_format_in_its_order() {
     let world = World::new();
     let thread = world.start(10, "Hello");
-    let (workflow, head) = (world.workflow, world.head(thread));
+    let (workflow, head, started) = (world.workflow, world.head(thread), NOW - 10);
     let threads = list(&world.site, &ListFilter::default()).unwrap().threads;
     let expected = format!(
         r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo","name":null,"labels":{{}}}}]"#
+        r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo","suspendedRole":null,"suspendMessage":null,"failureReason":null,"steps":0,"task":"Hello","startedAtMs":{started},"changedAtMs":{started},"usage":{USED_NOTHING},"result":null}}]"#
     );
     assert_eq!(serde_json::to_string(&threads).unwrap(), expected);
 }
@@ -84,7 +85,7 @@ fn the_active_threads_are_listed_newest_first_whatever_they_wait_for() {
     let display = &list(&world.site, &with_status(ThreadStatus::Suspended))
         .unwrap()
         .threads[0];
-    assert_eq!(display.status_display, "suspended [suspended]");
+    assert_eq!(display.status_display, "suspended [question]");
 }
 
 #[test]
@@ -194,4 +195,56 @@ fn a_page_counts_only_what_the_status_lets_through() {
         ..with_status(ThreadStatus::Idle)
     };
     assert_eq!(listed(&world, &filter), [(threads[2], ThreadStatus::Idle)]);
+}
+
+/// Returns the threads that a filter lets through, as JSON.
+fn items(world: &World, filter: &ListFilter) -> Vec<Value> {
+    let threads = list(&world.site, filter).unwrap().threads;
+    let items = threads
+        .iter()
+        .map(|item| serde_json::to_value(item).unwrap());
+    items.collect()
+}
+
+#[test]
+fn a_list_says_what_each_thread_is_about_and_what_it_waits_for() {
+    let world = World::new();
+    let failed = world.start(40, "\nMend the roof.\nSoon.");
+    world.fail(failed, "no ladder");
+    let suspended = world.start(30, "Paint");
+    world.step(suspended, "writer", &json!({}), "");
+    let asks = json!({ "$status": "ask", "question": "which colour?" });
+    world.step(suspended, "reviewer", &asks, "");
+    let [paint, mend] = &items(&world, &ListFilter::default())[..] else {
+        panic!("two threads are listed");
+    };
+    assert_eq!(mend["task"], json!("Mend the roof."));
+    assert_eq!(mend["failureReason"], json!("no ladder"));
+    assert_eq!(
+        (&mend["steps"], &mend["usage"]["runs"]),
+        (&json!(0), &json!(1))
+    );
+    assert_eq!(mend["changedAtMs"], json!(NOW + 1));
+    assert_eq!(paint["suspendedRole"], json!("reviewer"));
+    assert_eq!(paint["suspendMessage"], json!("Need: which colour?"));
+    assert_eq!(paint["failureReason"], json!(null));
+    assert_eq!(paint["steps"], json!(2));
+}
+
+#[test]
+fn the_chains_of_ended_threads_are_not_read() {
+    let world = World::new();
+    let thread = world.start(30, "Paint\nall");
+    let first = world.step(thread, "writer", &json!({}), "");
+    world.step(thread, "reviewer", &json!({ "$status": "done" }), "");
+    world.end(thread, Reason::Completed);
+    world.remove(first);
+    let [item] = &items(&world, &all())[..] else {
+        panic!("one thread is listed");
+    };
+    assert_eq!(item["task"], json!("Paint"));
+    assert_eq!(
+        (&item["steps"], &item["usage"]),
+        (&json!(null), &json!(null))
+    );
 }

@@ -19,6 +19,9 @@ use uwf_storage::{Advance, Archived, Env, HistoryRecord, Reason, Root, State};
 
 use crate::Site;
 
+/// The usage of a thread without runs, as JSON.
+const USED_NOTHING: &str = r#"{"runs":0,"costUsd":0.0,"costUnknown":0,"tokens":0,"tokensUnknown":0,"durationMs":0,"durationUnknown":0}"#;
+
 /// What the clock of the world says; threads are made a little before.
 const NOW: i64 = 1_780_000_000_000;
 

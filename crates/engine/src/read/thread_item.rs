@@ -1,0 +1,166 @@
+//! One line of the list of threads.
+
+use serde::Serialize;
+use uwf_moderator::{Route, RouteError};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::limits::Reached;
+use uwf_protocol::naming::{Labels, Name};
+use uwf_storage::Paused;
+
+use crate::conditions;
+use crate::read::activity::{self, Activity, RunningView};
+use crate::read::outline::Outline;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+
+/// One line of the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ThreadItem {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The workflow that it is pinned to; `None` if it cannot be read.
+    pub workflow: Option<CasRef>,
+    /// Its head.
+    pub head: CasRef,
+    /// Its status.
+    pub status: ThreadStatus,
+    /// The role that is next or working.
+    pub current_role: Option<RoleName>,
+    /// The status as it is shown to people.
+    pub status_display: String,
+    /// The workflow's name; `None` if it cannot be read.
+    pub workflow_name: Option<String>,
+    /// The name that it was given.
+    pub name: Option<Name>,
+    /// Its labels.
+    pub labels: Labels,
+    /// The role that waits for a person, if the thread is suspended.
+    pub suspended_role: Option<RoleName>,
+    /// The question or the limit, if the thread is suspended.
+    pub suspend_message: Option<String>,
+    /// Why the last attempt failed, if the thread is failed.
+    pub failure_reason: Option<String>,
+    /// How many steps it has; `None` if that is not on record, and was not counted.
+    pub steps: Option<u64>,
+    /// What it is about, what it used up and what it results in.
+    #[serde(flatten)]
+    pub outline: Outline,
+    /// The step that is being done right now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub running: Option<RunningView>,
+    /// Why the thread cannot be read, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The processes of an attempt whose engine has died, for people: number and command line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<String>,
+    /// The finished step that waits to be committed, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_step: Option<CasRef>,
+    /// Who paused it, when and why, if it is paused. A step that is being done goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
+    /// The limit that keeps it from going on, if one is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Reached>,
+    /// Why it is blocked, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocked_reason: Option<String>,
+    /// Whether it is blocked because its conditions need too much time or memory.
+    #[serde(skip)]
+    pub costs_too_much: bool,
+    /// Whether it counts as blocked only because its conditions were not evaluated.
+    #[serde(skip)]
+    pub not_evaluated: bool,
+}
+
+impl ThreadItem {
+    /// Returns what is known about every thread.
+    pub(crate) fn new(thread: ThreadId, head: CasRef, status: ThreadStatus) -> Self {
+        Self {
+            thread,
+            workflow: None,
+            head,
+            status,
+            current_role: None,
+            status_display: match status {
+                ThreadStatus::Suspended => "suspended [question]".to_owned(),
+                other => other.as_str().to_owned(),
+            },
+            workflow_name: None,
+            name: None,
+            labels: Labels::new(),
+            suspended_role: None,
+            suspend_message: None,
+            failure_reason: None,
+            steps: None,
+            outline: Outline::default(),
+            running: None,
+            error: None,
+            orphans: Vec::new(),
+            finished_step: None,
+            paused: None,
+            limit: None,
+            blocked_reason: None,
+            costs_too_much: false,
+            not_evaluated: false,
+        }
+    }
+
+    /// Returns what the state of an active thread tells.
+    pub(crate) fn of_active(
+        thread: ThreadId,
+        head: CasRef,
+        (state, pause): (ThreadState, Option<Paused>),
+        activity: Activity,
+        route: &Result<Route, RouteError>,
+    ) -> Self {
+        let blocked = state.status == ThreadStatus::Blocked;
+        let has_failed = state.status == ThreadStatus::Failed;
+        let failure = activity.attempts.last().filter(|_| has_failed);
+        let failure_reason = failure.map(|attempt| attempt.error.clone());
+        let not_evaluated = blocked && conditions::not_evaluated(route);
+        let state = state.with_pause(pause);
+        let plain = Self::new(thread, head, state.status);
+        Self {
+            status_display: waits_for(&state, &activity, not_evaluated)
+                .map_or(plain.status_display, |what| {
+                    format!("{} [{what}]", state.status.as_str())
+                }),
+            current_role: state.current_role,
+            suspended_role: state.suspended_role,
+            suspend_message: state.suspend_message,
+            failure_reason,
+            running: activity.running,
+            orphans: activity.orphans,
+            finished_step: activity.finished_step,
+            paused: state.paused,
+            limit: state.limit,
+            blocked_reason: activity::blocked_reason(route).filter(|_| blocked),
+            costs_too_much: blocked && conditions::cost_too_much(route),
+            not_evaluated,
+            ..plain
+        }
+    }
+}
+
+/// Returns the word for what the thread waits for, if the status alone does not tell it.
+fn waits_for(
+    state: &ThreadState,
+    activity: &Activity,
+    not_evaluated: bool,
+) -> Option<&'static str> {
+    if activity.finished_step.is_some() {
+        Some("finished step waits")
+    } else if activity.running.as_ref().is_some_and(|now| now.waiting) {
+        Some("waiting")
+    } else if !activity.orphans.is_empty() {
+        Some("no engine")
+    } else if state.paused.is_some() {
+        (state.status == ThreadStatus::Running).then_some("paused after this step")
+    } else if state.limit.is_some() {
+        Some("limit")
+    } else {
+        not_evaluated.then_some("not evaluated")
+    }
+}
