@@ -19,6 +19,7 @@ mod compat;
 mod conditions;
 mod config_and_log;
 mod config_edit;
+mod costs;
 mod counted_once;
 mod crash;
 mod crashes;

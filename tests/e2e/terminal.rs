@@ -93,6 +93,7 @@ fn commands<'a>(thread: &'a str, step: &'a str) -> Vec<Vec<&'a str>> {
         vec!["thread", "show", thread],
         vec!["thread", "steps", thread],
         vec!["thread", "list"],
+        vec!["thread", "cost"],
         vec!["thread", "read", thread],
         vec!["thread", "read", thread, "--html"],
         vec!["thread", "tail", thread],

@@ -53,6 +53,7 @@ pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
+pub use read::cost::{CostKey, CostOptions, CostReport, CostRow, cost};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
 pub use read::outline::Outline;

@@ -3,6 +3,7 @@
 mod care;
 mod cas;
 mod config;
+mod cost;
 mod documented;
 mod examples;
 mod naming;
@@ -22,6 +23,7 @@ use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, 
 pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
+pub(crate) use cost::CostArgs;
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use thread::{

@@ -16,6 +16,8 @@ use super::reading::{DiffArgs, TailArgs};
 /// The quota of a whole document. It leaves room for sums.
 pub(crate) const WHOLE: usize = usize::MAX / 4;
 
+use super::cost::CostArgs;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
@@ -30,6 +32,8 @@ pub(crate) enum ThreadCommand {
     },
     /// List threads, newest first
     List(ListArgs),
+    /// Sum what threads cost: their steps and failed attempts
+    Cost(CostArgs),
     /// List all steps of a thread, oldest first
     Steps {
         /// The thread

@@ -2,6 +2,7 @@
 
 mod care;
 mod comparing;
+mod cost;
 mod following;
 mod listing;
 mod naming;
@@ -30,6 +31,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Step(args) => run_steps(context, &args),
         ThreadCommand::Show { thread } => show(context, &thread),
         ThreadCommand::List(args) => listing::list(context, &args),
+        ThreadCommand::Cost(args) => cost::cost(context, &args),
         ThreadCommand::Steps { thread } => step::list(context, &thread),
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),

@@ -2,6 +2,7 @@
 
 mod cared;
 mod compared;
+mod cost;
 mod done;
 mod listed;
 mod naming;

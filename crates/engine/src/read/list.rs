@@ -147,6 +147,23 @@ fn candidates(
     Ok((newest_first(found, filter, site.env.now_ms()), warnings))
 }
 
+/// Threads with their heads, oldest first, and warnings about others.
+pub(crate) type Heads = (Vec<(ThreadId, CasRef)>, Vec<String>);
+
+/// Returns every thread.
+pub(crate) fn every_thread(site: &Site) -> Result<Heads, EngineError> {
+    let filter = ListFilter {
+        all: true,
+        ..ListFilter::default()
+    };
+    let (found, warnings) = candidates(site, &filter)?;
+    let oldest_first = found.into_iter().rev().map(|one| match one.place {
+        Located::Active(head) => (one.id, head),
+        Located::Archived(record) => (one.id, record.head),
+    });
+    Ok((oldest_first.collect(), warnings))
+}
+
 fn wants(filter: &ListFilter, which: impl Fn(&ThreadStatus) -> bool) -> bool {
     filter
         .statuses

@@ -57,7 +57,8 @@ impl Used {
     }
 
     /// Returns what one failed attempt used up.
-    pub(super) fn of_attempt(attempt: &Attempt) -> Self {
+    #[must_use]
+    pub fn of_attempt(attempt: &Attempt) -> Self {
         let mut used = Self::default();
         let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
         let nothing = Usage {

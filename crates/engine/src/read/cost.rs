@@ -1,0 +1,305 @@
+//! What threads cost: the usage of their runs, summed by what the runs have in common. Each run counts once, as for limits.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Used;
+use uwf_protocol::nodes::{StepNode, Usage};
+use uwf_protocol::run::Attempt;
+use uwf_storage::Located;
+use uwf_thread::{Head, Stored, read_program, read_start, steps};
+use uwf_util::time;
+
+use crate::read::list::{Heads, every_thread};
+use crate::read::outline::first_line;
+use crate::read::usage_total::UsageTotal;
+use crate::{EngineError, Site, thread};
+
+/// What the runs of one row have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKey {
+    /// The role that did them.
+    Role,
+    /// The label of the agent.
+    Agent,
+    /// The model that answered.
+    Model,
+    /// The name of the workflow.
+    Workflow,
+    /// The day on which they ended, in UTC.
+    Day,
+    /// The thread.
+    Thread,
+}
+
+/// Which runs are summed, and how.
+#[derive(Debug, Clone)]
+pub struct CostOptions {
+    /// The threads; none means all.
+    pub threads: Vec<ThreadId>,
+    /// What the runs of one row have in common.
+    pub by: CostKey,
+    /// Only runs that ended at this time or later, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+}
+
+/// What threads cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CostReport {
+    /// What the runs of one row have in common.
+    pub by: CostKey,
+    /// The time before which runs do not count, if there is one.
+    pub since_ms: Option<i64>,
+    /// The sums: days and threads by time, the newest first; all others by cost, the highest first.
+    pub rows: Vec<CostRow>,
+    /// The sum of all rows.
+    pub total: UsageTotal,
+    /// What the sums leave out, one line each.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// One sum.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CostRow {
+    /// What the runs have in common; `None` if that is not on record.
+    pub key: Option<String>,
+    /// The first line of the task, if the row is a thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What they used up.
+    #[serde(flatten)]
+    pub usage: UsageTotal,
+}
+
+/// Sums what threads used up: their steps, their failed attempts, and steps that were replaced.
+///
+/// Forks share steps with the thread that they come from. Such a step counts once, for the oldest of the threads.
+///
+/// # Errors
+/// When a thread that was asked for cannot be read, or the files of the state cannot be read.
+pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineError> {
+    let mut sums = Sums::new(options);
+    let (threads, damaged) = threads(site, options)?;
+    sums.warnings.extend(damaged);
+    for (id, head) in threads {
+        match sums.read(site, id, head) {
+            Ok(account) => sums.add(&account),
+            Err(error) if options.threads.is_empty() => {
+                let warning = format!("thread `{id}` is left out: {error}");
+                sums.warnings.push(warning);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(sums.report())
+}
+
+/// Returns the threads that are asked for, each once.
+fn threads(site: &Site, options: &CostOptions) -> Result<Heads, EngineError> {
+    if options.threads.is_empty() {
+        return every_thread(site);
+    }
+    let mut ids = options.threads.clone();
+    ids.sort_by_key(|id| (id.time_ms(site.env.now_ms()), *id));
+    ids.dedup();
+    let found: Result<Vec<_>, EngineError> = ids
+        .into_iter()
+        .map(|id| {
+            let head = match thread::find(site, id)? {
+                Located::Active(head) => head,
+                Located::Archived(record) => record.head,
+            };
+            Ok((id, head))
+        })
+        .collect();
+    Ok((found?, Vec::new()))
+}
+
+/// The runs of one thread.
+struct Account {
+    id: ThreadId,
+    task: Option<String>,
+    workflow: String,
+    /// The steps that no older thread has, newest first.
+    steps: Vec<CasRef>,
+    runs: Vec<Run>,
+    /// What runs used up that are not on record one by one: old failed attempts, and steps that were replaced.
+    others: Used,
+}
+
+/// One run.
+struct Run {
+    role: String,
+    agent: String,
+    model: Option<String>,
+    ended_ms: i64,
+    used: Used,
+}
+
+/// The sums so far.
+struct Sums<'o> {
+    options: &'o CostOptions,
+    /// The steps that were counted.
+    seen: HashSet<CasRef>,
+    sums: IndexMap<Option<String>, (Used, Option<String>)>,
+    total: Used,
+    /// How many runs have no time on record, and were left out.
+    untimed: u64,
+    warnings: Vec<String>,
+}
+
+impl<'o> Sums<'o> {
+    fn new(options: &'o CostOptions) -> Self {
+        Self {
+            options,
+            seen: HashSet::new(),
+            sums: IndexMap::new(),
+            total: Used::default(),
+            untimed: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Reads the runs of a thread that were not counted yet.
+    fn read(&self, site: &Site, id: ThreadId, head: CasRef) -> Result<Account, EngineError> {
+        let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
+        let record = site.root.run(id).ledger.export();
+        let mut account = Account {
+            id,
+            task: first_line(&start.prompt),
+            workflow: read_program(&site.store, start.workflow)?.name().to_owned(),
+            steps: Vec::new(),
+            runs: record.attempts.iter().map(Run::of_attempt).collect(),
+            others: record.dropped,
+        };
+        for step in steps(&site.store, head) {
+            let step = step?;
+            // Then all steps before it were counted, too.
+            if self.seen.contains(&step.hash) {
+                break;
+            }
+            account.steps.push(step.hash);
+            account.runs.push(Run::of_step(site, step)?);
+        }
+        Ok(account)
+    }
+
+    fn add(&mut self, account: &Account) {
+        self.seen.extend(&account.steps);
+        let counts = |run: &&Run| {
+            let since = self.options.since_ms;
+            since.is_none_or(|since| run.ended_ms >= since)
+        };
+        let runs: Vec<&Run> = account.runs.iter().filter(counts).collect();
+        for run in runs {
+            self.add_to(self.key(account, Some(run)), account, &run.used);
+        }
+        match self.options.since_ms {
+            _ if account.others.runs == 0 => {}
+            Some(_) => self.untimed += account.others.runs,
+            None => self.add_to(self.key(account, None), account, &account.others),
+        }
+    }
+
+    /// Returns the row of a run; of runs that are not on record one by one, if there is none.
+    fn key(&self, account: &Account, run: Option<&Run>) -> Option<String> {
+        match self.options.by {
+            CostKey::Thread => Some(account.id.to_string()),
+            CostKey::Workflow => Some(account.workflow.clone()),
+            CostKey::Role => run.map(|run| run.role.clone()),
+            CostKey::Agent => run.map(|run| run.agent.clone()),
+            CostKey::Model => run.and_then(|run| run.model.clone()),
+            CostKey::Day => run.map(|run| time::date_utc(run.ended_ms)),
+        }
+    }
+
+    fn add_to(&mut self, key: Option<String>, account: &Account, used: &Used) {
+        let task = || {
+            account
+                .task
+                .clone()
+                .filter(|_| self.options.by == CostKey::Thread)
+        };
+        let (sum, _) = self
+            .sums
+            .entry(key)
+            .or_insert_with(|| (Used::default(), task()));
+        sum.add_all(used);
+        self.total.add_all(used);
+    }
+
+    fn report(self) -> CostReport {
+        let mut warnings = self.warnings;
+        if self.untimed > 0 {
+            warnings.push(format!(
+                "the sum leaves out {} earlier runs whose time is not on record",
+                self.untimed
+            ));
+        }
+        let row = |(key, (used, task)): (_, (Used, _))| CostRow {
+            key,
+            task,
+            usage: UsageTotal::from(&used),
+        };
+        let mut rows: Vec<CostRow> = self.sums.into_iter().map(row).collect();
+        match self.options.by {
+            CostKey::Thread => rows.reverse(),
+            CostKey::Day => rows.sort_by_key(|row| Reverse(row.key.clone())),
+            CostKey::Role | CostKey::Agent | CostKey::Model | CostKey::Workflow => {
+                rows.sort_by(most_first);
+            }
+        }
+        CostReport {
+            by: self.options.by,
+            since_ms: self.options.since_ms,
+            rows,
+            total: UsageTotal::from(&self.total),
+            warnings,
+        }
+    }
+}
+
+/// Orders rows by cost, then by tokens and time; equal ones by name.
+fn most_first(one: &CostRow, other: &CostRow) -> std::cmp::Ordering {
+    let dollars = |row: &CostRow| row.usage.cost_usd.unwrap_or(0.0);
+    let rest = |row: &CostRow| (row.usage.tokens, row.usage.duration_ms);
+    let by_cost = dollars(other).total_cmp(&dollars(one));
+    let by_rest = rest(other).cmp(&rest(one));
+    by_cost.then(by_rest).then_with(|| one.key.cmp(&other.key))
+}
+
+impl Run {
+    fn of_attempt(attempt: &Attempt) -> Self {
+        Self {
+            role: attempt.role.to_string(),
+            agent: attempt.agent.clone(),
+            model: None,
+            ended_ms: attempt.ended_at_ms,
+            used: Used::of_attempt(attempt),
+        }
+    }
+
+    fn of_step(site: &Site, step: Stored<StepNode>) -> Result<Self, EngineError> {
+        let Stored {
+            node, timestamp_ms, ..
+        } = step;
+        let detail = site.store.need(node.detail)?.payload;
+        let mut used = Used::default();
+        used.add(Some(&Usage::of_detail(&detail)), node.duration_ms());
+        let model = detail.get("model").and_then(serde_json::Value::as_str);
+        Ok(Self {
+            role: node.role.to_string(),
+            agent: node.agent,
+            model: model.map(str::to_owned),
+            ended_ms: node.completed_at_ms.unwrap_or(timestamp_ms),
+            used,
+        })
+    }
+}

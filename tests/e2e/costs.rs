@@ -1,0 +1,153 @@
+//! `uwf thread cost`: every run counts once, and what is unknown is not zero.
+
+use serde_json::{Value, json};
+
+use crate::world::{REVIEW, World};
+
+const FAILING: &str = r"
+roles:
+  writer:
+    - { exit: 3, usage: { inputTokens: 1, outputTokens: 1, costUsd: 0.4 } }
+";
+/// A writer whose runs cost something, and a reviewer whose runs do not tell it.
+const SCRIPT: &str = r"
+roles:
+  writer:
+    - { output: { plan: p }, usage: { inputTokens: 100, outputTokens: 50, costUsd: 0.2 } }
+  reviewer:
+    - { output: { $status: ask, question: which? } }
+";
+
+/// A world with a suspended thread of one failed attempt and two steps.
+fn world() -> (World, String) {
+    let world = World::new();
+    world.put(REVIEW);
+    let thread = world.start("review");
+    world.mock(FAILING);
+    world.step(&thread).exits(3);
+    world.mock(SCRIPT);
+    world
+        .uwf(&["thread", "step", &thread, "-c", "all"])
+        .exits(6);
+    (world, thread)
+}
+
+fn cost(world: &World, args: &[&str]) -> Value {
+    let args = [&["thread", "cost"], args].concat();
+    world.uwf(&args).exits(0).json()
+}
+
+/// Returns key, runs and cost of each row, and of the total.
+fn sums(report: &Value) -> Vec<(Value, u64, Value)> {
+    let rows = report["rows"].as_array().unwrap().iter();
+    let sum = |row: &Value| {
+        let runs = row["runs"].as_u64().unwrap();
+        (row["key"].clone(), runs, row["costUsd"].clone())
+    };
+    rows.chain([&report["total"]]).map(sum).collect()
+}
+
+#[test]
+fn the_runs_of_a_thread_are_summed_by_role() {
+    let (world, thread) = world();
+    let report = cost(&world, &[&thread]);
+    assert_eq!(report["by"], json!("role"));
+    let expected = [
+        (json!("writer"), 2, json!(0.6)),
+        (json!("reviewer"), 1, json!(null)),
+        (json!(null), 3, json!(0.6)),
+    ];
+    assert_eq!(sums(&report), expected);
+    assert_eq!(report["total"]["costUnknown"], json!(1));
+    assert_eq!(report["total"], world.show(&thread)["usage"]);
+    let text = world.uwf(&["thread", "cost", &thread, "--format", "text"]);
+    let text = text.exits(0).stdout;
+    assert!(text.contains("unknown  unknown"), "{text}");
+    assert!(text.lines().last().unwrap().ends_with(">$0.60"), "{text}");
+}
+
+#[test]
+fn runs_are_summed_by_what_they_have_in_common() {
+    let (world, thread) = world();
+    let other = world.start("review");
+    let first = |by: &str| sums(&cost(&world, &["--by", by]))[0].clone();
+    assert_eq!(first("agent"), (json!("uwf-mock"), 3, json!(0.6)));
+    assert_eq!(first("model"), (json!(null), 3, json!(0.6)));
+    assert_eq!(first("workflow"), (json!("review"), 3, json!(0.6)));
+    let day = first("day");
+    assert_eq!(day.0.as_str().unwrap().len(), "2026-11-22".len());
+    assert_eq!((day.1, &day.2), (3, &json!(0.6)));
+    let all = cost(&world, &[]);
+    assert_eq!(all["by"], json!("thread"));
+    assert_eq!(all["rows"][0]["task"], json!("the task"));
+    let keys: Vec<_> = sums(&all).into_iter().map(|(key, ..)| key).collect();
+    assert_eq!(
+        keys,
+        [json!(thread), json!(null)],
+        "a thread without runs costs nothing"
+    );
+    assert_eq!(cost(&world, &[&other])["rows"], json!([]));
+    world.uwf(&["thread", "cost", "--by", "color"]).exits(2);
+}
+
+#[test]
+fn steps_that_forks_share_count_once() {
+    let (world, thread) = world();
+    let fork = world.uwf(&["thread", "fork", &format!("{thread}@1")]);
+    let fork = fork.exits(0).json()["thread"].as_str().unwrap().to_owned();
+    world.step(&fork).exits(0);
+    let of_fork = cost(&world, &[&fork]);
+    assert_eq!(of_fork["total"]["runs"], json!(2));
+    assert_eq!(of_fork["total"], world.show(&fork)["usage"]);
+    let all = cost(&world, &[]);
+    let expected = [
+        (json!(fork), 1, json!(null)),
+        (json!(thread), 3, json!(0.6)),
+        (json!(null), 4, json!(0.6)),
+    ];
+    assert_eq!(sums(&all), expected);
+    assert_eq!(cost(&world, &[&fork, &thread, &fork]), all);
+}
+
+#[test]
+fn replaced_steps_and_old_attempts_count_without_a_role() {
+    let (world, thread) = world();
+    world
+        .uwf(&["thread", "poke", &thread, "-p", "again"])
+        .exits(0);
+    let report = cost(&world, &[&thread]);
+    assert_eq!(report["total"]["runs"], json!(4));
+    assert_eq!(report["total"], world.show(&thread)["usage"]);
+    assert!(sums(&report).contains(&(json!(null), 1, json!(null))));
+    let since = world
+        .uwf(&["thread", "cost", &thread, "--since", "1d"])
+        .exits(0);
+    assert_eq!(since.json()["total"]["runs"], json!(3));
+    since.says("warning: the sum leaves out 1 earlier runs");
+}
+
+#[test]
+fn only_runs_since_a_time_count() {
+    let (world, thread) = world();
+    let runs = |since: &str| cost(&world, &[&thread, "--since", since])["total"]["runs"].clone();
+    assert_eq!((runs("1d"), runs("2100-01-01")), (json!(3), json!(0)));
+    world.uwf(&["thread", "cost", "--since", "soon"]).exits(1);
+}
+
+#[test]
+fn a_thread_that_cannot_be_read_is_named_and_hides_no_other() {
+    let (world, thread) = world();
+    let broken = world.start("review");
+    world.step(&broken).exits(0);
+    let start = world.show(&broken)["head"].as_str().unwrap().to_owned();
+    let task = world.uwf(&["thread", "start", "review", "-p", "another task"]);
+    let lost = task.exits(0).json()["thread"].as_str().unwrap().to_owned();
+    let head = world.show(&lost)["head"].as_str().unwrap().to_owned();
+    assert_ne!(head, start);
+    std::fs::remove_file(world.root().join("cas").join(format!("{head}.bin"))).unwrap();
+    let all = world.uwf(&["thread", "cost"]).exits(0);
+    assert_eq!(all.json()["total"]["runs"], json!(4));
+    all.says(&format!("warning: thread `{lost}` is left out"));
+    world.uwf(&["thread", "cost", &lost]).exits(4);
+    world.uwf(&["thread", "cost", &thread]).exits(0);
+}
