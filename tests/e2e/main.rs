@@ -46,6 +46,7 @@ mod hints;
 mod kept_running;
 mod kills;
 mod limits;
+mod live;
 mod lost_lines;
 mod lost_names;
 mod lost_state;

@@ -30,7 +30,24 @@ pub(crate) struct Terminal {
 impl Terminal {
     /// Starts a command of the binary in a session whose terminal this is: only so it gets interrupts.
     pub(crate) fn start(world: &World, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::on(pair(), Stdio::piped(), world, args, variables)
+    }
+
+    /// Starts a command like [`start`](Self::start) whose stdout is the terminal, too.
+    pub(crate) fn start_with_stdout(world: &World, args: &[&str]) -> Self {
         let (main, side) = pair();
+        set_size(&side, 120);
+        let stdout = side.try_clone().unwrap().into();
+        Self::on((main, side), stdout, world, args, &[])
+    }
+
+    fn on(
+        (main, side): (File, File),
+        stdout: Stdio,
+        world: &World,
+        args: &[&str],
+        variables: &[(&str, &str)],
+    ) -> Self {
         let mut command = Command::new("setsid");
         command
             .arg("-c")
@@ -42,7 +59,7 @@ impl Terminal {
             .envs(variables.iter().copied())
             .stdin(side.try_clone().unwrap())
             .stderr(side.try_clone().unwrap())
-            .stdout(Stdio::piped());
+            .stdout(stdout);
         let child = command.spawn().unwrap();
         let shown = Arc::new(Mutex::new(Vec::new()));
         let (mut output, kept) = (main.try_clone().unwrap(), Arc::clone(&shown));
@@ -60,6 +77,11 @@ impl Terminal {
             reader,
             seen: 0,
         }
+    }
+
+    /// Returns the number of the process.
+    pub(crate) fn pid(&self) -> u64 {
+        u64::from(self.child.id())
     }
 
     /// Returns everything that was shown.
@@ -120,8 +142,9 @@ impl Terminal {
     /// Waits for the end; stderr is what the terminal showed.
     pub(crate) fn end(mut self) -> Run {
         let mut stdout = Vec::new();
-        let mut pipe = self.child.stdout.take().unwrap();
-        pipe.read_to_end(&mut stdout).unwrap();
+        if let Some(mut pipe) = self.child.stdout.take() {
+            pipe.read_to_end(&mut stdout).unwrap();
+        }
         let status = self.child.wait().unwrap();
         assert!(self.echoes(), "the terminal is left as it was");
         drop(self.side);
@@ -162,13 +185,22 @@ pub(crate) fn run_on_terminal(
     variables: &[(&str, &str)],
 ) -> Run {
     let (mut main, side) = pair();
+}
+
+fn set_size(side: &File, columns: u16) {
     let size = Winsize {
         ws_row: 24,
         ws_col: columns,
         ws_xpixel: 0,
         ws_ypixel: 0,
     };
-    tcsetwinsize(&side, size).unwrap();
+    tcsetwinsize(side, size).unwrap();
+}
+
+/// Runs a command to its end on a terminal of this width and returns what it wrote to stdout and stderr.
+pub(crate) fn on_terminal(world: &World, columns: u16, args: &[&str]) -> String {
+    let (mut main, side) = pair();
+    set_size(&side, columns);
     let mut command = world.command(args);
     command.envs(variables.iter().copied());
     command.stdout(side.try_clone().unwrap()).stderr(side);

@@ -10,6 +10,7 @@ mod html;
 mod output;
 mod pager;
 mod panic;
+mod screen;
 mod stderr;
 mod subscriber;
 mod text;

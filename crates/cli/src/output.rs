@@ -87,18 +87,25 @@ pub(crate) trait Show: Serialize {
     fn text(&self, page: Page) -> String;
 }
 
+/// Returns a result as text for people, with the characters that a terminal obeys spelled out.
+pub(crate) fn as_page(result: &impl Show) -> String {
+    printable(&result.text(page())).into_owned()
+}
+
 /// Prints a result.
 pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
+    match rendered(result, format)? {
+        text if text.is_empty() => Ok(()),
+        text => write(&text),
+    }
+}
+
+/// Returns a result as it is printed, without a final line break.
+pub(crate) fn rendered(result: &impl Show, format: Format) -> Result<String, Failure> {
     match format {
-        Format::Text => match result.text(page()) {
-            text if text.is_empty() => Ok(()),
-            text => write(&printable(&text)),
-        },
-        Format::Json => write(&json(result)?),
-        Format::Yaml => {
-            let value = serde_json::to_value(result).map_err(unprintable)?;
-            write(&yaml(&value)?)
-        }
+        Format::Text => Ok(as_page(result)),
+        Format::Json => json(result),
+        Format::Yaml => yaml(&serde_json::to_value(result).map_err(unprintable)?),
     }
 }
 

@@ -8,6 +8,7 @@ const BUG: i32 = 101;
 /// Makes every panic print what happened and where, and exit with the code of a bug.
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
+        crate::screen::restore();
         // `eprintln!` would panic again if stderr is closed, and abort without the exit code.
         stderr::message("error", &format!("a bug in uwf: {info}"));
         stderr::message(

@@ -32,6 +32,8 @@ pub(crate) enum ThreadCommand {
     },
     /// List threads, newest first
     List(ListArgs),
+    /// Watch what runs and what waits for a person; ends with q
+    Top,
     /// Sum what threads cost: their steps and failed attempts
     Cost(CostArgs),
     /// List all steps of a thread, oldest first
@@ -138,6 +140,12 @@ pub(crate) struct ListArgs {
     /// Skip the first N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: usize,
+    /// List at most N
+    #[arg(long, value_name = "N", value_parser = parse_take)]
+    pub(crate) take: Option<usize>,
+    /// Redraw the list every 2 seconds until q is pressed; in a pipe, print it whenever it has changed
+    #[arg(long)]
+    pub(crate) watch: bool,
 }
 
 /// The options that choose threads.

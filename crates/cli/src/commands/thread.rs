@@ -5,6 +5,7 @@ mod comparing;
 mod cost;
 mod following;
 mod listing;
+mod live;
 mod naming;
 mod reading;
 mod stepping;
@@ -32,6 +33,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Show { thread } => show(context, &thread),
         ThreadCommand::List(args) => listing::list(context, &args),
         ThreadCommand::Cost(args) => cost::cost(context, &args),
+        ThreadCommand::Top => live::top(context),
         ThreadCommand::Steps { thread } => step::list(context, &thread),
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),

@@ -28,7 +28,7 @@ pub(crate) use table::Page;
 pub(crate) use thread::{
     DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView,
     ShownView, StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView,
-    ThreadsView, UnpausedView,
+    ThreadsView, TopView, UnpausedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

@@ -9,6 +9,7 @@ mod naming;
 mod shown;
 mod steps;
 mod tailed;
+mod top;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -24,6 +25,7 @@ pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use listed::ThreadsView;
 pub(crate) use shown::ShownView;
 pub(crate) use tailed::TailView;
+pub(crate) use top::TopView;
 
 use crate::hints::{self, thread::next};
 use crate::output::Show;

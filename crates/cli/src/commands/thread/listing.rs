@@ -5,6 +5,7 @@ use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 use uwf_util::suggest;
 
+use super::live;
 use crate::args::{FilterArgs, ListArgs};
 use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
@@ -14,6 +15,10 @@ use crate::text::ThreadsView;
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     context.note_empty_root();
     let filter = list_options(context, args)?;
+    if args.watch {
+        return live::watch(context, args);
+    }
+    let filter = list_options(context.site(), args)?;
     let (threads, warnings) = listed(context, args, &filter)?;
     for warning in &warnings {
         warn(warning);

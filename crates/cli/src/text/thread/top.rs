@@ -1,0 +1,87 @@
+//! The threads that run, and those that wait for a person.
+
+use serde::Serialize;
+use uwf_engine::{ThreadItem, ThreadStatus};
+use uwf_util::time;
+
+use super::listed::{age, note};
+use crate::output::Show;
+use crate::text::columns::{Column, Room, columns};
+use crate::text::table::Page;
+
+/// The columns, with what is left out first where the page is narrow.
+const COLUMNS: [Column; 9] = [
+    column("THREAD", Room::Fixed),
+    column("STATUS", Room::Fixed),
+    column("ROLE", Room::Spare(4)),
+    column("AGENT", Room::Spare(2)),
+    column("FOR", Room::Spare(5)),
+    column("OUTPUT", Room::Spare(3)),
+    column("WORKFLOW", Room::Spare(1)),
+    column("TASK", Room::Cut),
+    column("NOTE", Room::Cut),
+];
+
+const fn column(heading: &'static str, room: Room) -> Column {
+    Column { heading, room }
+}
+
+/// The threads that somebody has to know about now.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct TopView {
+    threads: Vec<ThreadItem>,
+    #[serde(skip)]
+    now_ms: i64,
+}
+
+impl TopView {
+    /// Returns the view, with the threads that run first.
+    pub(crate) fn new(mut threads: Vec<ThreadItem>, now_ms: i64) -> Self {
+        threads.sort_by_key(|item| item.status != ThreadStatus::Running);
+        Self { threads, now_ms }
+    }
+
+    fn row(&self, item: &ThreadItem) -> Vec<String> {
+        let none = || "-".to_owned();
+        let running = item.running.as_ref();
+        let role = item.current_role.as_ref().or(item.suspended_role.as_ref());
+        let since = running.map(|now| now.started_at_ms);
+        let since = since.or(item.outline.changed_at_ms);
+        let output = running.and_then(|now| now.last_output_ms);
+        let agent = running.and_then(|now| now.agent.clone());
+        vec![
+            item.thread.to_string(),
+            item.status.as_str().to_owned(),
+            role.map_or_else(none, ToString::to_string),
+            agent.unwrap_or_else(none),
+            since.map_or_else(none, |since| self.for_how_long(since)),
+            output.map_or_else(none, |at| age(self.now_ms, at)),
+            item.workflow_name.clone().unwrap_or_else(none),
+            item.outline.task.clone().unwrap_or_default(),
+            note(item).unwrap_or_default(),
+        ]
+    }
+
+    fn for_how_long(&self, since_ms: i64) -> String {
+        let ms = u64::try_from(self.now_ms.saturating_sub(since_ms));
+        time::format_duration(ms.unwrap_or(0))
+    }
+}
+
+impl Show for TopView {
+    fn text(&self, page: Page) -> String {
+        if self.threads.is_empty() {
+            return "nothing runs, and nothing waits for a person".to_owned();
+        }
+        let is_running = |item: &&ThreadItem| item.status == ThreadStatus::Running;
+        let running = self.threads.iter().filter(is_running).count();
+        let others = match self.threads.len() - running {
+            1 => "1 waits for a person".to_owned(),
+            more => format!("{more} wait for a person"),
+        };
+        let rows = self.threads.iter().map(|item| self.row(item)).collect();
+        let table = columns(&COLUMNS, rows, page);
+        format!("{running} running, {others}\n{table}")
+    }
+}
