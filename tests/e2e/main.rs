@@ -15,6 +15,7 @@ mod bad_workflow;
 mod builtin;
 mod cas;
 mod cli_agents;
+mod colours;
 mod compat;
 mod conditions;
 mod config_and_log;

@@ -12,6 +12,7 @@ mod pager;
 mod panic;
 mod screen;
 mod stderr;
+mod style;
 mod subscriber;
 mod text;
 
@@ -90,6 +91,7 @@ fn run(cli: Cli, env: Env) -> u8 {
     if let Some(root) = &cli.global.root {
         hints::set_root(root);
     }
+    style::set(cli.global.color, &env);
     let result = Format::asked(cli.global.format, &env)
         .and_then(|asked| Context::new(&cli.global, asked, env))
         .and_then(|context| {

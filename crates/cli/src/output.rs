@@ -15,6 +15,7 @@ use uwf_util::printable::{is_terminal_control, printable, with_json_escapes};
 use crate::failure::Failure;
 use crate::pager::Pager;
 use crate::stderr::Form;
+use crate::style;
 use crate::text::Page;
 
 /// The format of printed data.
@@ -83,13 +84,28 @@ impl Format {
 
 /// A result that can be printed as data or as text.
 pub(crate) trait Show: Serialize {
+    /// Whether the text has colours if the page has. Then every part of it that others wrote is printable already: what a
+    /// terminal obeys in it is ours.
+    const HAS_COLOUR: bool = false;
+
     /// Returns the text for people, without a final line break.
     fn text(&self, page: Page) -> String;
 }
 
 /// Returns a result as text for people, with the characters that a terminal obeys spelled out.
 pub(crate) fn as_page(result: &impl Show) -> String {
-    printable(&result.text(page())).into_owned()
+    on_page(result, page())
+}
+
+fn on_page<T: Show>(result: &T, page: Page) -> String {
+    if T::HAS_COLOUR && page.colour {
+        return result.text(page);
+    }
+    let plain = Page {
+        colour: false,
+        ..page
+    };
+    printable(&result.text(plain)).into_owned()
 }
 
 /// Prints a result.
@@ -126,6 +142,7 @@ fn page() -> Page {
     let width = size.map(|size| usize::from(size.ws_col));
     Page {
         width: width.filter(|width| *width > 0),
+        colour: style::on_stdout(),
     }
 }
 

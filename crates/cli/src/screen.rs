@@ -1,6 +1,6 @@
 //! A page that fills the terminal and is drawn again and again, until a key or a signal ends it.
 //!
-//! Escape sequences are written here and nowhere else.
+//! Escape sequences are written here and in `style`, and nowhere else.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};

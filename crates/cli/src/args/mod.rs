@@ -35,6 +35,7 @@ pub(crate) use tree::furnished;
 pub(crate) use workflow::WorkflowCommand;
 
 use crate::output::Format;
+use crate::style::Color;
 
 /// A stateless workflow engine for agents: one step per call, every step recorded
 #[derive(Debug, Parser)]
@@ -111,6 +112,9 @@ pub(crate) struct Global {
     /// Keep everything under this folder (unset: $UWF_STORAGE_ROOT, else ~/.uwf)
     #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub(crate) root: Option<PathBuf>,
+    /// Colour words in text for people
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    pub(crate) color: Color,
     /// Show what the agent writes to stderr while it works
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,

@@ -1,6 +1,7 @@
 //! Tables whose columns yield when the page is too narrow for all of them.
 
-use super::table::{GAP, Page, USUAL, aligned, column_width, cut, with_headings};
+use super::table::{GAP, Page, USUAL, column_width, cut, painted, with_headings};
+use crate::style;
 
 /// The least width of a column that is cut, as long as another column can be left out.
 const LEAST_CUT: usize = 18;
@@ -11,6 +12,12 @@ pub(crate) struct Column {
     pub(crate) heading: &'static str,
     pub(crate) room: Room,
 }
+
+/// The column whose words have a colour.
+pub(crate) const STATUS: Column = Column {
+    heading: "STATUS",
+    room: Room::Fixed,
+};
 
 /// What a column does when the page is too narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +56,13 @@ pub(crate) fn columns(columns: &[Column], rows: Vec<Vec<String>>, page: Page) ->
         let cells = kept.iter().zip(&widths);
         *row = cells.map(|(at, width)| cut(&row[*at], *width)).collect();
     }
-    aligned(&rows)
+    let status = kept
+        .iter()
+        .position(|at| columns[*at].heading == STATUS.heading);
+    painted(&rows, |column, cell| match status {
+        Some(status) if page.colour && status == column => style::first_word(cell),
+        Some(_) | None => cell.to_owned(),
+    })
 }
 
 /// Leaves out spare columns until the others fit.
@@ -136,7 +149,14 @@ mod tests {
     fn shown(width: Option<usize>, task: &str, note: &str) -> String {
         let row = ["0123456789", "$1.00", "writer", task, note];
         let rows = vec![row.map(str::to_owned).to_vec()];
-        let text = columns(&COLUMNS, rows, Page { width });
+        let text = columns(
+            &COLUMNS,
+            rows,
+            Page {
+                width,
+                ..Page::default()
+            },
+        );
         for line in text.lines() {
             let fits = width.is_none_or(|width| measure_text_width(line) <= width);
             assert!(fits, "{width:?}: {line}");
@@ -164,7 +184,14 @@ mod tests {
         let long = "x".repeat(40);
         let row = ["0123456789", "-", "", long.as_str(), "short"];
         let rows = vec![row.map(str::to_owned).to_vec()];
-        let text = columns(&COLUMNS, rows, Page { width: Some(60) });
+        let text = columns(
+            &COLUMNS,
+            rows,
+            Page {
+                width: Some(60),
+                ..Page::default()
+            },
+        );
         let expected = format!(
             "ID          TASK{}  NOTE\n0123456789  {long}  short",
             " ".repeat(36)

@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
-use crate::hints;
+use uwf_util::printable::printable;
+use uwf_util::text::one_line;
+
 use crate::output::Show;
 use crate::text::table::Page;
-use uwf_util::text::one_line;
+use crate::{hints, style};
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -97,7 +99,9 @@ impl DoctorView {
 }
 
 impl Show for DoctorView {
-    fn text(&self, _page: Page) -> String {
+    const HAS_COLOUR: bool = true;
+
+    fn text(&self, page: Page) -> String {
         let mut lines = Vec::new();
         for one in &self.checks {
             let mark = match one.status {
@@ -105,17 +109,23 @@ impl Show for DoctorView {
                 Status::Warning => "WARNING",
                 Status::Error => "ERROR  ",
             };
+            let mark = match page.colour {
+                true => style::first_word(mark),
+                false => mark.to_owned(),
+            };
             let subject = one.subject.as_ref();
             let subject = subject.map_or_else(String::new, |subject| format!(" {subject}"));
             lines.push(format!(
-                "{mark}  {}{subject}: {}",
+                "{mark}  {}{}: {}",
                 one.check,
-                one_line(&one.message)
+                printable(&subject),
+                printable(&one_line(&one.message))
             ));
             lines.extend(
                 one.hint
                     .iter()
-                    .map(|hint| format!("         → {}", one_line(&hints::here(hint)))),
+                    .map(|hint| one_line(&hints::here(hint)))
+                    .map(|hint| format!("         → {}", printable(&hint))),
             );
         }
         let [ok, warnings, errors] =

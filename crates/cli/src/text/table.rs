@@ -6,7 +6,7 @@ use dialoguer::console::measure_text_width;
 use uwf_util::printable::printable;
 use uwf_util::text::one_line;
 
-use crate::hints;
+use crate::{hints, style};
 
 /// The text between columns.
 pub(super) const GAP: &str = "  ";
@@ -20,6 +20,8 @@ pub(super) const USUAL: usize = 100;
 pub(crate) struct Page {
     /// How many columns of characters it has; `None` for a file or a pipe.
     pub(crate) width: Option<usize>,
+    /// Whether words that say how something is have a colour.
+    pub(crate) colour: bool,
 }
 
 /// Returns the rows as aligned lines below their headings; the last column is not padded.
@@ -65,6 +67,7 @@ pub(crate) fn fields(fields: &[(&str, String)], page: Page) -> String {
     });
     let mut rows = Vec::new();
     for (name, value) in fields {
+        let says_status = page.colour && matches!(*name, "status" | "thread");
         let value = match *name {
             "next" => hints::here(value),
             _ => Cow::Borrowed(value.as_str()),
@@ -78,11 +81,15 @@ pub(crate) fn fields(fields: &[(&str, String)], page: Page) -> String {
             }
         });
         let names = std::iter::once(*name).chain(std::iter::repeat(""));
-        rows.extend(
-            names
-                .zip(lines)
-                .map(|(name, line)| vec![name.to_owned(), line]),
-        );
+        rows.extend(names.zip(lines).map(|(name, line)| {
+            let is_status = says_status && !name.is_empty();
+            let line = if is_status {
+                style::first_word(&line)
+            } else {
+                line
+            };
+            vec![name.to_owned(), line]
+        }));
     }
     aligned(&rows)
 }
@@ -94,17 +101,22 @@ pub(super) fn with_headings(headings: &[&str], rows: Vec<Vec<String>>) -> Vec<Ve
 }
 
 /// Returns the rows as aligned lines; the last column is not padded.
-pub(super) fn aligned(rows: &[Vec<String>]) -> String {
+fn aligned(rows: &[Vec<String>]) -> String {
+    painted(rows, |_, cell| cell.to_owned())
+}
+
+/// Returns the rows as aligned lines whose cells are painted, by their column.
+pub(super) fn painted(rows: &[Vec<String>], paint: impl Fn(usize, &str) -> String) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| column_width(rows, column))
         .collect();
-    let padded = |(cell, width): (&String, &usize)| {
+    let padded = |(column, (cell, width)): (usize, (&String, &usize))| {
         let missing = width.saturating_sub(measure_text_width(cell));
-        cell.clone() + &" ".repeat(missing)
+        paint(column, cell) + &" ".repeat(missing)
     };
     let line = |row: &Vec<String>| {
-        let cells: Vec<String> = row.iter().zip(&widths).map(padded).collect();
+        let cells: Vec<String> = row.iter().zip(&widths).enumerate().map(padded).collect();
         cells.join(GAP).trim_end().to_owned()
     };
     rows.iter().map(line).collect::<Vec<_>>().join("\n")
@@ -156,10 +168,16 @@ pub(super) fn cut(line: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    const WIDE: Page = Page { width: None };
+    const WIDE: Page = Page {
+        width: None,
+        colour: false,
+    };
 
     fn page(width: usize) -> Page {
-        Page { width: Some(width) }
+        Page {
+            width: Some(width),
+            colour: false,
+        }
     }
 
     #[test]

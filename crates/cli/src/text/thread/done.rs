@@ -22,6 +22,8 @@ pub(crate) struct StepView {
 }
 
 impl Show for StepView {
+    const HAS_COLOUR: bool = true;
+
     fn text(&self, page: Page) -> String {
         let report = &self.report;
         let done = match (&report.role, &report.step, &report.agent) {

@@ -6,7 +6,7 @@ use uwf_util::time;
 
 use super::cared::paused_text;
 use crate::output::Show;
-use crate::text::columns::{Column, Room, columns};
+use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::table::Page;
 use crate::text::usage;
 
@@ -15,7 +15,7 @@ const COLUMNS: [Column; 10] = [
     column("THREAD", Room::Fixed),
     column("STARTED (UTC)", Room::Spare(0)),
     column("CHANGED", Room::Spare(5)),
-    column("STATUS", Room::Fixed),
+    STATUS,
     column("NEXT", Room::Spare(4)),
     column("WORKFLOW", Room::Spare(3)),
     column("STEPS", Room::Spare(1)),
@@ -42,6 +42,8 @@ pub(crate) struct ThreadsView {
 }
 
 impl Show for ThreadsView {
+    const HAS_COLOUR: bool = true;
+
     fn text(&self, page: Page) -> String {
         if self.threads.is_empty() && self.is_filtered {
             return "no thread matches; `uwf thread list --all` shows every thread".to_owned();

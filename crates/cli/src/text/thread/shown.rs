@@ -25,6 +25,8 @@ pub(crate) struct ShownView {
 }
 
 impl Show for ShownView {
+    const HAS_COLOUR: bool = true;
+
     fn text(&self, page: Page) -> String {
         let view = &self.thread;
         let mut rows = facts(view, self.now_ms);

@@ -6,13 +6,13 @@ use uwf_util::time;
 
 use super::listed::{age, note};
 use crate::output::Show;
-use crate::text::columns::{Column, Room, columns};
+use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::table::Page;
 
 /// The columns, with what is left out first where the page is narrow.
 const COLUMNS: [Column; 9] = [
     column("THREAD", Room::Fixed),
-    column("STATUS", Room::Fixed),
+    STATUS,
     column("ROLE", Room::Spare(4)),
     column("AGENT", Room::Spare(2)),
     column("FOR", Room::Spare(5)),
@@ -70,6 +70,8 @@ impl TopView {
 }
 
 impl Show for TopView {
+    const HAS_COLOUR: bool = true;
+
     fn text(&self, page: Page) -> String {
         if self.threads.is_empty() {
             return "nothing runs, and nothing waits for a person".to_owned();
