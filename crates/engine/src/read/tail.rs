@@ -263,6 +263,7 @@ impl<'a> Tail<'a> {
         let view = show(self.site, self.thread).ok()?;
         let is_over = match view.state.status {
             ThreadStatus::Suspended
+            | ThreadStatus::Paused
             | ThreadStatus::Blocked
             | ThreadStatus::Completed
             | ThreadStatus::Cancelled

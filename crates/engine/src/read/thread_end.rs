@@ -97,6 +97,7 @@ fn title(status: ThreadStatus) -> &'static str {
         ThreadStatus::Idle => "Idle",
         ThreadStatus::Running => "Running",
         ThreadStatus::Suspended => "Suspended",
+        ThreadStatus::Paused => "Paused",
         ThreadStatus::Blocked => "Blocked",
         ThreadStatus::Failed => "Failed",
         ThreadStatus::Completed => "Completed",

@@ -37,8 +37,7 @@ fn a_thread_is_listed_with_the_keys_of_the_format_in_its_order() {
     let (workflow, head, started) = (world.workflow, world.head(thread), NOW - 10);
     let threads = list(&world.site, &ListFilter::default()).unwrap().threads;
     let expected = format!(
-        r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo","name":null,"labels":{{}}}}]"#
-        r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo","suspendedRole":null,"suspendMessage":null,"failureReason":null,"steps":0,"task":"Hello","startedAtMs":{started},"changedAtMs":{started},"usage":{USED_NOTHING},"result":null}}]"#
+        r#"[{{"thread":"{thread}","workflow":"{workflow}","head":"{head}","status":"idle","currentRole":"writer","statusDisplay":"idle","workflowName":"demo","name":null,"labels":{{}},"suspendedRole":null,"suspendMessage":null,"failureReason":null,"steps":0,"task":"Hello","startedAtMs":{started},"changedAtMs":{started},"usage":{USED_NOTHING},"result":null}}]"#
     );
     assert_eq!(serde_json::to_string(&threads).unwrap(), expected);
 }

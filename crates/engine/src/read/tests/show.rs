@@ -17,8 +17,7 @@ fn a_thread_shows_with_the_keys_of_the_format_in_its_order() {
     let used = r#"{"runs":1,"costUsd":null,"costUnknown":1,"tokens":null,"tokensUnknown":1,"durationMs":1500,"durationUnknown":0}"#;
     let shown = serde_json::to_string(&show(&world.site, thread).unwrap()).unwrap();
     let expected = format!(
-        r#"{{"workflow":"{workflow}","thread":"{thread}","head":"{head}","status":"idle","currentRole":"reviewer","suspendedRole":null,"suspendMessage":null,"done":false,"background":null,"hint":null,"blockedReason":null,"attempts":[],"steps":1,"running":null,"name":null,"labels":{{}}}}"#
-        r#"{{"workflow":"{workflow}","thread":"{thread}","head":"{head}","status":"idle","currentRole":"reviewer","suspendedRole":null,"suspendMessage":null,"done":false,"background":null,"hint":null,"blockedReason":null,"attempts":[],"steps":1,"running":null,"workflowName":"demo","task":"Hello","startedAtMs":{started},"changedAtMs":{changed},"usage":{used},"result":null}}"#
+        r#"{{"workflow":"{workflow}","thread":"{thread}","head":"{head}","status":"idle","currentRole":"reviewer","suspendedRole":null,"suspendMessage":null,"done":false,"background":null,"hint":null,"blockedReason":null,"attempts":[],"steps":1,"running":null,"name":null,"labels":{{}},"workflowName":"demo","task":"Hello","startedAtMs":{started},"changedAtMs":{changed},"usage":{used},"result":null}}"#
     );
     assert_eq!(shown, expected);
 }
