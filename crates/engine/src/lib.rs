@@ -85,12 +85,13 @@ pub use read::workflows::{
 pub use register::{Checked, Registered, check_file, put_workflow};
 pub use remove::{Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
+pub use run::Runner;
 pub use run::cycle::{Intervention, Session, StepOptions, step};
 pub use run::kill::{Killed, kill};
+pub use run::observer::{Observer, Progress};
 pub use run::poke::poke;
 pub use run::resume::resume;
 pub use run::slots::NoSlot;
-pub use run::{AgentOutput, Runner};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};
 pub use store_error::store_exit;

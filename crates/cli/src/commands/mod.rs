@@ -21,7 +21,7 @@ use std::io::Read;
 
 use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
-use uwf_engine::{AgentOutput, NameError, Runner, Site};
+use uwf_engine::{NameError, Observer, Runner, Site};
 use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -32,6 +32,7 @@ use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
 use crate::output::Format;
 use crate::pager::Pager;
+use crate::stderr;
 
 /// What every command gets.
 pub(crate) struct Context {
@@ -50,10 +51,10 @@ impl Context {
     pub(crate) fn new(global: &Global, asked: Option<Format>, env: Env) -> Result<Self, Failure> {
         let root = Root::resolve(global.root.as_deref(), &env)?;
         let store = Store::open(root.cas_dir(&env));
-        let agent_output = if global.verbose > 0 {
-            AgentOutput::Shown
-        } else {
-            AgentOutput::Kept
+        let can_redraw = stderr::can_redraw(&env);
+        let observer = Observer {
+            stderr: (global.verbose > 0).then_some(stderr::write_piece),
+            progress: can_redraw.then_some(stderr::show_progress),
         };
         let pager = if global.no_pager {
             Pager::None
@@ -66,7 +67,7 @@ impl Context {
                 site: Site { env, root, store },
                 built_in_agents: uwf_agents::BUILT_IN,
                 signals: Signals::default(),
-                agent_output,
+                observer,
                 notice: note,
             },
             format: asked.unwrap_or_else(Format::usual),

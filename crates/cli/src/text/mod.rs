@@ -4,6 +4,7 @@ mod cas;
 mod columns;
 mod config;
 mod doctor;
+mod progress_line;
 mod setup;
 mod store_care;
 mod table;
@@ -22,6 +23,7 @@ pub(crate) use config::{
     ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
+pub(crate) use progress_line::progress_line;
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;
 pub(crate) use table::Page;

@@ -15,6 +15,7 @@ use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
 use crate::run::contract::{self, SupervisionVariables};
 use crate::run::failure::{self, Problem};
+use crate::run::observer::Watch;
 use crate::run::owned::OwnedRun;
 use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
 use crate::thread::{self, Thread};
@@ -207,7 +208,7 @@ fn launch(
         limits: agent.limits,
         grace,
         keep_running: agent.keep_running,
-        output: runner.agent_output,
+        show_stderr: runner.observer.stderr,
     };
     // The record names this engine before the agent starts, and the agent right after that. So while the thread is locked,
     // the record names the process that works on it.
@@ -230,7 +231,9 @@ fn launch(
         run.lease.write_record(&record).map_err(EngineError::from)?;
         Ok(check_wanted(runner, thread)?)
     };
-    process::run(&spec, &runner.signals, started, || {
+    let role = &assignment.role;
+    let watch = Watch::new(runner.observer, &run.scratch, role, &agent.label);
+    process::run(&spec, &runner.signals, watch, started, || {
         matches!(pending_of(&run.outbox, thread), Ok(Some(_)))
     })
 }

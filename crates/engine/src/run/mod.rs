@@ -11,6 +11,7 @@ mod contract;
 pub(crate) mod cycle;
 pub(crate) mod failure;
 pub(crate) mod kill;
+pub(crate) mod observer;
 mod owned;
 pub(crate) mod poke;
 mod process;
@@ -21,6 +22,7 @@ pub(crate) mod slots;
 use uwf_process::Signals;
 
 use crate::Site;
+use observer::Observer;
 
 /// Does steps on a site: it starts agents and ends them.
 pub struct Runner {
@@ -30,17 +32,8 @@ pub struct Runner {
     pub built_in_agents: &'static [&'static str],
     /// The signals of this process.
     pub signals: Signals,
-    /// Whether the agent's stderr is shown while it runs.
-    pub agent_output: AgentOutput,
+    /// Who sees what the agent does while it runs.
+    pub observer: Observer,
     /// Shows the user at once what a call is waiting for.
     pub notice: fn(&str),
-}
-
-/// What happens to the agent's stderr while it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AgentOutput {
-    /// It goes to a file of the run only.
-    Kept,
-    /// It goes to the file, and is copied to our stderr.
-    Shown,
 }

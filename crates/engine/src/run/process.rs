@@ -12,9 +12,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use uwf_process::{Asked, Limits, Look, Output, Signals, Stop, Tree, WaitEnd};
 
-use crate::AgentOutput;
 use crate::attempt::describe;
 use crate::describe::signal_name;
+use crate::run::observer::Watch;
 use show::Shown;
 
 /// The largest size of an output file, in bytes. At this size the first half is dropped; the rest is more than we read
@@ -54,7 +54,8 @@ pub(crate) struct LaunchSpec<'a> {
     pub(crate) grace: Duration,
     /// Whether processes that a successful agent leaves running may go on.
     pub(crate) keep_running: bool,
-    pub(crate) output: AgentOutput,
+    /// Gets what the agent writes to stderr, if somebody wants to see it.
+    pub(crate) show_stderr: Option<fn(&str)>,
 }
 
 /// The end of a run.
@@ -117,6 +118,7 @@ impl fmt::Display for RunEnding {
 pub(crate) fn run<E: From<io::Error>>(
     spec: &LaunchSpec,
     signals: &Signals,
+    mut watch: Watch<'_>,
     started: impl FnOnce(u32) -> Result<(), E>,
     has_finished: impl Fn() -> bool,
 ) -> Result<EndedRun, E> {
@@ -131,7 +133,7 @@ pub(crate) fn run<E: From<io::Error>>(
         });
     }
     let mut stdout = Output::create(&spec.stdout, OUTPUT_CAP)?;
-    let mut stderr = Shown::new(Output::create(&spec.stderr, OUTPUT_CAP)?, spec.output);
+    let mut stderr = Shown::new(Output::create(&spec.stderr, OUTPUT_CAP)?, spec.show_stderr);
     let mut command = command(spec);
     command
         .stdin(Stdio::null())
@@ -161,11 +163,14 @@ pub(crate) fn run<E: From<io::Error>>(
     let mut programs = 0;
     let ending = tree.wait(signals, spec.limits, &mut || {
         let before = std::mem::replace(&mut programs, total_length(&spec.watched));
-        match stdout.look() | stderr.look() | (programs != before) {
+        let has_grown = stdout.look() | stderr.look() | (programs != before);
+        watch.look(has_grown);
+        match has_grown {
             true => Look::Grown,
             false => Look::Same,
         }
     });
+    drop(watch);
     let run = conclude(tree, ending, spec, signals, has_finished);
     stderr.look();
     Ok(run)

@@ -1,17 +1,15 @@
 //! Showing an agent's stderr while it runs.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 
 use uwf_process::Output;
 use uwf_util::printable::printable;
 
-use crate::AgentOutput;
-
-/// The agent's stderr. New text is copied to our stderr if the user wants to see it.
+/// The agent's stderr. New text is passed on if somebody wants to see it.
 pub(super) struct Shown {
     output: Output,
-    choice: AgentOutput,
+    show: Option<fn(&str)>,
     /// Whether the text that was shown last ended in the middle of a line.
     in_line: bool,
 }
@@ -20,10 +18,10 @@ pub(super) struct Shown {
 const MARGIN: &str = "| ";
 
 impl Shown {
-    pub(super) fn new(output: Output, choice: AgentOutput) -> Self {
+    pub(super) fn new(output: Output, show: Option<fn(&str)>) -> Self {
         Self {
             output,
-            choice,
+            show,
             in_line: false,
         }
     }
@@ -35,13 +33,13 @@ impl Shown {
     /// Tells whether the agent wrote something since the last call, and shows that.
     pub(super) fn look(&mut self) -> bool {
         let grown = self.output.look();
-        if self.choice == AgentOutput::Shown {
-            self.show();
+        if let Some(show) = self.show {
+            self.show_news(show);
         }
         grown
     }
 
-    fn show(&mut self) {
+    fn show_news(&mut self, show: fn(&str)) {
         while let Ok(mut news) = self.output.news() {
             let incomplete = incomplete_character(&news);
             self.output.give_back(incomplete);
@@ -49,9 +47,10 @@ impl Shown {
             if news.is_empty() {
                 return;
             }
-            let text = with_margin(&String::from_utf8_lossy(&news), &mut self.in_line);
-            // Our own stderr may be closed: that must not end the agent's work.
-            let _ = io::stderr().write_all(text.as_bytes());
+            show(&with_margin(
+                &String::from_utf8_lossy(&news),
+                &mut self.in_line,
+            ));
         }
     }
 }
