@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use uwf_protocol::nodes::{ToolCall, Turn, TurnRole};
 use uwf_util::printable::printable;
 use uwf_util::size;
+use uwf_util::text::one_line;
 
 /// How many characters of a turn are shown.
 const SHOWN: usize = 100;
@@ -34,7 +35,10 @@ fn summary(turn: &Turn) -> String {
         TurnRole::Assistant if !calls.is_empty() => format!("calls {}", calls.join(", ")),
         TurnRole::Assistant if said.is_empty() => "thinks".to_owned(),
         TurnRole::Assistant | TurnRole::User => said.to_owned(),
-        TurnRole::Tool => format!("a tool answers {}", size::format(turn.content.len() as u64)),
+        TurnRole::Tool => {
+            let size = size::format(turn.content.len() as u64);
+            format!("a tool answers {size}: {}", one_line(&turn.content))
+        }
     }
 }
 
@@ -55,7 +59,7 @@ mod tests {
         let spoken = |role, text: &str| summary(&Turn::spoken(role, text));
         assert_eq!(spoken(TurnRole::Assistant, " I look.\n"), "I look.");
         assert_eq!(spoken(TurnRole::Assistant, "\n"), "thinks");
-        assert_eq!(spoken(TurnRole::Tool, "abc"), "a tool answers 3 B");
+        assert_eq!(spoken(TurnRole::Tool, "abc"), "a tool answers 3 B: abc");
         let mut turn = Turn::spoken(TurnRole::Assistant, "I look.");
         let call = |args: &str| ToolCall {
             name: "Bash".to_owned(),
