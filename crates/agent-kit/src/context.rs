@@ -16,7 +16,7 @@ use uwf_thread::{
 
 use crate::KitError;
 use crate::extract::RoleSchema;
-use crate::prompt::{BUDGET, Budget, History, PastStep};
+use crate::prompt::{self, BUDGET, Budget, History, Inputs, PastStep};
 
 /// The place of a step in its thread, and what its prompt is made of.
 pub struct Context {
@@ -42,6 +42,25 @@ pub struct Context {
     pub history: History,
     /// The step to replace as the prompt shows it, in a poke.
     pub earlier: Option<String>,
+}
+
+impl Context {
+    /// Returns the whole prompt of the visit, with this instruction of the moderator.
+    #[must_use]
+    pub fn prompt(&self, call: &AgentCall, instruction: &str) -> String {
+        prompt::assemble(&Inputs {
+            thread: call.thread,
+            role_name: &call.role,
+            role: &self.role,
+            schema: self.schema.schema(),
+            step: self.step,
+            visit: self.visit,
+            task: &self.start.prompt,
+            history: &self.history,
+            earlier: self.earlier.as_deref(),
+            instruction,
+        })
+    }
 }
 
 /// How much of the past a role is shown on a later visit.

@@ -23,7 +23,6 @@ use crate::conversation::{Conversation, Opening, Unfinished};
 use crate::extract::Extracted;
 use crate::extractor::Extractor;
 use crate::persist::{self, Committer, Finished, Work};
-use crate::prompt::{self, Inputs};
 use crate::session;
 
 /// Why a call failed.
@@ -269,18 +268,7 @@ impl Service<'_> {
             ..
         } = self;
         let edge_prompt = context::instruction(call, env, store)?;
-        let prompt = prompt::assemble(&Inputs {
-            thread: call.thread,
-            role_name: &call.role,
-            role: &context.role,
-            schema: context.schema.schema(),
-            step: context.step,
-            visit: context.visit,
-            task: &context.start.prompt,
-            history: &context.history,
-            earlier: context.earlier.as_deref(),
-            instruction: &edge_prompt,
-        });
+        let prompt = context.prompt(call, &edge_prompt);
         let session = run
             .sessions
             .of_agent(&call.role, &agent)

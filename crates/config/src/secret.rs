@@ -72,6 +72,18 @@ fn mask_under(key: &str, value: &mut Value) {
     }
 }
 
+/// Returns arguments without the secrets in them.
+#[must_use]
+pub fn masked_arguments(args: &[String]) -> Vec<String> {
+    let mut items: Vec<Value> = args.iter().map(|arg| arg.as_str().into()).collect();
+    mask_list(&mut items);
+    let texts = items.into_iter().filter_map(|item| match item {
+        Value::String(text) => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
 /// Masks arguments: the one after an option with the name of a secret, and each that contains a secret itself.
 fn mask_list(items: &mut [Value]) {
     let mut after_option = false;

@@ -66,6 +66,12 @@ impl Site {
 
     /// Returns a problem as the log may show it: one line, without the known secrets, which the text of an agent may have.
     pub(crate) fn loggable(&self, problem: &impl ToString) -> String {
+        let text = secret::without(&problem.to_string(), &self.secrets());
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the known secrets: the values of `.env`, and the keys of the config.
+    pub(crate) fn secrets(&self) -> Vec<String> {
         let mut secrets: Vec<String> = load_dotenv(&self.root)
             .into_iter()
             .flatten()
@@ -81,8 +87,7 @@ impl Site {
             secrets.extend(of_env.map(str::to_owned));
             secrets.extend(provider.api_key);
         }
-        let text = secret::without(&problem.to_string(), &secrets);
-        text.split_whitespace().collect::<Vec<_>>().join(" ")
+        secrets
     }
 
     /// Logs an event of a thread.

@@ -1,9 +1,10 @@
 //! The exit codes of the program: part of its interface, one meaning each.
 
 /// Why a call ended, as scripts see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Exit {
     /// The call did what it was asked.
+    #[default]
     Done,
     /// The request cannot be met: the input must be fixed.
     Request,
@@ -39,11 +40,38 @@ impl Exit {
             Self::Signal(signal) => 128u8.wrapping_add(u8::try_from(signal).unwrap_or(0)),
         }
     }
+
+    /// Returns the exit of a process that ended with this code; `None` for a code that has no meaning here.
+    #[must_use]
+    pub fn of_code(code: i32) -> Option<Self> {
+        Some(match code {
+            0 => Self::Done,
+            1 => Self::Request,
+            2 => Self::Usage,
+            3 => Self::Agent,
+            4 => Self::Store,
+            5 => Self::Busy,
+            6 => Self::Suspended,
+            7 => Self::Ended,
+            129..192 => Self::Signal(code - 128),
+            _ => return None,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_code_stands_for_one_exit() {
+        for code in 0..=255 {
+            if let Some(exit) = Exit::of_code(code) {
+                assert_eq!(i32::from(exit.code()), code);
+            }
+        }
+        assert_eq!(Exit::of_code(101), None, "a bug");
+    }
 
     #[test]
     fn signals_exit_as_shells_report_them() {

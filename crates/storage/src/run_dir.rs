@@ -32,6 +32,7 @@ use records::Records;
 
 /// The directory of the runs of one thread. Only the process that has the thread's lock writes here, and the agent that
 /// it started. The pause is the exception: a person pauses a thread also while a step runs.
+/// it started. The output of calls in the background is the exception.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     records: Records,

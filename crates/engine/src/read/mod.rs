@@ -7,6 +7,7 @@ pub(crate) mod detail_summary;
 pub(crate) mod difference;
 mod document;
 mod expand;
+pub(crate) mod glance;
 mod history;
 pub(crate) mod list;
 pub(crate) mod outline;

@@ -11,7 +11,7 @@ use uwf_util::{suggest, time, words};
 
 use crate::run::agent_hints;
 use crate::run::process::Program;
-use crate::{EngineError, Runner};
+use crate::{EngineError, Runner, Site};
 
 /// A program that can be started as an agent.
 pub(crate) struct AgentCommand {
@@ -117,6 +117,14 @@ fn from_config(
         keep_running: agent.keep_running,
         ..located(runner, command, agent.args.clone(), protocol, limits)
     })
+}
+
+/// Returns the time that processes have to end after they were asked to, as the config says.
+///
+/// # Errors
+/// When the config cannot be read.
+pub fn configured_grace(site: &Site) -> Result<Duration, EngineError> {
+    grace(&uwf_config::load(&site.root)?.unwrap_or_default())
 }
 
 /// Returns the time that processes have to end after they were asked to.

@@ -2,17 +2,19 @@
 
 mod admission;
 mod adopt;
-mod agent_command;
+pub(crate) mod agent_command;
 mod agent_hints;
 mod agent_run;
 mod answer;
 mod commit;
 mod contract;
 pub(crate) mod cycle;
+pub(crate) mod dry_run;
 pub(crate) mod failure;
 pub(crate) mod kill;
 pub(crate) mod observer;
 mod owned;
+pub(crate) mod patience;
 pub(crate) mod poke;
 mod process;
 pub(crate) mod resume;

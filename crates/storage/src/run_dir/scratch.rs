@@ -112,6 +112,17 @@ impl Scratch {
         self.records.file("prompt.md")
     }
 
+    /// Opens the file that gets the output of calls in the background, for appending, and returns it with its path. Such a
+    /// call may have to wait for the lock of the thread, so this is the one file that is written without the lock.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn open_background(&self) -> Result<(File, PathBuf), StorageError> {
+        self.records.create()?;
+        let path = self.records.file("background.log");
+        Ok((uwf_durable::open_append(&path)?, path))
+    }
+
     /// Removes what an earlier program printed.
     ///
     /// # Errors

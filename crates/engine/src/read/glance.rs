@@ -1,0 +1,45 @@
+//! A glance at a thread: the little that tells whether something has happened to it. It costs a few small files, and no
+//! node is read, so that a caller who waits may glance again and again.
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::Located;
+
+use crate::read::activity::Activity;
+use crate::{EngineError, Site, thread};
+
+/// What can change about a thread. If two glances are equal, nothing has happened in between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Glance {
+    /// Its head.
+    pub head: CasRef,
+    /// Whether it has ended.
+    pub has_ended: bool,
+    /// Whether somebody works on it, or a process of an attempt still runs.
+    pub is_at_work: bool,
+    /// How many attempts have failed at its head.
+    pub failed_attempts: usize,
+}
+
+/// Glances at a thread.
+///
+/// # Errors
+/// When the thread is unknown, or its files cannot be read.
+pub fn glance(site: &Site, id: ThreadId) -> Result<Glance, EngineError> {
+    Ok(match thread::find(site, id)? {
+        Located::Active(head) => {
+            let activity = Activity::at(&site.root.run(id), head)?;
+            Glance {
+                head,
+                has_ended: false,
+                is_at_work: activity.running.is_some(),
+                failed_attempts: activity.attempts.len(),
+            }
+        }
+        Located::Archived(record) => Glance {
+            head: record.head,
+            has_ended: true,
+            is_at_work: false,
+            failed_attempts: 0,
+        },
+    })
+}

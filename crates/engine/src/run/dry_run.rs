@@ -1,0 +1,124 @@
+//! What the next step of a thread would be. Nothing is started for a role, and nothing is written.
+
+use serde::Serialize;
+use uwf_config::secret;
+use uwf_moderator::{Assignment, Route};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_thread::summarize;
+
+use crate::limits::{Place, reached_by};
+use crate::read::activity::Activity;
+use crate::run::cycle::StepOptions;
+use crate::run::{agent_command, contract};
+use crate::thread::{self, Thread};
+use crate::{EngineError, Runner};
+
+/// What the next call for a step would do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Plan {
+    /// It would start an agent.
+    Agent(Box<AgentPlan>),
+    /// It would commit a finished step of an earlier call.
+    Commit(CasRef),
+    /// It would end the thread: the head leads to `$END`.
+    End,
+}
+
+/// The agent that would be started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentPlan {
+    /// The thread. The caller prints it for plans of every kind.
+    #[serde(skip)]
+    pub thread: ThreadId,
+    /// The head that the step would follow.
+    pub head: CasRef,
+    /// The role that is next.
+    pub role: RoleName,
+    /// The label of its agent.
+    pub agent: String,
+    /// The program with its arguments; secrets are masked.
+    pub command: Vec<String>,
+    /// Where it would work.
+    pub cwd: String,
+    /// What the graph tells the role.
+    pub instruction: String,
+}
+
+/// Returns what the next step of a thread would be.
+///
+/// # Errors
+/// As of [`step`](crate::step), as far as they are known before an agent is started.
+pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan, EngineError> {
+    let site = &runner.site;
+    let head = thread::active_head(site, id)?;
+    let run = site.root.run(id);
+    let activity = Activity::at(&run, head)?;
+    if activity.running.is_some() {
+        return Err(EngineError::Busy {
+            thread: id,
+            orphaned: !activity.orphans.is_empty(),
+            lease: run.lease.read_record().map(Box::new),
+        });
+    }
+    if let Some(step) = activity.finished_step {
+        return Ok(Plan::Commit(step));
+    }
+    let thread = Thread::load(&site.store, id, head)?;
+    match thread.route(Some(&runner.signals))? {
+        Err(source) => Err(EngineError::Blocked { thread: id, source }),
+        Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
+            thread: id,
+            role,
+            message,
+        }),
+        Ok(Route::End) => Ok(Plan::End),
+        Ok(Route::To(assignment)) => {
+            let agent = plan_agent(runner, &thread, assignment, options)?;
+            Ok(Plan::Agent(Box::new(agent)))
+        }
+    }
+}
+
+fn plan_agent(
+    runner: &Runner,
+    thread: &Thread,
+    assignment: Assignment,
+    options: &StepOptions,
+) -> Result<AgentPlan, EngineError> {
+    let site = &runner.site;
+    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let ledger = &site.root.run(thread.id).ledger;
+    let recorded = ledger.chain_summary();
+    let summary = summarize(&site.store, recorded.as_ref(), thread.head)?;
+    let place = Place::of(ledger, thread);
+    let role = &assignment.role;
+    let (reached, _) = reached_by(&site.store, &place, role, &config.limits, &summary)?;
+    if !reached.is_empty() {
+        return Err(EngineError::Limit {
+            thread: thread.id,
+            reached,
+            command: "resume",
+        });
+    }
+    let choice = options.agent.as_deref();
+    let agent = agent_command::resolve(runner, &config, choice, thread.program.name(), role)?;
+    let cwd = contract::working_directory(site, thread, &assignment)?;
+    let call = contract::call_arguments(agent.protocol, thread.id, &assignment)?;
+    let secrets = site.secrets();
+    let program = std::iter::once(agent.program.to_string());
+    let command = program
+        .chain(secret::masked_arguments(&agent.args))
+        .chain(call);
+    Ok(AgentPlan {
+        thread: thread.id,
+        head: thread.head,
+        agent: agent.label,
+        command: command
+            .map(|word| secret::without(&word, &secrets))
+            .collect(),
+        cwd: cwd.display().to_string(),
+        role: assignment.role,
+        instruction: assignment.prompt,
+    })
+}
