@@ -12,6 +12,11 @@ pub(crate) fn is_running(pid: impl Display) -> bool {
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
+/// Tells whether a process sleeps, as a wait does between two looks.
+pub(crate) fn sleeps(pid: impl Display) -> bool {
+    stat(pid).starts_with('S')
+}
+
 /// Returns when a process started, in the ticks of the kernel.
 #[track_caller]
 pub(crate) fn started(pid: impl Display) -> u64 {

@@ -12,7 +12,7 @@ use uwf_util::ansi::without_sequences;
 use uwf_util::causes::causes;
 
 use crate::stderr::Form;
-use crate::{hints, stderr, style};
+use crate::{hints, stderr};
 
 /// Why a command failed.
 pub(crate) struct Failure {
@@ -204,7 +204,6 @@ pub(crate) fn note(text: &str) {
 /// Writes a message with a label of its own.
 pub(crate) fn say(label: &str, text: &str) {
     stderr::message(label, text);
-    stderr::write(&style::message(label, text));
 }
 
 /// Returns the note that identifies the failed attempt, for logs that do not show the command.

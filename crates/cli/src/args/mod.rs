@@ -9,6 +9,7 @@ mod examples;
 mod naming;
 mod reading;
 mod refused;
+mod running;
 mod thread;
 mod travel;
 mod tree;
@@ -29,6 +30,16 @@ pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use thread::{
     FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand,
     StepReadArgs, ThreadCommand, WHOLE,
+}
+
+pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
+pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
+pub(crate) use running::{
+    AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StepArgs, WaitArgs,
+};
+pub(crate) use thread::{
+    FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs,
+    ThreadCommand,
 };
 pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;
@@ -126,6 +137,8 @@ pub(crate) struct Global {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Start a thread and do steps until it ends, waits for a person, or fails
+    Run(RunArgs),
     /// Start, step, read and end threads
     #[command(arg_required_else_help = true)]
     Thread {

@@ -1,7 +1,7 @@
 //! Messages about command lines that do not parse, and the answers to requests for help.
 
 use clap::builder::StyledStr;
-use clap::error::{ContextKind, ContextValue};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use uwf_util::printable::printable;
 
 use crate::failure::Failure;
@@ -9,19 +9,19 @@ use crate::stderr::Form;
 use crate::{output, stderr};
 
 /// Commands of other tools that people try, each with our commands for it.
-const FOREIGN_COMMANDS: [(&str, &str); 5] = [
+const FOREIGN_COMMANDS: [(&str, &str); 4] = [
     (
         "status",
         "`uwf thread list` lists threads, `uwf thread show <thread>` shows one",
     ),
     ("ls", "`uwf thread list` lists threads"),
     ("ps", "`uwf thread list` lists threads"),
-    (
-        "run",
-        "`uwf thread start` records a task, `uwf thread step` does a step of it",
-    ),
     ("version", "`uwf --version` prints it"),
 ];
+
+/// What to type if the task of a new thread is missing.
+const PROMPT_TIP: &str =
+    "say what is to be done: `-p \"…\"`, `-p @task.md` for a file, or `-p -` for standard input";
 
 /// The labels of our own messages.
 const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
@@ -65,6 +65,10 @@ fn correct(error: &mut clap::Error) {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(right));
         }
     }
+    if lacks_prompt(error) {
+        let tips = vec![StyledStr::from(PROMPT_TIP)];
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
@@ -73,6 +77,16 @@ fn correct(error: &mut clap::Error) {
         let tips = vec![StyledStr::from(*tip)];
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
+}
+
+/// Tells whether the task of a new thread is missing.
+fn lacks_prompt(error: &clap::Error) -> bool {
+    let missing = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(missing)) => missing,
+        _ => return false,
+    };
+    error.kind() == ErrorKind::MissingRequiredArgument
+        && missing.iter().any(|option| option.starts_with("--prompt"))
 }
 
 /// Makes a message safe that quotes arguments: no line of an argument can look like a message of ours.

@@ -18,6 +18,8 @@ pub(crate) const WHOLE: usize = usize::MAX / 4;
 
 use super::cost::CostArgs;
 
+use super::running::{AgentArgs, RunThreadArgs, StepArgs, WaitArgs};
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
@@ -25,6 +27,10 @@ pub(crate) enum ThreadCommand {
     /// Do one cycle: route, run the agent, record the step
     #[command(visible_alias = "exec")]
     Step(StepArgs),
+    /// Do steps until the thread ends, waits for a person, or fails
+    Run(RunThreadArgs),
+    /// Wait until threads have come to something
+    Wait(WaitArgs),
     /// Show the status of a thread
     Show {
         /// The thread
@@ -102,7 +108,7 @@ pub(crate) enum StepCommand {
 pub(crate) struct StartArgs {
     /// A name, a hash, or the path of a YAML file
     pub(crate) workflow: String,
-    /// The task, or - for standard input
+    /// The task, @FILE for the text of a file, or - for standard input
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: String,
     /// Where the agents work (unset: this folder)
@@ -110,24 +116,6 @@ pub(crate) struct StartArgs {
     pub(crate) cwd: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) naming: NameArgs,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StepArgs {
-    /// The thread
-    pub(crate) thread: String,
-    /// Use this agent: an alias of the config, or a command line with quotes as in a shell
-    #[arg(long, value_name = "AGENT")]
-    pub(crate) agent: Option<String>,
-    /// Start a new session of the agent with the whole task, instead of continuing its old one
-    #[arg(long)]
-    pub(crate) new_session: bool,
-    /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
-    #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_count)]
-    pub(crate) count: u64,
-    /// Exit with 5 instead of waiting for a free agent slot
-    #[arg(long)]
-    pub(crate) no_wait: bool,
 }
 
 #[derive(Debug, Args)]
@@ -222,7 +210,7 @@ pub(crate) struct ForkArgs {
 pub(crate) struct ResumeArgs {
     /// The thread
     pub(crate) thread: String,
-    /// The answer, or - for standard input (unset: the role is told to go on)
+    /// The answer, @FILE for the text of a file, or - for standard input (unset: the role is told to go on)
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
@@ -233,7 +221,7 @@ pub(crate) struct ResumeArgs {
 pub(crate) struct PokeArgs {
     /// The thread
     pub(crate) thread: String,
-    /// What is wrong with the answer or wanted instead, or - for standard input
+    /// What is wrong with the answer or wanted instead, @FILE for the text of a file, or - for standard input
     #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
     pub(crate) prompt: Option<String>,
     #[command(flatten)]
@@ -249,15 +237,11 @@ pub(crate) struct HowArgs {
     /// Accept the unknown usage of these failed attempts, by their numbers in `thread steps`
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = parse_attempt)]
     pub(crate) accept_unknown: Vec<u64>,
-    /// Use this agent: an alias of the config, or a command line with quotes as in a shell
-    #[arg(long, value_name = "AGENT")]
-    pub(crate) agent: Option<String>,
     /// Start a new session of the agent with the whole task, instead of continuing its old one
     #[arg(long)]
     pub(crate) new_session: bool,
-    /// Exit with 5 instead of waiting for a free agent slot
-    #[arg(long)]
-    pub(crate) no_wait: bool,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
 }
 
 #[derive(Debug, Args)]
@@ -277,15 +261,6 @@ fn parse_quota(text: &str) -> Result<usize, String> {
     match text {
         "all" => Ok(WHOLE),
         _ => positive(text, "`all`, or a number of characters"),
-    }
-}
-
-/// Parses a number of steps. `all` is more than any thread has.
-fn parse_count(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        _ if text == "all" => Ok(u64::MAX),
-        Ok(0) | Err(_) => Err("a number from 1, or `all`, is expected".to_owned()),
-        Ok(number) => Ok(number),
     }
 }
 

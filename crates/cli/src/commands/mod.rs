@@ -7,6 +7,7 @@ mod demo;
 mod doctor;
 mod log;
 mod manual;
+mod own_program;
 mod prompt;
 mod setup;
 mod step;
@@ -44,6 +45,8 @@ pub(crate) struct Context {
     pub(crate) asked: Option<Format>,
     /// What shows long texts on a terminal.
     pub(crate) pager: Pager,
+    /// The options of every command, for a process of this program that goes on with a part of the work.
+    pub(crate) global: Global,
 }
 
 impl Context {
@@ -72,6 +75,7 @@ impl Context {
             },
             format: asked.unwrap_or_else(Format::usual),
             asked,
+            global: global.clone(),
         })
     }
 }
@@ -125,6 +129,7 @@ impl Context {
 /// Runs a command and prints its result.
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     match command {
+        Command::Run(args) => thread::run_new(context, args),
         Command::Thread { command } => thread::run(context, command),
         Command::Step { command } => step::run(context, command),
         Command::Workflow { command } => workflow::run(context, command),
@@ -158,6 +163,22 @@ pub(crate) fn past_time(context: &Context, text: &str) -> Result<i64, Failure> {
         Failure::request(error.to_string())
             .hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
     })
+}
+
+/// Returns the text of `-p`: `-` stands for standard input, `@file` for the text of a file, and `@@` for an `@`.
+pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
+    match text.strip_prefix('@') {
+        Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
+        Some(file) => std::fs::read_to_string(file).map_err(|error| {
+            Failure::request(format!("cannot read `{file}`, which `-p` names"))
+                .cause(&error)
+                .hint(format!(
+                    "{} is the text itself",
+                    uwf_util::words::join(["-p", &format!("@{text}")])
+                ))
+        }),
+        None => text_or_stdin(text),
+    }
 }
 
 /// Returns the failure of a question on the terminal. An interrupt has its own exit code.

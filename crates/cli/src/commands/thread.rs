@@ -1,28 +1,35 @@
 //! `uwf thread …`.
 
+mod background;
 mod care;
 mod comparing;
 mod cost;
+mod dry_run;
 mod following;
 mod listing;
 mod live;
+mod many;
 mod naming;
+mod parallel;
 mod reading;
+mod running;
 mod stepping;
 mod travel;
+mod waiting;
 
-use uwf_engine::StartOptions;
+use uwf_engine::{StartOptions, Started};
 use uwf_protocol::exit::Exit;
 
 use crate::args::{StartArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
-use crate::commands::{Context, step, text_or_stdin};
+use crate::commands::{Context, prompt_text, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::{print, print_document};
 use crate::text::{KilledView, ShownView, StartedView};
 
 pub(crate) use listing::costly;
+pub(crate) use running::run_new;
 use stepping::{intervene, run_steps};
 pub(crate) use travel::open as open_bundle;
 
@@ -30,6 +37,8 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
     match command {
         ThreadCommand::Start(args) => start(context, args),
         ThreadCommand::Step(args) => run_steps(context, &args),
+        ThreadCommand::Run(args) => running::run_known(context, &args),
+        ThreadCommand::Wait(args) => waiting::wait(context, &args),
         ThreadCommand::Show { thread } => show(context, &thread),
         ThreadCommand::List(args) => listing::list(context, &args),
         ThreadCommand::Cost(args) => cost::cost(context, &args),
@@ -67,16 +76,22 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
 }
 
 fn start(context: &Context, args: StartArgs) -> Result<Exit, Failure> {
+    let started = start_thread(context, args)?;
+    print(&StartedView::from(started), context.format)?;
+    Ok(Exit::Done)
+}
+
+/// Starts a thread, and says what is worth knowing about its workflow.
+fn start_thread(context: &Context, args: StartArgs) -> Result<Started, Failure> {
     let options = StartOptions {
-        prompt: text_or_stdin(args.prompt)?,
+        prompt: prompt_text(args.prompt)?,
         cwd: args.cwd,
         naming: args.naming.into(),
     };
     let started = uwf_engine::start(context.site(), &args.workflow, &options)?;
     note_hidden(started.hidden.as_ref());
     warn_all(&started.warnings);
-    print(&StartedView::from(started), context.format)?;
-    Ok(Exit::Done)
+    Ok(started)
 }
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {

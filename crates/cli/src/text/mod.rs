@@ -28,9 +28,7 @@ pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;
 pub(crate) use table::Page;
 pub(crate) use thread::{
-    DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView,
-    ShownView, StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView,
-    ThreadsView, TopView, UnpausedView,
+    DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView, ShownView, StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView, ThreadsView, TopView, UnpausedView, BackgroundView, NotDoneView, PlanView, RunStepView, SkippedView, StoppedView, WaitedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

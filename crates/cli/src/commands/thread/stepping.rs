@@ -1,28 +1,56 @@
 //! The commands that do steps: `uwf thread step`, `resume` and `poke`.
 
-use uwf_engine::{EngineError, Intervention, NoSlot, Runner, Session, StepOptions, StepReport};
+use std::time::Instant;
+
+use uwf_engine::{
+    EngineError, Intervention, NoSlot, Runner, Session, StepOptions, StepReport, wait_until_free,
+};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
 
-use crate::args::{HowArgs, StepArgs};
-use crate::commands::{Context, text_or_stdin};
+use crate::args::{AgentArgs, HowArgs, Patience, StepArgs};
+use crate::commands::thread::{background, dry_run, many};
+use crate::commands::{Context, prompt_text};
 use crate::failure::{Failure, note, warn};
 use crate::hints::{self, Given};
 use crate::output::{Format, print};
+use crate::stderr;
 use crate::text::{FailedStepView, StepView};
 
-/// Does steps and prints each result as soon as its step is recorded, like a loop of single calls. The first step that
-/// fails decides the exit code. If a step completes the thread, the loop ends.
+/// Runs `uwf thread step`.
 pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
-    let thread = context.thread(&args.thread)?;
-    let mut options = StepOptions {
-        agent: args.agent.clone(),
-        no_slot: no_slot(args.no_wait),
-        session: session(args.new_session),
+    if args.detached {
+        background::leave_session()?;
+    }
+    if args.all || args.part_of.is_some() || args.threads.len() > 1 {
+        return many::step_many(context, args);
+    }
+    let [thread] = args.threads.as_slice() else {
+        return Err(Failure::usage("a thread is missing"));
     };
+    let thread = context.thread(thread)?;
+    if args.background {
+        return background::start(context, args, thread);
+    }
+    let options = step_options(&args.agent, args.new_session);
+    if args.dry_run {
+        return dry_run::show(context, thread, &options);
+    }
+    step_thread(context, thread, args, options)?;
+    Ok(Exit::Done)
+}
+
+/// Does steps of one thread and prints each result as soon as its step is recorded, like a loop of single calls. The first
+/// step that fails decides the exit code. If a step completes the thread, the loop ends.
+fn step_thread(
+    context: &Context,
+    thread: ThreadId,
+    args: &StepArgs,
+    mut options: StepOptions,
+) -> Result<(), Failure> {
     for _ in 0..args.count {
-        let report = uwf_engine::step(&context.runner, thread, &options);
+        let report = step_patiently(context, thread, &options, args.patience.wait);
         let report = or_print_failure(context, report, &options, None)?;
         options.session = Session::Known;
         let is_done = report.state.done;
@@ -31,7 +59,47 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
             break;
         }
     }
-    Ok(Exit::Done)
+    Ok(())
+}
+
+/// Does a step. If the thread is busy, waits for it as long as the caller wants.
+pub(super) fn step_patiently(
+    context: &Context,
+    thread: ThreadId,
+    options: &StepOptions,
+    patience: Option<Patience>,
+) -> Result<StepReport, EngineError> {
+    let deadline = match patience {
+        Some(Patience::Limited(time)) => Instant::now().checked_add(time),
+        Some(Patience::Endless) | None => None,
+    };
+    let mut is_told = false;
+    loop {
+        let result = uwf_engine::step(&context.runner, thread, options);
+        if patience.is_none() || !matches!(result, Err(EngineError::Busy { .. })) {
+            return result;
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            note(&format!(
+                "thread {thread} is busy: waiting until it is free"
+            ));
+        }
+        if !wait_until_free(&context.runner, thread, deadline)? {
+            return result;
+        }
+    }
+}
+
+/// Returns how a step is done.
+pub(super) fn step_options(agent: &AgentArgs, new_session: bool) -> StepOptions {
+    if agent.quiet {
+        stderr::be_quiet();
+    }
+    StepOptions {
+        agent: agent.agent.clone(),
+        no_slot: no_slot(agent.no_wait),
+        session: session(new_session),
+    }
 }
 
 /// Converts the flag `--no-wait`.
@@ -54,7 +122,7 @@ fn session(new_session: bool) -> Session {
 
 /// Returns the report. If the step failed instead, prints the failed attempt to stdout for programs, which read steps
 /// there, too.
-fn or_print_failure(
+pub(super) fn or_print_failure(
     context: &Context,
     report: Result<StepReport, EngineError>,
     options: &StepOptions,
@@ -88,21 +156,27 @@ fn or_print_failure(
     })
 }
 
-fn print_report(
+/// Prints the report of a step.
+pub(super) fn print_report(
     context: &Context,
     report: StepReport,
     options: &StepOptions,
 ) -> Result<(), Failure> {
-    if let Some(reason) = &report.blocked_reason {
-        warn(&format!(
-            "the step is recorded, but the graph gives no next step: {reason}"
-        ));
-    }
+    warn_blocked(&report);
     let view = StepView {
         report,
         agent: options.agent.clone(),
     };
     print(&view, context.format)
+}
+
+/// Warns that the step leads nowhere, if it does.
+pub(super) fn warn_blocked(report: &StepReport) {
+    if let Some(reason) = &report.blocked_reason {
+        warn(&format!(
+            "the step is recorded, but the graph gives no next step: {reason}"
+        ));
+    }
 }
 
 /// Runs `resume` or `poke`.
@@ -113,7 +187,7 @@ pub(super) fn intervene(
     prompt: Option<String>,
     how: HowArgs,
 ) -> Result<Exit, Failure> {
-    let prompt = prompt.map(text_or_stdin).transpose()?;
+    let prompt = prompt.map(prompt_text).transpose()?;
     if prompt.as_ref().is_some_and(|text| text.trim().is_empty()) {
         return Err(Failure::request("the text of `-p` is empty").hint(
             "say something, or leave `-p` out: then the role is told that nothing was said",
@@ -123,11 +197,7 @@ pub(super) fn intervene(
         prompt,
         raises: how.raises,
         accepts: how.accept_unknown,
-        step: StepOptions {
-            agent: how.agent,
-            no_slot: no_slot(how.no_wait),
-            session: session(how.new_session),
-        },
+        step: step_options(&how.agent, how.new_session),
     };
     let report = operation(&context.runner, context.thread(thread)?, &intervention);
     note_raises(&report, &intervention.raises);

@@ -26,34 +26,7 @@ impl Show for StepView {
 
     fn text(&self, page: Page) -> String {
         let report = &self.report;
-        let done = match (&report.role, &report.step, &report.agent) {
-            (Some(role), Some(step), Some(agent)) => {
-                let took = report.duration_ms.map_or_else(String::new, |ms| {
-                    format!(" in {}", time::format_duration(ms))
-                });
-                let adopted = if report.adopted {
-                    ", finished earlier"
-                } else {
-                    ""
-                };
-                format!("{step}  {role} by {agent}{took}{adopted}")
-            }
-            _ => "nothing to run".to_owned(),
-        };
-        let mut rows = vec![("step", done)];
-        rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
-        rows.extend(refused_row(&report.refused_calls));
-        if !report.left_running.is_empty() {
-            let name = if report.kept_running {
-                "running"
-            } else {
-                "ended"
-            };
-            rows.push((
-                name,
-                format!("left running: {}", report.left_running.join(", ")),
-            ));
-        }
+        let mut rows = step_rows(report);
         rows.push(("thread", state_line(&report.state)));
         rows.extend(why_suspended(&report.state));
         rows.extend(result_rows(
@@ -67,6 +40,39 @@ impl Show for StepView {
         }
         fields(&rows, page)
     }
+}
+
+/// Returns the rows about the step that was done, without where the thread stands.
+pub(super) fn step_rows(report: &StepReport) -> Vec<(&'static str, String)> {
+    let done = match (&report.role, &report.step, &report.agent) {
+        (Some(role), Some(step), Some(agent)) => {
+            let took = report.duration_ms.map_or_else(String::new, |ms| {
+                format!(" in {}", time::format_duration(ms))
+            });
+            let adopted = if report.adopted {
+                ", finished earlier"
+            } else {
+                ""
+            };
+            format!("{step}  {role} by {agent}{took}{adopted}")
+        }
+        _ => "nothing to run".to_owned(),
+    };
+    let mut rows = vec![("step", done)];
+    rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
+    rows.extend(refused_row(&report.refused_calls));
+    if !report.left_running.is_empty() {
+        let name = if report.kept_running {
+            "running"
+        } else {
+            "ended"
+        };
+        rows.push((
+            name,
+            format!("left running: {}", report.left_running.join(", ")),
+        ));
+    }
+    rows
 }
 
 /// A step that failed: the attempt, as programs read it.

@@ -1,0 +1,188 @@
+//! The commands that do steps and wait for them: `uwf run`, `uwf thread run`, `step` and `wait`.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use uwf_util::time;
+
+use super::thread::{FilterArgs, StartArgs};
+
+/// The options of every command that does steps.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AgentArgs {
+    /// Use this agent: an alias of the config, or a command line with quotes as in a shell
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Option<String>,
+    /// Exit with 5 instead of waiting for a free agent slot
+    #[arg(long)]
+    pub(crate) no_wait: bool,
+    /// Show no line about the running step on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+}
+
+/// How long a command waits for a busy thread.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PatienceArgs {
+    /// Wait for a busy thread: without a limit, or for this long, such as 30 (seconds) or 5m
+    #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = parse_patience)]
+    pub(crate) wait: Option<Patience>,
+}
+
+/// How long to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Patience {
+    /// Without a limit.
+    Endless,
+    /// For this long.
+    Limited(Duration),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) start: StartArgs,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunThreadArgs {
+    /// The thread
+    pub(crate) thread: String,
+    /// Start a new session of the agent with the whole task, instead of continuing its old one
+    #[arg(long)]
+    pub(crate) new_session: bool,
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StepArgs {
+    /// The threads, which get their steps one after the other
+    #[arg(required_unless_present = "all", conflicts_with_all = ["all", "FilterArgs"], value_name = "THREAD")]
+    pub(crate) threads: Vec<String>,
+    /// Start a new session of the agent with the whole task, instead of continuing its old one
+    #[arg(long)]
+    pub(crate) new_session: bool,
+    /// Do N steps one after the other, or all; stops early when the thread ends, suspends, is blocked or fails
+    #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_count)]
+    pub(crate) count: u64,
+    /// Do a step of every idle thread; a thread that another process works on is skipped
+    #[arg(long)]
+    pub(crate) all: bool,
+    #[command(flatten)]
+    pub(crate) filter: FilterArgs,
+    /// Work on up to N threads at once
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_jobs)]
+    pub(crate) jobs: usize,
+    /// Start the step, print the number of its process, and return
+    #[arg(long, conflicts_with_all = ["all", "jobs", "dry_run"])]
+    pub(crate) background: bool,
+    /// Show who is next and what the agent would be told; nothing is started or written
+    #[arg(long, conflicts_with_all = ["all", "jobs", "count", "wait"])]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) patience: PatienceArgs,
+    #[command(flatten)]
+    pub(crate) agent: AgentArgs,
+    /// Leave the session of the caller: this is the process that `--background` starts
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
+    /// Print as one of many: this is a process that `--jobs` starts
+    #[arg(long, hide = true, value_enum)]
+    pub(crate) part_of: Option<Many>,
+}
+
+impl Many {
+    /// Returns its name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Named => "named",
+            Self::All => "all",
+        }
+    }
+}
+
+/// How several threads were named, which decides what a busy one means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Many {
+    /// Each by its name: a busy one is a failure.
+    Named,
+    /// By `--all`: a busy one is skipped.
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WaitArgs {
+    /// The threads
+    #[arg(required = true, value_name = "THREAD")]
+    pub(crate) threads: Vec<String>,
+    /// What to wait for (unset: until nobody works on the thread)
+    #[arg(long = "for", value_enum, value_name = "WHAT")]
+    pub(crate) goal: Option<Goal>,
+    /// Exit with 5 after this time, such as 90 (seconds) or 10m (unset: no limit)
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// What `uwf thread wait` waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Goal {
+    /// The thread has ended
+    Ended,
+    /// The thread waits for a person
+    Suspended,
+    /// The thread has another head than at the beginning
+    Step,
+}
+
+/// Parses a number of steps. `all` is more than any thread has.
+fn parse_count(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        _ if text == "all" => Ok(u64::MAX),
+        Ok(0) | Err(_) => Err("a number from 1, or `all`, is expected".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a number from 1 is expected".to_owned()),
+        Ok(number) => Ok(number),
+    }
+}
+
+fn parse_patience(text: &str) -> Result<Patience, String> {
+    match text {
+        "" => Ok(Patience::Endless),
+        text => parse_time(text).map(Patience::Limited),
+    }
+}
+
+/// Parses a number of seconds, or a duration with its unit.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map(Duration::from_secs).ok();
+    let time = seconds.or_else(|| time::parse_duration(text).map(Duration::from_millis));
+    time.ok_or_else(|| {
+        "a number of seconds, or a time such as 90s, 10m or 2h, is expected".to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_number_of_seconds_or_has_a_unit() {
+        let seconds = |text| parse_time(text).ok().map(|time| time.as_secs());
+        assert_eq!(
+            ["90", "90s", "10m", "0"].map(seconds),
+            [Some(90), Some(90), Some(600), Some(0)]
+        );
+        assert_eq!(["", "x", "-1", "1.5.2"].map(seconds), [None; 4]);
+        assert_eq!(parse_patience(""), Ok(Patience::Endless));
+    }
+}

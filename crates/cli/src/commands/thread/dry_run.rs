@@ -1,0 +1,50 @@
+//! `uwf thread step --dry-run`: who is next, and what the agent would be told.
+
+use uwf_agent_kit::context::{self, Past};
+use uwf_engine::{AgentPlan, Plan, Session, StepOptions, plan};
+use uwf_protocol::agent::{AgentCall, CallForm};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::output::print;
+use crate::text::PlanView;
+
+pub(super) fn show(
+    context: &Context,
+    thread: ThreadId,
+    options: &StepOptions,
+) -> Result<Exit, Failure> {
+    let view = match plan(&context.runner, thread, options)? {
+        Plan::Agent(plan) => {
+            let prompt = prompt(context, &plan, options.session)?;
+            PlanView::agent(*plan, prompt)
+        }
+        Plan::Commit(step) => PlanView::commit(thread, step),
+        Plan::End => PlanView::end(thread),
+    };
+    print(&view, context.format)?;
+    Ok(Exit::Done)
+}
+
+/// Returns the whole prompt, as the kit of a built-in agent would build it.
+fn prompt(context: &Context, plan: &AgentPlan, session: Session) -> Result<String, Failure> {
+    let site = context.site();
+    let call = AgentCall {
+        thread: plan.thread,
+        role: plan.role.clone(),
+        prompt: Some(plan.instruction.clone()),
+        form: CallForm::Positional,
+    };
+    let past = match session {
+        Session::Known => Past::SinceLastStep,
+        Session::New => Past::Whole,
+    };
+    let run = site.root.run(plan.thread);
+    let read = context::read(&call, &site.env, &site.root, &site.store, &run, past);
+    let read = read.map_err(|error| {
+        Failure::request("the prompt cannot be built").cause(&uwf_util::causes::with_causes(&error))
+    })?;
+    Ok(read.prompt(&call, &plan.instruction))
+}

@@ -1,0 +1,132 @@
+//! Steps of several threads at once, each in a process of this program: a process can supervise one agent at a time.
+//!
+//! The processes are one tree of the supervisor. So an interrupt ends all of them, each with its agent, and each process
+//! records its attempt as usual.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::process::{ExitStatus, Stdio};
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use uwf_process::{Asked, NextExit, Tree};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
+use super::many::{Tally, step_arguments};
+use crate::args::{Many, StepArgs};
+use crate::commands::{Context, own_program};
+use crate::failure::Failure;
+use crate::{output, stderr};
+
+/// Does the steps of the threads, as many at once as the caller wants. What a process printed is shown when it has ended.
+pub(super) fn step(
+    context: &Context,
+    args: &StepArgs,
+    many: Many,
+    threads: &[ThreadId],
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let signals = &context.runner.signals;
+    let failed = |error: std::io::Error| {
+        Failure::request("cannot start this program for a thread").cause(&error)
+    };
+    signals.watch().map_err(failed)?;
+    let mut queue = threads.iter();
+    let mut tree: Option<Tree> = None;
+    let mut jobs: HashMap<u32, Job> = HashMap::new();
+    loop {
+        while jobs.len() < args.jobs
+            && let Some(thread) = queue.next()
+        {
+            let (pid, job) = start(context, args, many, *thread, &mut tree).map_err(failed)?;
+            jobs.insert(pid, job);
+        }
+        let Some(tree) = &mut tree else { return Ok(()) };
+        match tree.next_exit(signals) {
+            NextExit::Exited { pid, status } => {
+                if let Some(job) = jobs.remove(&pid) {
+                    job.show()?;
+                    tally.add(many, exit_of(status));
+                }
+            }
+            NextExit::Stopped(stop) => {
+                let asked = match stop.by_supervisor {
+                    true => Asked::ByOurSupervisor,
+                    false => Asked::NotYet,
+                };
+                let grace = uwf_engine::configured_grace(context.site())?;
+                let _ = tree.end(asked, grace, signals);
+                for job in jobs.values_mut() {
+                    job.show()?;
+                    tally.add(many, Exit::Signal(stop.signal));
+                }
+                return Ok(());
+            }
+            NextExit::NoneLeft => return Ok(()),
+        }
+    }
+}
+
+fn start(
+    context: &Context,
+    args: &StepArgs,
+    many: Many,
+    thread: ThreadId,
+    tree: &mut Option<Tree>,
+) -> std::io::Result<(u32, Job)> {
+    let mut arguments = step_arguments(args, thread);
+    arguments.push(format!("--part-of={}", many.name()));
+    let job = Job {
+        stdout: buffer("stdout")?,
+        stderr: buffer("stderr")?,
+    };
+    let mut command = own_program::command(context, &arguments);
+    command
+        .stdin(Stdio::null())
+        .stdout(job.stdout.try_clone()?)
+        .stderr(job.stderr.try_clone()?);
+    let pid = match tree {
+        Some(tree) => tree.add(&mut command)?,
+        None => tree.insert(Tree::spawn(&mut command)?).leader(),
+    };
+    Ok((pid, job))
+}
+
+/// The output of one process. It is kept in memory: a pipe would stop a process whose output nobody reads yet.
+struct Job {
+    stdout: File,
+    stderr: File,
+}
+
+impl Job {
+    /// Shows what the process printed.
+    fn show(&self) -> Result<(), Failure> {
+        let unread = |error| Failure::request("cannot read the output of a step").cause(&error);
+        let said = text_of(&self.stderr).map_err(unread)?;
+        if !said.is_empty() {
+            stderr::write(said.trim_end());
+        }
+        match text_of(&self.stdout).map_err(unread)? {
+            text if text.is_empty() => Ok(()),
+            text => output::write(text.trim_end()),
+        }
+    }
+}
+
+fn buffer(name: &str) -> std::io::Result<File> {
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC)?.into())
+}
+
+fn text_of(mut file: &File) -> std::io::Result<String> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the exit code of a process that did steps. One that was ended from outside counts as a failed agent: the next
+/// call finds out what happened.
+fn exit_of(status: ExitStatus) -> Exit {
+    status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent)
+}

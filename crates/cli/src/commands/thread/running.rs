@@ -1,0 +1,185 @@
+//! `uwf run` and `uwf thread run`: steps until a thread stops.
+
+use uwf_engine::{
+    EngineError, Session, StepOptions, StepReport, ThreadState, ThreadStatus, agent_option,
+};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
+use super::start_thread;
+use super::stepping::{or_print_failure, step_options, step_patiently, warn_blocked};
+use crate::args::{Patience, RunArgs, RunThreadArgs};
+use crate::commands::Context;
+use crate::failure::{Failure, note};
+use crate::hints;
+use crate::output::{Format, print, write};
+use crate::text::{RunStepView, StartedView, StepView, StoppedView};
+
+/// Starts a thread and runs it.
+pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
+    let options = step_options(&args.agent, false);
+    let started = start_thread(context, args.start)?;
+    let thread = started.thread;
+    match (context.format, args.agent.quiet) {
+        (Format::Text, _) => write(thread.as_str())?,
+        (_, true) => print(&StartedView::from(started), context.format)?,
+        (_, false) => note(&format!("thread {thread} was started")),
+    }
+    Run {
+        context,
+        thread,
+        patience: None,
+        is_quiet: args.agent.quiet,
+    }
+    .to_its_stop(options)
+}
+
+/// Goes on with a thread.
+pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit, Failure> {
+    let options = step_options(&args.agent, args.new_session);
+    Run {
+        context,
+        thread: context.thread(&args.thread)?,
+        patience: args.patience.wait,
+        is_quiet: args.agent.quiet,
+    }
+    .to_its_stop(options)
+}
+
+/// A thread that is run until it stops.
+struct Run<'a> {
+    context: &'a Context,
+    thread: ThreadId,
+    patience: Option<Patience>,
+    is_quiet: bool,
+}
+
+impl Run<'_> {
+    /// Does steps until the thread stops, and says why it did. The exit code is that of the stop.
+    fn to_its_stop(&self, mut options: StepOptions) -> Result<Exit, Failure> {
+        let mut steps = 0;
+        loop {
+            let report = step_patiently(self.context, self.thread, &options, self.patience);
+            let is_blocked = matches!(report, Err(EngineError::Blocked { .. }));
+            let report = match or_print_failure(self.context, report, &options, None) {
+                Ok(report) => report,
+                Err(failure) => {
+                    let stopped = failure_word(failure.exit, is_blocked);
+                    return Err(self.failed(steps, stopped, failure, &options)?);
+                }
+            };
+            options.session = Session::Known;
+            steps += u64::from(report.step.is_some());
+            warn_blocked(&report);
+            let state = report.state.clone();
+            self.print_step(report, &options)?;
+            if let Some(exit) = stop_of(&state) {
+                self.print_stop(self.stopped(steps, exit, &state, &options))?;
+                return Ok(exit);
+            }
+        }
+    }
+
+    fn print_step(&self, report: StepReport, options: &StepOptions) -> Result<(), Failure> {
+        if self.is_quiet {
+            return Ok(());
+        }
+        let view = StepView {
+            report,
+            agent: options.agent.clone(),
+        };
+        print(&RunStepView(view), self.context.format)
+    }
+
+    fn stopped(
+        &self,
+        steps: u64,
+        exit: Exit,
+        state: &ThreadState,
+        options: &StepOptions,
+    ) -> StoppedView {
+        let thread = self.thread;
+        let next = match hints::thread::next(thread, state) {
+            Some(next) => Some(next + &agent_option(options.agent.as_deref())),
+            None if state.status == ThreadStatus::Completed => {
+                Some(format!("uwf thread read {thread}"))
+            }
+            None => Some(format!("uwf thread show {thread}")),
+        };
+        StoppedView {
+            thread,
+            stopped: state.status.as_str(),
+            status: Some(state.status),
+            steps,
+            exit_code: exit.code(),
+            message: state.suspend_message.clone(),
+            next,
+            state: Some(state.clone()),
+        }
+    }
+
+    /// Says that the run stopped at a failure, and returns the failure with what goes on with this thread.
+    fn failed(
+        &self,
+        steps: u64,
+        stopped: &'static str,
+        mut failure: Failure,
+        options: &StepOptions,
+    ) -> Result<Failure, Failure> {
+        let thread = self.thread;
+        let go_on = format!(
+            "uwf thread run {thread}{}",
+            agent_option(options.agent.as_deref())
+        );
+        let is_again = matches!(failure.exit, Exit::Agent | Exit::Busy | Exit::Signal(_));
+        if matches!(failure.exit, Exit::Busy | Exit::Signal(_)) {
+            // "The same command" of the usual hints would start another thread.
+            failure.hint = Some(format!("`{go_on}` goes on"));
+        }
+        let view = StoppedView {
+            thread,
+            stopped,
+            status: None,
+            steps,
+            exit_code: failure.exit.code(),
+            message: Some(failure.what.clone()),
+            next: is_again.then_some(go_on),
+            state: None,
+        };
+        self.print_stop(view)?;
+        Ok(failure)
+    }
+
+    fn print_stop(&self, mut view: StoppedView) -> Result<(), Failure> {
+        if self.is_quiet && self.context.format == Format::Text {
+            view.next = None;
+        }
+        print(&view, self.context.format)
+    }
+}
+
+/// Returns the exit code of a run whose thread has this state; `None` if the run goes on.
+fn stop_of(state: &ThreadState) -> Option<Exit> {
+    match state.status {
+        ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Running => None,
+        ThreadStatus::Completed => Some(Exit::Done),
+        ThreadStatus::Suspended => Some(Exit::Suspended),
+        ThreadStatus::Blocked => Some(Exit::Request),
+        ThreadStatus::Cancelled => Some(Exit::Ended),
+        ThreadStatus::Corrupt => Some(Exit::Store),
+    }
+}
+
+/// Returns the word for the failure at which a run stopped.
+fn failure_word(exit: Exit, is_blocked: bool) -> &'static str {
+    match exit {
+        Exit::Request if is_blocked => "blocked",
+        Exit::Done | Exit::Request | Exit::Usage => "refused",
+        Exit::Suspended => "suspended",
+        Exit::Agent => "failed",
+        Exit::Store => "damaged",
+        Exit::Busy => "busy",
+        Exit::Ended => "ended",
+        Exit::Signal(_) => "interrupted",
+    }
+}
