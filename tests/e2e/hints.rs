@@ -33,7 +33,7 @@ fn a_hash_in_the_place_of_a_thread_is_told_with_its_thread() {
 fn advice_about_the_command_line_is_right() {
     let (world, thread, _) = stepped();
     let unknown = world
-        .uwf(&["thread", "step", &thread, "--dry-run"])
+        .uwf(&["thread", "step", &thread, "--rehearse"])
         .exits(2);
     assert!(!unknown.stderr.contains("as a value"), "{}", unknown.stderr);
     let near = world

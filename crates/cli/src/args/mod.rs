@@ -4,6 +4,7 @@ mod care;
 mod cas;
 mod config;
 mod cost;
+#[cfg(test)]
 mod documented;
 mod examples;
 mod naming;
@@ -27,19 +28,12 @@ pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, Se
 pub(crate) use cost::CostArgs;
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
-pub(crate) use thread::{
-    FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepArgs, StepCommand,
-    StepReadArgs, ThreadCommand, WHOLE,
-}
-
-pub(crate) use cas::{CasCommand, GcArgs, SchemaCommand};
-pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, SetupArgs};
 pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StepArgs, WaitArgs,
 };
 pub(crate) use thread::{
     FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs,
-    ThreadCommand,
+    ThreadCommand, WHOLE,
 };
 pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;

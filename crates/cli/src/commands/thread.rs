@@ -25,7 +25,7 @@ use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, prompt_text, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
-use crate::output::{print, print_document};
+use crate::output::print;
 use crate::text::{KilledView, ShownView, StartedView};
 
 pub(crate) use listing::costly;
@@ -105,23 +105,5 @@ fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {
         now_ms: context.site().env.now_ms(),
     };
     print(&shown, context.format)?;
-    Ok(Exit::Done)
-}
-
-fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
-    let before = args.before.as_deref().map(|step| context.hash(step));
-    let before = before.transpose()?;
-    let options = ReadOptions {
-        quota: args.quota,
-        before,
-        start: args.start,
-    };
-    let story = uwf_engine::read_thread(context.site(), context.thread(&args.thread)?, &options)?;
-    print_document(&story, &story.document, context.asked, &context.pager)?;
-}
-
-fn kill(context: &Context, thread: &str) -> Result<Exit, Failure> {
-    let killed = uwf_engine::kill(&context.runner, context.thread(thread)?)?;
-    print(&KilledView::from(killed), context.format)?;
     Ok(Exit::Done)
 }

@@ -28,7 +28,10 @@ pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;
 pub(crate) use table::Page;
 pub(crate) use thread::{
-    DetailView, FailedStepView, ForkedView, KilledView, PausedView, PrunedView, RemovedView, ShownView, StartedView, StepDifferenceView, StepView, TailView, ThreadDifferenceView, ThreadsView, TopView, UnpausedView, BackgroundView, NotDoneView, PlanView, RunStepView, SkippedView, StoppedView, WaitedView,
+    BackgroundView, DetailView, FailedStepView, ForkedView, KilledView, NotDoneView, PausedView,
+    PlanView, PrunedView, RemovedView, RunStepView, ShownView, SkippedView, StartedView,
+    StepDifferenceView, StepView, StoppedView, TailView, ThreadDifferenceView, ThreadsView,
+    TopView, UnpausedView, WaitedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

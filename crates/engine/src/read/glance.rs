@@ -14,7 +14,7 @@ pub struct Glance {
     pub head: CasRef,
     /// Whether it has ended.
     pub has_ended: bool,
-    /// Whether somebody works on it, or a process of an attempt still runs.
+    /// Whether somebody works on it or commits a step of it, or a process of an attempt still runs.
     pub is_at_work: bool,
     /// How many attempts have failed at its head.
     pub failed_attempts: usize,
@@ -27,11 +27,15 @@ pub struct Glance {
 pub fn glance(site: &Site, id: ThreadId) -> Result<Glance, EngineError> {
     Ok(match thread::find(site, id)? {
         Located::Active(head) => {
-            let activity = Activity::at(&site.root.run(id), head)?;
+            let run = site.root.run(id);
+            let activity = Activity::at(&run, head)?;
+            // An engine clears its record when the agent has ended, and moves the head after that. Until then it has the
+            // lock.
+            let is_committing = run.lease.read_record().is_none() && run.lease.is_held()?;
             Glance {
                 head,
                 has_ended: false,
-                is_at_work: activity.running.is_some(),
+                is_at_work: activity.running.is_some() || is_committing,
                 failed_attempts: activity.attempts.len(),
             }
         }

@@ -5,9 +5,9 @@ use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 use uwf_util::suggest;
 
+use super::live;
 use crate::args::{FilterArgs, ListArgs};
 use crate::commands::{Context, past_time};
-use super::live;
 use crate::failure::{Failure, warn};
 use crate::output::print_long;
 use crate::text::ThreadsView;
@@ -20,8 +20,7 @@ pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> 
     }
     let filter = list_options(context.site(), args)?;
     let (threads, warnings) = listed(context, args, &filter)?;
-    for warning in &warnings {
-}
+    for warning in &warnings {}
 
     let filter = ListFilter {
         all: args.all,

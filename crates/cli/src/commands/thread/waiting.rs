@@ -61,13 +61,15 @@ impl Waiting<'_> {
         let mut seen = None;
         loop {
             let now = glance(self.context.site(), self.thread)?;
-            if seen != Some(now) {
+            let is_new_step = self.goal == Some(Goal::Step) && now.head != self.head;
+            if is_new_step || (!now.is_at_work && seen != Some(now)) {
                 let mut view = uwf_engine::show(self.context.site(), self.thread)?;
                 if let Some(exit) = verdict(self.goal, &view, self.head) {
                     view.hint = hints::thread::hint(&view).map(|hint| hints::here(&hint).into());
                     return Ok((view, exit));
                 }
-                seen = Some(now);
+                // Who works on it since the glance may leave no trace that the next one sees.
+                seen = Some(now).filter(|_| view.state.status != ThreadStatus::Running);
             }
             let pause = if now.is_at_work {
                 PAUSE_AT_WORK
