@@ -42,7 +42,7 @@ fn several_threads_get_their_steps_in_turn_and_a_failure_stops_no_other() {
     let lines = lines(&run);
     assert_eq!(lines[0]["thread"], json!(first));
     assert_eq!(lines[1]["thread"], json!(ended));
-    assert_eq!(lines[1]["exitCode"], json!(7));
+    assert_eq!(lines[1]["exit"], json!(7));
     assert_eq!(lines[2]["thread"], json!(last));
     assert_eq!(lines[2]["status"], json!("completed"));
     run.says("3 threads: 2 stepped, 1 failed");
@@ -139,6 +139,63 @@ fn jobs_work_at_once_and_an_interrupt_ends_all_of_them() {
     world
         .uwf(&["thread", "step", "--all", "--jobs", "3"])
         .exits(0);
+}
+
+#[test]
+fn what_starts_nothing_for_one_thread_starts_nothing_for_several() {
+    let world = world();
+    close_gate(&world);
+    let (first, last) = (world.start("one"), world.start("one"));
+    let run = world
+        .uwf(&["thread", "step", &first, &last, "--dry-run"])
+        .exits(0);
+    assert_eq!(threads_of(&lines(&run)), BTreeSet::from([&*first, &*last]));
+    assert_eq!(runs(&world), 0);
+    let run = world
+        .uwf(&["thread", "step", &first, &last, "--background"])
+        .exits(0);
+    assert!(lines(&run).iter().all(|line| line["pid"].is_u64()));
+    wait_until("both agents work", || runs(&world) == 2);
+    open_gate(&world);
+    world.uwf(&["thread", "wait", &first, &last]).exits(0);
+}
+
+#[test]
+fn a_background_step_that_cannot_be_done_fails_at_once() {
+    let world = world();
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let run = world
+        .uwf(&["thread", "step", &thread, "--background"])
+        .exits(7);
+    let output = run.json()["output"].as_str().unwrap().to_owned();
+    run.says(&output);
+    assert!(
+        std::fs::read_to_string(output)
+            .unwrap()
+            .contains("has ended")
+    );
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_busy_thread() {
+    let world = world();
+    let thread = world.start("one");
+    let engine = at_work(&world, &["thread", "step", &thread]);
+    let mut waiter = world.spawn(&["thread", "step", &thread, "--wait"]);
+    let mut said = [0; 5];
+    std::io::Read::read_exact(waiter.stderr.as_mut().unwrap(), &mut said).unwrap();
+    assert_eq!(&said, b"note:");
+    // It has said that it waits. Until the signal is watched, it ends the process as usual.
+    signal("INT", waiter.id());
+    let status = waiter.wait_with_output().unwrap().status;
+    use std::os::unix::process::ExitStatusExt;
+    assert!(
+        status.code() == Some(130) || status.signal() == Some(2),
+        "{status}"
+    );
+    open_gate(&world);
+    Run::from(engine.wait_with_output().unwrap()).exits(0);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn lines(run: &Run) -> Vec<Value> {
 fn stopped(run: &Run, word: &str) -> Value {
     let end = lines(run).pop().unwrap();
     assert_eq!(end["stopped"], json!(word), "{end}");
-    assert_eq!(end["exitCode"], json!(run.code));
+    assert_eq!(end["exit"], json!(run.code));
     end
 }
 

@@ -16,9 +16,6 @@ pub(crate) struct AgentArgs {
     /// Exit with 5 instead of waiting for a free agent slot
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// Show no line about the running step on the terminal
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
 }
 
 /// How long a command waits for a busy thread.
@@ -44,6 +41,9 @@ pub(crate) struct RunArgs {
     pub(crate) start: StartArgs,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
+    /// Print only the thread and how it stopped
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -57,6 +57,9 @@ pub(crate) struct RunThreadArgs {
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
+    /// Print only the thread and how it stopped
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -88,6 +91,9 @@ pub(crate) struct StepArgs {
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
+    /// Show no line about the running step on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
     /// Leave the session of the caller: this is the process that `--background` starts
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
@@ -120,7 +126,7 @@ pub(crate) struct WaitArgs {
     /// The threads
     #[arg(required = true, value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
-    /// What to wait for (unset: until nobody works on the thread)
+    /// Wait until the thread has ended, waits for a person, or has a new step (unset: until nobody works on it)
     #[arg(long = "for", value_enum, value_name = "WHAT")]
     pub(crate) goal: Option<Goal>,
     /// Exit with 5 after this time, such as 90 (seconds) or 10m (unset: no limit)
@@ -131,11 +137,9 @@ pub(crate) struct WaitArgs {
 /// What `uwf thread wait` waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Goal {
-    /// The thread has ended
     Ended,
-    /// The thread waits for a person
     Suspended,
-    /// The thread has another head than at the beginning
+    // The thread has another head than at the beginning.
     Step,
 }
 

@@ -242,6 +242,9 @@ pub(crate) struct HowArgs {
     pub(crate) new_session: bool,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
+    /// Show no line about the running step on the terminal
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

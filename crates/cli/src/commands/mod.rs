@@ -27,7 +27,7 @@ use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, Root};
-use uwf_util::time;
+use uwf_util::{time, words};
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
@@ -173,8 +173,8 @@ pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
             Failure::request(format!("cannot read `{file}`, which `-p` names"))
                 .cause(&error)
                 .hint(format!(
-                    "{} is the text itself",
-                    uwf_util::words::join(["-p", &format!("@{text}")])
+                    "`{}` passes the text itself",
+                    words::join(["-p", &format!("@{text}")])
                 ))
         }),
         None => text_or_stdin(text),

@@ -24,7 +24,7 @@ const START_TIME: Duration = Duration::from_secs(5);
 
 /// Starts the step and returns as soon as its process works on the thread. So a `thread wait` after this call waits for
 /// this step.
-pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Result<Exit, Failure> {
+pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Result<(), Failure> {
     // An unknown thread gets no folder.
     let before = glance(context.site(), thread)?;
     if before.is_at_work && args.patience.wait.is_none() {
@@ -54,7 +54,7 @@ pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Res
     print(&view, context.format)?;
     match child.try_wait() {
         Ok(Some(status)) if !status.success() => Err(ended_at_once(status, &view.output)),
-        Ok(_) | Err(_) => Ok(Exit::Done),
+        Ok(_) | Err(_) => Ok(()),
     }
 }
 
@@ -64,7 +64,7 @@ fn ended_at_once(status: ExitStatus, output: &str) -> Failure {
     Failure {
         exit: exit.unwrap_or(Exit::Request),
         ..Failure::request(format!(
-            "the call in the background has ended already ({status})"
+            "the call in the background ended at once ({status})"
         ))
     }
     .hint(format!("`{}` shows why", words::join(["tail", output])))

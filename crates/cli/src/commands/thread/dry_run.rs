@@ -3,7 +3,6 @@
 use uwf_agent_kit::context::{self, Past};
 use uwf_engine::{AgentPlan, Plan, Session, StepOptions, plan};
 use uwf_protocol::agent::{AgentCall, CallForm};
-use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use crate::commands::Context;
@@ -15,7 +14,7 @@ pub(super) fn show(
     context: &Context,
     thread: ThreadId,
     options: &StepOptions,
-) -> Result<Exit, Failure> {
+) -> Result<(), Failure> {
     let view = match plan(&context.runner, thread, options)? {
         Plan::Agent(plan) => {
             let prompt = prompt(context, &plan, options.session)?;
@@ -24,8 +23,7 @@ pub(super) fn show(
         Plan::Commit(step) => PlanView::commit(thread, step),
         Plan::End => PlanView::end(thread),
     };
-    print(&view, context.format)?;
-    Ok(Exit::Done)
+    print(&view, context.format)
 }
 
 /// Returns the whole prompt, as the kit of a built-in agent would build it.

@@ -14,7 +14,11 @@ use crate::output::{Format, print, write};
 use crate::text::{NotDoneView, SkippedView};
 
 /// Does steps of each thread. A thread that fails does not stop the others; the first failure decides the exit code.
-pub(super) fn step_many(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
+pub(super) fn step_many(
+    context: &Context,
+    args: &StepArgs,
+    named: Vec<ThreadId>,
+) -> Result<Exit, Failure> {
     let many = match args.part_of {
         Some(many) => many,
         None if args.all => Many::All,
@@ -22,10 +26,7 @@ pub(super) fn step_many(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     };
     let threads = match args.all {
         true => steppable(context, args)?,
-        false => {
-            let threads = args.threads.iter().map(|thread| context.thread(thread));
-            threads.collect::<Result<_, _>>()?
-        }
+        false => named,
     };
     let mut tally = Tally::default();
     if args.jobs > 1 && threads.len() > 1 {

@@ -13,14 +13,18 @@ use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints;
 use crate::output::{Format, print, write};
+use crate::stderr;
 use crate::text::{RunStepView, StartedView, StepView, StoppedView};
 
 /// Starts a thread and runs it.
 pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
+    if args.quiet {
+        stderr::be_quiet();
+    }
     let options = step_options(&args.agent, false);
     let started = start_thread(context, args.start)?;
     let thread = started.thread;
-    match (context.format, args.agent.quiet) {
+    match (context.format, args.quiet) {
         (Format::Text, _) => write(thread.as_str())?,
         (_, true) => print(&StartedView::from(started), context.format)?,
         (_, false) => note(&format!("thread {thread} was started")),
@@ -29,19 +33,22 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         context,
         thread,
         patience: None,
-        is_quiet: args.agent.quiet,
+        is_quiet: args.quiet,
     }
     .to_its_stop(options)
 }
 
 /// Goes on with a thread.
 pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit, Failure> {
+    if args.quiet {
+        stderr::be_quiet();
+    }
     let options = step_options(&args.agent, args.new_session);
     Run {
         context,
         thread: context.thread(&args.thread)?,
         patience: args.patience.wait,
-        is_quiet: args.agent.quiet,
+        is_quiet: args.quiet,
     }
     .to_its_stop(options)
 }
@@ -111,7 +118,7 @@ impl Run<'_> {
             stopped: state.status.as_str(),
             status: Some(state.status),
             steps,
-            exit_code: exit.code(),
+            exit: exit.code(),
             message: state.suspend_message.clone(),
             next,
             state: Some(state.clone()),
@@ -141,7 +148,7 @@ impl Run<'_> {
             stopped,
             status: None,
             steps,
-            exit_code: failure.exit.code(),
+            exit: failure.exit.code(),
             message: Some(failure.what.clone()),
             next: is_again.then_some(go_on),
             state: None,

@@ -23,21 +23,25 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     if args.detached {
         background::leave_session()?;
     }
-    if args.all || args.part_of.is_some() || args.threads.len() > 1 {
-        return many::step_many(context, args);
+    if args.quiet {
+        stderr::be_quiet();
     }
-    let [thread] = args.threads.as_slice() else {
-        return Err(Failure::usage("a thread is missing"));
-    };
-    let thread = context.thread(thread)?;
-    if args.background {
-        return background::start(context, args, thread);
-    }
+    let threads = args.threads.iter().map(|thread| context.thread(thread));
+    let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
     let options = step_options(&args.agent, args.new_session);
-    if args.dry_run {
-        return dry_run::show(context, thread, &options);
+    if args.background {
+        for thread in threads {
+            background::start(context, args, thread)?;
+        }
+    } else if args.dry_run {
+        for thread in threads {
+            dry_run::show(context, thread, &options)?;
+        }
+    } else if let ([thread], None) = (threads.as_slice(), args.part_of) {
+        step_thread(context, *thread, args, options)?;
+    } else {
+        return many::step_many(context, args, threads);
     }
-    step_thread(context, thread, args, options)?;
     Ok(Exit::Done)
 }
 
@@ -92,9 +96,6 @@ pub(super) fn step_patiently(
 
 /// Returns how a step is done.
 pub(super) fn step_options(agent: &AgentArgs, new_session: bool) -> StepOptions {
-    if agent.quiet {
-        stderr::be_quiet();
-    }
     StepOptions {
         agent: agent.agent.clone(),
         no_slot: no_slot(agent.no_wait),
@@ -192,6 +193,9 @@ pub(super) fn intervene(
         return Err(Failure::request("the text of `-p` is empty").hint(
             "say something, or leave `-p` out: then the role is told that nothing was said",
         ));
+    }
+    if how.quiet {
+        stderr::be_quiet();
     }
     let intervention = Intervention {
         prompt,

@@ -14,7 +14,7 @@ use crate::text::table::Page;
 pub(crate) struct SkippedView {
     thread: ThreadId,
     skipped: bool,
-    exit_code: u8,
+    exit: u8,
     message: String,
 }
 
@@ -23,7 +23,7 @@ impl SkippedView {
         Self {
             thread,
             skipped: true,
-            exit_code: failure.exit.code(),
+            exit: failure.exit.code(),
             message: failure.what.clone(),
         }
     }
@@ -40,7 +40,7 @@ impl Show for SkippedView {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NotDoneView {
     thread: ThreadId,
-    exit_code: u8,
+    exit: u8,
     message: String,
     hint: Option<String>,
 }
@@ -50,7 +50,7 @@ impl NotDoneView {
         let hint = failure.hint.as_deref().map(hints::here);
         Self {
             thread,
-            exit_code: failure.exit.code(),
+            exit: failure.exit.code(),
             message: failure.what.clone(),
             hint: hint.map(std::borrow::Cow::into_owned),
         }

@@ -32,7 +32,7 @@ pub(crate) struct StoppedView {
     pub(crate) status: Option<ThreadStatus>,
     /// How many steps were recorded.
     pub(crate) steps: u64,
-    pub(crate) exit_code: u8,
+    pub(crate) exit: u8,
     /// The question, the limit, or the error.
     pub(crate) message: Option<String>,
     /// What goes on with the thread, or shows it.
