@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
 use crate::processes::{is_running, signal, with_variable};
-use crate::world::{ONE_STEP, Run, World, wait_until};
+use crate::world::{ONE_STEP, REVIEW, Run, World, wait_until};
 
 fn world() -> World {
     let world = World::new();
@@ -111,6 +111,25 @@ fn a_failing_thread_decides_the_exit_code_and_stops_no_other() {
         world.uwf(&args).exits(0).says("note: 0 threads");
         let again = [&args[..], &["--status", "failed"]].concat();
         world.uwf(&again).exits(3);
+    }
+}
+
+#[test]
+fn all_goes_on_with_each_thread_until_it_needs_a_person() {
+    for jobs in ["1", "2"] {
+        let world = World::new();
+        world.put(REVIEW);
+        world.mock(
+            "roles: { writer: [{ output: { plan: p } }], reviewer: [{ output: { $status: ask, question: q } }] }",
+        );
+        let threads = [world.start("review"), world.start("review")];
+        let all = ["thread", "step", "--all", "--count", "all"];
+        let run = world.uwf(&[&all[..], &["--jobs", jobs]].concat()).exits(0);
+        assert_eq!(lines(&run).len(), 4, "{}", run.stdout);
+        run.says("2 threads: 2 stepped");
+        for thread in threads {
+            assert_eq!(world.show(&thread)["status"], json!("suspended"));
+        }
     }
 }
 

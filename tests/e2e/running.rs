@@ -229,6 +229,18 @@ roles:
 }
 
 #[test]
+fn a_proposed_command_repeats_a_text_that_begins_with_an_at_sign() {
+    let world = world(ASKED);
+    let run = world.uwf(&["run", "review", "-p", "t"]).exits(6);
+    let end = stopped(&run, "suspended");
+    let thread = end["thread"].as_str().unwrap();
+    let answer = [
+        "thread", "resume", thread, "-p", "@@home", "--agent", "false",
+    ];
+    world.uwf(&answer).exits(3).says("-p @@home");
+}
+
+#[test]
 fn on_a_terminal_a_run_prints_text() {
     let world = world(APPROVED);
     let screen = on_terminal(&world, 80, &["run", "review", "-p", "t"]);

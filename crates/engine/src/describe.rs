@@ -13,6 +13,13 @@ pub fn agent_option(agent: Option<&str>) -> String {
     })
 }
 
+/// Returns ` -p <text>`, quoted for a shell. The text of a file begins with an `@`, and a text of that kind with two.
+#[must_use]
+pub fn message_option(text: &str) -> String {
+    let at = if text.starts_with('@') { "@" } else { "" };
+    format!(" -p {}", words::quote(&format!("{at}{text}")))
+}
+
 /// Returns the reached limits in one line.
 #[must_use]
 pub(crate) fn describe_reached(reached: &[Reached]) -> String {
@@ -88,5 +95,16 @@ pub(crate) fn describe_owner(record: Option<&LeaseRecord>, orphaned: bool) -> St
             ": `{role}` is being started (process {} starts agent `{}`)",
             record.engine.pid, record.label
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_quoted_and_names_no_file() {
+        assert_eq!(message_option("the blue one"), " -p 'the blue one'");
+        assert_eq!(message_option("@home"), " -p @@home");
     }
 }

@@ -43,7 +43,7 @@ pub use bundle::{
     all_threads, export_threads, import_threads,
 };
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
-pub use describe::agent_option;
+pub use describe::{agent_option, message_option};
 pub use error::EngineError;
 pub use fix::Fix;
 pub use fork::{Forked, fork};

@@ -1,8 +1,6 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
-use uwf_engine::{EngineError, Fix, agent_option};
-
-use uwf_util::words;
+use uwf_engine::{EngineError, Fix, agent_option, message_option};
 
 use super::thread::raise_command;
 use super::{Given, fix};
@@ -91,8 +89,7 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             command,
         } => {
             let command = raise_command(command, *thread, reached);
-            let message = given.message.map(|text| format!(" -p {}", words::quote(text)));
-            let message = message.unwrap_or_default();
+            let message = given.message.map(message_option).unwrap_or_default();
             format!("`{command}{option}{message}` goes on")
         }
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),

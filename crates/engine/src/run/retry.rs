@@ -7,9 +7,8 @@
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::RunDir;
-use uwf_util::words;
 
-use crate::describe::agent_option;
+use crate::describe::{agent_option, message_option};
 use crate::run::failure::Attempted;
 
 /// The longest message of a person that a proposed command repeats, in bytes.
@@ -58,7 +57,7 @@ fn prompt_option(message: &Option<String>) -> String {
     match message.as_deref() {
         None => String::new(),
         Some(text) if text.len() <= MAX_MESSAGE && !text.contains(char::is_control) => {
-            format!(" -p {}", words::quote(text))
+            message_option(text)
         }
         Some(_) => " -p \"…\"".to_owned(),
     }

@@ -91,7 +91,7 @@ fn step_one(
         write(&format!("{thread}:"))?;
     }
     let mut options = step_options(&args.agent, args.new_session);
-    for _ in 0..args.count {
+    for number in 0..args.count {
         let result = step_patiently(context, thread, &options, args.patience.wait);
         let is_on_record = result.as_ref().is_err_and(has_attempt);
         match or_print_failure(context, result, &options, None) {
@@ -103,6 +103,8 @@ fn step_one(
                     break;
                 }
             }
+            // The last report has said where the thread stands.
+            Err(failure) if many == Many::All && is_skipped(failure.exit) && number > 0 => break,
             Err(failure) if many == Many::All && is_skipped(failure.exit) => {
                 print(&SkippedView::of(thread, &failure), context.format)?;
                 return Ok(failure.exit);
