@@ -45,7 +45,7 @@ pub(super) fn step_many(
         Some(_) => Ok(tally.last),
         None => {
             note(&tally.summary());
-            Ok(tally.first_failure.unwrap_or(Exit::Done))
+            Ok(tally.decided)
         }
     }
 }
@@ -136,7 +136,8 @@ pub(super) struct Tally {
     done: usize,
     skipped: usize,
     failed: usize,
-    first_failure: Option<Exit>,
+    /// The exit code of the whole call: a signal, else the first failure.
+    decided: Exit,
     last: Exit,
 }
 
@@ -150,7 +151,9 @@ impl Tally {
             self.skipped += 1;
         } else {
             self.failed += 1;
-            self.first_failure = self.first_failure.or(Some(exit));
+            if self.decided == Exit::Done || matches!(exit, Exit::Signal(_)) {
+                self.decided = exit;
+            }
         }
     }
 
@@ -213,11 +216,13 @@ mod tests {
         for exit in [Exit::Done, Exit::Busy, Exit::Agent, Exit::Store] {
             tally.add(Many::All, exit);
         }
-        assert_eq!(tally.first_failure, Some(Exit::Agent));
+        assert_eq!(tally.decided, Exit::Agent);
         assert_eq!(tally.summary(), "4 threads: 1 stepped, 1 skipped, 2 failed");
         let mut named = Tally::default();
         named.add(Many::Named, Exit::Busy);
-        assert_eq!(named.first_failure, Some(Exit::Busy));
+        assert_eq!(named.decided, Exit::Busy);
+        named.add(Many::Named, Exit::Signal(2));
+        assert_eq!(named.decided, Exit::Signal(2));
         assert_eq!(Tally::default().summary(), "0 threads");
     }
 }
