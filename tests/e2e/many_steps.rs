@@ -139,21 +139,21 @@ fn jobs_work_at_once_and_an_interrupt_ends_all_of_them() {
     close_gate(&world);
     let threads: Vec<String> = (0..3).map(|_| world.start("one")).collect();
     let engine = world.spawn(&["thread", "step", "--all", "--jobs", "2"]);
-    wait_until("two agents work", || runs(&world) == 2);
-    let agents: Vec<u64> = threads
-        .iter()
-        .filter_map(|thread| world.show(thread)["running"]["agentPid"].as_u64())
-        .collect();
-    assert_eq!(agents.len(), 2);
+    let agents = || -> Vec<u64> {
+        let pid = |thread: &String| world.show(thread)["running"]["agentPid"].as_u64();
+        threads.iter().filter_map(pid).collect()
+    };
+    wait_until("two agents are on record", || agents().len() == 2);
+    let agents = agents();
     signal("INT", engine.id());
     let run = Run::from(engine.wait_with_output().unwrap()).exits(130);
     assert!(!agents.iter().any(is_running), "{}", run.stderr);
-    assert_eq!(runs(&world), 2, "the third was not started");
+    assert!(runs(&world) <= 2, "the third was not started");
     let attempts = threads
         .iter()
         .map(|thread| world.show(thread)["attempts"].clone());
     let recorded = attempts.filter(|list| !list.as_array().unwrap().is_empty());
-    assert_eq!(recorded.count(), 2);
+    assert_eq!(recorded.count(), 2, "{}", run.stderr);
     open_gate(&world);
     world
         .uwf(&["thread", "step", "--all", "--jobs", "3"])
@@ -285,8 +285,11 @@ fn a_step_in_the_background_outlives_its_call() {
         .exits(5);
     open_gate(&world);
     world.uwf(&["thread", "wait", &thread]).exits(0);
-    let output = std::fs::read_to_string(started["output"].as_str().unwrap()).unwrap();
-    assert!(output.contains("\"status\":\"completed\""), "{output}");
+    // The report is printed after the thread is free.
+    wait_until("the output has the report", || {
+        let output = std::fs::read_to_string(started["output"].as_str().unwrap());
+        output.unwrap().contains("\"status\":\"completed\"")
+    });
     assert_eq!(runs(&world), 1);
 }
 

@@ -104,6 +104,21 @@ fn in_a_pipe_nothing_is_shown_however_long_it_takes() {
 }
 
 #[test]
+fn threads_that_work_at_once_share_a_line() {
+    let (world, first) = world();
+    close_gate(&world);
+    let last = world.start("one");
+    let args = ["thread", "step", &first, &last, "--jobs", "2"];
+    let mut terminal = Terminal::start(&world, &args, &[]);
+    terminal.shows("\r2 threads at work, 0 of 2 done  0:01");
+    terminal.shows("0:02");
+    open_gate(&world);
+    terminal.shows(ERASED).shows("note: 2 threads: 2 stepped");
+    let run = terminal.end().exits(0);
+    assert!(!run.stderr.contains("writer by"), "{:?}", run.stderr);
+}
+
+#[test]
 fn the_line_fits_a_narrow_terminal() {
     let (world, thread) = world();
     world.scripted_agent(&format!(

@@ -13,7 +13,7 @@ use uwf_storage::Env;
 use uwf_util::printable::with_json_escapes;
 
 use crate::style;
-use crate::text::progress_line;
+use crate::text::{cut, progress_line};
 
 /// How messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,6 +105,7 @@ impl Screen {
 
     /// Draws the line over the one before, so that nothing flickers.
     fn draw(&mut self, line: &str) {
+        let line = cut(line, width());
         if !self.is_in_line && !self.is_quiet {
             self.has_progress = true;
             let _ = std::io::stderr().write_all(format!("{BEGIN}{line}{CLEAR}").as_bytes());
@@ -126,10 +127,19 @@ pub(crate) fn write_piece(text: &str) {
 pub(crate) fn show_progress(progress: Option<&Progress>) {
     let mut screen = Screen::get();
     match progress {
-        // The last column stays free: some terminals begin a new line after it.
-        Some(progress) => screen.draw(&progress_line(progress, width().saturating_sub(1))),
+        Some(progress) => screen.draw(&progress_line(progress, width())),
         None => screen.erase(),
     }
+}
+
+/// Shows a line about running steps in place of the one before.
+pub(crate) fn show_line(line: &str) {
+    Screen::get().draw(line);
+}
+
+/// Erases the line about running steps. Whoever writes to stdout does this first: it may be the same terminal.
+pub(crate) fn erase_line() {
+    Screen::get().erase();
 }
 
 /// Shows no line about a running step from now on.
@@ -151,10 +161,10 @@ pub(crate) fn can_redraw(env: &Env) -> bool {
     std::io::stderr().is_terminal() && env.var("TERM").is_none_or(|term| term != "dumb")
 }
 
+/// Returns how many characters a line may have. The last column stays free: some terminals begin a new line after it.
 fn width() -> usize {
     let size = tcgetwinsize(std::io::stderr()).ok();
     let columns = size.map(|size| usize::from(size.ws_col));
-    columns
-        .filter(|columns| *columns > 0)
-        .unwrap_or(USUAL_WIDTH)
+    let columns = columns.filter(|columns| *columns > 0);
+    columns.unwrap_or(USUAL_WIDTH).saturating_sub(1)
 }

@@ -64,14 +64,22 @@ impl Tree {
     /// Waits until one more of the tree's programs ends. The end of each program is returned once. Ends nothing.
     pub fn next_exit(&mut self, signals: &Signals) -> NextExit {
         loop {
-            match self.next_ended() {
-                Ok((pid, status)) => return NextExit::Exited { pid, status },
-                Err(Running::None) => return NextExit::NoneLeft,
-                Err(Running::Some) => {}
+            if let Some(next) = self.next_exit_soon(signals) {
+                return next;
             }
-            if let Event::Stop(stop) = signals.wait(TICK) {
-                return NextExit::Stopped(stop);
-            }
+        }
+    }
+
+    /// Waits like [`next_exit`](Self::next_exit), but for a moment only: `None` means that every program still runs.
+    pub fn next_exit_soon(&mut self, signals: &Signals) -> Option<NextExit> {
+        match self.next_ended() {
+            Ok((pid, status)) => return Some(NextExit::Exited { pid, status }),
+            Err(Running::None) => return Some(NextExit::NoneLeft),
+            Err(Running::Some) => {}
+        }
+        match signals.wait(TICK) {
+            Event::Stop(stop) => Some(NextExit::Stopped(stop)),
+            Event::Child | Event::Tick => None,
         }
     }
 

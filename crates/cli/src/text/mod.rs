@@ -23,10 +23,10 @@ pub(crate) use config::{
     ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
-pub(crate) use progress_line::progress_line;
+pub(crate) use progress_line::{jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;
-pub(crate) use table::Page;
+pub(crate) use table::{Page, cut};
 pub(crate) use thread::{
     BackgroundView, DetailView, FailedStepView, ForkedView, KilledView, NotDoneView, PausedView,
     PlanView, PrunedView, RemovedView, RunStepView, ShownView, SkippedView, StartedView,

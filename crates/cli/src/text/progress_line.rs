@@ -1,4 +1,4 @@
-//! The line about a running step.
+//! The line about a running step, or about several.
 
 use std::time::Duration;
 
@@ -28,6 +28,13 @@ pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
     // The name gives way first: a person knows it.
     let room = width.saturating_sub(facts.chars().count() + 2);
     cut(&format!("{}  {facts}", cut(&parts[0], room.max(1))), width)
+}
+
+/// Returns the line about several threads: `2 threads at work, 3 of 7 done  0:12`.
+pub(crate) fn jobs_line(at_work: usize, done: usize, all: usize, elapsed: Duration) -> String {
+    let threads = if at_work == 1 { "thread" } else { "threads" };
+    let time = clock(elapsed);
+    format!("{at_work} {threads} at work, {done} of {all} done  {time}")
 }
 
 fn last_output(progress: &Progress) -> String {
@@ -114,7 +121,7 @@ mod tests {
     #[test]
     fn the_line_fits_the_terminal_and_keeps_its_figures() {
         let line = progress_line(&progress(&"x".repeat(100)), 40);
-        assert_eq!(line, "writer by xxx…  1:05  last output 0:12 ago");
+        assert_eq!(line, "writer by x…  1:05  last output 0:12 ago");
         assert_eq!(progress_line(&progress("claude"), 10).chars().count(), 10);
     }
 

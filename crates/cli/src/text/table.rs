@@ -149,7 +149,7 @@ fn broken(line: &str, width: usize) -> Vec<String> {
 }
 
 /// Cuts a line to at most this width, with `…` at the end if anything was cut off.
-pub(super) fn cut(line: &str, width: usize) -> String {
+pub(crate) fn cut(line: &str, width: usize) -> String {
     if measure_text_width(line) <= width {
         return line.to_owned();
     }

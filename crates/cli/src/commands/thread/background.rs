@@ -27,7 +27,8 @@ const START_TIME: Duration = Duration::from_secs(5);
 pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Result<(), Failure> {
     // An unknown thread gets no folder.
     let before = glance(context.site(), thread)?;
-    if before.is_at_work && args.patience.wait.is_none() {
+    let may_wait = before.is_at_work && args.patience.wait.is_some();
+    if before.is_at_work && !may_wait {
         // The error says who works on the thread.
         plan(&context.runner, thread, &StepOptions::default())?;
     }
@@ -41,7 +42,8 @@ pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Res
     let deadline = Instant::now() + START_TIME;
     while Instant::now() < deadline {
         let has_ended = matches!(child.try_wait(), Ok(Some(_)));
-        if has_ended || (has_left(&child) && is_taken(context, thread, before)?) {
+        let has_begun = may_wait || has_begun(context, thread, &child, before)?;
+        if has_ended || (has_begun && has_left(&child)) {
             break;
         }
         std::thread::sleep(PAUSE);
@@ -78,9 +80,20 @@ fn spawn(context: &Context, arguments: &[String], file: &File) -> std::io::Resul
         .spawn()
 }
 
-/// Tells whether somebody works on the thread, or has.
-fn is_taken(context: &Context, thread: ThreadId, before: Glance) -> Result<bool, Failure> {
-    Ok(before.is_at_work || glance(context.site(), thread)? != before)
+/// Tells whether the process works on the thread, or has.
+fn has_begun(
+    context: &Context,
+    thread: ThreadId,
+    child: &Child,
+    before: Glance,
+) -> Result<bool, Failure> {
+    let record = context.site().root.run(thread).lease.read_record();
+    let now = glance(context.site(), thread)?;
+    let is_done = Glance {
+        is_at_work: before.is_at_work,
+        ..now
+    } != before;
+    Ok(is_done || record.is_some_and(|record| record.engine.pid == child.id()))
 }
 
 /// Tells whether the process leads a session of its own: from then on the end of the terminal does not end it.

@@ -7,9 +7,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::{ExitStatus, Stdio};
+use std::time::Instant;
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use uwf_process::{Asked, NextExit, Tree};
+use uwf_process::{Asked, NextExit, Stop, Tree};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -17,6 +18,7 @@ use super::many::{Tally, step_arguments};
 use crate::args::{Many, StepArgs};
 use crate::commands::{Context, own_program};
 use crate::failure::Failure;
+use crate::text::jobs_line;
 use crate::{output, stderr};
 
 /// Does the steps of the threads, as many at once as the caller wants. What a process printed is shown when it has ended.
@@ -35,6 +37,7 @@ pub(super) fn step(
     let mut queue = threads.iter();
     let mut tree: Option<Tree> = None;
     let mut jobs: HashMap<u32, Job> = HashMap::new();
+    let mut line = Line::new(context, threads.len());
     loop {
         while jobs.len() < args.jobs
             && let Some(thread) = queue.next()
@@ -43,27 +46,68 @@ pub(super) fn step(
             jobs.insert(pid, job);
         }
         let Some(tree) = &mut tree else { return Ok(()) };
-        match tree.next_exit(signals) {
-            NextExit::Exited { pid, status } => {
+        match tree.next_exit_soon(signals) {
+            None => line.look(jobs.len()),
+            Some(NextExit::Exited { pid, status }) => {
                 if let Some(job) = jobs.remove(&pid) {
+                    line.done += 1;
                     job.show()?;
                     tally.add(many, exit_of(status));
                 }
             }
-            NextExit::Stopped(stop) => {
-                let asked = match stop.by_supervisor {
-                    true => Asked::ByOurSupervisor,
-                    false => Asked::NotYet,
-                };
-                let grace = uwf_engine::configured_grace(context.site())?;
-                let _ = tree.end(asked, grace, signals);
-                for job in jobs.values_mut() {
+            Some(NextExit::Stopped(stop)) => {
+                end(context, tree, stop)?;
+                for job in jobs.values() {
                     job.show()?;
                     tally.add(many, Exit::Signal(stop.signal));
                 }
                 return Ok(());
             }
-            NextExit::NoneLeft => return Ok(()),
+            Some(NextExit::NoneLeft) => return Ok(()),
+        }
+    }
+}
+
+/// Ends all processes, each with its agent.
+fn end(context: &Context, tree: &mut Tree, stop: Stop) -> Result<(), Failure> {
+    stderr::erase_line();
+    let asked = match stop.by_supervisor {
+        true => Asked::ByOurSupervisor,
+        false => Asked::NotYet,
+    };
+    let grace = uwf_engine::configured_grace(context.site())?;
+    // A process that could not be ended keeps its thread busy, and the next call names it.
+    let _ = tree.end(asked, grace, &context.runner.signals);
+    Ok(())
+}
+
+/// The line about the threads, for a terminal.
+struct Line {
+    is_wanted: bool,
+    all: usize,
+    done: usize,
+    started: Instant,
+    /// The second in which the line was drawn last.
+    second: u64,
+}
+
+impl Line {
+    fn new(context: &Context, all: usize) -> Self {
+        Self {
+            is_wanted: context.runner.observer.progress.is_some(),
+            all,
+            done: 0,
+            started: Instant::now(),
+            second: 0,
+        }
+    }
+
+    /// Draws the line if a new second has begun.
+    fn look(&mut self, at_work: usize) {
+        let elapsed = self.started.elapsed();
+        if self.is_wanted && elapsed.as_secs() != self.second {
+            self.second = elapsed.as_secs();
+            stderr::show_line(&jobs_line(at_work, self.done, self.all, elapsed));
         }
     }
 }
@@ -102,6 +146,7 @@ struct Job {
 impl Job {
     /// Shows what the process printed.
     fn show(&self) -> Result<(), Failure> {
+        stderr::erase_line();
         let unread = |error| Failure::request("cannot read the output of a step").cause(&error);
         let said = text_of(&self.stderr).map_err(unread)?;
         if !said.is_empty() {
