@@ -120,6 +120,14 @@ fn the_exit_code_says_how_the_run_stopped() {
     let thread = end["thread"].as_str().unwrap();
     assert_eq!(end["next"], json!(format!("uwf thread run {thread}")));
     assert_eq!(lines(&run)[0]["class"], json!("crash"));
+    let quiet = failing.uwf(&["run", "review", "-p", "t", "-q"]).exits(3);
+    assert_eq!(
+        lines(&quiet).len(),
+        2,
+        "the thread and the result: {}",
+        quiet.stdout
+    );
+    stopped(&quiet, "failed");
 
     let unknown = World::new();
     unknown.put(ONE_STEP);
@@ -160,6 +168,7 @@ fn a_blocked_run_exits_with_1_and_says_why() {
     let run = world.uwf(&["run", "one.yaml", "-p", "t"]).exits(1);
     let end = stopped(&run, "blocked");
     assert_eq!(end["steps"], json!(1));
+    assert!(end["message"].is_string(), "{end}");
     let thread = end["thread"].as_str().unwrap();
     stopped(&world.uwf(&["thread", "run", thread]).exits(1), "blocked");
 }

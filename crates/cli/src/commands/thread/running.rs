@@ -7,7 +7,7 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use super::start_thread;
-use super::stepping::{or_print_failure, step_options, step_patiently, warn_blocked};
+use super::stepping::{failure_of, or_print_failure, step_options, step_patiently, warn_blocked};
 use crate::args::{Patience, RunArgs, RunThreadArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
@@ -68,7 +68,7 @@ impl Run<'_> {
         loop {
             let report = step_patiently(self.context, self.thread, &options, self.patience);
             let is_blocked = matches!(report, Err(EngineError::Blocked { .. }));
-            let report = match or_print_failure(self.context, report, &options, None) {
+            let report = match self.or_failure(report, &options) {
                 Ok(report) => report,
                 Err(failure) => {
                     let stopped = failure_word(failure.exit, is_blocked);
@@ -78,12 +78,25 @@ impl Run<'_> {
             options.session = Session::Known;
             steps += u64::from(report.step.is_some());
             warn_blocked(&report);
-            let state = report.state.clone();
+            let stop = stop_of(&report.state);
+            let stopped = stop.map(|exit| self.stopped(steps, exit, &report, &options));
             self.print_step(report, &options)?;
-            if let Some(exit) = stop_of(&state) {
-                self.print_stop(self.stopped(steps, exit, &state, &options))?;
+            if let (Some(exit), Some(stopped)) = (stop, stopped) {
+                self.print_stop(stopped)?;
                 return Ok(exit);
             }
+        }
+    }
+
+    /// Returns the report, or the failure, whose attempt is printed unless the call is quiet.
+    fn or_failure(
+        &self,
+        report: Result<StepReport, EngineError>,
+        options: &StepOptions,
+    ) -> Result<StepReport, Failure> {
+        match report {
+            Err(error) if self.is_quiet => Err(failure_of(error, options, None)),
+            report => or_print_failure(self.context, report, options, None),
         }
     }
 
@@ -102,10 +115,10 @@ impl Run<'_> {
         &self,
         steps: u64,
         exit: Exit,
-        state: &ThreadState,
+        report: &StepReport,
         options: &StepOptions,
     ) -> StoppedView {
-        let thread = self.thread;
+        let (thread, state) = (self.thread, &report.state);
         let next = match hints::thread::next(thread, state) {
             Some(next) => Some(next + &agent_option(options.agent.as_deref())),
             None if state.status == ThreadStatus::Completed => {
@@ -119,7 +132,10 @@ impl Run<'_> {
             status: Some(state.status),
             steps,
             exit: exit.code(),
-            message: state.suspend_message.clone(),
+            message: state
+                .suspend_message
+                .clone()
+                .or_else(|| report.blocked_reason.clone()),
             next,
             state: Some(state.clone()),
         }

@@ -146,15 +146,24 @@ pub(super) fn or_print_failure(
     {
         print(&FailedStepView::from(attempt), context.format)?;
     }
+    Err(failure_of(error, options, message))
+}
+
+/// Returns the failure of a step that was given this.
+pub(super) fn failure_of(
+    error: EngineError,
+    options: &StepOptions,
+    message: Option<&str>,
+) -> Failure {
     let given = Given {
         agent: options.agent.as_deref(),
         message,
     };
     let hint = hints::after(&error, given);
-    Err(Failure {
+    Failure {
         hint,
         ..Failure::from(error)
-    })
+    }
 }
 
 /// Prints the report of a step.
