@@ -203,3 +203,34 @@ fn following_keeps_nobody_out_and_ends_when_nobody_reads() {
     drop(lines);
     assert!(child.wait().unwrap().success());
 }
+
+#[test]
+fn a_step_that_is_done_again_is_told_without_the_steps_before_it() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles:\n  writer: [{ output: { plan: p } }]\n  reviewer: [{ output: { $status: rejected, reason: r } }]\n");
+    let thread = world.start("review");
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    let mut follower = Follower::start(&world, &thread);
+    let steps = |event: &Value| event["kind"] == json!("step");
+    let mut told = 0;
+    while told < 2 {
+        told += usize::from(steps(&follower.next().unwrap()));
+    }
+    let poke = ["thread", "poke", &thread, "-p", "again"];
+    let done = world.uwf(&poke).exits(0).json();
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let mut new = Vec::new();
+    let stopped = loop {
+        let event = follower.next().unwrap();
+        if event["kind"] == json!("stopped") {
+            break event;
+        }
+        new.push(event);
+    };
+    let new: Vec<&Value> = new.iter().filter(|event| steps(event)).collect();
+    assert_eq!(new.len(), 1, "{new:?}");
+    assert_eq!(new[0]["step"], done["step"]);
+    assert_eq!(stopped["status"], json!("cancelled"));
+    follower.ends_well();
+}

@@ -43,8 +43,8 @@ struct Seen {
     has_ended: bool,
     /// The number of the newest failed attempt.
     attempt: u64,
-    /// When the running attempt began.
-    running_since: Option<i64>,
+    /// When the running attempt began, and whether it waits for a slot.
+    running: Option<(i64, bool)>,
 }
 
 impl<'a> Tail<'a> {
@@ -68,7 +68,7 @@ impl<'a> Tail<'a> {
                 head,
                 has_ended,
                 attempt: 0,
-                running_since: None,
+                running: None,
             },
             run,
             running: None,
@@ -106,14 +106,18 @@ impl<'a> Tail<'a> {
             events.extend(self.of_new_steps(head)?);
         }
         events.extend(self.of_running());
-        events.extend(self.stop());
+        if let Some(stopped) = self.stop() {
+            // An attempt that was ended together with its thread failed after we looked.
+            events.extend(self.new_failures());
+            events.push(stopped);
+        }
         Ok(events)
     }
 
     /// Tells whether an agent is at work.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.seen.running_since.is_some()
+        self.seen.running.is_some()
     }
 
     /// Waits until something may have happened, or the time is over.
@@ -141,7 +145,7 @@ impl<'a> Tail<'a> {
         let mut read = self.running.take();
         let mut events = Vec::new();
         for step in new.iter().rev() {
-            let own = read.take_if(|read| read.role() == &step.node.role);
+            let own = read.take().filter(|read| read.role() == &step.node.role);
             events.extend(self.of_step(step, own.map_or(0, |read| read.turns()))?);
         }
         Ok(events)
@@ -229,9 +233,10 @@ impl<'a> Tail<'a> {
     /// Returns that an attempt has begun and its first turns, or the new turns of the known one.
     fn of_running(&mut self) -> Vec<TailEvent> {
         let record = self.run.lease.read_record().filter(is_at_work);
-        let since = record.as_ref().map(|record| record.started_at_ms);
-        let is_known = since == self.seen.running_since;
-        self.seen.running_since = since;
+        let running = record.as_ref();
+        let running = running.map(|record| (record.started_at_ms, record.waiting));
+        let is_known = running == self.seen.running;
+        self.seen.running = running;
         match record {
             // Its turns are known until its step is seen: the head may have moved after we looked.
             None => Vec::new(),
@@ -255,12 +260,17 @@ impl<'a> Tail<'a> {
 
     /// Returns that nothing follows, if so. The state is looked for only after something has changed.
     fn stop(&mut self) -> Option<TailEvent> {
-        if self.seen.running_since.is_some() || self.judged == Some(self.seen) {
+        if self.seen.running.is_some() || self.judged == Some(self.seen) {
             return None;
         }
         self.judged = Some(self.seen);
         // A thread that cannot be read now may be read later; `thread show` tells what is wrong.
         let view = show(self.site, self.thread).ok()?;
+        if view.head != self.seen.head {
+            // A step was recorded after we looked. It is told first.
+            self.judged = None;
+            return None;
+        }
         let is_over = match view.state.status {
             ThreadStatus::Suspended
             | ThreadStatus::Paused
