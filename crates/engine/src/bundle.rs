@@ -10,10 +10,12 @@ mod import;
 mod lineage;
 mod manifest;
 mod members;
+mod plan;
 mod source;
 
 pub use error::{BundleError, Divergence};
 pub use export::{Exported, all_threads, export_threads};
-pub use import::{Diverging, Imported, ImportedThread, Outcome, import_threads};
+pub use import::{Imported, ImportedThread, Outcome, import_threads};
+pub use plan::Diverging;
 pub use source::Given as NodeSource;
 pub(crate) use source::Source;
