@@ -145,6 +145,21 @@ fn a_replaced_step_and_what_nothing_needs_are_told_apart() {
 }
 
 #[test]
+fn what_only_the_record_of_a_run_needs_is_reachable() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles:\n  writer:\n    - output: { other: p }\n");
+    let thread = world.start("review");
+    world.step(&thread).exits(3);
+    let raw = world.show(&thread)["attempts"][0]["raw"].clone();
+    let uses = which(&world, &raw);
+    assert_eq!(
+        (&uses["threads"], &uses["runs"], &uses["reachable"]),
+        (&json!([]), &json!([raw]), &json!(true))
+    );
+}
+
+#[test]
 fn corrupt_and_missing_nodes_say_so_and_who_needs_them() {
     let (world, thread, steps) = world();
     let output = part(&world, &steps[2], "output");

@@ -37,7 +37,8 @@ pub struct NodeUses {
     pub workflows: Vec<WorkflowUse>,
     /// The steps that were done again, and need it.
     pub replaced: Vec<ReplacedUse>,
-    /// The nodes named by records of runs that need it: finished and refused steps.
+    /// The nodes that need it and that records of runs name, such as a finished step or the answer of a failed attempt, if
+    /// nothing else needs it.
     pub runs: Vec<CasRef>,
     /// The nodes that refer to it directly.
     pub referrers: Vec<NodeUse>,
@@ -140,16 +141,21 @@ pub fn which(site: &Site, hash: CasRef) -> Result<NodeUses, EngineError> {
         .collect();
     let threads = finder.threads(history.records)?;
     let workflows = finder.workflows()?;
-    let named = references::named_by_runs(&site.root)?.into_iter();
-    let runs: Vec<CasRef> = named.filter(|one| finder.needs(*one)).collect();
+    let in_use = !threads.is_empty()
+        || !workflows.is_empty()
+        || history
+            .replaced
+            .iter()
+            .any(|one| finder.needs(one.replaced));
+    // Records name the heads of threads, too, which would say nothing new.
+    let runs = if in_use {
+        Vec::new()
+    } else {
+        let named = references::named_by_runs(&site.root)?.into_iter();
+        named.filter(|one| finder.needs(*one)).collect()
+    };
     let uses = NodeUses {
-        reachable: !(threads.is_empty()
-            && workflows.is_empty()
-            && runs.is_empty()
-            && !history
-                .replaced
-                .iter()
-                .any(|one| finder.needs(one.replaced))),
+        reachable: in_use || !runs.is_empty(),
         threads,
         workflows,
         replaced,
