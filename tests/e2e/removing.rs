@@ -317,3 +317,25 @@ fn the_name_of_a_removed_thread_is_free_again() {
     world.uwf(&start).exits(0);
     world.uwf(&["thread", "show", "fix-42"]).exits(0);
 }
+
+#[test]
+fn the_folder_that_an_interrupted_removal_left_is_named_and_can_be_removed() {
+    let world = world(ONE_STEP, NOTE);
+    let [first, second] = [(); 2].map(|()| ended(&world, "one"));
+    rm(&world, &[&first, &second]).exits(0);
+    for thread in [&first, &second] {
+        let folder = world.root().join("runs").join(thread);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("pending.json"), "{").unwrap();
+    }
+    world.uwf(&["thread", "list"]).exits(0);
+    let doctor = world.uwf(&["doctor"]).exits(0).stdout;
+    assert!(
+        doctor.contains(&format!("`uwf thread rm {first}` removes it")),
+        "{doctor}"
+    );
+    rm(&world, &[&first]).exits(0);
+    is_gone(&world, &first);
+    prune(&world, &[]);
+    is_gone(&world, &second);
+}

@@ -397,3 +397,25 @@ fn a_fork_says_what_is_next_there() {
         "{document}"
     );
 }
+
+#[test]
+fn a_root_where_nothing_is_is_named_and_nothing_is_made_there() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let nowhere = world.dir().join("mistyped");
+    let nowhere = nowhere.to_str().unwrap();
+    for (args, code) in [
+        (&["thread", "list"][..], 0),
+        (&["cas", "verify"], 0),
+        (&["cas", "gc"], 1),
+        (&["thread", "prune", "--ended"], 0),
+    ] {
+        let mistyped = world.uwf(&[args, &["--root", nowhere]].concat());
+        mistyped
+            .exits(code)
+            .says(&format!("note: nothing is at `{nowhere}`"));
+        let right = world.uwf(args);
+        assert!(!right.stderr.contains("nothing is at"), "{}", right.stderr);
+    }
+    assert!(!std::path::Path::new(nowhere).exists());
+}

@@ -128,9 +128,6 @@ pub(crate) struct ListArgs {
     /// Skip the first N
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) skip: usize,
-    /// List at most N
-    #[arg(long, value_name = "N", value_parser = parse_take)]
-    pub(crate) take: Option<usize>,
     /// Redraw the list every 2 seconds until q is pressed; in a pipe, print it whenever it has changed
     #[arg(long)]
     pub(crate) watch: bool,

@@ -26,7 +26,7 @@ use crate::commands::{Context, prompt_text, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::print;
-use crate::text::{KilledView, ShownView, StartedView};
+use crate::text::{ShownView, StartedView};
 
 pub(crate) use listing::costly;
 pub(crate) use running::run_new;

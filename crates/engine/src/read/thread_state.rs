@@ -198,3 +198,37 @@ impl ThreadState {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_the_status_of_a_thread_that_could_go_on_or_waits() {
+        let paused = Paused {
+            at: 0,
+            by: None,
+            reason: None,
+        };
+        for status in ThreadStatus::ALL {
+            let state = ThreadState::plain(status).with_pause(Some(paused.clone()));
+            let is_changed = matches!(
+                status,
+                ThreadStatus::Idle
+                    | ThreadStatus::Suspended
+                    | ThreadStatus::Blocked
+                    | ThreadStatus::Failed
+                    | ThreadStatus::Paused
+            );
+            let expected = if is_changed {
+                ThreadStatus::Paused
+            } else {
+                status
+            };
+            assert_eq!(state.status, expected);
+            assert_eq!(state.paused.as_ref(), Some(&paused));
+            let free = ThreadState::plain(status);
+            assert_eq!(free.clone().with_pause(None), free);
+        }
+    }
+}

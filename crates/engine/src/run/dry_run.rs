@@ -72,7 +72,7 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan
             role,
             message,
         }),
-        Ok(Route::End) => Ok(Plan::End),
+        Ok(Route::End { .. }) => Ok(Plan::End),
         Ok(Route::To(assignment)) => {
             let agent = plan_agent(runner, &thread, assignment, options)?;
             Ok(Plan::Agent(Box::new(agent)))

@@ -4,9 +4,8 @@ use uwf_engine::{CostKey, CostOptions};
 use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 
-use super::listing::bound;
 use crate::args::CostArgs;
-use crate::commands::Context;
+use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
 use crate::output::print;
 
@@ -17,9 +16,10 @@ pub(super) fn cost(context: &Context, args: &CostArgs) -> Result<Exit, Failure> 
         1 => CostKey::Role,
         _ => CostKey::Thread,
     };
+    let since_ms = args.since.as_deref().map(|text| past_time(context, text));
     let options = CostOptions {
         by: args.by.map_or(usual, CostKey::from),
-        since_ms: bound(context.site(), args.since.as_deref())?,
+        since_ms: since_ms.transpose()?,
         threads,
     };
     let report = uwf_engine::cost(context.site(), &options)?;

@@ -14,22 +14,12 @@ use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     context.note_empty_root();
-    let filter = list_options(context, args)?;
     if args.watch {
         return live::watch(context, args);
     }
-    let filter = list_options(context.site(), args)?;
+    let filter = list_options(context, args)?;
     let (threads, warnings) = listed(context, args, &filter)?;
-    for warning in &warnings {}
-
-    let filter = ListFilter {
-        all: args.all,
-        skip: args.skip,
-        take: args.take,
-        ..filter(context, &args.filter)?
-    };
-    let listed = uwf_engine::list(context.site(), &filter)?;
-    for warning in &listed.warnings {
+    for warning in &warnings {
         warn(warning);
     }
     print_long(&threads, context.format, &context.pager)?;

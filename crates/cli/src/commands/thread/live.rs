@@ -31,7 +31,7 @@ pub(super) fn top(context: &Context) -> Result<Exit, Failure> {
 /// Shows a list on a terminal until a key ends it. Elsewhere, prints the list whenever it has changed, until nobody reads
 /// it.
 pub(super) fn watch(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
-    let filter = list_options(context.site(), args)?;
+    let filter = list_options(context, args)?;
     let snapshot = || listed(context, args, &filter).map(|(view, _)| view);
     if is_watched(context) {
         return screen::show(&context.runner.signals, EVERY, || Ok(as_page(&snapshot()?)));

@@ -186,7 +186,7 @@ fn stop_of(state: &ThreadState) -> Option<Exit> {
     match state.status {
         ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Running => None,
         ThreadStatus::Completed => Some(Exit::Done),
-        ThreadStatus::Suspended => Some(Exit::Suspended),
+        ThreadStatus::Suspended | ThreadStatus::Paused => Some(Exit::Suspended),
         ThreadStatus::Blocked => Some(Exit::Request),
         ThreadStatus::Cancelled => Some(Exit::Ended),
         ThreadStatus::Corrupt => Some(Exit::Store),

@@ -122,7 +122,7 @@ fn verdict(goal: Option<Goal>, view: &ThreadView, first_head: CasRef) -> Option<
         (ThreadStatus::Cancelled, Some(Goal::Ended)) => done,
         (ThreadStatus::Completed | ThreadStatus::Cancelled, _) => ended,
         (ThreadStatus::Suspended, Some(Goal::Suspended)) => done,
-        (ThreadStatus::Suspended, _) => Some(Exit::Suspended),
+        (ThreadStatus::Suspended | ThreadStatus::Paused, _) => Some(Exit::Suspended),
         (ThreadStatus::Blocked, _) => Some(Exit::Request),
         (ThreadStatus::Failed, _) => Some(Exit::Agent),
         (ThreadStatus::Corrupt, _) => Some(Exit::Store),
