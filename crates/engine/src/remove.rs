@@ -78,6 +78,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
             // An earlier call was interrupted before it could remove the folder.
             let _lock = lock(&run, id)?;
             state.finish_removals()?;
+            forget(site, &removed);
             run.remove()?;
             return Ok(removed);
         }
@@ -120,16 +121,16 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     if options.mode == Prune::Look {
         return Ok(pruned);
     }
+    let mut removed = HashSet::new();
     if !places.is_empty() {
-        let removed = state.remove(&places, site.env.now_ms())?;
-        for one in &removed {
-            forget(site, one);
+        for one in state.remove(&places, site.env.now_ms())? {
+            forget(site, &one);
+            removed.insert(one.removed);
         }
-        let removed: HashSet<ThreadId> = removed.iter().map(|one| one.removed).collect();
-        pruned.threads.retain(|one| removed.contains(&one.thread));
     }
+    pruned.threads.retain(|one| removed.contains(&one.thread));
     state.finish_removals()?;
-    remove_folders(site)?;
+    remove_folders(site, &removed)?;
     Ok(pruned)
 }
 
@@ -155,29 +156,35 @@ fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord
     Ok(chosen.map(|(_, record)| record).collect())
 }
 
-/// Removes the folders of all removed threads, also those that an interrupted call left. A folder whose lock is taken is
-/// left to the next call.
-fn remove_folders(site: &Site) -> Result<(), EngineError> {
+/// Removes the folders of all removed threads, also those that an interrupted call left: these threads are not forgotten
+/// yet. A folder whose lock is taken is left to the next call.
+fn remove_folders(site: &Site, forgotten: &HashSet<ThreadId>) -> Result<(), EngineError> {
     let state = State::new(&site.root);
-    // In this order a thread that is being removed counts as active.
-    let removed = state.history()?.removed;
-    let mut gone: HashSet<ThreadId> = removed.iter().map(|one| one.removed).collect();
+    let removed = state.history()?.removed.into_iter();
+    let mut gone: HashMap<ThreadId, RemovedThread> =
+        removed.map(|one| (one.removed, one)).collect();
     for (active, _) in state.heads()? {
         gone.remove(&active);
     }
     for run in site.root.runs()? {
         let name = run.path().file_name().and_then(|name| name.to_str());
         let thread: Option<ThreadId> = name.and_then(|name| name.parse().ok());
-        let is_gone = thread.is_some_and(|thread| gone.contains(&thread));
-        if is_gone && let Some(_lock) = run.lease.acquire_if_free()? {
+        let Some(removed) = thread.and_then(|thread| gone.get(&thread)) else {
+            continue;
+        };
+        if let Some(_lock) = run.lease.acquire_if_free()? {
+            if !forgotten.contains(&removed.removed) {
+                forget(site, removed);
+            }
             run.remove()?;
         }
     }
     Ok(())
 }
 
-/// Forgets what other files under the root say about a thread that was just removed. The one place for that: a record that
-/// names threads, outside of their run folders, is cleaned here.
+/// Forgets what other files under the root say about a removed thread. The one place for that: a record that names threads,
+/// outside of their run folders, is cleaned here. The folder goes after this, so that a call that is interrupted here is
+/// repeated by the next one; this may run twice.
 fn forget(site: &Site, removed: &RemovedThread) {
     let message = format!("head={}", removed.head);
     site.log_line(tags::REMOVED, &message, Some(removed.removed), None);

@@ -2,7 +2,7 @@
 //! Lines are only added, never changed. The line of a removed thread makes its earlier lines void, so that these can be
 //! left out when the file is written anew.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use serde::de::IgnoredAny;
@@ -77,7 +77,8 @@ pub struct History {
     pub records: Vec<HistoryRecord>,
     /// The steps that were done again.
     pub replaced: Vec<ReplacedStep>,
-    /// The threads that were removed. One that is active was not removed: the call was interrupted.
+    /// The threads that were removed and did not end after that. One that is active was not removed: the call was
+    /// interrupted.
     pub removed: Vec<RemovedThread>,
     /// All other lines, except an unfinished last one.
     pub damaged: Vec<BadLine>,
@@ -156,6 +157,9 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
     let ended = ended.into_iter().enumerate();
     let ended = ended.filter(|(place, record)| counts(*place, record));
     history.records = ended.map(|(_, record)| record).collect();
+    // A thread that ended after its removal was interrupted has gone on.
+    let ended: HashSet<ThreadId> = history.records.iter().map(|one| one.thread).collect();
+    history.removed.retain(|one| !ended.contains(&one.removed));
     history
 }
 
@@ -343,6 +347,7 @@ mod tests {
         assert_eq!(last_of(&lines, A.parse().unwrap()), None);
         assert!(last_of(&lines, B.parse().unwrap()).is_some());
         let again = lines + &line(A, 4) + "\n";
+        assert_eq!(parse(&again, Path::new("h")).removed, []);
         assert_eq!(times(&parse(&again, Path::new("h"))), [2, 4]);
         assert_eq!(last_of(&again, A.parse().unwrap()).unwrap().completed_at, 4);
     }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::commands::{was_killed_before, world};
 use super::reader::Ledger;
-use super::sweep::kill_everywhere;
+use super::sweep::{kill_before, kill_everywhere};
 use super::tracer::{Verdict, trace};
 use crate::gates::NOTE;
 use crate::resumes::again;
@@ -123,6 +123,27 @@ fn a_pruning_that_is_killed_anywhere_leaves_each_thread_whole_or_gone() {
     let synced = after(sealed, "sync ", " root/locks");
     let renamed = after(synced, "rename ", " root/history.jsonl");
     after(renamed, "remove ", "");
+}
+
+#[test]
+fn a_thread_whose_removal_was_interrupted_goes_on_and_ends_as_others_do() {
+    let (world, thread) = world(ONE_STEP, NOTE);
+    let args = ["thread", "rm", "--force", &thread];
+    kill_before(&world, &args, COMMAND, |call| {
+        call.starts_with("rename ") && call.ends_with(" root/threads.yaml")
+    });
+    assert!(world.state("history.jsonl").contains("removed"));
+    world.step(&thread).exits(0);
+    let cancelled = world.start("one");
+    world.uwf(&["thread", "kill", &cancelled]).exits(0);
+    let folder = world.root().join("runs").join(&thread);
+    let prune = ["thread", "prune", "--ended", "--status"];
+    for (status, is_left) in [("cancelled", true), ("completed", false)] {
+        let pruned = world.uwf(&[&prune[..], &[status]].concat()).exits(0);
+        assert_eq!(pruned.json()["removed"], json!(1));
+        assert_eq!(is_there(&world, &thread), is_left);
+        assert_eq!(folder.exists(), is_left);
+    }
 }
 
 #[test]
