@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, ValueEnum as _};
 use uwf_util::words;
 
 use crate::args::{Cli, Topic};
-use crate::commands::prompt_text;
+use crate::commands::text_for_agents;
 
 /// Returns README.md and the documents.
 fn documents() -> Vec<PathBuf> {
@@ -73,7 +73,7 @@ fn every_command_that_the_documents_print_parses() {
 #[test]
 fn every_command_that_an_agent_is_told_parses() {
     for topic in Topic::value_variants() {
-        let text = prompt_text(*topic);
+        let text = text_for_agents(*topic);
         assert!(check(&format!("{topic:?}"), &text) > 1, "{text}");
         assert!(!text.contains("{{commands}}"));
     }

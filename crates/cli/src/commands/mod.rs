@@ -15,7 +15,7 @@ mod thread;
 mod workflow;
 
 #[cfg(test)]
-pub(crate) use prompt::text as prompt_text;
+pub(crate) use prompt::text as text_for_agents;
 pub(crate) use setup::presets;
 
 use std::io::Read;

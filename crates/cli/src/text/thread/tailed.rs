@@ -147,7 +147,10 @@ mod tests {
             event,
             now_ms: 65_000,
         };
-        view.text(Page { width: Some(60) })
+        view.text(Page {
+            width: Some(60),
+            colour: false,
+        })
     }
 
     fn line(text: &str) -> TailEvent {
