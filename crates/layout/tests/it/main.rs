@@ -1,0 +1,5 @@
+//! Tests of layouts as a whole.
+
+mod common;
+mod properties;
+mod size;
