@@ -1,5 +1,6 @@
 //! The role graph: which edge is taken after the last step. `position` follows that edge.
 
+mod passage;
 mod position;
 
 use indexmap::IndexMap;
@@ -11,9 +12,15 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::workflow::{Destination, Edges, ListEdge, NodeName, Target, Workflow};
 
 use crate::condition::Ask;
+pub use crate::graph::passage::{Passage, passages};
 use crate::graph::position::{Edge, Position};
 use crate::route::{EndResult, HistoryNeed, Route};
 use crate::route_error::RouteError;
+
+/// The edge of `$START` for new threads, beside `_`.
+const NEW: &str = "new";
+/// The edge of `$START` for ended threads that go on.
+const RESUME: &str = "resume";
 
 /// Returns how many steps decide what follows a step of this role; `None` is the start of the thread.
 #[must_use]
@@ -78,7 +85,7 @@ fn enter<S>(workflow: &Workflow<S>, start: &StartNode, ask: Ask<'_>) -> Result<R
         Some(Edges::ByStatus(targets)) => {
             let new = targets
                 .get_key_value(&Status::unit())
-                .or_else(|| targets.get_key_value(&Status::new("new")))
+                .or_else(|| targets.get_key_value(&Status::new(NEW)))
                 .ok_or_else(|| at.unknown_status(targets))?;
             at.follow(&Edge::of_target(new.0, new.1))
         }
@@ -97,7 +104,7 @@ pub fn reenter<S>(workflow: &Workflow<S>) -> Result<Route, RouteError> {
     let at = Position::at_start();
     match workflow.graph.get(&at.node) {
         Some(Edges::ByStatus(targets)) => {
-            let resume = targets.get_key_value(&Status::new("resume"));
+            let resume = targets.get_key_value(&Status::new(RESUME));
             let (key, target) = resume.ok_or(RouteError::NoResume)?;
             at.follow(&Edge::of_target(key, target))
         }

@@ -12,7 +12,8 @@ mod route_error;
 pub mod template;
 mod validate;
 
-pub use program::{assign, end_result, history_need, next, reenter};
+pub use graph::Passage;
+pub use program::{assign, end_result, history_need, next, passages, reenter};
 pub use route::{Assignment, EndResult, HistoryNeed, Performer, Route};
 pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
 pub use validate::validate;

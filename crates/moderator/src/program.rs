@@ -1,12 +1,14 @@
 //! Routing for programs of every language.
 
+use serde_json::Value;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
+use uwf_protocol::workflow::Destination;
 
 use crate::condition::Ask;
-use crate::graph;
+use crate::graph::{self, Passage};
 use crate::route::{Assignment, EndResult, HistoryNeed, Performer, Route};
 use crate::route_error::RouteError;
 
@@ -42,6 +44,19 @@ pub fn reenter(program: &Program) -> Result<Route, RouteError> {
 pub fn end_result(program: &Program, last: &StepContext) -> Option<EndResult> {
     match program {
         Program::Graph(workflow) => graph::end_result(workflow, last),
+    }
+}
+
+/// Returns which way a thread went from its start and from each of its steps. The steps are oldest first. `next` is where the
+/// thread stands after the last one, if the caller knows it.
+#[must_use]
+pub fn passages(
+    program: &Program,
+    steps: &[(&RoleName, &Value)],
+    next: Option<&Destination>,
+) -> Vec<Passage> {
+    match program {
+        Program::Graph(workflow) => graph::passages(workflow, steps, next),
     }
 }
 

@@ -36,6 +36,19 @@ pub enum Field {
     Location,
 }
 
+impl EdgeName {
+    /// Returns a name that no other edge of the workflow has, such as `writer/done`, or `reviewer/2` in a list. In the name
+    /// of the node, `~` is written as `~0` and `/` as `~1`, so the first `/` ends it.
+    #[must_use]
+    pub fn to_key(&self) -> String {
+        let from = self.from.as_str().replace('~', "~0").replace('/', "~1");
+        match &self.key {
+            EdgeKey::Status(status) => format!("{from}/{status}"),
+            EdgeKey::Index(index) => format!("{from}/{}", index + 1),
+        }
+    }
+}
+
 impl fmt::Display for EdgeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.key {

@@ -8,6 +8,7 @@
 mod common;
 mod condition;
 mod mustache_crate;
+mod passages;
 mod route;
 mod suite_jsonata;
 mod suite_mustache;
