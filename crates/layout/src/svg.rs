@@ -187,7 +187,8 @@ impl Writer {
         writer.open(picture, width, layout.size.height + top, sheet);
         for (nth, line) in (0_u32..).zip(&picture.caption) {
             let y = CAPTION_MARGIN + (f64::from(nth) + 0.7) * CAPTION_LINE;
-            writer.text("caption", CAPTION_MARGIN, y, line);
+            let class = if nth == 0 { "caption first" } else { "caption" };
+            writer.text(class, CAPTION_MARGIN, y, line);
         }
         let offset = writer.top;
         writer.line(format_args!(

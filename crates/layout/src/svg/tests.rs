@@ -1,3 +1,5 @@
+//! Tests of drawings.
+
 use super::*;
 
 fn node(text: &str, look: Look) -> PictureNode {
