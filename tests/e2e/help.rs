@@ -71,19 +71,20 @@ impl Help {
     }
 
     fn read_entry(&mut self, line: &str) {
-        let text = line.trim();
+        // The descriptions of values stand in a column.
+        let text = line.split_whitespace().collect::<Vec<_>>().join(" ");
         if text.is_empty() {
             return;
         }
         if indent(line) < TEXT_INDENT {
-            self.entries.push((text.to_owned(), String::new()));
+            self.entries.push((text, String::new()));
             return;
         }
         let (_, said) = self.entries.last_mut().expect("a text follows its option");
         match text.strip_prefix("- ") {
             Some(value) if said.ends_with(':') => *said += &format!(" {value}"),
             Some(value) => *said += &format!("; {value}"),
-            None if said.is_empty() => *said += text,
+            None if said.is_empty() => *said += &text,
             None if text.starts_with("Possible values") => *said += &format!(". {text}"),
             None => *said += &format!(" {text}"),
         }
@@ -104,17 +105,14 @@ impl Help {
         commands.map(|(name, aliases)| (name.as_str(), aliases.as_str()))
     }
 
-    /// Returns the arguments and options as they are typed.
-    pub(crate) fn heads(&self) -> BTreeSet<String> {
-        self.entries.iter().map(|(head, _)| head.clone()).collect()
+    /// Returns the arguments and options, each with what is said of it.
+    pub(crate) fn entries(&self) -> BTreeSet<(String, String)> {
+        self.entries.iter().cloned().collect()
     }
 
     /// Returns a table of the arguments and options, without some of them; empty if none is left.
-    pub(crate) fn table(&self, title: &str, without: &BTreeSet<String>) -> String {
-        let shown = self
-            .entries
-            .iter()
-            .filter(|(head, _)| !without.contains(head));
+    pub(crate) fn table(&self, title: &str, without: &BTreeSet<(String, String)>) -> String {
+        let shown = self.entries.iter().filter(|entry| !without.contains(entry));
         let rows = shown.map(|(head, said)| {
             let [head, said] = [head, said].map(|text| text.replace('|', "\\|"));
             format!("| `{head}` | {said} |\n")

@@ -97,7 +97,7 @@ fn commands() -> String {
         whole.rest()
     );
     for (name, aliases) in whole.commands() {
-        command(&world, &[name], aliases, &whole.heads(), &mut text);
+        command(&world, &[name], aliases, &whole.entries(), &mut text);
     }
     text
 }
@@ -107,7 +107,7 @@ fn command(
     world: &World,
     path: &[&str],
     aliases: &str,
-    common: &BTreeSet<String>,
+    common: &BTreeSet<(String, String)>,
     text: &mut String,
 ) {
     let help = Help::of(world, path);
