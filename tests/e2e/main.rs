@@ -41,6 +41,7 @@ mod gates;
 mod gc;
 mod gc_races;
 mod golden;
+mod graphs;
 mod help;
 mod hermes;
 mod hints;

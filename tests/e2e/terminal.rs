@@ -103,6 +103,8 @@ fn commands<'a>(thread: &'a str, step: &'a str) -> Vec<Vec<&'a str>> {
         vec!["thread", "step-details", step],
         vec!["workflow", "show", "hostile"],
         vec!["workflow", "validate", "hostile.yaml"],
+        vec!["workflow", "graph", "hostile"],
+        vec!["workflow", "graph", "--thread", thread],
         vec!["log", "show"],
         vec!["cas", "get", step],
         vec!["doctor", "--offline"],
@@ -122,6 +124,9 @@ fn commands<'a>(thread: &'a str, step: &'a str) -> Vec<Vec<&'a str>> {
     for command in commands.clone() {
         commands.extend(formats.map(|format| [&command[..], &format].concat()));
     }
+    let drawings = ["mermaid", "dot", "svg"];
+    let drawing = |format| vec!["workflow", "graph", "hostile", "--format", format];
+    commands.extend(drawings.map(drawing));
     commands
 }
 

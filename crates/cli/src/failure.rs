@@ -11,7 +11,7 @@ use uwf_storage::StorageError;
 use uwf_util::ansi::without_sequences;
 use uwf_util::causes::causes;
 
-use crate::stderr::Form;
+use crate::stderr::Messages;
 use crate::{hints, stderr};
 
 /// Why a command failed.
@@ -64,9 +64,9 @@ impl Failure {
 
     /// Writes the failure to stderr: each part with its label, or all as one JSON object.
     pub(crate) fn print(&self) {
-        match stderr::form() {
-            Form::Text => self.print_parts(),
-            Form::Json => stderr::record(self.fields()),
+        match stderr::messages() {
+            Messages::Text => self.print_parts(),
+            Messages::Json => stderr::record(self.fields()),
         }
     }
 

@@ -26,7 +26,7 @@ use uwf_storage::Env;
 use crate::args::Cli;
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::output::Format;
+use crate::output::{Form, Format};
 
 fn main() -> ExitCode {
     panic::install_hook();
@@ -92,7 +92,7 @@ fn run(cli: Cli, env: Env) -> u8 {
         hints::set_root(root);
     }
     style::set(cli.global.color, &env);
-    let result = Format::asked(cli.global.format, &env)
+    let result = Format::asked(cli.global.format.and_then(Form::data), &env)
         .and_then(|asked| Context::new(&cli.global, asked, env))
         .and_then(|context| {
             subscriber::install(&context.site().env, &context.site().root)?;

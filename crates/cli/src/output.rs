@@ -5,6 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 
 use clap::ValueEnum;
+use clap::builder::PossibleValue;
 use rustix::termios::tcgetwinsize;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -14,7 +15,7 @@ use uwf_util::printable::{is_terminal_control, printable, with_json_escapes};
 
 use crate::failure::Failure;
 use crate::pager::Pager;
-use crate::stderr::Form;
+use crate::stderr::Messages;
 use crate::style;
 use crate::text::Page;
 
@@ -27,6 +28,62 @@ pub(crate) enum Format {
     Yaml,
     /// Text for people.
     Text,
+}
+
+/// The format of a result that also has drawings. Every command has `--format`; one with drawings has more values for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// Data, as of every command.
+    Data(Format),
+    /// A drawing.
+    Drawing(Drawing),
+}
+
+/// The language of a drawing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drawing {
+    /// A flowchart in the language of Mermaid, which is drawn in Markdown on many sites.
+    Mermaid,
+    /// A graph in the language of Graphviz.
+    Dot,
+    /// A picture.
+    Svg,
+}
+
+impl Form {
+    /// Returns the format of data, if it is one.
+    pub(crate) fn data(self) -> Option<Format> {
+        match self {
+            Self::Data(format) => Some(format),
+            Self::Drawing(_) => None,
+        }
+    }
+}
+
+impl ValueEnum for Form {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[
+            Self::Data(Format::Text),
+            Self::Drawing(Drawing::Mermaid),
+            Self::Drawing(Drawing::Dot),
+            Self::Drawing(Drawing::Svg),
+            Self::Data(Format::Json),
+            Self::Data(Format::Yaml),
+        ]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        match self {
+            Self::Data(format) => format.to_possible_value(),
+            Self::Drawing(Drawing::Mermaid) => {
+                Some(PossibleValue::new("mermaid").help("A flowchart in the language of Mermaid"))
+            }
+            Self::Drawing(Drawing::Dot) => {
+                Some(PossibleValue::new("dot").help("A graph in the language of Graphviz"))
+            }
+            Self::Drawing(Drawing::Svg) => Some(PossibleValue::new("svg").help("A picture")),
+        }
+    }
 }
 
 impl Format {
@@ -54,7 +111,7 @@ impl Format {
 
     /// Returns the form of messages that a command line asks for, before it is parsed: its own mistakes are reported in
     /// that form, too.
-    pub(crate) fn of_messages(args: &[OsString], env: &Env) -> Form {
+    pub(crate) fn of_messages(args: &[OsString], env: &Env) -> Messages {
         let texts = args.iter().map(|arg| arg.to_str().unwrap_or_default());
         let options: Vec<&str> = texts.take_while(|arg| *arg != "--").collect();
         let mut attached = options
@@ -67,8 +124,8 @@ impl Format {
         let name = flag.or(env.var("UWF_FORMAT"));
         let format = name.and_then(|name| Self::from_str(name, true).ok());
         match format {
-            Some(Self::Json) => Form::Json,
-            Some(Self::Yaml | Self::Text) | None => Form::Text,
+            Some(Self::Json) => Messages::Json,
+            Some(Self::Yaml | Self::Text) | None => Messages::Text,
         }
     }
 
@@ -110,16 +167,16 @@ fn on_page<T: Show>(result: &T, page: Page) -> String {
 
 /// Prints a result.
 pub(crate) fn print(result: &impl Show, format: Format) -> Result<(), Failure> {
-    match rendered(result, format)? {
+    match rendered(result, format, page())? {
         text if text.is_empty() => Ok(()),
         text => write(&text),
     }
 }
 
 /// Returns a result as it is printed, without a final line break.
-pub(crate) fn rendered(result: &impl Show, format: Format) -> Result<String, Failure> {
+pub(crate) fn rendered(result: &impl Show, format: Format, page: Page) -> Result<String, Failure> {
     match format {
-        Format::Text => Ok(as_page(result)),
+        Format::Text => Ok(on_page(result, page)),
         Format::Json => json(result),
         Format::Yaml => yaml(&serde_json::to_value(result).map_err(unprintable)?),
     }
@@ -130,9 +187,9 @@ pub(crate) fn print_long(result: &impl Show, format: Format, pager: &Pager) -> R
     if format != Format::Text {
         return print(result, format);
     }
-    match result.text(page()) {
+    match as_page(result) {
         text if text.is_empty() => Ok(()),
-        text => write_long(&printable(&text), pager),
+        text => write_long(&text, pager),
     }
 }
 
@@ -213,7 +270,7 @@ pub(crate) fn print_document(
 
 /// Writes a document to stdout, unchanged if it is not a terminal. For a terminal, characters that it would obey are
 /// spelled out.
-fn write_document(document: &str, pager: &Pager) -> Result<(), Failure> {
+pub(crate) fn write_document(document: &str, pager: &Pager) -> Result<(), Failure> {
     let document = document.trim_end();
     if std::io::stdout().is_terminal() {
         write_long(&printable(document), pager)
@@ -274,8 +331,9 @@ fn write_to_reader(text: &str) -> Result<Reader, Failure> {
 
 /// Writes a text to the file that the person named, as a redirection in a shell would.
 pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text)
-        .map_err(|error| Failure::request(format!("cannot write {}", file.display())).cause(&error))
+    std::fs::write(file, text).map_err(|error| {
+        Failure::request(format!("cannot write `{}`", file.display())).cause(&error)
+    })
 }
 
 fn unprintable(error: impl std::fmt::Display) -> Failure {

@@ -17,7 +17,7 @@ use crate::text::{cut, progress_line};
 
 /// How messages are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum Messages {
     /// Lines with a label, for people.
     Text,
     /// One JSON object per message.
@@ -25,16 +25,16 @@ pub(crate) enum Form {
 }
 
 /// The form of all messages of this call. It is text until somebody chooses.
-static FORM: OnceLock<Form> = OnceLock::new();
+static FORM: OnceLock<Messages> = OnceLock::new();
 
 /// Chooses the form of messages, before the first one.
-pub(crate) fn choose(form: Form) {
+pub(crate) fn choose(form: Messages) {
     let _ = FORM.set(form);
 }
 
 /// Returns the form of messages.
-pub(crate) fn form() -> Form {
-    FORM.get().copied().unwrap_or(Form::Text)
+pub(crate) fn messages() -> Messages {
+    FORM.get().copied().unwrap_or(Messages::Text)
 }
 
 /// Writes a message with its label, such as `note`. The text may quote models and agents. As text it cannot look like
@@ -45,9 +45,9 @@ pub(crate) fn message(label: &str, text: &str) {
 
 /// Returns a message as it is written.
 pub(crate) fn rendered(label: &str, text: &str) -> String {
-    match form() {
-        Form::Text => style::message(label, text),
-        Form::Json => line_of(Map::from_iter([(label.to_owned(), text.into())])),
+    match messages() {
+        Messages::Text => style::message(label, text),
+        Messages::Json => line_of(Map::from_iter([(label.to_owned(), text.into())])),
     }
 }
 

@@ -56,7 +56,11 @@ pub use read::activity::{AttemptView, RunningView};
 pub use read::cost::{CostKey, CostOptions, CostReport, CostRow, cost};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::glance::{Glance, glance};
-pub use read::list::{ListFilter, ThreadList, list};
+pub use read::graph::way::thread_graph;
+pub use read::graph::{
+    GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,
+};
+pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
 pub use read::outline::Outline;
 pub use read::report::StepReport;
 pub use read::selection::{WorkflowChoice, choose_workflow};

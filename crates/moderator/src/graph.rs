@@ -1,4 +1,5 @@
-//! The role graph: which edge is taken after the last step. `position` follows that edge.
+//! The role graph: which edge is taken after the last step. `position` follows that edge; `passage` tells which edges were
+//! taken before.
 
 mod passage;
 mod position;

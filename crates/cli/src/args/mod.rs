@@ -7,6 +7,7 @@ mod cost;
 #[cfg(test)]
 mod documented;
 mod examples;
+mod graph;
 mod naming;
 mod reading;
 mod refused;
@@ -19,6 +20,7 @@ mod workflow;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::error::Result as Parsed;
 use clap::{ArgAction, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
@@ -26,6 +28,7 @@ pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use cost::CostArgs;
+pub(crate) use graph::GraphArgs;
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
@@ -39,7 +42,7 @@ pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;
 pub(crate) use workflow::WorkflowCommand;
 
-use crate::output::Format;
+use crate::output::{Form, Format};
 use crate::style::Color;
 
 /// A stateless workflow engine for agents: one step per call, every step recorded
@@ -112,19 +115,19 @@ const GLOBAL: &str = "Global options";
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Global {
     /// Print data as compact JSON, YAML, or text (unset: text on a terminal, JSON elsewhere). With json, messages are JSON, too
-    #[arg(long, global = true, value_enum, value_name = "FORMAT", help_heading = GLOBAL)]
-    pub(crate) format: Option<Format>,
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = EnumValueParser::<Format>::new().map(Form::Data), help_heading = GLOBAL)]
+    pub(crate) format: Option<Form>,
     /// Keep everything under this folder (unset: $UWF_STORAGE_ROOT, else ~/.uwf)
     #[arg(long, global = true, value_name = "DIR", help_heading = GLOBAL)]
     pub(crate) root: Option<PathBuf>,
     /// Colour words in text for people
-    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t, help_heading = GLOBAL)]
     pub(crate) color: Color,
     /// Show what the agent writes to stderr while it works
     #[arg(short, long, global = true, action = ArgAction::Count, help_heading = GLOBAL)]
     pub(crate) verbose: u8,
     /// Print long texts as they are, also on a terminal
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) no_pager: bool,
 }
 

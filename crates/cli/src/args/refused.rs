@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use uwf_util::printable::printable;
 
 use crate::failure::Failure;
-use crate::stderr::Form;
+use crate::stderr::Messages;
 use crate::{output, stderr};
 
 /// Commands of other tools that people try, each with our commands for it.
@@ -30,7 +30,7 @@ const LABELS: [&str; 5] = ["error:", "cause:", "hint:", "warning:", "note:"];
 pub(super) fn exit(mut error: clap::Error) -> ! {
     correct(&mut error);
     let text = error.render().to_string();
-    if error.use_stderr() && stderr::form() == Form::Json {
+    if error.use_stderr() && stderr::messages() == Messages::Json {
         failure(&text).print();
     } else if error.use_stderr() {
         stderr::write(&quoting(&text));

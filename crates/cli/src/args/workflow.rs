@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
+use crate::args::GraphArgs;
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkflowCommand {
     /// Check a workflow file, store it and register it under its name
@@ -22,6 +24,8 @@ pub(crate) enum WorkflowCommand {
         /// A name, a hash, or the path of a YAML file
         workflow: String,
     },
+    /// Draw the graph of a workflow, and the way of a thread through it
+    Graph(GraphArgs),
     /// List the workflows of this project and of the registry
     List,
 }

@@ -1,5 +1,6 @@
 //! `uwf workflow …`.
 
+mod graph;
 use uwf_engine::{EngineError, HiddenWorkflow};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -34,6 +35,7 @@ pub(crate) fn run(context: &Context, command: WorkflowCommand) -> Result<Exit, F
             note_hidden(view.hidden.as_ref());
             print(&view, context.format)?;
         }
+        WorkflowCommand::Graph(args) => graph::run(context, &args)?,
         WorkflowCommand::List => {
             print(&uwf_engine::list_workflows(site)?, context.format)?;
         }

@@ -4,6 +4,7 @@ mod cas;
 mod columns;
 mod config;
 mod doctor;
+mod graph;
 mod progress_line;
 mod setup;
 mod store_care;
@@ -23,6 +24,7 @@ pub(crate) use config::{
     ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
+pub(crate) use graph::{dot, mermaid, svg};
 pub(crate) use progress_line::{jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;

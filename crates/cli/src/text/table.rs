@@ -100,6 +100,12 @@ pub(super) fn with_headings(headings: &[&str], rows: Vec<Vec<String>>) -> Vec<Ve
     std::iter::once(headings).chain(rows).map(line).collect()
 }
 
+/// Returns the rows as aligned lines without headings. A cell is one line that no terminal obeys.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let line = |row: &Vec<String>| row.iter().map(|cell| one_line(&printable(cell))).collect();
+    aligned(&rows.iter().map(line).collect::<Vec<_>>())
+}
+
 /// Returns the rows as aligned lines; the last column is not padded.
 fn aligned(rows: &[Vec<String>]) -> String {
     painted(rows, |_, cell| cell.to_owned())

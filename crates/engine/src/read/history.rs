@@ -1,8 +1,11 @@
 //! The chain of a thread with the times at which its nodes were stored.
 
-use uwf_protocol::ids::{CasRef, ThreadId};
+use serde_json::Value;
+use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
-use uwf_thread::{Stored, read_start, steps};
+use uwf_storage::{Located, Reason};
+use uwf_thread::{Stored, output, read_start, steps};
 
 use crate::{EngineError, Site, thread};
 
@@ -15,12 +18,18 @@ pub(crate) struct History {
     pub(crate) started_ms: i64,
     /// Oldest first.
     pub(crate) steps: Vec<Stored<StepNode>>,
+    /// How it ended, if it did.
+    pub(crate) ended: Option<Reason>,
 }
 
 impl History {
     /// Reads the chain of a thread.
     pub(crate) fn read(site: &Site, id: ThreadId) -> Result<Self, EngineError> {
         let head = thread::find(site, id)?.head();
+        let (head, ended) = match thread::find(site, id)? {
+            Located::Active(head) => (head, None),
+            Located::Archived(record) => (record.head, Some(record.reason)),
+        };
         let newest_first = steps(&site.store, head).collect::<Result<Vec<_>, _>>();
         let mut steps = newest_first?;
         steps.reverse();
@@ -35,7 +44,22 @@ impl History {
             start: start.node,
             started_ms,
             steps,
+            ended,
         })
+    }
+}
+
+impl History {
+    /// Reads the data of each answer.
+    pub(crate) fn outputs(&self, store: &Store) -> Result<Vec<Value>, StoreError> {
+        let steps = self.steps.iter();
+        steps.map(|step| output(store, &step.node)).collect()
+    }
+
+    /// Returns who answered what.
+    pub(crate) fn answers<'h>(&'h self, outputs: &'h [Value]) -> Vec<(&'h RoleName, &'h Value)> {
+        let roles = self.steps.iter().map(|step| &step.node.role);
+        roles.zip(outputs).collect()
     }
 }
 

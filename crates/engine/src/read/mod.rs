@@ -8,6 +8,7 @@ pub(crate) mod difference;
 mod document;
 mod expand;
 pub(crate) mod glance;
+pub(crate) mod graph;
 mod history;
 pub(crate) mod list;
 pub(crate) mod outline;

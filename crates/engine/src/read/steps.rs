@@ -3,10 +3,12 @@
 use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
+use uwf_moderator::passages;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
-use uwf_storage::{ReplacedStep, State};
-use uwf_thread::{Stored, output};
+use uwf_protocol::workflow::Destination;
+use uwf_storage::{Reason, ReplacedStep, State};
+use uwf_thread::{Stored, read_program};
 
 use crate::read::activity::{Activity, AttemptView};
 use crate::read::detail_summary::DetailSummary;
@@ -51,6 +53,8 @@ pub struct StartEntry {
     pub prompt: String,
     /// When the thread began, in milliseconds since 1970.
     pub timestamp: i64,
+    /// The key of the edge that the thread took from here; `None` if it is unknown.
+    pub edge: Option<String>,
 }
 
 /// One step of a thread.
@@ -78,6 +82,8 @@ pub struct StepEntry {
     pub refused_calls: Vec<RefusedCalls>,
     /// The instruction that the moderator rendered; older steps have none.
     pub edge_prompt: Option<String>,
+    /// The key of the edge that the thread took after it; `None` if it is unknown.
+    pub edge: Option<String>,
     /// The steps that it replaced, oldest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<CasRef>,
@@ -89,18 +95,24 @@ pub struct StepEntry {
 /// When the thread is unknown or its chain cannot be read.
 pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
     let history = History::read(site, id)?;
+    let outputs = history.outputs(&site.store)?;
+    let mut edges = edges(site, &history, &outputs).into_iter();
     let mut entries = Vec::with_capacity(history.steps.len() + 1);
     entries.push(StepsEntry::Start(StartEntry {
         hash: history.start_hash,
         workflow: history.start.workflow,
         prompt: history.start.prompt,
         timestamp: history.started_ms,
+        edge: edges.next().flatten(),
     }));
     let mut replaced = State::new(&site.root).replaced()?;
     replaced.retain(|step| step.in_thread == id);
-    for step in history.steps {
+    for (step, output) in history.steps.into_iter().zip(outputs) {
         let replaces = replaced_by(step.hash, &replaced);
-        let entry = entry(&site.store, step, replaces)?;
+        let entry = StepEntry {
+            edge: edges.next().flatten(),
+            ..entry(&site.store, step, output, replaces)?
+        };
         entries.push(StepsEntry::Step(Box::new(entry)));
     }
     let run = site.root.run(id);
@@ -112,6 +124,21 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
         attempts: attempts.into_iter().map(AttemptView::from).collect(),
         finished_step: Activity::at(&run, history.head)?.finished_step,
     })
+}
+
+/// Returns the keys of the edges that a thread took: from its start, then from each step. Nothing is known without the
+/// workflow; the steps can be shown without it.
+fn edges(site: &Site, history: &History, outputs: &[Value]) -> Vec<Option<String>> {
+    let Ok(program) = read_program(&site.store, history.start.workflow) else {
+        return Vec::new();
+    };
+    let next = match history.ended {
+        Some(Reason::Completed) => Some(Destination::End),
+        Some(Reason::Cancelled) | None => None,
+    };
+    let passages = passages(&program, &history.answers(outputs), next.as_ref());
+    let edges = passages.into_iter().map(|passage| passage.edge);
+    edges.map(|edge| edge.map(|edge| edge.to_key())).collect()
 }
 
 /// Returns the steps that a step replaced, directly or through others, oldest first.
@@ -134,9 +161,9 @@ pub(crate) fn replaced_by(step: CasRef, replaced: &[ReplacedStep]) -> Vec<CasRef
 fn entry(
     store: &Store,
     step: Stored<StepNode>,
+    output: Value,
     replaces: Vec<CasRef>,
 ) -> Result<StepEntry, StoreError> {
-    let output = output(store, &step.node)?;
     let duration_ms = step.node.duration_ms();
     let summary = DetailSummary::read(store, step.node.detail)?;
     Ok(StepEntry {
@@ -150,6 +177,7 @@ fn entry(
         extraction: summary.extraction,
         refused_calls: summary.refused_calls,
         edge_prompt: step.node.edge_prompt,
+        edge: None,
         replaces,
     })
 }

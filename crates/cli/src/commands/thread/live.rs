@@ -12,7 +12,7 @@ use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::{Format, as_page, print, rendered, write};
 use crate::screen;
-use crate::text::TopView;
+use crate::text::{Page, TopView};
 
 /// How often the page is drawn.
 const EVERY: Duration = Duration::from_secs(2);
@@ -38,7 +38,7 @@ pub(super) fn watch(context: &Context, args: &ListArgs) -> Result<Exit, Failure>
     }
     let mut last = None;
     loop {
-        let now = rendered(&snapshot()?, context.format)?;
+        let now = rendered(&snapshot()?, context.format, Page::default())?;
         if last.as_ref() != Some(&now) {
             write(&now)?;
             last = Some(now);

@@ -1,5 +1,6 @@
 //! Views of a small world: threads of one workflow, written node by node, so that a test can break any node.
 
+mod graph;
 mod list;
 mod read;
 mod show;

@@ -21,9 +21,33 @@ fn the_steps_have_the_keys_of_the_format_in_its_order() {
     let view = serde_json::to_string(&steps(&world.site, thread).unwrap()).unwrap();
     let (workflow, made) = (world.workflow, NOW - 10);
     let expected = format!(
-        r#"{{"thread":"{thread}","workflow":"{workflow}","steps":[{{"hash":"{start}","workflow":"{workflow}","prompt":"Hello","timestamp":{made}}},{{"hash":"{step}","role":"writer","output":{{"plan":"p"}},"detail":"{detail}","agent":"uwf-mock","timestamp":{NOW},"durationMs":1500,"extraction":{{"method":"llm","attempts":1,"model":null}},"edgePrompt":"Go."}}],"attempts":[]}}"#
+        r#"{{"thread":"{thread}","workflow":"{workflow}","steps":[{{"hash":"{start}","workflow":"{workflow}","prompt":"Hello","timestamp":{made},"edge":"$START/_"}},{{"hash":"{step}","role":"writer","output":{{"plan":"p"}},"detail":"{detail}","agent":"uwf-mock","timestamp":{NOW},"durationMs":1500,"extraction":{{"method":"llm","attempts":1,"model":null}},"edgePrompt":"Go.","edge":null}}],"attempts":[]}}"#
     );
     assert_eq!(view, expected);
+}
+
+#[test]
+fn the_steps_tell_which_edges_the_thread_took() {
+    let world = World::new();
+    let thread = world.start(10, "Hello");
+    world.step(thread, "writer", &json!({}), "");
+    world.step(thread, "reviewer", &json!({ "$status": "done" }), "");
+    world.end(thread, Reason::Completed);
+    let view = serde_json::to_value(steps(&world.site, thread).unwrap()).unwrap();
+    let steps = view["steps"].as_array().unwrap();
+    let edges: Vec<_> = steps.iter().map(|step| &step["edge"]).collect();
+    assert_eq!(edges, ["$START/_", "writer/_", "reviewer/done"]);
+}
+
+#[test]
+fn the_steps_are_shown_without_their_workflow() {
+    let world = World::new();
+    let thread = world.start(10, "Hello");
+    world.step(thread, "writer", &json!({}), "");
+    world.remove(world.workflow);
+    let view = serde_json::to_value(steps(&world.site, thread).unwrap()).unwrap();
+    assert_eq!(view["steps"][1]["role"], json!("writer"));
+    assert_eq!(view["steps"][1]["edge"], json!(null));
 }
 
 #[test]

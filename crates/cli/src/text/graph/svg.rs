@@ -1,0 +1,163 @@
+//! A graph as a picture: what its nodes and edges say and look like. `uwf_layout` draws it.
+//!
+//! `$SUSPEND` is drawn once for each role that may suspend the thread, because the thread waits at that role and goes on from
+//! there.
+
+use std::collections::HashMap;
+
+use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
+use uwf_layout::LayoutError;
+use uwf_layout::svg::{Look, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw};
+use uwf_util::text::cut;
+
+use super::{label, shown, thread_lines, times, was_taken, when, word};
+
+/// The longest text of a node, in characters.
+const NODE_TEXT: usize = 28;
+/// The longest label of an edge.
+const LABEL_TEXT: usize = 24;
+/// The longest line of the caption.
+const CAPTION_TEXT: usize = 80;
+
+/// Draws a graph as a picture that needs nothing else.
+///
+/// # Errors
+/// When the graph is too large.
+pub(crate) fn svg(view: &GraphView) -> Result<String, LayoutError> {
+    draw(&picture(view), Sheet::Inside)
+}
+
+/// Returns what is drawn.
+fn picture(view: &GraphView) -> Picture {
+    let title = format!("Workflow {}", shown(&view.name));
+    let lines = view.thread.as_ref().map(thread_lines).unwrap_or_default();
+    let about_thread: Vec<String> = lines.iter().map(|line| shown(line)).collect();
+    let caption = std::iter::once(shown(&view.name)).chain(about_thread.clone());
+    let mut picture = Picture {
+        description: description(view, &about_thread),
+        caption: caption
+            .map(|line| cut(&line, CAPTION_TEXT).into_owned())
+            .collect(),
+        title,
+        nodes: Vec::new(),
+        edges: Vec::new(),
+        start: 0,
+    };
+    let mut numbers: HashMap<&str, usize> = HashMap::new();
+    for node in view
+        .nodes
+        .iter()
+        .filter(|node| node.kind != NodeKind::Suspend)
+    {
+        numbers.insert(&node.name, picture.nodes.len());
+        picture.nodes.push(picture_node(node));
+    }
+    let mut suspensions: HashMap<&str, usize> = HashMap::new();
+    for edge in &view.edges {
+        let Some(from) = numbers.get(&*edge.from) else {
+            continue;
+        };
+        let to = numbers.get(&*edge.to).copied().unwrap_or_else(|| {
+            *suspensions.entry(&edge.from).or_insert_with(|| {
+                picture.nodes.push(suspension(view, edge));
+                picture.nodes.len() - 1
+            })
+        });
+        picture.edges.push(PictureEdge {
+            from: *from,
+            to,
+            text: cut(&label(view, edge), LABEL_TEXT).into_owned(),
+            tooltip: edge_tooltip(view, edge),
+            stroke: match was_taken(edge) {
+                true => Stroke::Taken,
+                false => Stroke::Plain,
+            },
+        });
+    }
+    picture
+}
+
+fn picture_node(node: &GraphNode) -> PictureNode {
+    let visits = node.visits.unwrap_or(0);
+    let standing = node.standing.map(|standing| word(standing).to_owned());
+    let told = [
+        Some(shown(&node.name)),
+        Some(shown(&node.description)),
+        standing,
+    ];
+    let told = told.into_iter().flatten().filter(|text| !text.is_empty());
+    PictureNode {
+        text: cut(&shown(&node.name), NODE_TEXT).into_owned(),
+        tooltip: told.collect::<Vec<_>>().join("\n"),
+        shape: match node.kind {
+            NodeKind::Role => Shape::Box,
+            NodeKind::Start | NodeKind::End | NodeKind::Suspend => Shape::Pill,
+        },
+        look: match node.standing {
+            Some(Standing::Next | Standing::Running) => Look::Current,
+            Some(Standing::Waiting) => Look::Waiting,
+            Some(Standing::Failed | Standing::Blocked) => Look::Failed,
+            Some(Standing::Done) => Look::Visited,
+            None if visits > 0 => Look::Visited,
+            None => Look::Plain,
+        },
+        badge: (visits > 1 && node.kind == NodeKind::Role).then(|| visits.to_string()),
+    }
+}
+
+/// Returns the node for the suspensions by the role that an edge leaves.
+fn suspension(view: &GraphView, edge: &GraphEdge) -> PictureNode {
+    let all = view
+        .edges
+        .iter()
+        .filter(|other| (&other.from, &other.to) == (&edge.from, &edge.to));
+    PictureNode {
+        text: cut(&shown(&edge.to), NODE_TEXT).into_owned(),
+        tooltip: format!("{} waits for a person", shown(&edge.from)),
+        shape: Shape::Pill,
+        look: match all.clone().any(was_taken) {
+            true => Look::Visited,
+            false => Look::Plain,
+        },
+        badge: None,
+    }
+}
+
+fn edge_tooltip(view: &GraphView, edge: &GraphEdge) -> String {
+    let ends = format!("{} → {}", shown(&edge.from), shown(&edge.to));
+    let when = Some(shown(&when(view, edge))).filter(|when| !when.is_empty());
+    let expression = edge.expression.as_deref().map(shown);
+    let taken = edge.taken.filter(|taken| *taken > 0);
+    let taken = taken.map(|taken| format!("taken {}", times(taken)));
+    let lines = [Some(ends), when, expression, taken];
+    lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
+}
+
+/// Says in words what the picture shows.
+fn description(view: &GraphView, about_thread: &[String]) -> String {
+    let mut sentences: Vec<String> = Some(shown(&view.description))
+        .filter(|text| !text.is_empty())
+        .into_iter()
+        .collect();
+    sentences.extend_from_slice(about_thread);
+    for node in &view.nodes {
+        let edges = view.edges.iter().filter(|edge| edge.from == node.name);
+        let ways = edges.map(|edge| {
+            let when = match when(view, edge) {
+                when if when.is_empty() => String::new(),
+                when => format!("{}: ", shown(&when)),
+            };
+            let taken = edge.taken.filter(|taken| *taken > 0).map(times);
+            let taken = taken.map_or_else(String::new, |taken| format!(" ({taken})"));
+            format!("{when}to {}{taken}", shown(&edge.to))
+        });
+        let ways: Vec<String> = ways.collect();
+        if !ways.is_empty() {
+            sentences.push(format!("From {}: {}", shown(&node.name), ways.join("; ")));
+        }
+        if let Some(standing) = node.standing {
+            sentences.push(format!("{} is {}", shown(&node.name), word(standing)));
+        }
+    }
+    sentences.join(".\n")
+}
