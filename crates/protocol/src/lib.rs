@@ -19,5 +19,6 @@ pub mod program;
 pub mod run;
 pub mod schemas;
 pub mod workflow;
+pub mod workflow_diff;
 pub mod workflow_stored;
 pub mod workflow_yaml;
