@@ -53,6 +53,7 @@ mod lost_lines;
 mod lost_names;
 mod lost_state;
 mod many_steps;
+mod migrations;
 #[path = "../support/model_server.rs"]
 mod model_server;
 mod names;

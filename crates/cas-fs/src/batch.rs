@@ -94,7 +94,28 @@ impl<'a> Batch<'a> {
         payload: &Value,
         now_ms: i64,
     ) -> Result<CasRef, StoreError> {
-        self.add(Some(type_hash), payload, now_ms)
+        self.put_dated(type_hash, payload, now_ms, now_ms)
+    }
+
+    /// Adds a node whose content is older than its node: what it records happened at `timestamp_ms`. It is put now.
+    ///
+    /// # Errors
+    /// See [`put`](Self::put).
+    pub fn put_dated(
+        &mut self,
+        type_hash: CasRef,
+        payload: &Value,
+        timestamp_ms: i64,
+        now_ms: i64,
+    ) -> Result<CasRef, StoreError> {
+        let payload = cbor::encode(payload)?;
+        self.stage(Encoded {
+            hash: node::hash_encoded(Some(type_hash), &payload),
+            type_hash,
+            payload,
+            timestamp_ms,
+            now_ms,
+        })
     }
 
     /// Adds a node that types itself.
@@ -103,20 +124,11 @@ impl<'a> Batch<'a> {
         payload: &Value,
         now_ms: i64,
     ) -> Result<CasRef, StoreError> {
-        self.add(None, payload, now_ms)
-    }
-
-    fn add(
-        &mut self,
-        type_hash: Option<CasRef>,
-        payload: &Value,
-        now_ms: i64,
-    ) -> Result<CasRef, StoreError> {
         let payload = cbor::encode(payload)?;
-        let hash = node::hash_encoded(type_hash, &payload);
+        let hash = node::hash_encoded(None, &payload);
         self.stage(Encoded {
             hash,
-            type_hash: type_hash.unwrap_or(hash),
+            type_hash: hash,
             payload,
             timestamp_ms: now_ms,
             now_ms,

@@ -21,6 +21,7 @@ use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
 };
 use crate::read::report::StepReport;
+use crate::rebase::Misfit;
 use crate::store_error::store_exit;
 
 /// Why an operation did not do what it was asked.
@@ -151,6 +152,29 @@ pub enum EngineError {
         thread: ThreadId,
         /// Why.
         source: RouteError,
+    },
+    /// Another workflow gives no next step where the thread stands.
+    #[error("thread `{thread}` cannot go on under workflow `{workflow}`")]
+    NoWayOn {
+        /// The thread.
+        thread: ThreadId,
+        /// The other workflow.
+        workflow: CasRef,
+        /// Why.
+        source: RouteError,
+    },
+    /// Another workflow decides by an output that does not fit its schemas.
+    #[error(
+        "thread `{thread}` cannot go on under workflow `{workflow}`: the output of step `{}` does not fit what `{}` answers there: {}",
+        misfit.step, misfit.role, misfit.problems.join("; ")
+    )]
+    Misfit {
+        /// The thread.
+        thread: ThreadId,
+        /// The other workflow.
+        workflow: CasRef,
+        /// The step.
+        misfit: Misfit,
     },
     /// The agent failed; the attempt is on record.
     #[error(transparent)]
@@ -391,6 +415,8 @@ impl EngineError {
             | Self::NotSuspended(_)
             | Self::NoStep(_)
             | Self::Blocked { .. }
+            | Self::NoWayOn { .. }
+            | Self::Misfit { .. }
             | Self::NoAgent { .. }
             | Self::UnknownAgent { .. }
             | Self::Config { .. }

@@ -11,7 +11,7 @@ pub enum Fix {
         /// The statuses that have edges, if the status of the answer has none.
         statuses: Vec<String>,
     },
-    /// Another workflow in a new thread: here no answer leads on, and a thread keeps the workflow that it started with.
+    /// Another workflow: here no answer leads on.
     Workflow,
 }
 

@@ -1,46 +1,177 @@
-//! Forking a thread: a new thread starts at a node of an old one. Nothing is copied, and the old thread does not change.
+//! Forking a thread: a new thread starts at a node of an old one, which does not change. Nothing is copied, unless the fork
+//! goes on under another workflow.
 
-use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::State;
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::workflow_diff::WorkflowDiff;
+use uwf_protocol::workflow_yaml::Diagnostic;
+use uwf_storage::{ForkOrigin, State};
+use uwf_thread::steps;
 
 use crate::limits::{self, Place};
+use crate::names::NameError;
+use crate::read::step_data::thread_of;
 use crate::read::thread_state::ThreadState;
+use crate::rebase::{self, Misfit};
 use crate::thread::Thread;
-use crate::{EngineError, Site, tags};
+use crate::workflow_ref::{self, Found, HiddenWorkflow};
+use crate::{EngineError, Site, names, tags};
+
+/// Where a fork begins.
+#[derive(Debug, Clone, Copy)]
+pub struct ForkPoint {
+    /// A stored start or step.
+    pub step: CasRef,
+    /// The thread that has it; looked up if absent.
+    pub thread: Option<ThreadId>,
+}
 
 /// A thread that was made by a fork.
 #[derive(Debug, Clone)]
 pub struct Forked {
     /// The new thread.
     pub thread: ThreadId,
-    /// Its head: a start or a step.
-    pub from: CasRef,
+    /// Where it came from.
+    pub from: ForkOrigin,
     /// Its state there.
     pub state: ThreadState,
+    /// What is different about it, if it goes on under another workflow.
+    pub moved: Option<MovedOn>,
 }
 
-/// Creates a thread whose head is a stored start or step.
+/// What changes for a chain that goes on under another workflow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MovedOn {
+    /// The other workflow.
+    pub workflow: CasRef,
+    /// What differs between both.
+    pub diff: WorkflowDiff,
+    /// The steps whose output does not fit the schemas of the other workflow. It does not decide by them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub misfits: Vec<Misfit>,
+    /// The warnings about the workflow's file.
+    #[serde(skip)]
+    pub warnings: Vec<Diagnostic>,
+    /// The other workflow that is registered by the name, if a project's file was chosen in its place.
+    #[serde(skip)]
+    pub hidden: Option<HiddenWorkflow>,
+}
+
+/// Creates a thread whose head is a stored start or step, or its copy under another workflow.
 ///
 /// # Errors
-/// When the node is missing, or is neither a start nor a step.
-pub fn fork(site: &Site, from: CasRef) -> Result<Forked, EngineError> {
+/// When the node is missing, or is neither a start nor a step; when the chain cannot go on under the other workflow.
+pub fn fork(site: &Site, from: ForkPoint, workflow: Option<&str>) -> Result<Forked, EngineError> {
     let _hold = site.store.hold()?;
-    site.store.get(from)?;
+    site.store.get(from.step)?;
     let id = site.new_thread_id()?;
-    let thread = Thread::load(&site.store, id, from)?;
+    let original = Thread::load(&site.store, id, from.step)?;
     site.enlist()?;
+    let mut origin = ForkOrigin {
+        step: from.step,
+        thread: match from.thread {
+            Some(thread) => Some(thread),
+            None => thread_of(site, from.step)?,
+        },
+        workflow: None,
+    };
+    let found = workflow.map(|name| workflow_ref::resolve(site, name));
+    let other = found
+        .transpose()?
+        .filter(|found| found.hash != original.start.workflow);
+    let moved = other.map(|found| move_on(site, &original, found));
+    let (thread, moved) = match moved.transpose()? {
+        Some((head, moved)) => {
+            origin.workflow = Some(original.start.workflow);
+            (Thread::load(&site.store, id, head)?, Some(moved))
+        }
+        None => (original, None),
+    };
     let run = site.root.run(id);
     let route = thread.route(None)?;
     let place = Place::of(&run.ledger, &thread);
     let config = limits::of_config(site);
     let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
-    State::new(&site.root).insert(id, from)?;
+    State::new(&site.root).insert(id, thread.head)?;
     site.note_use(id);
-    site.log(&thread, tags::FORKED, &format!("from={from}"));
+    // A run folder proves that its thread exists, so the record comes after the thread. The thread works without it.
+    let _ = run.origin.write(&origin);
+    site.log(&thread, tags::FORKED, &format!("from={}", from.step));
     Ok(Forked {
         thread: id,
-        from,
+        from: origin,
         state,
+        moved,
+    })
+}
+
+/// Copies a chain onto another workflow, and returns its new head.
+fn move_on(site: &Site, thread: &Thread, found: Found) -> Result<(CasRef, MovedOn), EngineError> {
+    let plan = rebase::plan(&site.store, thread, found.hash, None)?;
+    let copied = rebase::copy(&site.store, thread.head, found.hash, site.env.now_ms())?;
+    Ok((copied.head, MovedOn::of(plan, found)))
+}
+
+impl MovedOn {
+    /// Returns the result for a chain that has the workflow already.
+    pub(crate) fn unchanged(found: Found) -> Self {
+        Self {
+            workflow: found.hash,
+            diff: WorkflowDiff::default(),
+            misfits: Vec::new(),
+            warnings: found.warnings,
+            hidden: found.hidden,
+        }
+    }
+
+    pub(crate) fn of(plan: rebase::Plan, found: Found) -> Self {
+        Self {
+            workflow: found.hash,
+            diff: plan.diff,
+            misfits: plan.misfits,
+            warnings: found.warnings,
+            hidden: found.hidden,
+        }
+    }
+}
+
+/// Which visit of a role is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Visit {
+    /// The newest one.
+    Last,
+    /// The nth, from 1.
+    Nth(usize),
+}
+
+/// Returns the step of a role in a thread, active or ended.
+///
+/// # Errors
+/// [`NameError::NoStep`] if the role has not so many steps there.
+pub fn find_visit(
+    site: &Site,
+    thread: ThreadId,
+    role: &RoleName,
+    visit: Visit,
+) -> Result<CasRef, NameError> {
+    let mut visits = Vec::new();
+    for step in steps(&site.store, names::head_of(site, thread)?) {
+        let step = step?;
+        if step.node.role == *role {
+            visits.push(step.hash);
+        }
+    }
+    let found = match visit {
+        Visit::Last => visits.first(),
+        Visit::Nth(nth) => visits.iter().rev().nth(nth.saturating_sub(1)),
+    };
+    found.copied().ok_or_else(|| NameError::NoStep {
+        thread,
+        name: match visit {
+            Visit::Last => format!("/{role}"),
+            Visit::Nth(nth) => format!("/{role}, visit {nth} of {}", visits.len()),
+        },
     })
 }

@@ -25,6 +25,7 @@ mod node_kind;
 mod pause;
 mod person_message;
 mod read;
+mod rebase;
 mod register;
 mod remove;
 mod repair;
@@ -46,7 +47,7 @@ pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use describe::{agent_option, message_option};
 pub use error::EngineError;
 pub use fix::Fix;
-pub use fork::{Forked, fork};
+pub use fork::{ForkPoint, Forked, MovedOn, Visit, find_visit, fork};
 pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, gc, verify};
 pub use names::{Candidate, NameError, find_node, find_thread};
 pub use naming::{NamedThread, label, naming, rename};
@@ -87,6 +88,7 @@ pub use read::which::{
 pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };
+pub use rebase::Misfit;
 pub use register::{Checked, Registered, check_file, put_workflow};
 pub use remove::{Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
@@ -95,6 +97,7 @@ pub use run::agent_command::configured_grace;
 pub use run::cycle::{Intervention, Session, StepOptions, step};
 pub use run::dry_run::{AgentPlan, Plan, plan};
 pub use run::kill::{Killed, kill};
+pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::observer::{Observer, Progress};
 pub use run::patience::wait_until_free;
 pub use run::poke::poke;

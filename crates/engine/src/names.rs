@@ -253,6 +253,6 @@ fn node_candidate(site: &Site, hash: CasRef) -> Candidate {
     }
 }
 
-fn head_of(site: &Site, id: ThreadId) -> Result<CasRef, NameError> {
+pub(crate) fn head_of(site: &Site, id: ThreadId) -> Result<CasRef, NameError> {
     Ok(crate::thread::find(site, id)?.head())
 }

@@ -135,6 +135,16 @@ pub fn end_result<S>(workflow: &Workflow<S>, last: &StepContext) -> Option<EndRe
     }
 }
 
+/// Tells whether the status of a step is the key of an edge, so that none of the exceptions of [`route`] applies.
+#[must_use]
+pub fn is_routed_exactly<S>(workflow: &Workflow<S>, step: &StepContext) -> bool {
+    let node = NodeName::Role(step.node.role.clone());
+    match workflow.graph.get(&node) {
+        Some(Edges::ByStatus(targets)) => targets.contains_key(&status_of(&step.output)),
+        Some(Edges::InOrder(_)) | None => false,
+    }
+}
+
 /// Returns the status that an answer routes by: the text of `$status`, else the text of `status`, else `_`.
 #[must_use]
 pub fn status_of(output: &Value) -> Status {

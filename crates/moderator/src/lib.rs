@@ -13,7 +13,7 @@ pub mod template;
 mod validate;
 
 pub use graph::Passage;
-pub use program::{assign, end_result, history_need, next, passages, reenter};
+pub use program::{assign, end_result, history_need, is_routed_exactly, next, passages, reenter};
 pub use route::{Assignment, EndResult, HistoryNeed, Performer, Route};
 pub use route_error::{EdgeKey, EdgeName, Field, RouteError};
 pub use validate::validate;

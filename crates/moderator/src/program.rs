@@ -60,6 +60,15 @@ pub fn passages(
     }
 }
 
+/// Tells whether the status of a step has an edge of exactly that name. Then the rest of its answer does not decide which
+/// edge is taken.
+#[must_use]
+pub fn is_routed_exactly(program: &Program, step: &StepContext) -> bool {
+    match program {
+        Program::Graph(workflow) => graph::is_routed_exactly(workflow, step),
+    }
+}
+
 /// Returns an assignment that does not come from an edge, such as the answer of a person for a role.
 #[must_use]
 pub fn assign(

@@ -52,6 +52,18 @@ pub struct ReplacedStep {
     pub in_thread: ThreadId,
     /// When it was replaced, in milliseconds since 1970.
     pub replaced_at: i64,
+    /// The workflow of the new chain, if the thread was migrated: `replaced` is the head of the chain that was copied, and
+    /// `by` that of the copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflow: Option<CasRef>,
+}
+
+impl ReplacedStep {
+    /// Tells whether a whole chain was replaced by its copy under another workflow, and not one step by another.
+    #[must_use]
+    pub fn is_migration(&self) -> bool {
+        self.workflow.is_some()
+    }
 }
 
 /// A thread that a person removed. The ends of it that are recorded before this line do not count.
@@ -292,6 +304,16 @@ mod tests {
         let last = last_of(&text, A.parse().unwrap());
         assert_eq!(last.unwrap().completed_at, 1);
         assert_eq!(last_of(&text, B.parse().unwrap()), None);
+    }
+
+    #[test]
+    fn a_migration_is_a_replacement_that_names_its_workflow() {
+        let text = format!(
+            r#"{{"replaced":"0123456789012","by":"CTS5P6RD8HMCS","inThread":"{A}","replacedAt":3,"workflow":"0123456789013"}}"#
+        );
+        let history = parse(&format!("{text}\n"), Path::new("h"));
+        assert!(history.replaced[0].is_migration());
+        assert_eq!(serde_json::to_string(&history.replaced[0]).unwrap(), text);
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub use last_used::LastUsed;
 pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use root::Root;
 pub use run_dir::{
-    Acquired, GrowingFile, Lease, Ledger, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
-    Scratch, Sessions, ThreadLock,
+    Acquired, ForkOrigin, GrowingFile, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused,
+    RunDir, RunWatch, Scratch, Sessions, ThreadLock,
 };
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{Advance, Archived, FastForward, Located, Reactivated, State};

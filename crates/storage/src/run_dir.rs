@@ -12,6 +12,7 @@ mod checksum;
 mod growing;
 mod lease;
 mod ledger;
+mod origin;
 mod outbox;
 mod pause;
 mod records;
@@ -22,6 +23,7 @@ mod sessions;
 pub use growing::GrowingFile;
 pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
 pub use ledger::Ledger;
+pub use origin::{ForkOrigin, Origin};
 pub use outbox::Outbox;
 pub use pause::{Pause, Paused};
 pub use run_watch::RunWatch;
@@ -48,6 +50,8 @@ pub struct RunDir {
     pub ledger: Ledger,
     /// Whether a person paused the thread.
     pub pause: Pause,
+    /// Where the thread came from, if it is a fork.
+    pub origin: Origin,
 }
 
 impl RunDir {
@@ -62,6 +66,7 @@ impl RunDir {
             sessions: Sessions::of(records.clone()),
             ledger: Ledger::of(records.clone()),
             pause: Pause::of(records.clone()),
+            origin: Origin::of(records.clone()),
             records,
         }
     }

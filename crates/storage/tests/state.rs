@@ -201,9 +201,11 @@ fn a_replaced_step_is_recorded_once_and_ends_no_thread() {
         by: SECOND,
         in_thread: a,
         replaced_at: 1,
+        workflow: None,
     };
     let later = ReplacedStep {
         replaced_at: 2,
+        workflow: None,
         ..step.clone()
     };
     state.record_replaced(&step).unwrap();

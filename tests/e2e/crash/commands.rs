@@ -243,6 +243,46 @@ fn a_fork_that_is_killed_anywhere_leaves_the_original_as_it_was() {
 }
 
 #[test]
+fn a_migration_that_is_killed_anywhere_goes_on_when_it_is_repeated() {
+    let (world, thread) = world(REVIEW, REVIEWED);
+    world.uwf(&["thread", "step", &thread, "-c", "2"]).exits(0);
+    let head = world.show(&thread)["head"].clone();
+    world.put(&REVIEW.replace("You write.", "You write well."));
+    let args = ["thread", "migrate", &thread];
+    let mut seen = std::collections::BTreeSet::new();
+    let calls = kill_everywhere(&world, &args, ENGINE, |_| {
+        seen.insert(world.show(&thread)["head"] == head);
+        let migrated = world.uwf(&args).exits(0).json();
+        assert_ne!(migrated["head"], head);
+        assert_eq!(world.show(&thread)["head"], migrated["head"]);
+        assert_eq!((steps(&world, &thread), runs(&world)), (2, 2));
+        assert_eq!(world.state("history.jsonl").lines().count(), 1);
+        // It still waits for the answer to its question.
+        world.step(&thread).exits(6);
+        world.uwf(&["cas", "verify"]).exits(0);
+    });
+    was_killed_before(&calls, "write root/history.jsonl");
+    was_killed_before(&calls, "rename root/.uwf-temp-");
+    assert_eq!(seen.len(), 2, "both sides of the change were seen");
+}
+
+#[test]
+fn a_migration_adopts_a_finished_step_first_wherever_it_is_killed() {
+    let (world, thread) = world(REVIEW, REVIEWED);
+    let step = ["thread", "step", &thread];
+    kill_before(&world, &step, ENGINE, |call| call == "sync root/cas");
+    assert!(world.pending(&thread).is_some());
+    world.put(&REVIEW.replace("You write.", "You write well."));
+    let args = ["thread", "migrate", &thread];
+    kill_everywhere(&world, &args, ENGINE, |_| {
+        world.uwf(&args).exits(0);
+        assert_eq!((steps(&world, &thread), runs(&world)), (1, 1));
+        let next = world.step(&thread).exits(0).json();
+        assert_eq!(next["role"], json!("reviewer"));
+    });
+}
+
+#[test]
 fn the_end_of_a_fork_that_is_killed_anywhere_is_recorded_once() {
     let (world, thread) = world(ONE_STEP, NOTE);
     world.step(&thread).exits(0);

@@ -41,9 +41,14 @@ impl Ledger {
                 ledger.threads.insert(thread.clone(), steps);
                 thread
             } else if let Some(step) = of("replaced") {
-                reader.chain(&step);
+                let steps = reader.chain(&step);
                 let thread = of("inThread").unwrap();
                 ledger.replaced.insert(step, thread.clone());
+                // A migration replaces a whole chain by its copy.
+                if record["workflow"].is_string() {
+                    let copied = steps.into_iter().map(|step| (step, thread.clone()));
+                    ledger.replaced.extend(copied);
+                }
                 thread
             } else {
                 // All that was said about it before is void.

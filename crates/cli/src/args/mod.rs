@@ -7,6 +7,7 @@ mod cost;
 #[cfg(test)]
 mod documented;
 mod examples;
+mod fork;
 mod graph;
 mod naming;
 mod reading;
@@ -28,6 +29,7 @@ pub(crate) use care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 pub(crate) use cas::{CasCommand, GcArgs, RepairArgs, SchemaCommand};
 pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, SetupArgs};
 pub(crate) use cost::CostArgs;
+pub(crate) use fork::{ForkArgs, MigrateArgs};
 pub(crate) use graph::GraphArgs;
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
@@ -35,8 +37,8 @@ pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StepArgs, WaitArgs,
 };
 pub(crate) use thread::{
-    FilterArgs, ForkArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs,
-    ThreadCommand, WHOLE,
+    FilterArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs, ThreadCommand,
+    WHOLE,
 };
 pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;

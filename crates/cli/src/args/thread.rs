@@ -20,6 +20,8 @@ use super::cost::CostArgs;
 
 use super::running::{AgentArgs, RunThreadArgs, StepArgs, WaitArgs};
 
+use super::{ForkArgs, MigrateArgs};
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
     /// Record a task as a new thread; nothing is run
@@ -55,6 +57,8 @@ pub(crate) enum ThreadCommand {
     Diff(DiffArgs),
     /// Start a new thread from a step (or the start) of another
     Fork(ForkArgs),
+    /// Go on under another workflow, from where the thread stands
+    Migrate(MigrateArgs),
     /// Dump everything that a step recorded, as YAML
     StepDetails {
         /// The step
@@ -195,12 +199,6 @@ pub(crate) struct ReadArgs {
     /// With --html: the file to write, or - for standard output (unset: standard output)
     #[arg(short, long, value_name = "FILE", requires = "html")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ForkArgs {
-    /// The step, or the start of a thread
-    pub(crate) step: String,
 }
 
 #[derive(Debug, Args)]

@@ -5,6 +5,7 @@ mod cas;
 mod config;
 mod demo;
 mod doctor;
+mod fork;
 mod log;
 mod manual;
 mod own_program;

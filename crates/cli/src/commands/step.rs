@@ -3,18 +3,18 @@
 use uwf_engine::StepReadOptions;
 use uwf_protocol::exit::Exit;
 
-use crate::args::{ForkArgs, StepCommand, StepReadArgs};
-use crate::commands::Context;
+use crate::args::{StepCommand, StepReadArgs};
+use crate::commands::{Context, fork};
 use crate::failure::Failure;
 use crate::output::{print, print_document, write, yaml};
-use crate::text::{DetailView, ForkedView};
+use crate::text::DetailView;
 
 pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failure> {
     match command {
         StepCommand::List { thread } => list(context, &thread),
         StepCommand::Show { step } => show(context, &step),
         StepCommand::Read(args) => read(context, &args),
-        StepCommand::Fork(args) => fork(context, &args),
+        StepCommand::Fork(args) => fork::fork(context, &args),
     }
 }
 
@@ -47,11 +47,5 @@ fn read(context: &Context, args: &StepReadArgs) -> Result<Exit, Failure> {
         let turns = uwf_engine::read_step(context.site(), step, &options)?;
         print_document(&turns, &turns.document, context.asked, &context.pager)?;
     }
-    Ok(Exit::Done)
-}
-
-pub(crate) fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
-    let forked = uwf_engine::fork(context.site(), context.hash(&args.step)?)?;
-    print(&ForkedView::from(forked), context.format)?;
     Ok(Exit::Done)
 }

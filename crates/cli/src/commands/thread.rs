@@ -22,7 +22,7 @@ use uwf_protocol::exit::Exit;
 
 use crate::args::{StartArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
-use crate::commands::{Context, prompt_text, step};
+use crate::commands::{Context, fork, prompt_text, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::output::print;
@@ -47,7 +47,8 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),
         ThreadCommand::Diff(args) => comparing::diff(context, &args),
-        ThreadCommand::Fork(args) => step::fork(context, &args),
+        ThreadCommand::Fork(args) => fork::fork(context, &args),
+        ThreadCommand::Migrate(args) => fork::migrate(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Rename(args) => naming::rename(context, args),
         ThreadCommand::Label(args) => naming::label(context, &args),

@@ -21,6 +21,8 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NotSuspended(_)
         | EngineError::HeadMoved { .. }
         | EngineError::Blocked { .. }
+        | EngineError::NoWayOn { .. }
+        | EngineError::Misfit { .. }
         | EngineError::Unrouted { .. }
         | EngineError::StepNotInThread { .. }
         | EngineError::EmptyPrompt => of_thread(error, given),
@@ -106,6 +108,13 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             format!("the work is not lost: `uwf thread fork {step}` goes on from it")
         }
         EngineError::Blocked { thread, source } => fix::hint(&Fix::of(source), *thread),
+        EngineError::NoWayOn { thread, workflow, .. } => format!(
+            "`uwf workflow show {workflow}` shows its edges; `uwf thread fork <step> --workflow {workflow}` goes on from an earlier step that `uwf thread steps {thread}` lists"
+        ),
+        EngineError::Misfit { workflow, misfit, .. } => format!(
+            "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
+            misfit.before, misfit.role
+        ),
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }

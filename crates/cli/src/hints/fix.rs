@@ -15,7 +15,7 @@ pub(crate) fn commands(fix: &Fix, thread: ThreadId) -> Vec<String> {
         }
         Fix::Workflow => vec![
             "uwf workflow put <file>".to_owned(),
-            "uwf thread start <workflow> -p \"…\"".to_owned(),
+            format!("uwf thread migrate {thread}"),
         ],
     }
 }
@@ -27,10 +27,10 @@ pub(super) fn hint(fix: &Fix, thread: ThreadId) -> String {
     let commands = commands.join(" and ");
     match fix {
         Fix::Answer { .. } => format!(
-            "{commands} redoes the last step, `uwf thread fork <step>` goes back to one that `uwf thread steps {thread}` lists; if the answer is right, correct the workflow and start a new thread"
+            "{commands} redoes the last step, `uwf thread fork <step>` goes back to one that `uwf thread steps {thread}` lists; if the answer is right, correct the workflow, and `uwf thread migrate {thread}` goes on under it"
         ),
         Fix::Workflow => format!(
-            "only a corrected workflow helps, and this thread keeps the workflow that it started with: {commands} start a new thread"
+            "only a corrected workflow helps, and the thread keeps its workflow until it is told otherwise: {commands} go on under the corrected one"
         ),
     }
 }

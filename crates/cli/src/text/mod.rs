@@ -14,6 +14,7 @@ mod travel;
 mod usage;
 mod which;
 mod workflow;
+mod workflow_diff;
 
 pub(crate) use cas::{
     CollectedView, ExistsView, HashView, HashesView, NodeView, NodesView, RefsView, ReindexedView,

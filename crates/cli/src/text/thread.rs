@@ -6,6 +6,7 @@ mod cost;
 mod done;
 mod listed;
 mod many;
+mod moved;
 mod naming;
 mod planned;
 mod ran;
@@ -17,7 +18,7 @@ mod waited;
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_engine::{AttemptView, Forked, Killed, Started, ThreadState, ThreadStatus};
+use uwf_engine::{AttemptView, Killed, Started, ThreadState, ThreadStatus};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
@@ -28,6 +29,7 @@ pub(crate) use compared::{StepDifferenceView, ThreadDifferenceView};
 pub(crate) use done::{FailedStepView, StepView};
 pub(crate) use listed::ThreadsView;
 pub(crate) use many::{NotDoneView, SkippedView};
+pub(crate) use moved::ForkedView;
 pub(crate) use planned::{BackgroundView, PlanView};
 pub(crate) use ran::{RunStepView, StoppedView};
 pub(crate) use shown::ShownView;
@@ -68,46 +70,6 @@ impl Show for StartedView {
         let thread = self.thread;
         let next = format!("uwf thread step {thread}");
         format!("{thread}\nnext: {}", hints::here(&next))
-    }
-}
-
-/// A thread that starts at a step of another one.
-#[derive(Serialize)]
-pub(crate) struct ForkedView {
-    thread: ThreadId,
-    #[serde(rename = "forkedFrom")]
-    forked_from: ForkedFrom,
-    #[serde(skip)]
-    state: ThreadState,
-}
-
-/// Where a fork starts.
-#[derive(Serialize)]
-struct ForkedFrom {
-    step: CasRef,
-}
-
-impl From<Forked> for ForkedView {
-    fn from(forked: Forked) -> Self {
-        Self {
-            thread: forked.thread,
-            forked_from: ForkedFrom { step: forked.from },
-            state: forked.state,
-        }
-    }
-}
-
-impl Show for ForkedView {
-    fn text(&self, _page: Page) -> String {
-        let thread = self.thread;
-        let from = self.forked_from.step;
-        match next(thread, &self.state) {
-            Some(next) => format!("{thread}\nforked from {from}\nnext: {next}"),
-            None => format!(
-                "{thread}\nforked from {from}, and {} there",
-                state_line(&self.state)
-            ),
-        }
     }
 }
 

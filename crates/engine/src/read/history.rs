@@ -25,7 +25,6 @@ pub(crate) struct History {
 impl History {
     /// Reads the chain of a thread.
     pub(crate) fn read(site: &Site, id: ThreadId) -> Result<Self, EngineError> {
-        let head = thread::find(site, id)?.head();
         let (head, ended) = match thread::find(site, id)? {
             Located::Active(head) => (head, None),
             Located::Archived(record) => (record.head, Some(record.reason)),

@@ -2,6 +2,7 @@
 //! the state.
 
 pub(crate) mod activity;
+pub(crate) mod copies;
 pub(crate) mod cost;
 pub(crate) mod detail_summary;
 pub(crate) mod difference;

@@ -7,7 +7,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::{Labels, Name};
 use uwf_protocol::nodes::RefusedCalls;
 use uwf_protocol::run::RefusedStep;
-use uwf_storage::{HistoryRecord, Ledger, Located, Reason, State};
+use uwf_storage::{ForkOrigin, HistoryRecord, Ledger, Located, Reason, State};
 use uwf_thread::{Head, read_program, read_start, summarize};
 
 use crate::attempt;
@@ -30,6 +30,9 @@ pub struct ThreadView {
     pub thread: ThreadId,
     /// Its head.
     pub head: CasRef,
+    /// Where it came from, if it is a fork and that is on record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkOrigin>,
     /// Its state.
     #[serde(flatten)]
     pub state: ThreadState,
@@ -124,6 +127,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         workflow: thread.start.workflow,
         thread: id,
         head,
+        forked_from: run.origin.read(),
         hint: None,
         state,
         fix,
@@ -155,6 +159,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         workflow: record.workflow,
         thread: record.thread,
         head: record.head,
+        forked_from: run.origin.read(),
         state: ThreadState::plain(ended_status(record.reason)),
         hint: None,
         blocked_reason: None,

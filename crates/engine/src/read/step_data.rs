@@ -53,7 +53,8 @@ fn own_keys(site: &Site, step: CasRef, node: &StepNode) -> Result<Map<String, Va
 }
 
 /// Returns the thread that a step or a start belongs to. Forks share nodes, so this is the oldest thread that has the node.
-/// For a replaced step it is the thread in which the step was replaced.
+/// For a replaced step it is the thread in which the step was replaced, and for a step of a chain that was migrated the
+/// thread that had it.
 ///
 /// # Errors
 /// When the state cannot be read. A thread that cannot be read hides no other.
@@ -77,8 +78,11 @@ pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineEr
         return Ok(Some(*thread));
     }
     let mut replaced = history.replaced.iter();
-    let redone = replaced.find(|step| step.replaced == node);
-    Ok(redone.map(|step| step.in_thread))
+    let earlier = replaced.find(|step| match step.is_migration() {
+        true => has(&site.store, step.replaced, start, node),
+        false => step.replaced == node,
+    });
+    Ok(earlier.map(|step| step.in_thread))
 }
 
 /// Tells whether the thread with this head has the node. Only a thread with the same start is walked.

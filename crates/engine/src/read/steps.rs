@@ -7,10 +7,11 @@ use uwf_moderator::passages;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_protocol::workflow::Destination;
-use uwf_storage::{Reason, ReplacedStep, State};
+use uwf_storage::{Reason, ReplacedStep};
 use uwf_thread::{Stored, read_program};
 
 use crate::read::activity::{Activity, AttemptView};
+use crate::read::copies::Past;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::history::History;
 use crate::{EngineError, Site};
@@ -105,10 +106,9 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
         timestamp: history.started_ms,
         edge: edges.next().flatten(),
     }));
-    let mut replaced = State::new(&site.root).replaced()?;
-    replaced.retain(|step| step.in_thread == id);
+    let past = Past::read(site, id, history.head)?;
     for (step, output) in history.steps.into_iter().zip(outputs) {
-        let replaces = replaced_by(step.hash, &replaced);
+        let replaces = replaced_by(step.hash, &past.replaced);
         let entry = StepEntry {
             edge: edges.next().flatten(),
             ..entry(&site.store, step, output, replaces)?
@@ -116,12 +116,13 @@ pub fn steps(site: &Site, id: ThreadId) -> Result<StepsView, EngineError> {
         entries.push(StepsEntry::Step(Box::new(entry)));
     }
     let run = site.root.run(id);
-    let attempts = run.ledger.attempts();
+    let attempts = run.ledger.attempts().into_iter().map(AttemptView::from);
+    let attempts = attempts.map(|attempt| past.place(attempt)).collect();
     Ok(StepsView {
         thread: id,
         workflow: history.start.workflow,
         steps: entries,
-        attempts: attempts.into_iter().map(AttemptView::from).collect(),
+        attempts,
         finished_step: Activity::at(&run, history.head)?.finished_step,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::read::copies::Past;
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Reached, Used};
@@ -100,24 +101,20 @@ pub fn read_thread(
     // The status is not essential here: an error in finding it belongs to `thread show` and `thread step`.
     let shown = show(site, id).ok();
     let run = site.root.run(id);
-    let attempts: Vec<AttemptView> = run
-        .ledger
-        .attempts()
-        .into_iter()
-        .map(AttemptView::from)
-        .collect();
+    let past = Past::read(site, id, history.head)?;
+    let attempts = run.ledger.attempts().into_iter().map(AttemptView::from);
+    let attempts: Vec<AttemptView> = attempts.map(|attempt| past.place(attempt)).collect();
     let last = attempts
         .iter()
         .filter(|attempt| attempt.at() == history.head);
     let last: Vec<AttemptView> = last.cloned().collect();
-    let replaced = State::new(&site.root).replaced()?;
     let reader = StoryReader {
         site,
         thread: id,
         program: &program,
         start: history.start_hash,
         head: history.head,
-        replaced: &replaced,
+        replaced: &past.replaced,
         attempts: &attempts,
     };
     let frame = frame(id, &history, &program, options, &last, shown.as_ref());

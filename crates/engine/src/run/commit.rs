@@ -150,6 +150,7 @@ fn advance(runner: &Runner, prepared: &Prepared) -> Result<Advance, EngineError>
             by: thread.head,
             in_thread: thread.id,
             replaced_at: runner.site.env.now_ms(),
+            workflow: None,
         })?;
     }
     let from = replaces.unwrap_or(*follows);

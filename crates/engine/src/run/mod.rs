@@ -12,6 +12,7 @@ pub(crate) mod cycle;
 pub(crate) mod dry_run;
 pub(crate) mod failure;
 pub(crate) mod kill;
+pub(crate) mod migrate;
 pub(crate) mod observer;
 mod owned;
 pub(crate) mod patience;

@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_engine::{AttemptView, Outline, ThreadStatus, ThreadView};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
+use uwf_storage::ForkOrigin;
 use uwf_util::time;
 
 use super::cared::paused_row;
@@ -86,6 +87,7 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
         ("status", status_line(view)),
     ]);
     rows.extend(view.state.paused.as_ref().map(paused_row));
+    rows.extend(view.forked_from.as_ref().map(origin_row));
     rows.extend(outline.started_at_ms.map(|ms| ("started", at(ms))));
     let changed = outline.changed_at_ms;
     let changed = changed.filter(|_| changed != outline.started_at_ms);
@@ -106,6 +108,17 @@ fn status_line(view: &ThreadView) -> String {
         }
         _ => state_line(&view.state),
     }
+}
+
+/// Returns the row of a fork's origin.
+fn origin_row(origin: &ForkOrigin) -> (&'static str, String) {
+    let thread = origin
+        .thread
+        .map_or_else(String::new, |thread| format!(" of {thread}"));
+    let workflow = origin.workflow.map_or_else(String::new, |workflow| {
+        format!(", which has workflow {workflow}")
+    });
+    ("forked", format!("from {}{thread}{workflow}", origin.step))
 }
 
 /// Returns the row of a refused step.

@@ -95,6 +95,7 @@ fn a_step_tells_all_that_stood_in_its_place_before() {
             by,
             in_thread,
             replaced_at: NOW,
+            workflow: None,
         };
         world.state().record_replaced(&step).unwrap();
     };
