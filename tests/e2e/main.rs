@@ -45,6 +45,7 @@ mod graphs;
 mod help;
 mod hermes;
 mod hints;
+mod hooks;
 mod kept_running;
 mod kills;
 mod limits;

@@ -103,6 +103,7 @@ fn programs_are_named_where_they_are_chosen() {
             "cli/src/pager.rs",
             "cli/src/commands/own_program.rs",
             "engine/src/conditions/evaluator.rs",
+            "engine/src/run/hooks.rs",
             "engine/src/run/process.rs",
         ],
     );

@@ -122,6 +122,7 @@ impl<'a> Check<'a> {
                         self.fields(fields, &key, entry);
                     }
                 }
+                Shape::Known(names, fields) => self.known(names, fields, key, value),
                 Shape::Section(fields) => self.fields(fields, key, value),
                 Shape::Limits => self.limits(key, value),
                 Shape::Purposes(known) => {
@@ -136,6 +137,19 @@ impl<'a> Check<'a> {
                     }
                 }
             }
+        }
+    }
+
+    /// Checks entries whose names are known.
+    fn known(&mut self, names: &'static [&'static str], fields: Fields, key: &str, node: &'a Node) {
+        for (Key { at, text: name }, entry) in self.entries_of(node, key) {
+            let key = format!("{key}.{name}");
+            if !names.contains(&name.as_str()) {
+                self.error(*at, &key, key::unknown(name, names.iter().copied()));
+                continue;
+            }
+            self.has_value(&key, entry);
+            self.fields(fields, &key, entry);
         }
     }
 

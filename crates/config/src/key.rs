@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use uwf_protocol::config::Config;
 use uwf_protocol::endpoint;
+use uwf_protocol::hooks::HookEvent;
 use uwf_protocol::limits::{self, Limits};
 use uwf_util::{suggest, time};
 
@@ -43,6 +44,8 @@ pub(crate) enum Shape {
     Limits,
     /// `<name>.<field>`.
     Entries(Fields),
+    /// `<event>.<field>`, where the event is one of these.
+    Known(&'static [&'static str], Fields),
     /// `<purpose>`, one of these.
     Purposes(&'static [&'static str]),
     /// `<workflow>.<role>`.
@@ -71,6 +74,7 @@ const AGENT: Fields = &[
     ("maxRunning", Kind::Count),
     ("keepRunning", Kind::Flag),
 ];
+const HOOK: Fields = &[("command", Kind::Text), ("timeout", Kind::Duration)];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 pub(crate) const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),
@@ -83,6 +87,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
     ("limits", Shape::Limits),
     ("concurrency", Shape::Section(CONCURRENCY)),
+    ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),
     ("grace", Shape::Value(Kind::Duration)),
 ];
 
@@ -99,6 +104,10 @@ pub fn keys() -> Vec<String> {
             Shape::Limits => keys.extend(Limits::KEYS.map(|limit| format!("{top}.{limit}"))),
             Shape::Purposes(known) => {
                 keys.extend(known.iter().map(|purpose| format!("{top}.{purpose}")));
+            }
+            Shape::Known(_, fields) => {
+                let keys_of = fields.iter();
+                keys.extend(keys_of.map(|(field, _)| format!("{top}.<event>.{field}")));
             }
             Shape::MapOfMaps => keys.push(format!("{top}.<workflow>.<role>")),
             Shape::Entries(fields) => {
@@ -348,6 +357,18 @@ fn parse_path(key: &str) -> Result<(Vec<&str>, Kind), String> {
             Some((workflow, role)) => (vec![top, workflow, role], Kind::Text),
             None => return Err(format!("incomplete: `{top}.<workflow>.<role>`")),
         },
+        (Shape::Known(names, fields), rest) => match rest.and_then(|rest| rest.split_once('.')) {
+            Some((name, field)) if names.contains(&name) => {
+                (vec![top, name, field], kind_of(field, fields)?)
+            }
+            Some((name, _)) => return Err(unknown(name, names.iter().copied())),
+            None => {
+                let names = listed(names.iter().copied());
+                return Err(format!(
+                    "incomplete: `{top}.<event>.<field>`, where the event is one of {names}"
+                ));
+            }
+        },
         (Shape::Entries(fields), rest) => match rest.and_then(|rest| rest.rsplit_once('.')) {
             Some((name, field)) => (vec![top, name, field], kind_of(field, fields)?),
             None => {
@@ -442,6 +463,8 @@ mod tests {
         check("concurrency.maxRunning", "2", &running, &2.into());
         let running = ["agents", "a", "maxRunning"];
         check("agents.a.maxRunning", "1", &running, &1.into());
+        let hook = ["hooks", "failed", "command"];
+        check("hooks.failed.command", "mail me", &hook, &"mail me".into());
         let args = ["agents", "a", "args"];
         check(
             "agents.a.args",
@@ -474,6 +497,12 @@ mod tests {
             "",
             &["`modelOverrides.<purpose>`", "`extract`"],
         );
+        check_error(
+            "hooks.ended.command",
+            "x",
+            &["`ended` is not known", "`completed`"],
+        );
+        check_error("hooks.step", "x", &["incomplete", "`suspended`"]);
         check_error("defaultAgent.x", "", &["has no keys"]);
         check_error("models..name", "", &["empty"]);
         check_error("", "", &["is not known"]);
@@ -489,6 +518,7 @@ mod tests {
         check_error("limits.maxCostUsd", "much", &["an amount above 0"]);
         check_error("concurrency.maxRunning", "0", &["a whole number from 1"]);
         check_error("concurrency", "1", &["incomplete", "`maxRunning`"]);
+        check_error("hooks.step.timeout", "soon", &["`soon` is not a duration"]);
         check_error("agents.a.timeout", "soon", &["`soon` is not a duration"]);
         check_error("agents.a.protocol", "both", &["`positional` or `named`"]);
         check_error("extract", "always", &["`strict` or `llm`"]);

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::hooks::{Hook, HookEvent};
 use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
 
@@ -43,6 +44,12 @@ pub struct Config {
     /// The time that an agent and its descendants have to end after they were asked to, such as `5s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<String>,
+    /// The commands that are told what became of a step.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
+    pub hooks: IndexMap<HookEvent, Hook>,
     /// Workflow name → role → agent alias.
     #[serde(deserialize_with = "null_as_empty")]
     pub agent_overrides: IndexMap<String, IndexMap<String, String>>,

@@ -10,6 +10,7 @@ pub mod config;
 pub mod endpoint;
 pub mod exit;
 pub mod failure;
+pub mod hooks;
 pub mod ids;
 pub mod limits;
 pub mod naming;

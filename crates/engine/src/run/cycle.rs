@@ -13,6 +13,7 @@ use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure::{self, Attempted, Problem};
+use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::run::retry::Verb;
 use crate::run::slots::{self, NoSlot};
@@ -64,7 +65,7 @@ pub fn step(
     id: ThreadId,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
-    with_thread(runner, id, |run| {
+    let done = with_thread(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;
         let thread = match adopt(runner, run, thread)? {
@@ -90,7 +91,8 @@ pub fn step(
                 do_step(runner, run, thread, job)
             }
         }
-    })
+    });
+    hooks::after(runner, done)
 }
 
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.

@@ -17,8 +17,8 @@ use crate::limits::{self, Place};
 use crate::read::thread_state::ThreadState;
 use crate::rebase::{self, Plan};
 use crate::run::adopt::{Adoption, adopt};
-use crate::run::failure;
 use crate::run::owned::{OwnedRun, with_thread};
+use crate::run::{failure, hooks};
 use crate::thread::{self, Thread};
 use crate::workflow_ref::{self, Found};
 use crate::{EngineError, Runner, tags};
@@ -91,11 +91,15 @@ pub fn migrate(
     id: ThreadId,
     workflow: Option<&str>,
 ) -> Result<Migrated, EngineError> {
-    with_thread(runner, id, |run| {
+    let mut adopted = None;
+    let migrated = with_thread(runner, id, |run| {
         let site = &runner.site;
         let thread = match adopt(runner, run, load(runner, id)?)? {
             // A step that was finished before belongs to the old chain, and may have ended the thread.
-            Adoption::Committed(_) => load(runner, id)?,
+            Adoption::Committed(report) => {
+                adopted = Some(report);
+                load(runner, id)?
+            }
             Adoption::Nothing(thread) => *thread,
         };
         // The lease record names the old head. The attempt that it is about must be on record before the head moves.
@@ -116,7 +120,11 @@ pub fn migrate(
         move_to(runner, run, &thread, found.hash, &copied)?;
         let end = (copied.head, copied.steps);
         Ok(migrated(&thread, plan, found, state, end))
-    })
+    });
+    if let Some(report) = adopted {
+        hooks::after_step(runner, &report);
+    }
+    migrated
 }
 
 /// Moves the head to the copy of the chain.

@@ -11,6 +11,7 @@ mod contract;
 pub(crate) mod cycle;
 pub(crate) mod dry_run;
 pub(crate) mod failure;
+mod hooks;
 pub(crate) mod kill;
 pub(crate) mod migrate;
 pub(crate) mod observer;

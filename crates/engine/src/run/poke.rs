@@ -11,6 +11,7 @@ use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::cycle::{Job, do_step};
+use crate::run::hooks;
 use crate::run::owned::with_thread;
 use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
@@ -26,7 +27,7 @@ pub fn poke(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    with_thread(runner, id, |run| {
+    let done = with_thread(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;
         admission::raise(&runner.site, run, &thread, &options.raises)?;
@@ -48,7 +49,8 @@ pub fn poke(
             verb: Verb::Poke(options.prompt.clone()),
         };
         do_step(runner, run, before, job)
-    })
+    });
+    hooks::after(runner, done)
 }
 
 /// Returns the assignment: the old instruction with the message of the person. The agent reads the old answer itself, by

@@ -10,6 +10,7 @@ use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, end_remaining, refuse};
 use crate::run::cycle::{Job, do_step};
+use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
@@ -25,7 +26,7 @@ pub fn resume(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    with_thread(runner, id, |run| match thread::find(&runner.site, id)? {
+    let done = with_thread(runner, id, |run| match thread::find(&runner.site, id)? {
         Located::Active(head) => {
             let thread = Thread::load(&runner.site.store, id, head)?;
             admission::raise(&runner.site, run, &thread, &options.raises)?;
@@ -67,7 +68,8 @@ pub fn resume(
             do_step(runner, run, thread, job)
         }
         Located::Archived(record) => reactivate(runner, run, &record, options),
-    })
+    });
+    hooks::after(runner, done)
 }
 
 /// Returns the assignment of the suspended role: its instruction, its question and the answer.

@@ -2,6 +2,7 @@
 //! findings. This module decides which checks run.
 
 mod agents;
+mod hooks;
 mod machine;
 pub(crate) mod providers;
 mod store;
@@ -44,6 +45,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
 /// Checks the agents and providers of the config.
 fn entries_of_config(context: &Context, args: &DoctorArgs, config: &Config) -> Vec<Check> {
     let mut checks = agents::look(context.site(), config);
+    checks.extend(hooks::look(context.site(), config));
     if !args.offline {
         checks.extend(providers::look(context.site(), config));
     }

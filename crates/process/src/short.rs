@@ -1,0 +1,117 @@
+//! Short programs: they get some input, may say a little, and have little time.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::process::{Command, ExitStatus};
+use std::time::Duration;
+
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::ioctl_fionbio;
+
+use crate::end::Asked;
+use crate::run::{Limits, Look, WaitEnd};
+use crate::signals::Signals;
+use crate::tree::Tree;
+
+/// How much a short program may say before it is ended, in bytes.
+const MOST_SAID: usize = 1024 * 1024;
+/// How much of the end of what it said is kept, in bytes.
+const KEPT: usize = 4096;
+/// The time between the request to end and the kill.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The end of a short program.
+#[derive(Debug)]
+pub struct ShortRun {
+    /// How it ended.
+    pub end: ShortEnd,
+    /// The end of what it said, on both of its outputs.
+    pub said: Vec<u8>,
+}
+
+/// How a short program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShortEnd {
+    /// By itself. What it left running goes on.
+    Exited(ExitStatus),
+    /// It took longer than this, and was ended with everything that it had started.
+    TimedOut(Duration),
+    /// It said too much, and was ended likewise.
+    TooMuch,
+    /// This process was told to stop, so the program was ended likewise.
+    Stopped,
+}
+
+/// Runs a program to its end, within a time limit. It can read the input or leave it: no pipe can fill up.
+///
+/// # Errors
+/// When the program cannot be started.
+pub fn run_short(
+    command: &mut Command,
+    input: &[u8],
+    limit: Duration,
+    signals: &Signals,
+) -> io::Result<ShortRun> {
+    signals.watch()?;
+    let mut stdin = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    stdin.write_all(input)?;
+    stdin.rewind()?;
+    let (output, writer) = io::pipe()?;
+    ioctl_fionbio(&output, true)?;
+    command
+        .stdin(stdin)
+        .stdout(writer.try_clone()?)
+        .stderr(writer);
+    let mut tree = Tree::spawn(command)?;
+    let mut said = Said::default();
+    let limits = Limits {
+        wall: Some(limit),
+        idle: None,
+    };
+    let end = tree.wait(signals, limits, &mut || said.read(&output));
+    let asked = match end {
+        WaitEnd::Stopped(stop) if stop.by_supervisor => Asked::ByOurSupervisor,
+        _ => Asked::NotYet,
+    };
+    let end = match (end, tree.status()) {
+        (WaitEnd::Exited, Some(status)) => ShortEnd::Exited(status),
+        (WaitEnd::Stopped(_), _) => ShortEnd::Stopped,
+        (WaitEnd::Enough, _) => ShortEnd::TooMuch,
+        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => ShortEnd::TimedOut(limit),
+    };
+    if !matches!(end, ShortEnd::Exited(_)) {
+        // What cannot be ended holds nothing of ours.
+        let _ = tree.end(asked, GRACE, signals);
+        let _ = said.read(&output);
+    }
+    Ok(ShortRun {
+        end,
+        said: said.end,
+    })
+}
+
+/// What a program said so far.
+#[derive(Default)]
+struct Said {
+    end: Vec<u8>,
+    length: usize,
+}
+
+impl Said {
+    /// Reads what is there.
+    fn read(&mut self, mut output: &io::PipeReader) -> Look {
+        let mut chunk = [0; KEPT];
+        let mut look = Look::Same;
+        while let Ok(count @ 1..) = output.read(&mut chunk) {
+            self.end.extend_from_slice(&chunk[..count]);
+            let surplus = self.end.len().saturating_sub(KEPT);
+            self.end.drain(..surplus);
+            self.length = self.length.saturating_add(count);
+            if self.length > MOST_SAID {
+                return Look::Enough;
+            }
+            look = Look::Grown;
+        }
+        look
+    }
+}
