@@ -94,6 +94,7 @@ mod tls;
 mod travel;
 mod travel_refused;
 mod trees;
+mod trust;
 mod waiting;
 mod which;
 mod workflows;

@@ -21,6 +21,18 @@ pub enum ConfigError {
         /// What is wrong there.
         problem: String,
     },
+    /// The configuration of a project cannot be parsed, or has a wrong key or value.
+    #[error("`{}:{line}:{column}`: {problem}", path.display())]
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; 0 if it is not known.
+        line: u64,
+        /// The column, from 1; 0 if it is not known.
+        column: u64,
+        /// What is wrong there.
+        problem: String,
+    },
     /// There is no configuration yet.
     #[error("there is no config file `{}`", path.display())]
     NoConfig {
@@ -62,6 +74,7 @@ impl ConfigError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Invalid { .. }
+            | Self::Project { .. }
             | Self::NoConfig { .. }
             | Self::Key { .. }
             | Self::Comments { .. }

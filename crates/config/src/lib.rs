@@ -12,7 +12,9 @@ mod error;
 mod file;
 mod key;
 pub mod project;
+mod project_config;
 pub mod secret;
+mod trust;
 
 pub use check::{Finding, Findings};
 pub use dotenv::load_dotenv;
@@ -20,3 +22,5 @@ pub use draft::Draft;
 pub use error::ConfigError;
 pub use file::{change, check, check_text, get_masked, list_masked, load, set, unset};
 pub use key::{Change, keys};
+pub use project_config::{OwnedValue, ProjectConfig, Unused, load_for, values_for};
+pub use trust::{Standing, Trust, revoke, trust};

@@ -3,7 +3,7 @@
 //! `uwf_protocol::workflow_yaml` parses the files; this module reads them from the disk. It writes nothing.
 
 mod includes;
-mod search;
+pub(crate) mod search;
 #[cfg(test)]
 mod tests;
 

@@ -161,7 +161,7 @@ pub enum EngineError {
         /// The other workflow.
         workflow: CasRef,
         /// Why.
-        source: RouteError,
+        source: Box<RouteError>,
     },
     /// Another workflow decides by an output that does not fit its schemas.
     #[error(
@@ -174,7 +174,7 @@ pub enum EngineError {
         /// The other workflow.
         workflow: CasRef,
         /// The step.
-        misfit: Misfit,
+        misfit: Box<Misfit>,
     },
     /// The agent failed; the attempt is on record.
     #[error(transparent)]

@@ -66,7 +66,7 @@ pub(crate) fn plan(
         return Err(EngineError::Misfit {
             thread: thread.id,
             workflow,
-            misfit: needed.clone(),
+            misfit: Box::new(needed.clone()),
         });
     }
     let other = thread.under(store, program, workflow)?;
@@ -75,7 +75,7 @@ pub(crate) fn plan(
         .map_err(|source| EngineError::NoWayOn {
             thread: thread.id,
             workflow,
-            source,
+            source: Box::new(source),
         })?;
     Ok(Plan {
         program: other.program,

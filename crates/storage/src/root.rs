@@ -71,6 +71,12 @@ impl Root {
         self.path.join("config.yaml")
     }
 
+    /// Returns the file of the configs of projects that the user trusts.
+    #[must_use]
+    pub fn trust_file(&self) -> PathBuf {
+        self.path.join("trust.json")
+    }
+
     /// Returns the file with the variables for agents and model calls.
     #[must_use]
     pub fn env_file(&self) -> PathBuf {
@@ -188,6 +194,12 @@ impl Root {
     /// Returns the directory of the runs of all threads.
     pub(crate) fn runs_dir(&self) -> PathBuf {
         self.path.join("runs")
+    }
+
+    /// Tells whether a program has used the directory as a root.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        self.path.join("locks").is_dir() || self.has_state()
     }
 
     /// Tells whether any file of the state exists.

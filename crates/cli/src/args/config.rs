@@ -8,7 +8,11 @@ use crate::commands::presets;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the whole config, with keys masked
-    List,
+    List {
+        /// List each value that holds in this folder, and which file it comes from
+        #[arg(long)]
+        origin: bool,
+    },
     /// Show one value
     Get {
         /// The dotted key, such as agents.writer.command

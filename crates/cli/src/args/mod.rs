@@ -16,6 +16,7 @@ mod running;
 mod thread;
 mod travel;
 mod tree;
+mod trust;
 mod workflow;
 
 use std::ffi::OsString;
@@ -42,6 +43,7 @@ pub(crate) use thread::{
 };
 pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;
+pub(crate) use trust::TrustArgs;
 pub(crate) use workflow::WorkflowCommand;
 
 use crate::output::{Form, Format};
@@ -172,6 +174,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Use the config of a project, which names agents; shows what it says
+    Trust(TrustArgs),
     /// Read and clean the process log
     #[command(arg_required_else_help = true)]
     Log {

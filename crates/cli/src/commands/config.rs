@@ -16,13 +16,19 @@ use crate::args::ConfigCommand;
 use crate::commands::{Context, unanswered};
 use crate::failure::{Failure, say, warn};
 use crate::output::print;
-use crate::text::{CheckView, ConfigView, EditedView, PathView, SetView, UnsetView, ValueView};
+use crate::text::{
+    CheckView, ConfigView, EditedView, OriginsView, PathView, SetView, UnsetView, ValueView,
+};
 
 pub(crate) fn run(context: &Context, command: ConfigCommand) -> Result<Exit, Failure> {
     let (root, format) = (&context.site().root, context.format);
     match command {
-        ConfigCommand::List => {
+        ConfigCommand::List { origin: false } => {
             print(&ConfigView(uwf_config::list_masked(root)?), format)?;
+        }
+        ConfigCommand::List { origin: true } => {
+            let values = uwf_config::values_for(root, context.site().env.cwd())?;
+            print(&OriginsView(values), format)?;
         }
         ConfigCommand::Get { key } => {
             let value = uwf_config::get_masked(root, &key)?;

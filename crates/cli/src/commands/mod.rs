@@ -13,6 +13,7 @@ mod prompt;
 mod setup;
 mod step;
 mod thread;
+mod trust;
 mod workflow;
 
 #[cfg(test)]
@@ -138,6 +139,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Setup(args) => setup::run(context, &args),
         Command::Doctor(args) => doctor::run(context, &args),
         Command::Config { command } => config::run(context, command),
+        Command::Trust(args) => trust::run(context, &args),
         Command::Log { command } => log::run(context, command),
         Command::Agent { name, args } => agent::run(context, &name, &args),
         Command::Completions { shell } => manual::completions(shell),

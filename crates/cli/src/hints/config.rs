@@ -15,6 +15,9 @@ pub(crate) fn hint(error: &ConfigError) -> Option<String> {
         ConfigError::Invalid { .. } => {
             "`uwf config validate` tells all that is wrong with it, `uwf config edit` opens it"
         }
+        ConfigError::Project { .. } => {
+            "correct the file, then `uwf trust` trusts it; `uwf trust --revoke` does without it"
+        }
         ConfigError::Key { .. } => return None,
         ConfigError::Storage(error) => return super::storage::hint(error),
     };

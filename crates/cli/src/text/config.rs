@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
-use uwf_config::{Finding, Findings};
+use uwf_config::{Finding, Findings, OwnedValue};
 use uwf_storage::log::LogFile;
 use uwf_util::size;
 
@@ -23,6 +23,23 @@ impl Show for ConfigView {
             return "nothing is configured; `uwf setup` asks for all that is needed".to_owned();
         }
         document(&self.0)
+    }
+}
+
+/// The values of the config that hold in a folder, with their files.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct OriginsView(pub Vec<OwnedValue>);
+
+impl Show for OriginsView {
+    fn text(&self, page: Page) -> String {
+        let row = |one: &OwnedValue| {
+            let value = one.value.as_str().map(str::to_owned);
+            let value = value.unwrap_or_else(|| one.value.to_string());
+            vec![one.key.clone(), value, one.file.display().to_string()]
+        };
+        let rows = self.0.iter().map(row).collect();
+        fitted(&["KEY", "VALUE", "FILE"], rows, 1, page)
     }
 }
 

@@ -11,6 +11,7 @@ mod store_care;
 mod table;
 mod thread;
 mod travel;
+mod trust;
 mod usage;
 mod which;
 mod workflow;
@@ -21,8 +22,8 @@ pub(crate) use cas::{
     SchemaItem, SchemaView, VerifiedView,
 };
 pub(crate) use config::{
-    CheckView, ConfigView, DeletedView, EditedView, LogLinesView, PathView, SetView, UnsetView,
-    ValueView,
+    CheckView, ConfigView, DeletedView, EditedView, LogLinesView, OriginsView, PathView, SetView,
+    UnsetView, ValueView,
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid, svg};
@@ -37,4 +38,5 @@ pub(crate) use thread::{
     TopView, UnpausedView, WaitedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
+pub(crate) use trust::{RevokedView, TrustItem, TrustList, TrustedView};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

@@ -13,9 +13,7 @@ pub(crate) fn lines(diff: &WorkflowDiff) -> Vec<String> {
     let texts = [("name", &diff.name), ("description", &diff.description)];
     for (key, change) in texts {
         let change = change.as_ref();
-        lines.extend(
-            change.map(|change| format!("~ {key}: {}", values(change, |text| text.clone()))),
-        );
+        lines.extend(change.map(|change| format!("~ {key}: {}", values(change, String::clone))));
     }
     lines.extend(diff.roles.iter().map(role));
     lines.extend(diff.edges.iter().map(edge));
@@ -24,11 +22,10 @@ pub(crate) fn lines(diff: &WorkflowDiff) -> Vec<String> {
             .iter()
             .map(|node| format!("~ order of the edges of {node}")),
     );
-    let expression = |text: &String| text.clone();
     lines.extend(
         diff.conditions
             .iter()
-            .map(|it| named("condition", it, expression)),
+            .map(|it| named("condition", it, String::clone)),
     );
     lines.extend(
         diff.limits

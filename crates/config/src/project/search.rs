@@ -63,7 +63,7 @@ pub fn list_local(cwd: &Path) -> Result<Vec<LocalWorkflow>, StorageError> {
 }
 
 /// Returns the directories whose folders are searched, the nearest first.
-fn places(cwd: &Path) -> Result<Vec<&Path>, StorageError> {
+pub(crate) fn places(cwd: &Path) -> Result<Vec<&Path>, StorageError> {
     let Some(owner) = metadata(cwd)?.map(|metadata| metadata.uid()) else {
         return Ok(Vec::new());
     };

@@ -35,10 +35,14 @@ impl Past {
 
     /// Returns a failed attempt where the present chain has it.
     pub(crate) fn place(&self, mut attempt: AttemptView) -> AttemptView {
-        let now = |node: CasRef| self.copies.get(&node).copied().unwrap_or(node);
-        attempt.head = now(attempt.head);
-        attempt.replaces = attempt.replaces.map(now);
+        attempt.head = self.now(attempt.head);
+        attempt.replaces = attempt.replaces.map(|step| self.now(step));
         attempt
+    }
+
+    /// Returns the present node for a node of this chain or an earlier one.
+    fn now(&self, node: CasRef) -> CasRef {
+        self.copies.get(&node).copied().unwrap_or(node)
     }
 }
 

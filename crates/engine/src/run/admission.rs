@@ -1,5 +1,8 @@
 //! Admission: whether an agent may be started within the limits of its thread, and what a person allows beyond them.
 
+use std::path::Path;
+
+use uwf_config::Unused;
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
@@ -15,6 +18,8 @@ use crate::{EngineError, Site, tags};
 pub(crate) struct Admitted {
     pub(crate) config: Config,
     pub(crate) summary: ChainSummary,
+    /// The config of the thread's project, if it is not used.
+    pub(crate) unused: Option<Unused>,
 }
 
 /// Admits a role to the next step, unless a limit is reached.
@@ -24,7 +29,7 @@ pub(crate) fn admit(
     thread: &Thread,
     role: &RoleName,
 ) -> Result<Admitted, EngineError> {
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let (config, unused) = uwf_config::load_for(&site.root, directory(site, thread))?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let place = Place::of(&run.ledger, thread);
@@ -33,7 +38,11 @@ pub(crate) fn admit(
         run.ledger.write_chain_usage(&usage)?;
     }
     if reached.is_empty() {
-        return Ok(Admitted { config, summary });
+        return Ok(Admitted {
+            config,
+            summary,
+            unused,
+        });
     }
     site.log(thread, tags::LIMIT_REACHED, &format!("role={role}"));
     Err(EngineError::Limit {
@@ -44,6 +53,12 @@ pub(crate) fn admit(
             None => "resume",
         },
     })
+}
+
+/// Returns the directory whose project a thread belongs to: its own, if it is there.
+fn directory<'a>(site: &'a Site, thread: &'a Thread) -> &'a Path {
+    let own = thread.start.cwd.as_deref().map(Path::new);
+    own.filter(|own| own.is_dir()).unwrap_or(site.env.cwd())
 }
 
 /// Accepts attempts whose usage is not fully known: they count with what is known.

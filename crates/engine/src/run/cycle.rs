@@ -1,14 +1,16 @@
 //! One cycle of a thread: lock it, commit a finished step, route, run the agent, commit its step.
 
+use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
+use uwf_util::words;
 
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
-use crate::run::agent_command;
+use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
@@ -150,7 +152,7 @@ fn do_agent_step(
 ) -> Result<StepReport, EngineError> {
     let Job {
         assignment,
-        admitted: Admitted { config, summary },
+        admitted,
         options,
         verb,
     } = job;
@@ -158,13 +160,10 @@ fn do_agent_step(
     runner
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
-    let agent = agent_command::resolve(
-        runner,
-        &config,
-        options.agent.as_deref(),
-        thread.program.name(),
-        role,
-    )?;
+    let agent = choose_agent(runner, &admitted, options, &thread, role)?;
+    let Admitted {
+        config, summary, ..
+    } = admitted;
     let cwd = contract::working_directory(&runner.site, &thread, assignment)?;
     let agent_run = AgentRun {
         thread: &thread,
@@ -207,6 +206,39 @@ fn do_agent_step(
             Err(still_busy(Some(Box::new(failed))))
         }
     }
+}
+
+/// Finds the agent of the role, and notes that the config of the project had no say.
+fn choose_agent(
+    runner: &Runner,
+    admitted: &Admitted,
+    options: &StepOptions,
+    thread: &Thread,
+    role: &RoleName,
+) -> Result<AgentCommand, EngineError> {
+    if let Some(unused) = &admitted.unused {
+        (runner.notice)(&note_unused(unused));
+    }
+    agent_command::resolve(
+        runner,
+        &admitted.config,
+        options.agent.as_deref(),
+        thread.program.name(),
+        role,
+    )
+}
+
+/// Returns the note about the config of a project that is not used.
+fn note_unused(unused: &Unused) -> String {
+    let folder = unused.folder.display();
+    let why = match unused.changed {
+        true => "it was changed since you trusted it",
+        false => "you have not said that you trust it",
+    };
+    let quoted = words::quote(&folder.to_string()).into_owned();
+    format!(
+        "`{folder}/.uwf/config.yaml` is not used, because {why}: `uwf trust {quoted}` shows it and trusts it"
+    )
 }
 
 /// Puts a failed attempt on record, and returns the error to report.

@@ -4,6 +4,7 @@
 mod agents;
 mod hooks;
 mod machine;
+mod project;
 pub(crate) mod providers;
 mod store;
 mod threads;
@@ -32,6 +33,7 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
         if let Ok(Some(config)) = uwf_config::load(root) {
             checks.extend(entries_of_config(context, args, &config));
         }
+        checks.extend(project::look(site));
         checks.extend(threads::look(site));
         checks.push(store::look(site, args.all));
     } else {

@@ -1,0 +1,177 @@
+//! The config of a project names programs, so it is used only as the user has seen it.
+
+use serde_json::{Value, json};
+
+use crate::world::{ONE_STEP, Run, World};
+
+const NOTE: &str = "roles:\n  writer:\n    - output: { note: n }\n";
+
+/// A world whose project is a repository with a config, and a thread in it. The user's own agent writes `user`.
+fn world() -> (World, String) {
+    let world = World::new();
+    std::fs::create_dir(world.project().join(".git")).unwrap();
+    world.put(ONE_STEP);
+    world.write("note.yaml", NOTE);
+    world.scripted_agent(&writes(&world, "user"));
+    configure(&world, "project");
+    let thread = world.start("one");
+    (world, thread)
+}
+
+fn writes(world: &World, word: &str) -> String {
+    let uwf = crate::world::binary().display();
+    let note = world.project().join("note.yaml").display().to_string();
+    format!(
+        "echo {word} >> {}/ran\nexec {uwf} agent mock {note} \"$@\"",
+        world.dir().display()
+    )
+}
+
+/// Gives the project an agent that writes a word, as its default.
+fn configure(world: &World, word: &str) {
+    world.script(&format!("bin/{word}.sh"), &writes(world, word));
+    let config = format!("agents: {{ own: {{ command: ./bin/{word}.sh }} }}\ndefaultAgent: own\n");
+    world.write(".uwf/config.yaml", &config);
+}
+
+fn ran(world: &World) -> String {
+    std::fs::read_to_string(world.dir().join("ran")).unwrap_or_default()
+}
+
+fn again(world: &World) -> Run {
+    let thread = world.start("one");
+    world.step(&thread).exits(0)
+}
+
+fn project_check(world: &World) -> Value {
+    let doctor = world.uwf(&["doctor", "--offline"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    let found = checks.iter().find(|one| one["check"] == "project");
+    found.cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_config_of_a_project_is_used_as_long_as_it_is_what_the_user_trusted() {
+    let (world, thread) = world();
+    let folder = world.project().canonicalize().unwrap();
+    let folder = folder.to_str().unwrap();
+    world
+        .step(&thread)
+        .exits(0)
+        .says("is not used, because you have not said that you trust it")
+        .says(&format!("uwf trust {folder}"));
+    assert_eq!(ran(&world), "user\n");
+    assert_eq!(project_check(&world)["status"], json!("warning"));
+
+    let trusted = world.uwf(&["trust"]).exits(0).json();
+    assert_eq!(
+        (&trusted["folder"], &trusted["trusted"]),
+        (&json!(folder), &json!(true))
+    );
+    assert_eq!(trusted["config"]["defaultAgent"], json!("own"));
+    assert_eq!(again(&world).stderr, "");
+    assert_eq!(ran(&world), "user\nproject\n");
+    assert_eq!(project_check(&world)["status"], json!("ok"));
+
+    configure(&world, "changed");
+    again(&world).says("was changed since you trusted it");
+    assert_eq!(ran(&world), "user\nproject\nuser\n");
+    let listed = world.uwf(&["trust", "--list"]).exits(0).json();
+    assert_eq!(listed, json!([{ "folder": folder, "status": "changed" }]));
+
+    world.uwf(&["trust", folder]).exits(0);
+    again(&world);
+    world.uwf(&["trust", "--revoke"]).exits(0);
+    again(&world);
+    assert_eq!(ran(&world), "user\nproject\nuser\nchanged\nuser\n");
+    world
+        .uwf(&["trust", "--revoke"])
+        .exits(1)
+        .says("was not trusted");
+}
+
+#[test]
+fn the_project_of_a_thread_counts_and_not_the_folder_of_the_call() {
+    let (world, thread) = world();
+    world.uwf(&["trust"]).exits(0);
+    let mut step = world.command(&["thread", "step", &thread]);
+    let done = step.current_dir(world.dir()).output().unwrap();
+    assert!(done.status.success());
+    assert_eq!(ran(&world), "project\n");
+}
+
+#[test]
+fn the_call_goes_before_the_project_and_the_project_before_the_user() {
+    let (world, thread) = world();
+    world.uwf(&["trust"]).exits(0);
+    world
+        .uwf(&["thread", "step", &thread, "--agent", "default"])
+        .exits(0);
+    assert_eq!(ran(&world), "user\n");
+    let values = world.uwf(&["config", "list", "--origin"]).exits(0).json();
+    let origin = |key: &str| -> (Value, String) {
+        let mut values = values.as_array().unwrap().iter();
+        let found = values.find(|one| one["key"] == key).unwrap();
+        (
+            found["value"].clone(),
+            found["file"].as_str().unwrap().to_owned(),
+        )
+    };
+    let (agent, file) = origin("defaultAgent");
+    assert_eq!(agent, json!("own"));
+    assert!(file.ends_with("project/.uwf/config.yaml"), "{file}");
+    assert!(
+        origin("agents.default.command")
+            .1
+            .ends_with("root/config.yaml")
+    );
+    let text = world
+        .uwf(&["config", "list", "--origin", "--format", "text"])
+        .exits(0);
+    assert!(text.stdout.contains("defaultAgent"), "{}", text.stdout);
+}
+
+#[test]
+fn what_a_project_cannot_set_is_refused_before_it_is_trusted() {
+    let (world, thread) = world();
+    for config in [
+        "hooks: { step: { command: x } }",
+        "providers: { p: { apiKey: k } }",
+        "limits: { maxSteps: 1 }",
+    ] {
+        world.write(".uwf/config.yaml", &format!("defaultAgent: a\n{config}\n"));
+        world
+            .uwf(&["trust"])
+            .exits(1)
+            .says(".uwf/config.yaml:2:1")
+            .says("cannot be in the config of a project");
+    }
+    assert_eq!(world.uwf(&["trust", "--list"]).exits(0).json(), json!([]));
+    world.step(&thread).exits(0);
+    assert_eq!(ran(&world), "user\n");
+}
+
+#[test]
+fn a_folder_without_a_config_and_a_storage_root_are_no_project() {
+    let (world, _) = world();
+    std::fs::remove_dir_all(world.project().join(".uwf")).unwrap();
+    world
+        .uwf(&["trust"])
+        .exits(1)
+        .says("there is no `.uwf/config.yaml`");
+    world
+        .uwf(&["trust", "nowhere"])
+        .exits(1)
+        .says("is not a folder");
+    // The root of a user is called so in the home folder.
+    let root = world.project().join(".uwf");
+    let root = root.to_str().unwrap();
+    world
+        .uwf(&["--root", root, "config", "set", "grace", "1s"])
+        .exits(0);
+    world
+        .uwf(&["--root", root, "trust"])
+        .exits(1)
+        .says("there is no");
+    assert_eq!(project_check(&world), Value::Null);
+}
