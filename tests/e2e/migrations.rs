@@ -123,6 +123,11 @@ fn a_dry_run_shows_the_difference_and_changes_nothing() {
     let file = world.write("review.yaml", &with_tester());
     let state = (world.state("threads.yaml"), world.show(&thread));
     let args = [&thread, file.to_str().unwrap(), "--dry-run"];
+    let same = migrate(&world, &[&thread, "--dry-run"]).exits(0).json();
+    assert_eq!(
+        (&same["dryRun"], &same["migrated"]),
+        (&json!(true), &json!(false))
+    );
     let shown = migrate(&world, &args).exits(0).json();
     assert_eq!(shown["dryRun"], json!(true));
     assert_eq!(shown["head"], state.1["head"]);

@@ -62,7 +62,10 @@ pub fn plan_migration(
     let thread = load(runner, id)?;
     let found = find(runner, &thread, workflow)?;
     if found.hash == thread.start.workflow {
-        return as_before(runner, &thread, found);
+        return Ok(Migrated {
+            dry_run: true,
+            ..as_before(runner, &thread, found)?
+        });
     }
     let plan = rebase::plan(&site.store, &thread, found.hash, Some(&runner.signals))?;
     let recorded = site.root.run(id).ledger.chain_summary();

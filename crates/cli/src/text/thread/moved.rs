@@ -63,8 +63,7 @@ impl Show for Migrated {
             rows.push(("workflow", format!("{workflow}, as before: nothing to do")));
         } else {
             rows.push(("workflow", format!("{} → {workflow}", self.from)));
-            let differs = what_differs(&self.moved);
-            rows.extend(differs.into_iter().map(|line| ("differs", line)));
+            rows.push(("differs", what_differs(&self.moved).join("\n")));
             if !self.dry_run {
                 rows.push(("head", format!("{} → {}", self.from_head, self.head)));
             }
