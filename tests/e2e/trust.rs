@@ -69,6 +69,13 @@ fn the_config_of_a_project_is_used_as_long_as_it_is_what_the_user_trusted() {
         (&json!(folder), &json!(true))
     );
     assert_eq!(trusted["config"]["defaultAgent"], json!("own"));
+    let doctor = world.uwf(&["doctor", "--offline"]).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    assert!(
+        checks
+            .iter()
+            .any(|one| one["check"] == "agent" && one["subject"] == "own")
+    );
     assert_eq!(again(&world).stderr, "");
     assert_eq!(ran(&world), "user\nproject\n");
     assert_eq!(project_check(&world)["status"], json!("ok"));

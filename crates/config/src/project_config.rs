@@ -119,11 +119,12 @@ impl ProjectConfig {
         Ok(self.at_home(config.unwrap_or_default()))
     }
 
-    /// Returns what it says as data, with every secret masked.
+    /// Returns what it says as data. Nothing is masked: somebody who is to trust it must see all of it, and it lies in a
+    /// repository.
     ///
     /// # Errors
     /// As of [`read`](Self::read).
-    pub fn masked(&self) -> Result<Value, ConfigError> {
+    pub fn data(&self) -> Result<Value, ConfigError> {
         let Config {
             agents,
             agent_overrides,
@@ -146,9 +147,7 @@ impl ProjectConfig {
         let entries: Map<String, Value> = entries
             .map(|(key, value)| (key.to_owned(), value))
             .collect();
-        let mut data = Value::Object(entries);
-        mask(&mut data);
-        Ok(data)
+        Ok(Value::Object(entries))
     }
 
     /// Returns the config with the paths of its programs made absolute: they start at the folder of the project.
@@ -157,7 +156,10 @@ impl ProjectConfig {
             let relative = agent.command.as_mut();
             let relative = relative.filter(|command| command.contains('/'));
             if let Some(command) = relative {
-                *command = self.folder.join(&command).display().to_string();
+                let path = self
+                    .folder
+                    .join(command.strip_prefix("./").unwrap_or(command));
+                *command = path.display().to_string();
             }
         }
         config
@@ -206,7 +208,8 @@ pub fn values_for(root: &Root, directory: &Path) -> Result<Vec<OwnedValue>, Conf
     let mut values = Vec::new();
     let mut keys = Vec::new();
     if let Some(project) = &project {
-        let data = project.masked()?;
+        let mut data = project.data()?;
+        mask(&mut data);
         keys.extend(entries_set_by(&data));
         collect(&data, "", &project.file, &mut values);
     }
@@ -311,7 +314,7 @@ mod tests {
         let a = &both.agents["a"];
         assert_eq!(
             (a.command.as_deref(), &a.timeout),
-            (Some("/p/./bin/a"), &None)
+            (Some("/p/bin/a"), &None)
         );
         assert_eq!(both.agents["b"].command.as_deref(), Some("user-b"));
         assert_eq!(both.default_agent.as_deref(), Some("a"));

@@ -26,7 +26,7 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> 
 fn trust_at(context: &Context, dir: &Path) -> Result<Exit, Failure> {
     let root = &context.site().root;
     let project = find(context, dir)?;
-    let config = project.masked()?;
+    let config = project.data()?;
     root.create()?;
     trust(root, &project)?;
     let view = TrustedView {

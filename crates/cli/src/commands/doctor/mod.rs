@@ -30,10 +30,14 @@ pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result<Exit, Failure>
         checks.extend(machine::space(root));
         checks.extend(machine::permissions(root));
         checks.extend(config_checks(context));
-        if let Ok(Some(config)) = uwf_config::load(root) {
+        checks.extend(project::look(site));
+        // A config that cannot be read is reported above.
+        let config = uwf_config::load_for(root, env.cwd());
+        if let Ok((config, _)) = config
+            && (root.config_file().exists() || config != Config::default())
+        {
             checks.extend(entries_of_config(context, args, &config));
         }
-        checks.extend(project::look(site));
         checks.extend(threads::look(site));
         checks.push(store::look(site, args.all));
     } else {
