@@ -61,7 +61,7 @@ pub use read::graph::way::thread_graph;
 pub use read::graph::{
     GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,
 };
-pub use read::list::{ListFilter, ThreadItem, ThreadList, list};
+pub use read::list::{ListFilter, ThreadList, list};
 pub use read::outline::Outline;
 pub use read::report::StepReport;
 pub use read::selection::{WorkflowChoice, choose_workflow};

@@ -86,6 +86,7 @@ mod tests {
             by: node(*by),
             in_thread: "01J7K9Z000000000000000000A".parse().unwrap(),
             replaced_at: 0,
+            workflow: None,
         };
         steps.iter().map(step).collect()
     }

@@ -8,7 +8,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::{Reached, Used};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::program::Program;
-use uwf_storage::{Ledger, State};
+use uwf_storage::Ledger;
 use uwf_thread::{Stored, read_program, used_up_to};
 
 use crate::read::activity::{AttemptView, RunningView};

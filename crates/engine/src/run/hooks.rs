@@ -60,6 +60,7 @@ fn events_of(report: &StepReport) -> Vec<HookEvent> {
         ThreadStatus::Idle
         | ThreadStatus::Running
         | ThreadStatus::Failed
+        | ThreadStatus::Paused
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
     };

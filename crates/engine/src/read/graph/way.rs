@@ -62,8 +62,12 @@ fn destination(state: &ThreadState, last: Option<&RoleName>) -> Option<Destinati
         // The route of an active thread that has no next role is `$END`.
         ThreadStatus::Idle => Some(role(&state.current_role).unwrap_or(Destination::End)),
         ThreadStatus::Failed => role(&state.current_role),
-        ThreadStatus::Suspended if state.held_by_limit => role(&state.suspended_role),
+        ThreadStatus::Suspended | ThreadStatus::Paused if state.held_by_limit => {
+            role(&state.suspended_role)
+        }
         ThreadStatus::Suspended => Some(Destination::Suspend),
+        ThreadStatus::Paused if state.suspended_role.is_some() => Some(Destination::Suspend),
+        ThreadStatus::Paused => role(&state.current_role),
         // A role that runs after its own step may be doing that step again, or was answered.
         ThreadStatus::Running if state.current_role.as_ref() == last => None,
         ThreadStatus::Running => role(&state.current_role),
@@ -142,14 +146,14 @@ fn count_reentries(passages: &[Passage]) -> u64 {
 fn standing(state: &ThreadState, history: &History) -> Option<(String, Standing)> {
     let current = |standing| Some((state.current_role.as_ref()?.to_string(), standing));
     let end = Some((reserved::END.to_owned(), Standing::Done));
+    let waiting = state.suspended_role.as_ref();
+    let waiting = waiting.map(|role| (role.to_string(), Standing::Waiting));
     match state.status {
         ThreadStatus::Idle => current(Standing::Next).or(end),
         ThreadStatus::Running => current(Standing::Running),
         ThreadStatus::Failed => current(Standing::Failed),
-        ThreadStatus::Suspended => Some((
-            state.suspended_role.as_ref()?.to_string(),
-            Standing::Waiting,
-        )),
+        ThreadStatus::Suspended => waiting,
+        ThreadStatus::Paused => current(Standing::Next).or(waiting),
         ThreadStatus::Blocked => {
             let last = history.steps.last();
             let node = last.map(|step| step.node.role.to_string());
