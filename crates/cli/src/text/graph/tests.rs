@@ -5,7 +5,10 @@ use uwf_engine::NodeKind;
 
 use super::*;
 
-const WIDE: Page = Page { width: None };
+const WIDE: Page = Page {
+    width: None,
+    colour: false,
+};
 
 fn node(name: &str, kind: NodeKind) -> GraphNode {
     GraphNode {
