@@ -8,7 +8,7 @@ use crate::golden::Transcript;
 use crate::pty::on_terminal;
 use crate::world::{REVIEW, Run, World, fixture};
 
-const SCRIPT: &str = r#"
+pub(crate) const SCRIPT: &str = r#"
 roles:
   writer:
     - output: { plan: first draft }
@@ -28,7 +28,7 @@ roles:
 "#;
 
 /// A world with the demo workflow, whose hashes do not depend on where and when it is made.
-fn demo(script: &str) -> World {
+pub(crate) fn demo(script: &str) -> World {
     let world = World::new();
     let yaml = std::fs::read_to_string(fixture("workflows/demo.yaml")).unwrap();
     world.put(&yaml);
@@ -37,13 +37,13 @@ fn demo(script: &str) -> World {
 }
 
 /// Starts a thread whose start node is the same in every run.
-fn start(world: &World) -> String {
+pub(crate) fn start(world: &World) -> String {
     let args = ["thread", "start", "demo", "-p", "The task", "--cwd", "/"];
     let started = world.uwf(&args).exits(0).json();
     started["thread"].as_str().unwrap().to_owned()
 }
 
-fn text(value: &Value) -> &str {
+pub(crate) fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
@@ -497,74 +497,4 @@ fn the_mistakes_of_a_workflow_file_are_data() {
         "{view}"
     );
     assert!(run.stderr.contains(problem["message"].as_str().unwrap()));
-}
-
-#[test]
-fn threads_that_are_paused_and_removed() {
-    let world = demo(SCRIPT);
-    let threads = [start(&world), start(&world), start(&world)];
-    let [a, b, c] = threads.each_ref().map(String::as_str);
-    let mut transcript = Transcript::of(&world);
-    transcript.show_each([
-        &["thread", "pause", a, "-m", "wait for Bob"],
-        &["thread", "pause", b, "-m", "wait for Bob"],
-        &["thread", "pause", c, "-m", "wait for Bob"],
-    ]);
-    transcript.say(&["thread", "step", a]);
-    transcript.show(&["thread", "show", a]);
-    transcript.show(&["thread", "list", "--status", "paused"]);
-    transcript.show_each([
-        &["thread", "unpause", a],
-        &["thread", "unpause", b],
-        &["thread", "unpause", c],
-    ]);
-    transcript.say(&["thread", "kill", a, b, a]);
-    transcript.say(&["thread", "rm", c]);
-    transcript.show(&["thread", "prune", "--ended", "--dry-run"]);
-    transcript.show_each([
-        &["thread", "rm", a],
-        &["thread", "rm", b],
-        &["thread", "rm", c, "--force"],
-    ]);
-    transcript.say(&["thread", "show", a]);
-    transcript.say(&["thread", "prune", "--ended"]);
-    transcript.matches("threads-that-are-paused-and-removed");
-}
-
-fn care_of_the_store() {
-    let world = demo(SCRIPT);
-    let hello = world.uwf(&["cas", "put-text", "hello"]).exits(0).json();
-    let hello = text(&hello["hash"]);
-    let mut transcript = Transcript::of(&world);
-    transcript.say(&["cas", "cat", hello]);
-    transcript.show(&["cas", "get", hello, "7VQ43ZSJTEWA7"]);
-    transcript.show(&["cas", "stats"]);
-    transcript.show(&["cas", "repair"]);
-    let file = |hash: &str| world.root().join("cas").join(format!("{hash}.bin"));
-    std::fs::write(file(hello), "nonsense").unwrap();
-    let registry = std::fs::read_to_string(world.root().join("registry.yaml")).unwrap();
-    let workflow = registry.trim_end().rsplit(' ').next().unwrap();
-    std::fs::remove_file(file(workflow)).unwrap();
-    transcript.show(&["cas", "repair", "--dry-run"]);
-    transcript.say(&["cas", "repair"]);
-    transcript.matches("care-of-the-store");
-}
-
-#[test]
-fn travelling_threads() {
-    let world = demo(SCRIPT);
-    let mut transcript = Transcript::of(&world);
-    let thread = world.start("demo");
-    transcript.show(&["thread", "export", &thread, "-o", "bundle.tar"]);
-    let other = world.dir().join("other");
-    let import = [
-        "thread",
-        "import",
-        "bundle.tar",
-        "--root",
-        other.to_str().unwrap(),
-    ];
-    transcript.show_each([&import; 3]);
-    transcript.say(&["thread", "import", "script.yaml"]);
-    transcript.matches("travelling-threads");
 }

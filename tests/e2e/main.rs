@@ -36,6 +36,7 @@ mod failures;
 mod fifos;
 mod filters;
 mod formats;
+mod formats_of_care;
 mod full_disk;
 mod gates;
 mod gc;

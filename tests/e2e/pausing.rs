@@ -21,7 +21,7 @@ fn world(workflow: &str, script: &str) -> (World, String) {
 }
 
 fn pause(world: &World, thread: &str) -> Value {
-    let args = ["thread", "pause", thread, "-m", "wait for Bob"];
+    let args = ["thread", "pause", thread, "-m", "wait for the release"];
     world.uwf(&args).exits(0).json()
 }
 
@@ -49,7 +49,7 @@ fn a_paused_thread_does_no_step_until_it_is_unpaused() {
             .uwf(&["thread", command, &thread])
             .exits(6)
             .says("is paused")
-            .says("wait for Bob")
+            .says("wait for the release")
             .says(&format!("`uwf thread unpause {thread}` lets it go on"));
     }
     assert_eq!(runs(&world), 1);
@@ -65,15 +65,15 @@ fn a_paused_thread_does_no_step_until_it_is_unpaused() {
 fn a_pause_is_a_status_of_its_own_and_tells_who_when_and_why() {
     let (world, thread) = world(REVIEW, ENDLESS);
     let other = world.start("review");
-    let mut pause = world.command(&["thread", "pause", &thread, "-m", "wait for Bob"]);
-    let paused = pause.env("USER", "ann").output().unwrap();
+    let mut pause = world.command(&["thread", "pause", &thread, "-m", "wait for the release"]);
+    let paused = pause.env("USER", "operator").output().unwrap();
     let paused: Value = serde_json::from_slice(&paused.stdout).unwrap();
     let shown = world.show(&thread);
     assert_eq!(shown["status"], json!("paused"));
     assert_eq!(shown["currentRole"], json!("writer"));
     assert_eq!(shown["paused"], paused["paused"]);
-    assert_eq!(shown["paused"]["by"], json!("ann"));
-    assert_eq!(shown["paused"]["reason"], json!("wait for Bob"));
+    assert_eq!(shown["paused"]["by"], json!("operator"));
+    assert_eq!(shown["paused"]["reason"], json!("wait for the release"));
     assert!(shown["paused"]["at"].as_i64() > Some(1_600_000_000_000));
     assert!(
         shown["hint"]
@@ -84,7 +84,10 @@ fn a_pause_is_a_status_of_its_own_and_tells_who_when_and_why() {
     assert_eq!(listed(&world, "paused"), [json!(thread)]);
     assert_eq!(listed(&world, "active"), [json!(other)]);
     let text = world.uwf(&["thread", "show", &thread, "--format", "text"]);
-    for part in ["paused, next is writer", "by ann: wait for Bob"] {
+    for part in [
+        "paused, next is writer",
+        "by operator: wait for the release",
+    ] {
         assert!(text.stdout.contains(part), "{}", text.stdout);
     }
     assert_eq!(world.show(&other)["paused"], json!(null));
@@ -111,7 +114,7 @@ fn a_running_step_goes_on_to_its_end_and_then_nothing_starts() {
     assert_eq!(pause(&world, &thread)["running"], json!(true));
     let shown = world.show(&thread);
     assert_eq!(shown["status"], json!("running"));
-    assert_eq!(shown["paused"]["reason"], json!("wait for Bob"));
+    assert_eq!(shown["paused"]["reason"], json!("wait for the release"));
     open_gate(&world);
     let mut lines = BufReader::new(engine.stdout.take().unwrap()).lines();
     let report: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
@@ -146,7 +149,7 @@ fn a_step_that_waits_for_a_slot_is_not_started_when_its_thread_is_paused() {
 fn pausing_twice_keeps_the_first_pause_unless_there_is_a_new_reason() {
     let (world, thread) = world(ONE_STEP, NOTE);
     let first = pause(&world, &thread);
-    for args in [&["-m", "wait for Bob"][..], &[], &["-m", " "]] {
+    for args in [&["-m", "wait for the release"][..], &[], &["-m", " "]] {
         let again = world.uwf(&[&["thread", "pause", &thread], args].concat());
         let again = again.exits(0).json();
         assert_eq!(again["changed"], json!(false));

@@ -185,21 +185,6 @@ pub(crate) fn run_on_terminal(
     variables: &[(&str, &str)],
 ) -> Run {
     let (mut main, side) = pair();
-}
-
-fn set_size(side: &File, columns: u16) {
-    let size = Winsize {
-        ws_row: 24,
-        ws_col: columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
-    };
-    tcsetwinsize(side, size).unwrap();
-}
-
-/// Runs a command to its end on a terminal of this width and returns what it wrote to stdout and stderr.
-pub(crate) fn on_terminal(world: &World, columns: u16, args: &[&str]) -> String {
-    let (mut main, side) = pair();
     set_size(&side, columns);
     let mut command = world.command(args);
     command.envs(variables.iter().copied());
@@ -217,4 +202,14 @@ pub(crate) fn on_terminal(world: &World, columns: u16, args: &[&str]) -> String 
         stderr: Vec::new(),
     };
     output.into()
+}
+
+fn set_size(side: &File, columns: u16) {
+    let size = Winsize {
+        ws_row: 24,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(side, size).unwrap();
 }

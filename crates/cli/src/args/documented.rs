@@ -39,7 +39,7 @@ fn call(line: &str) -> Option<String> {
         before.is_empty() || before.ends_with("$(") || before == "while "
     })?;
     let ends = [
-        " | ", " > ", " >> ", " < ", "; ", " && ", " || ", "  #", " &", ")",
+        " | ", " > ", " >> ", " < ", "; ", " && ", " || ", " # ", " &", ")",
     ];
     let typed = &line[start..];
     let end = ends.iter().filter_map(|end| typed.find(end)).min();

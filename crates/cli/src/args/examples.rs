@@ -320,6 +320,190 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ),
         ],
     ),
+    (
+        "run",
+        &[
+            (
+                "uwf run review -p 'Greet the team'",
+                "start a thread, and step until it ends, asks or fails",
+            ),
+            (
+                "uwf run review.yaml -p @task.md --name fix-42",
+                "the task from a file, and a name for the thread",
+            ),
+        ],
+    ),
+    (
+        "thread run",
+        &[(
+            "uwf thread run fix-42",
+            "go on with a thread until it ends, asks or fails",
+        )],
+    ),
+    (
+        "thread wait",
+        &[(
+            "uwf thread wait @ --for ended --timeout 1h",
+            "until another call has ended the thread",
+        )],
+    ),
+    (
+        "thread top",
+        &[(
+            "uwf thread top",
+            "what runs and what waits for you, until you press q",
+        )],
+    ),
+    (
+        "thread cost",
+        &[
+            (
+                "uwf thread cost --since 7d --by workflow",
+                "what the last week cost",
+            ),
+            (
+                "uwf thread cost @ --by role",
+                "where the cost of a thread comes from",
+            ),
+        ],
+    ),
+    (
+        "thread tail",
+        &[(
+            "uwf thread tail @ -f",
+            "what the agent says and does, as it happens",
+        )],
+    ),
+    (
+        "thread diff",
+        &[
+            ("uwf thread diff @~1 @", "what the last step changed"),
+            (
+                "uwf thread diff fix-42 @",
+                "two threads, from their last common step on",
+            ),
+        ],
+    ),
+    (
+        "thread migrate",
+        &[
+            (
+                "uwf thread migrate @ --dry-run",
+                "what would change under the workflow as it is registered now",
+            ),
+            (
+                "uwf thread migrate fix-42 review.yaml",
+                "go on under the corrected file",
+            ),
+        ],
+    ),
+    (
+        "thread rename",
+        &[(
+            "uwf thread rename @ fix-42",
+            "from now on `fix-42` names the thread",
+        )],
+    ),
+    (
+        "thread label",
+        &[(
+            "uwf thread label fix-42 team=web urgent-",
+            "set one label, and remove another",
+        )],
+    ),
+    (
+        "thread pause",
+        &[(
+            "uwf thread pause fix-42 -m 'release week'",
+            "nothing more is done for it",
+        )],
+    ),
+    (
+        "thread unpause",
+        &[("uwf thread unpause fix-42", "it can go on")],
+    ),
+    (
+        "thread rm",
+        &[(
+            "uwf thread rm fix-42",
+            "`uwf cas gc` frees what only it needed",
+        )],
+    ),
+    (
+        "thread prune",
+        &[(
+            "uwf thread prune --ended --older-than 30d --dry-run",
+            "what would be removed",
+        )],
+    ),
+    (
+        "thread export",
+        &[(
+            "uwf thread export fix-42 -o fix-42.tar",
+            "one thread with all that it needs",
+        )],
+    ),
+    (
+        "thread import",
+        &[(
+            "uwf thread import fix-42.tar",
+            "into this root; a second time nothing is new",
+        )],
+    ),
+    (
+        "workflow graph",
+        &[
+            ("uwf workflow graph review -o review.svg", "a picture"),
+            (
+                "uwf workflow graph --thread @",
+                "the way of a thread through its workflow",
+            ),
+        ],
+    ),
+    (
+        "cas cat",
+        &[(
+            "uwf cas cat 4ZQX2TK8N0W1A",
+            "the text or the bytes of a node, as they are",
+        )],
+    ),
+    (
+        "cas which",
+        &[(
+            "uwf cas which 4ZQX2TK8N0W1A",
+            "what the node is, and which threads need it",
+        )],
+    ),
+    (
+        "cas stats",
+        &[(
+            "uwf cas stats",
+            "how many nodes of which types, and how large",
+        )],
+    ),
+    (
+        "cas repair",
+        &[
+            (
+                "uwf cas repair --dry-run",
+                "what is damaged, and what needs it",
+            ),
+            (
+                "uwf cas repair --from /backup/uwf",
+                "fetch lost nodes from another root",
+            ),
+        ],
+    ),
+    (
+        "trust",
+        &[
+            (
+                "uwf trust",
+                "use the agents that the project of this folder names",
+            ),
+            ("uwf trust --list", "every project that is trusted"),
+        ],
+    ),
 ];
 
 /// Returns the examples of a command, as its help shows them.
