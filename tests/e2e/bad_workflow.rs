@@ -17,7 +17,11 @@ fn refused(name: &str, yaml: &str, causes: &[&str]) {
         &["thread", "start", &path, "-p", "x"],
     ] {
         let run = world.uwf(args).exits(1);
-        assert_eq!(run.stdout, "");
+        if args[1] == "validate" {
+            assert_eq!(run.json()["valid"], json!(false));
+        } else {
+            assert_eq!(run.stdout, "");
+        }
         assert!(
             run.stderr.starts_with("error: workflow has "),
             "{}",

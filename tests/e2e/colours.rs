@@ -61,7 +61,7 @@ fn labels_have_a_colour_only_on_a_terminal() {
         &[("NO_COLOR", "1")][..],
         &[("NO_COLOR", ""), ("TERM", "dumb")],
     ] {
-        assert!(on(quiet).contains("error: `nope`"));
+        assert!(on(quiet).contains("error: no thread is named `nope`"));
     }
     let piped = world
         .command(&args)

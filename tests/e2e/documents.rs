@@ -162,7 +162,7 @@ fn a_role_is_told_about_once_and_the_words_of_the_task_are_kept() {
     assert_eq!(whole.matches("You are a reviewer.").count(), 1);
     assert!(whole.contains("## Task\n\nWrite a **plan**.\n\nKeep it short.\n"));
     assert!(whole.contains("Too short. 日本語\n"));
-    assert!(whole.ends_with("reached `$END`.\n") && !whole.ends_with("\n\n"));
+    assert!(whole.ends_with("reached `$END`.\n\n<result>\nDone: good\n</result>\n"));
     let text = read(&world, &[&thread, "--quota", "100000", "--format", "text"]);
     assert_eq!(text, whole);
 }

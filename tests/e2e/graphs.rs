@@ -173,7 +173,7 @@ fn the_ending_of_a_file_tells_the_format() {
     let unclear = world.uwf(&["workflow", "graph", "review", "-o", "a.png"]);
     unclear.exits(2).says("`a.png` does not tell a format");
     let nowhere = world.uwf(&["workflow", "graph", "review", "-o", "no/where.svg"]);
-    nowhere.exits(1).says("`no/where.svg` cannot be written");
+    nowhere.exits(1).says("cannot write `no/where.svg`");
 }
 
 #[test]

@@ -78,6 +78,8 @@ fn hooks_are_told_of_each_event_once_with_the_keys_of_the_report() {
     }
     assert_eq!(told[2]["suspendMessage"], json!("Need: why"));
     assert_eq!(told[2]["workflowName"], json!("review"));
+    assert_eq!(told[2]["name"], Value::Null);
+    assert_eq!(told[2]["labels"], json!({}));
     assert_eq!(told[0].get("usage"), Some(&told[0]["usage"]));
     // Nothing happens to a thread that waits, so there is nothing to tell.
     world.step(&thread).exits(6);

@@ -196,6 +196,6 @@ fn a_page_is_written_to_a_file_that_is_named() {
     world
         .uwf(&args)
         .exits(1)
-        .says("cannot write no/such/folder.html");
+        .says("cannot write `no/such/folder.html`");
     world.uwf(&["thread", "read", &thread, "-o", "x"]).exits(2);
 }

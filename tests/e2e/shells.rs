@@ -1,4 +1,4 @@
-//! What shells complete, and the manual pages.
+//! What shells complete, the manual pages, and the names of commands that people of other tools try.
 
 use std::process::Command;
 
@@ -98,4 +98,26 @@ fn there_is_a_manual_page_for_each_command() {
         .uwf(&["man", file.to_str().unwrap()])
         .exits(1)
         .says("a-file");
+}
+
+#[test]
+fn commands_of_other_tools_stand_for_ours() {
+    let world = World::new();
+    world.put(REVIEW);
+    let thread = world.start("review");
+    let same = |other: &[&str], ours: &[&str]| {
+        let ours = world.uwf(ours).exits(0).stdout;
+        assert_eq!(world.uwf(other).exits(0).stdout, ours, "{other:?}");
+        assert_ne!(ours, "");
+    };
+    same(&["ls"], &["thread", "list"]);
+    same(&["ps", "--all"], &["thread", "list", "--all"]);
+    same(&["thread", "ls"], &["thread", "list"]);
+    same(&["workflow", "ls"], &["workflow", "list"]);
+    same(&["status"], &["thread", "list"]);
+    same(&["status", &thread], &["thread", "show", &thread]);
+    same(&["version"], &["--version"]);
+    world.uwf(&["logs", &thread]).exits(0);
+    world.uwf(&["rm", "--force", &thread]).exits(0);
+    world.uwf(&["status", &thread]).exits(1);
 }

@@ -88,7 +88,7 @@ roles:
     );
     assert_eq!(
         end(&document),
-        "## Completed\n\nThe thread has reached `$END`.\n"
+        "## Completed\n\nThe thread has reached `$END`.\n\n<result>\nDone: s\n</result>\n"
     );
     let other = world.start("review");
     world.uwf(&["thread", "kill", &other]).exits(0);

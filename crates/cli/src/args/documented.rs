@@ -38,12 +38,26 @@ fn call(line: &str) -> Option<String> {
         let before = &line[..*at];
         before.is_empty() || before.ends_with("$(") || before == "while "
     })?;
+    let typed = &line[start..];
+    Some(typed[..end_of_call(typed)].trim_end().to_owned())
+}
+
+/// Returns where a call ends and the shell goes on. What is in quotation marks belongs to the call.
+fn end_of_call(typed: &str) -> usize {
     let ends = [
         " | ", " > ", " >> ", " < ", "; ", " && ", " || ", " # ", " &", ")",
     ];
-    let typed = &line[start..];
-    let end = ends.iter().filter_map(|end| typed.find(end)).min();
-    Some(typed[..end.unwrap_or(typed.len())].trim_end().to_owned())
+    let mut quote = None;
+    for (at, character) in typed.char_indices() {
+        match quote {
+            Some(open) if open == character => quote = None,
+            Some(_) => {}
+            None if character == '\'' || character == '"' => quote = Some(character),
+            None if ends.iter().any(|end| typed[at..].starts_with(end)) => return at,
+            None => {}
+        }
+    }
+    typed.len()
 }
 
 /// Checks every call in a text, and returns how many there are.

@@ -13,6 +13,7 @@ mod naming;
 mod reading;
 mod refused;
 mod running;
+mod short;
 mod thread;
 mod travel;
 mod tree;
@@ -37,6 +38,7 @@ pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StepArgs, WaitArgs,
 };
+pub(crate) use short::ShortCommand;
 pub(crate) use thread::{
     FilterArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs, ThreadCommand,
     WHOLE,
@@ -211,6 +213,11 @@ pub(crate) enum Command {
         /// Where to write them; the folder is made if it is not there
         dir: Option<PathBuf>,
     },
+    /// Print the version, as `--version` does
+    #[command(hide = true)]
+    Version,
+    #[command(flatten)]
+    Short(ShortCommand),
     /// Run a bundled workflow from start to end, in a folder of its own
     Demo {
         /// Where to put it (unset: a new folder in the temp directory)

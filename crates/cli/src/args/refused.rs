@@ -8,17 +8,6 @@ use crate::failure::Failure;
 use crate::stderr::Messages;
 use crate::{output, stderr};
 
-/// Commands of other tools that people try, each with our commands for it.
-const FOREIGN_COMMANDS: [(&str, &str); 4] = [
-    (
-        "status",
-        "`uwf thread list` lists threads, `uwf thread show <thread>` shows one",
-    ),
-    ("ls", "`uwf thread list` lists threads"),
-    ("ps", "`uwf thread list` lists threads"),
-    ("version", "`uwf --version` prints it"),
-];
-
 /// What to type if the task of a new thread is missing.
 const PROMPT_TIP: &str =
     "say what is to be done: `-p \"…\"`, `-p @task.md` for a file, or `-p -` for standard input";
@@ -67,14 +56,6 @@ fn correct(error: &mut clap::Error) {
     }
     if lacks_prompt(error) {
         let tips = vec![StyledStr::from(PROMPT_TIP)];
-        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
-    }
-    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
-        return;
-    };
-    if let Some((_, tip)) = FOREIGN_COMMANDS.iter().find(|(known, _)| known == word) {
-        error.remove(ContextKind::SuggestedSubcommand);
-        let tips = vec![StyledStr::from(*tip)];
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
     }
 }

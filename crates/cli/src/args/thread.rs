@@ -122,7 +122,7 @@ pub(crate) struct StartArgs {
     pub(crate) naming: NameArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ListArgs {
     /// List ended threads too
     #[arg(long)]
@@ -138,7 +138,7 @@ pub(crate) struct ListArgs {
 }
 
 /// The options that choose threads.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct FilterArgs {
     /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, paused, corrupt, completed, cancelled
     #[arg(long, value_name = "LIST")]

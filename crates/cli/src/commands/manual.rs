@@ -36,6 +36,11 @@ pub(super) fn man(dir: Option<&Path>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+pub(super) fn version() -> Result<Exit, Failure> {
+    output::write(Cli::command().render_version().trim_end())?;
+    Ok(Exit::Done)
+}
+
 /// Returns the page of a command, as `man` reads it.
 fn page(command: &clap::Command) -> io::Result<String> {
     let mut page = Vec::new();

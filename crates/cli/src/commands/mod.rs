@@ -145,6 +145,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Completions { shell } => manual::completions(shell),
         Command::Prompt { topic } => prompt::run(topic),
         Command::Man { dir } => manual::man(dir.as_deref()),
+        Command::Version => manual::version(),
+        Command::Short(command) => thread::run(context, command.meant()),
         Command::Demo { dir } => demo::run(context, dir.as_deref()),
     }
 }

@@ -121,6 +121,7 @@ fn state(story: &ThreadStory) -> Html {
         Some(role) if !story.held_by_limit => section(&format!("{role} asks"), "question", message),
         Some(_) | None => Html::default(),
     };
+    let result = section("Result", "result", story.result.as_deref());
     let limit = match (&story.limit, story.held_by_limit) {
         (_, true) => message.map(str::to_owned),
         (limit, false) => limit.as_ref().map(ToString::to_string),
@@ -137,7 +138,7 @@ fn state(story: &ThreadStory) -> Html {
         (None, _) => None,
     };
     let next = next.map_or_else(Html::default, |next| labelled("p", "next", &next));
-    let parts = [asks, limit, blocked, next];
+    let parts = [result, asks, limit, blocked, next];
     if parts.iter().all(|part| *part == Html::default()) {
         return Html::default();
     }

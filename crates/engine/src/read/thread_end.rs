@@ -54,7 +54,14 @@ pub(crate) fn state_section(view: &ThreadView) -> String {
         return suspended(view, role.as_str(), message);
     }
     let text = match (state.status, &state.current_role, &view.running) {
-        (ThreadStatus::Completed, ..) => "The thread has reached `$END`.".to_owned(),
+        (ThreadStatus::Completed, ..) => {
+            let result = view.outline.result.as_deref();
+            let result = result.map(|result| format!("\n\n{}", tagged("result", result)));
+            format!(
+                "The thread has reached `$END`.{}",
+                result.unwrap_or_default()
+            )
+        }
         (ThreadStatus::Cancelled, ..) => "The thread was cancelled.".to_owned(),
         (_, _, Some(running)) if running.waiting => {
             format!("**{}** waits for a free slot.", running.role)

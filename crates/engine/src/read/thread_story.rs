@@ -54,6 +54,9 @@ pub struct ThreadStory {
     pub steps: Vec<StepStory>,
     /// The attempts that failed after the last step.
     pub attempts: Vec<AttemptView>,
+    /// What a completed thread results in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
     /// The role that is next, or at work.
     pub current_role: Option<RoleName>,
     /// The step that is being done right now.
@@ -135,6 +138,7 @@ pub fn read_thread(
         limit: state.and_then(|state| state.limit.clone()),
         held_by_limit: state.is_some_and(|state| state.held_by_limit),
         running: shown.as_ref().and_then(|view| view.running.clone()),
+        result: shown.as_ref().and_then(|view| view.outline.result.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),
         used: used(site, &run.ledger, history.head),
         document,

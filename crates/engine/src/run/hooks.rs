@@ -13,7 +13,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::hooks::{EVENT_VARIABLE, Hook, HookEvent, THREAD_VARIABLE, USUAL_SECONDS};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::Usage;
-use uwf_storage::Located;
+use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_program, read_start, read_step};
 use uwf_util::time;
 
@@ -92,6 +92,10 @@ fn tell(
         about.insert("workflowName".to_owned(), json!(name));
     }
     about.insert("cwd".to_owned(), json!(surroundings.cwd));
+    let naming = State::new(&site.root).namings().unwrap_or_default();
+    let naming = naming.of(thread);
+    about.insert("name".to_owned(), json!(naming.name));
+    about.insert("labels".to_owned(), json!(naming.labels));
     for (event, hook) in wanted {
         about.insert("event".to_owned(), json!(event));
         let input = Value::Object(about.clone()).to_string();
