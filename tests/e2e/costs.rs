@@ -110,6 +110,20 @@ fn steps_that_forks_share_count_once() {
 }
 
 #[test]
+fn steps_that_were_copied_onto_another_workflow_count_once() {
+    let (world, thread) = world();
+    let before = cost(&world, &[])["total"].clone();
+    let other = REVIEW.replace("Begin writing", "Begin to write");
+    world.write("other/review.yaml", &other);
+    let step = format!("{thread}@1");
+    let fork = ["thread", "fork", &step, "--workflow", "other/review.yaml"];
+    let fork = world.uwf(&fork).exits(0).json()["thread"].clone();
+    assert_eq!(cost(&world, &[])["total"], before);
+    let of_fork = cost(&world, &[fork.as_str().unwrap()]);
+    assert_eq!(of_fork["total"]["runs"], json!(1));
+}
+
+#[test]
 fn replaced_steps_and_old_attempts_count_without_a_role() {
     let (world, thread) = world();
     world

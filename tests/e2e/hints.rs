@@ -40,8 +40,6 @@ fn advice_about_the_command_line_is_right() {
         .uwf(&["thread", "step", &thread, "--agnet", "x"])
         .exits(2);
     near.says("--agent");
-    let status = world.uwf(&["status"]).exits(2).says("uwf thread list");
-    assert!(!status.stderr.contains("setup"), "{}", status.stderr);
     world.uwf(&["-vv", "thread", "show", &thread]).exits(0);
 }
 

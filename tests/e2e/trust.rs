@@ -182,3 +182,42 @@ fn a_folder_without_a_config_and_a_storage_root_are_no_project() {
         .says("there is no");
     assert_eq!(project_check(&world), Value::Null);
 }
+
+#[test]
+fn a_dry_run_shows_the_agent_that_the_step_would_start() {
+    let (world, thread) = world();
+    world.uwf(&["trust"]).exits(0);
+    let plan = world.uwf(&["thread", "step", &thread, "--dry-run"]);
+    let plan = plan.exits(0).json().to_string();
+    assert!(plan.contains("bin/project.sh"), "{plan}");
+    world.uwf(&["thread", "pause", &thread]).exits(0);
+    let step = ["thread", "step", &thread];
+    world.uwf(&step).exits(6);
+    world.uwf(&[&step[..], &["--dry-run"]].concat()).exits(6);
+    assert_eq!(ran(&world), "");
+}
+
+#[test]
+fn a_config_that_nobody_trusts_stops_nobody_whatever_is_wrong_with_it() {
+    let (world, thread) = world();
+    std::fs::write(world.project().join(".uwf/config.yaml"), [0xff; 100_000]).unwrap();
+    world.step(&thread).exits(0);
+    assert_eq!(ran(&world), "user\n");
+    world.uwf(&["trust"]).exits(1).says("config.yaml");
+}
+
+#[test]
+fn trust_in_a_folder_whose_config_is_gone_can_be_revoked() {
+    let (world, _) = world();
+    let inner = world.project().join("inner");
+    world.write("inner/.uwf/config.yaml", "defaultAgent: own\n");
+    world.uwf(&["trust"]).exits(0);
+    world.uwf(&["trust", "inner"]).exits(0);
+    std::fs::remove_dir_all(inner.join(".uwf")).unwrap();
+    let revoked = world.uwf(&["trust", "--revoke", "inner"]).exits(0).json();
+    assert!(revoked["folder"].as_str().unwrap().ends_with("/inner"));
+    let left = world.uwf(&["trust", "--list"]).exits(0).json();
+    assert_eq!(left.as_array().unwrap().len(), 1);
+    again(&world);
+    assert_eq!(ran(&world), "project\n");
+}

@@ -173,10 +173,16 @@ impl ProjectConfig {
 /// Those of [`load`](crate::load), [`ProjectConfig::find`] and [`ProjectConfig::read`].
 pub fn load_for(root: &Root, directory: &Path) -> Result<(Config, Option<Unused>), ConfigError> {
     let user = file::load(root)?.unwrap_or_default();
-    let Some(project) = ProjectConfig::find(root, directory)? else {
+    let trust = Trust::read(root)?;
+    let project = match ProjectConfig::find(root, directory) {
+        // A file that nobody trusts stops nobody, whatever is wrong with it. `uwf trust` says what it is.
+        Err(_) if !trust.has_folder_around(directory) => None,
+        found => found?,
+    };
+    let Some(project) = project else {
         return Ok((user, None));
     };
-    let changed = match Trust::read(root)?.standing(&project) {
+    let changed = match trust.standing(&project) {
         Standing::Trusted => return Ok((over(user, project.read()?), None)),
         Standing::Changed => true,
         Standing::Unknown => false,

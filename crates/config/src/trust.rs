@@ -58,6 +58,13 @@ impl Trust {
         }
     }
 
+    /// Tells whether a directory is in a folder that was trusted.
+    #[must_use]
+    pub fn has_folder_around(&self, directory: &Path) -> bool {
+        let directory = directory.canonicalize();
+        directory.is_ok_and(|directory| self.folders().any(|folder| directory.starts_with(folder)))
+    }
+
     /// Returns the folders that were trusted, sorted.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.texts.keys().map(PathBuf::as_path)

@@ -78,7 +78,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
             // An earlier call was interrupted before it could remove the folder.
             let _lock = lock(&run, id)?;
             state.finish_removals()?;
-            forget(site, &removed);
+            log_removal(site, &removed);
             run.remove()?;
             return Ok(removed);
         }
@@ -93,7 +93,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
         lease: None,
         orphaned: false,
     })?;
-    forget(site, &removed);
+    log_removal(site, &removed);
     run.remove()?;
     Ok(removed)
 }
@@ -124,7 +124,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     let mut removed = HashSet::new();
     if !places.is_empty() {
         for one in state.remove(&places, site.env.now_ms())? {
-            forget(site, &one);
+            log_removal(site, &one);
             removed.insert(one.removed);
         }
     }
@@ -174,7 +174,7 @@ fn remove_folders(site: &Site, forgotten: &HashSet<ThreadId>) -> Result<(), Engi
         };
         if let Some(_lock) = run.lease.acquire_if_free()? {
             if !forgotten.contains(&removed.removed) {
-                forget(site, removed);
+                log_removal(site, removed);
             }
             run.remove()?;
         }
@@ -182,10 +182,8 @@ fn remove_folders(site: &Site, forgotten: &HashSet<ThreadId>) -> Result<(), Engi
     Ok(())
 }
 
-/// Forgets what other files under the root say about a removed thread. The one place for that: a record that names threads,
-/// outside of their run folders, is cleaned here. The folder goes after this, so that a call that is interrupted here is
-/// repeated by the next one; this may run twice.
-fn forget(site: &Site, removed: &RemovedThread) {
+/// Records a removal in the process log. A removal that was interrupted is recorded once more.
+fn log_removal(site: &Site, removed: &RemovedThread) {
     let message = format!("head={}", removed.head);
     site.log_line(tags::REMOVED, &message, Some(removed.removed), None);
 }

@@ -33,8 +33,8 @@ pub use sessions::Sessions;
 use records::Records;
 
 /// The directory of the runs of one thread. Only the process that has the thread's lock writes here, and the agent that
-/// it started. The pause is the exception: a person pauses a thread also while a step runs.
-/// it started. The output of calls in the background is the exception.
+/// it started. Four files are written without the lock: the pause, the origin of a fork, the numbers of the steps (a cache), and
+/// the output of calls in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     records: Records,

@@ -152,10 +152,13 @@ fn parse_count(text: &str) -> Result<u64, String> {
     }
 }
 
+/// How many threads are stepped at once at most: each takes some open files and two processes.
+const MOST_JOBS: usize = 256;
+
 fn parse_jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("a number from 1 is expected".to_owned()),
-        Ok(number) => Ok(number),
+        Ok(number) if (1..=MOST_JOBS).contains(&number) => Ok(number),
+        Ok(_) | Err(_) => Err(format!("a number from 1 to {MOST_JOBS} is expected")),
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) enum ThreadCommand {
     Step(StepArgs),
     /// Do steps until the thread ends, waits for a person, or fails
     Run(RunThreadArgs),
-    /// Wait until threads have come to something
+    /// Wait until nobody works on the threads, or until they end, ask or have a new step
     Wait(WaitArgs),
     /// Show the status of a thread
     Show {

@@ -59,12 +59,18 @@ fn find(context: &Context, dir: &Path) -> Result<ProjectConfig, Failure> {
 /// Revokes the trust in the project around a folder, or in a folder whose config is gone.
 fn revoke_at(context: &Context, dir: &Path) -> Result<Exit, Failure> {
     let root = &context.site().root;
-    let project = ProjectConfig::find(root, dir).ok().flatten();
-    let folder = match project {
-        Some(project) => project.folder,
-        None => dir.canonicalize().unwrap_or_else(|_| dir.to_owned()),
+    // The folder itself comes first: its config may be gone, and that of a project around it is another one.
+    let own = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+    let around = || ProjectConfig::find(root, dir).ok().flatten();
+    let (folder, was_trusted) = match revoke(root, &own)? {
+        true => (own, true),
+        false => {
+            let folder = around().map_or(own, |project| project.folder);
+            let was_trusted = revoke(root, &folder)?;
+            (folder, was_trusted)
+        }
     };
-    if !revoke(root, &folder)? {
+    if !was_trusted {
         let what = format!("`{}` was not trusted", folder.display());
         return Err(Failure::request(what).hint("`uwf trust --list` shows those that were"));
     }

@@ -35,15 +35,32 @@ pub(crate) fn relation(
     here: Place<'_>,
     there: Place<'_>,
 ) -> Result<Relation, EngineError> {
-    Ok(if here.head == there.head {
-        Relation::Same
-    } else if covers(&chain(store, there.head)?, there.replaced, here.head) {
-        Relation::Behind
-    } else if covers(&chain(store, here.head)?, here.replaced, there.head) {
-        Relation::Ahead
-    } else {
-        Relation::Diverged
+    if here.head == there.head {
+        return Ok(Relation::Same);
+    }
+    let behind = covers(&chain(store, there.head)?, there.replaced, here.head);
+    let ahead = covers(&chain(store, here.head)?, here.replaced, there.head);
+    Ok(match (behind, ahead) {
+        (true, false) => Relation::Behind,
+        (false, true) => Relation::Ahead,
+        (false, false) => Relation::Diverged,
+        (true, true) => by_records(here.replaced, there.replaced),
     })
+}
+
+/// Compares two places by their records. A thread that was migrated and back had both heads more than once: the place with
+/// the longer history is the later one.
+fn by_records(here: &[ReplacedStep], there: &[ReplacedStep]) -> Relation {
+    let knows_all = |all: &[ReplacedStep], some: &[ReplacedStep]| {
+        let key = |step: &ReplacedStep| (step.replaced, step.by);
+        some.iter()
+            .all(|one| all.iter().any(|other| key(other) == key(one)))
+    };
+    match (knows_all(there, here), knows_all(here, there)) {
+        (true, false) => Relation::Behind,
+        (false, true) => Relation::Ahead,
+        (true, true) | (false, false) => Relation::Diverged,
+    }
 }
 
 /// Returns all nodes that were heads on the way to this one, as far as the chain tells.
@@ -89,6 +106,16 @@ mod tests {
             workflow: None,
         };
         steps.iter().map(step).collect()
+    }
+
+    #[test]
+    fn a_thread_that_was_migrated_and_back_is_where_its_longer_history_is() {
+        let check = |here: &[(u64, u64)], there: &[(u64, u64)], expected: Relation| {
+            assert_eq!(by_records(&replaced(here), &replaced(there)), expected);
+        };
+        check(&[(1, 2), (2, 1)], &[(1, 2)], Relation::Ahead);
+        check(&[(1, 2)], &[(1, 2), (2, 1)], Relation::Behind);
+        check(&[(1, 2), (2, 1)], &[(1, 3), (3, 1)], Relation::Diverged);
     }
 
     #[test]

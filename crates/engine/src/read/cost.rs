@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use serde::Serialize;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
@@ -128,10 +128,28 @@ struct Account {
     task: Option<String>,
     workflow: String,
     /// The steps that no older thread has, newest first.
-    steps: Vec<CasRef>,
+    steps: Vec<Work>,
     runs: Vec<Run>,
     /// What runs used up that are not on record one by one: old failed attempts, and steps that were replaced.
     others: Used,
+}
+
+/// What an agent did for a step. A copy of the step under another workflow has another hash, and is the same work.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Work {
+    role: RoleName,
+    detail: CasRef,
+    completed_ms: Option<i64>,
+}
+
+impl Work {
+    fn of(step: &StepNode) -> Self {
+        Self {
+            role: step.role.clone(),
+            detail: step.detail,
+            completed_ms: step.completed_at_ms,
+        }
+    }
 }
 
 /// One run.
@@ -146,8 +164,8 @@ struct Run {
 /// The sums so far.
 struct Sums<'o> {
     options: &'o CostOptions,
-    /// The steps that were counted.
-    seen: HashSet<CasRef>,
+    /// What was counted.
+    seen: HashSet<Work>,
     sums: IndexMap<Option<String>, (Used, Option<String>)>,
     total: Used,
     /// How many runs have no time on record, and were left out.
@@ -181,18 +199,19 @@ impl<'o> Sums<'o> {
         };
         for step in steps(&site.store, head) {
             let step = step?;
+            let work = Work::of(&step.node);
             // Then all steps before it were counted, too.
-            if self.seen.contains(&step.hash) {
+            if self.seen.contains(&work) {
                 break;
             }
-            account.steps.push(step.hash);
+            account.steps.push(work);
             account.runs.push(Run::of_step(site, step)?);
         }
         Ok(account)
     }
 
     fn add(&mut self, account: &Account) {
-        self.seen.extend(&account.steps);
+        self.seen.extend(account.steps.iter().cloned());
         let counts = |run: &&Run| {
             let since = self.options.since_ms;
             since.is_none_or(|since| run.ended_ms >= since)

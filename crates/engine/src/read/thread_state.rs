@@ -83,7 +83,7 @@ pub struct ThreadState {
     pub suspend_message: Option<String>,
     /// Whether the thread reached `$END`.
     pub done: bool,
-    /// Kept for programs that expect the key; steps run in the foreground only.
+    /// Always `None`; kept for programs that expect the key.
     pub background: Option<bool>,
     /// Who paused it, when and why, if it is paused. A step that is being done goes on.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -29,7 +29,7 @@ pub(crate) fn admit(
     thread: &Thread,
     role: &RoleName,
 ) -> Result<Admitted, EngineError> {
-    let (config, unused) = uwf_config::load_for(&site.root, directory(site, thread))?;
+    let (config, unused) = config_for(site, thread)?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let place = Place::of(&run.ledger, thread);
@@ -53,6 +53,14 @@ pub(crate) fn admit(
             None => "resume",
         },
     })
+}
+
+/// Returns the config for the steps of a thread, and the config of its project if that is not used.
+pub(crate) fn config_for(
+    site: &Site,
+    thread: &Thread,
+) -> Result<(Config, Option<Unused>), EngineError> {
+    Ok(uwf_config::load_for(&site.root, directory(site, thread))?)
 }
 
 /// Returns the directory whose project a thread belongs to: its own, if it is there.

@@ -7,9 +7,10 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_thread::summarize;
 
 use crate::limits::{Place, reached_by};
+use crate::pause::refuse_if_paused;
 use crate::read::activity::Activity;
 use crate::run::cycle::StepOptions;
-use crate::run::{agent_command, contract};
+use crate::run::{admission, agent_command, contract};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 
@@ -64,6 +65,7 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan
     if let Some(step) = activity.finished_step {
         return Ok(Plan::Commit(step));
     }
+    refuse_if_paused(site, &run, id)?;
     let thread = Thread::load(&site.store, id, head)?;
     match thread.route(Some(&runner.signals))? {
         Err(source) => Err(EngineError::Blocked { thread: id, source }),
@@ -87,7 +89,7 @@ fn plan_agent(
     options: &StepOptions,
 ) -> Result<AgentPlan, EngineError> {
     let site = &runner.site;
-    let config = uwf_config::load(&site.root)?.unwrap_or_default();
+    let (config, _) = admission::config_for(site, thread)?;
     let ledger = &site.root.run(thread.id).ledger;
     let recorded = ledger.chain_summary();
     let summary = summarize(&site.store, recorded.as_ref(), thread.head)?;

@@ -12,11 +12,11 @@ use uwf_protocol::agent::env;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::hooks::{EVENT_VARIABLE, Hook, HookEvent, THREAD_VARIABLE, USUAL_SECONDS};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::nodes::Usage;
 use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_program, read_start, read_step};
 use uwf_util::time;
 
+use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadStatus;
 use crate::{AgentFailure, EngineError, Runner, Site, tags, thread};
@@ -190,8 +190,9 @@ fn about_step(site: &Site, report: &StepReport) -> Map<String, Value> {
     };
     let usage = report.step.and_then(|step| {
         let step = read_step(&site.store, step).ok()?;
-        let detail = site.store.get(step.node.detail).ok()?;
-        Some(Usage::of_detail(&detail.payload))
+        DetailSummary::read(&site.store, step.node.detail)
+            .ok()?
+            .usage
     });
     about.insert("usage".to_owned(), json!(usage));
     about

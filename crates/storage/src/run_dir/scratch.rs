@@ -113,7 +113,7 @@ impl Scratch {
     }
 
     /// Opens the file that gets the output of calls in the background, for appending, and returns it with its path. Such a
-    /// call may have to wait for the lock of the thread, so this is the one file that is written without the lock.
+    /// call may have to wait for the lock of the thread, so it is written without the lock.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::process::{ExitStatus, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use uwf_process::{Asked, NextExit, Stop, Tree};
@@ -34,51 +34,57 @@ pub(super) fn step(
         Failure::request("cannot start this program for a thread").cause(&error)
     };
     signals.watch().map_err(failed)?;
+    let grace = uwf_engine::configured_grace(context.site())?;
     let mut queue = threads.iter();
     let mut tree: Option<Tree> = None;
     let mut jobs: HashMap<u32, Job> = HashMap::new();
     let mut line = Line::new(context, threads.len());
+    // After a failure no more are started. Those that are at work are paid for, so they go on to their end.
+    let mut failure = Ok(());
     loop {
-        while jobs.len() < args.jobs
+        while failure.is_ok()
+            && jobs.len() < args.jobs
             && let Some(thread) = queue.next()
         {
-            let (pid, job) = start(context, args, many, *thread, &mut tree).map_err(failed)?;
-            jobs.insert(pid, job);
+            match start(context, args, many, *thread, &mut tree) {
+                Ok((pid, job)) => drop(jobs.insert(pid, job)),
+                Err(error) => failure = Err(failed(error)),
+            }
         }
-        let Some(tree) = &mut tree else { return Ok(()) };
+        let Some(tree) = &mut tree else {
+            return failure;
+        };
         match tree.next_exit_soon(signals) {
             None => line.look(jobs.len()),
             Some(NextExit::Exited { pid, status }) => {
                 if let Some(job) = jobs.remove(&pid) {
                     line.done += 1;
-                    job.show()?;
+                    failure = failure.and(job.show());
                     tally.add(many, exit_of(status));
                 }
             }
             Some(NextExit::Stopped(stop)) => {
-                end(context, tree, stop)?;
+                end(context, tree, stop, grace);
                 for job in jobs.values() {
-                    job.show()?;
+                    failure = failure.and(job.show());
                     tally.add(many, Exit::Signal(stop.signal));
                 }
-                return Ok(());
+                return failure;
             }
-            Some(NextExit::NoneLeft) => return Ok(()),
+            Some(NextExit::NoneLeft) => return failure,
         }
     }
 }
 
 /// Ends all processes, each with its agent.
-fn end(context: &Context, tree: &mut Tree, stop: Stop) -> Result<(), Failure> {
+fn end(context: &Context, tree: &mut Tree, stop: Stop, grace: Duration) {
     stderr::erase_line();
     let asked = match stop.by_supervisor {
         true => Asked::ByOurSupervisor,
         false => Asked::NotYet,
     };
-    let grace = uwf_engine::configured_grace(context.site())?;
     // A process that could not be ended keeps its thread busy, and the next call names it.
     let _ = tree.end(asked, grace, &context.runner.signals);
-    Ok(())
 }
 
 /// The line about the threads, for a terminal.
