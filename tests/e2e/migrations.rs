@@ -97,6 +97,19 @@ fn a_thread_goes_on_under_the_workflow_that_has_its_name_now() {
 }
 
 #[test]
+fn a_paused_thread_can_be_migrated_and_stays_paused() {
+    let (world, thread) = written();
+    world.uwf(&["thread", "pause", &thread]).exits(0);
+    world.write("review.yaml", &with_tester());
+    world.uwf(&["workflow", "put", "review.yaml"]).exits(0);
+    let migrated = migrate(&world, &[&thread]).exits(0).json();
+    assert_eq!(migrated["status"], json!("paused"));
+    world.step(&thread).exits(6);
+    world.uwf(&["thread", "unpause", &thread]).exits(0);
+    assert_eq!(world.show(&thread)["currentRole"], json!("tester"));
+}
+
+#[test]
 fn migrating_again_changes_nothing_and_migrating_back_brings_the_old_chain_back() {
     let (world, thread) = written();
     let before = world.show(&thread);

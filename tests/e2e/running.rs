@@ -154,6 +154,16 @@ fn a_run_stops_at_a_limit_and_goes_on_beyond_it() {
 }
 
 #[test]
+fn a_run_of_a_paused_thread_says_so_and_how_it_goes_on() {
+    let world = world(APPROVED);
+    let thread = world.start("review");
+    world.uwf(&["thread", "pause", &thread]).exits(0);
+    let run = world.uwf(&["thread", "run", &thread]).exits(6);
+    let last = stopped(&run, "paused");
+    assert_eq!(last["next"], json!(format!("uwf thread unpause {thread}")));
+}
+
+#[test]
 fn a_blocked_run_exits_with_1_and_says_why() {
     let world = World::new();
     let edge = r#"writer: { _: { role: $END, prompt: "Done: {{note}}" } }"#;

@@ -16,7 +16,7 @@ use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure::{self, Attempted, Problem};
 use crate::run::hooks;
-use crate::run::owned::{OwnedRun, with_thread};
+use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::retry::Verb;
 use crate::run::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
@@ -67,7 +67,7 @@ pub fn step(
     id: ThreadId,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
-    let done = with_thread(runner, id, |run| {
+    let done = with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;
         let thread = match adopt(runner, run, thread)? {

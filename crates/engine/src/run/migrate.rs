@@ -216,7 +216,8 @@ fn state_of(
     };
     let config = limits::of_config(site);
     let reached = limits::reached_on_route(&site.store, &place, route, &config)?;
-    Ok(ThreadState::of_active(route).at_limits(&reached))
+    let state = ThreadState::of_active(route).at_limits(&reached);
+    Ok(state.with_pause(run.pause.read()?))
 }
 
 fn migrated(

@@ -73,8 +73,20 @@ impl OwnedRun {
     }
 }
 
-/// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it, and
-/// if a person paused the thread.
+/// Runs an operation that starts an agent while this process owns the thread. Fails as [`with_thread`], and if a person
+/// paused the thread.
+pub(crate) fn with_thread_to_step<T>(
+    runner: &Runner,
+    id: ThreadId,
+    operate: impl FnOnce(&OwnedRun) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
+    with_thread(runner, id, |run| {
+        refuse_if_paused(&runner.site, run, id)?;
+        operate(run)
+    })
+}
+
+/// Runs an operation while this process owns the thread. Fails with *busy* if another process works on it.
 pub(crate) fn with_thread<T>(
     runner: &Runner,
     id: ThreadId,
@@ -83,10 +95,7 @@ pub(crate) fn with_thread<T>(
     let operated = OwnedRun::acquire(runner, id).and_then(|owned| {
         runner.site.note_use(id);
         // The root may have been moved since the thread was created, so it is listed again.
-        let admitted = refuse_if_paused(&runner.site, &owned, id);
-        let result = admitted
-            .and_then(|()| runner.site.enlist())
-            .and_then(|()| operate(&owned));
+        let result = runner.site.enlist().and_then(|()| operate(&owned));
         owned.release(runner, id);
         result
     });

@@ -12,7 +12,7 @@ use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
-use crate::run::owned::with_thread;
+use crate::run::owned::with_thread_to_step;
 use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
@@ -27,7 +27,7 @@ pub fn poke(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    let done = with_thread(runner, id, |run| {
+    let done = with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;
         admission::raise(&runner.site, run, &thread, &options.raises)?;

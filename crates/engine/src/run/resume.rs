@@ -11,7 +11,7 @@ use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, end_remaining, refuse};
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
-use crate::run::owned::{OwnedRun, with_thread};
+use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
@@ -26,7 +26,7 @@ pub fn resume(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    let done = with_thread(runner, id, |run| match thread::find(&runner.site, id)? {
+    let done = with_thread_to_step(runner, id, |run| match thread::find(&runner.site, id)? {
         Located::Active(head) => {
             let thread = Thread::load(&runner.site.store, id, head)?;
             admission::raise(&runner.site, run, &thread, &options.raises)?;

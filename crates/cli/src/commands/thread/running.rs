@@ -67,11 +67,15 @@ impl Run<'_> {
         let mut steps = 0;
         loop {
             let report = step_patiently(self.context, self.thread, &options, self.patience);
-            let is_blocked = matches!(report, Err(EngineError::Blocked { .. }));
+            let why = match report {
+                Err(EngineError::Blocked { .. }) => Some("blocked"),
+                Err(EngineError::Paused { .. }) => Some("paused"),
+                Ok(_) | Err(_) => None,
+            };
             let report = match self.or_failure(report, &options) {
                 Ok(report) => report,
                 Err(failure) => {
-                    let stopped = failure_word(failure.exit, is_blocked);
+                    let stopped = why.unwrap_or_else(|| failure_word(failure.exit));
                     return Err(self.failed(steps, stopped, failure, &options)?);
                 }
             };
@@ -159,6 +163,10 @@ impl Run<'_> {
             // "The same command" of the usual hints would start another thread.
             failure.hint = Some(format!("`{go_on}` goes on"));
         }
+        let next = match stopped {
+            "paused" => Some(format!("uwf thread unpause {thread}")),
+            _ => is_again.then_some(go_on),
+        };
         let view = StoppedView {
             thread,
             stopped,
@@ -166,7 +174,7 @@ impl Run<'_> {
             steps,
             exit: failure.exit.code(),
             message: Some(failure.what.clone()),
-            next: is_again.then_some(go_on),
+            next,
             state: None,
         };
         self.print_stop(view)?;
@@ -194,9 +202,8 @@ fn stop_of(state: &ThreadState) -> Option<Exit> {
 }
 
 /// Returns the word for the failure at which a run stopped.
-fn failure_word(exit: Exit, is_blocked: bool) -> &'static str {
+fn failure_word(exit: Exit) -> &'static str {
     match exit {
-        Exit::Request if is_blocked => "blocked",
         Exit::Done | Exit::Request | Exit::Usage => "refused",
         Exit::Suspended => "suspended",
         Exit::Agent => "failed",
