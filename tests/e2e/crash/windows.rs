@@ -1,13 +1,13 @@
 //! The table "What survives what" of `docs/architecture.md`, line by line. Each test asserts that its window was hit.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::reader::Ledger;
 use super::sweep::{kill_before, kill_everywhere_by};
 use super::tracer::{Point, Verdict, trace};
 use crate::gates::{gated_agent, runs};
 use crate::trees::LOOP;
-use crate::world::{REVIEW, World};
+use crate::world::{REVIEW, World, wait_until};
 
 const ENGINE: &str = " thread ";
 const AGENT: &str = " agent mock ";
@@ -73,6 +73,58 @@ fn the_adapter_when_its_program_had_ended() {
 #[test]
 fn the_adapter_and_the_engine_when_their_program_goes_on() {
     the_adapter_anywhere(Verdict::KillWith(ADAPTER));
+}
+
+/// Kills engine and adapter while the program works, and waits until the program has finished. Its answer waits then.
+fn world_with_a_waiting_answer() -> (World, String) {
+    let (world, thread) = world_of_a_tool();
+    let mut launches = 0;
+    let args = ["thread", "step", &thread];
+    let traced = trace(&world, &args, |point| {
+        let is_launch = point.call.contains("launched") && point.command.contains(ADAPTER);
+        launches += usize::from(is_launch);
+        match is_launch && launches == 5 {
+            true => Verdict::KillWith(ADAPTER),
+            false => Verdict::GoOn,
+        }
+    });
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    let launched = world
+        .root()
+        .join("runs")
+        .join(&thread)
+        .join("launched.json");
+    let launched: Value = serde_json::from_slice(&std::fs::read(launched).unwrap()).unwrap();
+    assert!(
+        launched["program"].is_object() && launched["ended"] == json!(false),
+        "{launched}"
+    );
+    wait_until("the program has finished", || finished(&world) == 2);
+    (world, thread)
+}
+
+#[test]
+fn an_answer_that_waits_is_used_though_the_call_that_read_it_was_ended() {
+    for nth in 1.. {
+        let (world, thread) = world_with_a_waiting_answer();
+        let args = ["thread", "step", &thread];
+        let mut calls = 0;
+        let traced = trace(&world, &args, |point| {
+            calls += usize::from(point.command.contains(ADAPTER));
+            match calls == nth && point.command.contains(ADAPTER) {
+                true => Verdict::Kill,
+                false => Verdict::GoOn,
+            }
+        });
+        if traced.killed().is_none() {
+            assert!(nth > 5, "{:#?}", traced.points);
+            return;
+        }
+        if traced.code != Some(0) {
+            world.step(&thread).exits(0);
+        }
+        assert_eq!(finished(&world), 2, "{:#?}", traced.points);
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use uwf_protocol::agent::{engine_mark, parse_answer};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::{LeaseRecord, Pending};
-use uwf_storage::{Outbox, RunDir, Scratch};
+use uwf_storage::{Outbox, RunDir};
 
 use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
@@ -98,6 +98,7 @@ fn clean_up(
     agent: &AgentCommand,
     ended: Option<&EndedRun>,
 ) -> Result<(), EngineError> {
+    let keeps_output = ended.is_some_and(|ended| has_whole_output(run, ended));
     let has_left = ended.is_some_and(|ended| !ended.left.is_empty());
     if agent.keep_running && has_left {
         // Invariant 7 of the lock of a thread in docs/architecture.md.
@@ -106,7 +107,7 @@ fn clean_up(
     if ended.is_none_or(|ended| ended.survivors.is_empty()) {
         run.lease.clear_record()?;
     }
-    if !ended.is_some_and(|ended| has_whole_output(&run.scratch, ended)) {
+    if !keeps_output {
         run.scratch.clear_launched()?;
     }
     Ok(())
@@ -138,15 +139,20 @@ fn check_run(
 }
 
 /// Tells whether the output of the adapter's program is complete, so that the next attempt may use it. It is cut off if
-/// the program was ended together with the adapter.
-fn has_whole_output(scratch: &Scratch, ended: &EndedRun) -> bool {
+/// the program was ended together with the adapter. The lease record must still be that of this attempt.
+fn has_whole_output(run: &RunDir, ended: &EndedRun) -> bool {
     let ended_itself =
         matches!(&ended.ending, RunEnding::Exited(status) if status.code().is_some());
     ended_itself
         || ended.ended_well
-        || scratch.launched().is_some_and(|launched| {
+        || run.scratch.launched().is_some_and(|launched| {
             let program = launched.program.map(|program| program.pid);
-            launched.ended || program.is_some_and(|pid| ended.succeeded.contains(&pid))
+            // An adapter that only read the output of an earlier attempt left it as it found it.
+            let mark = run.lease.read_record().and_then(|record| record.attempt);
+            let is_of_earlier_attempt = launched.mark.is_some() && launched.mark != mark;
+            launched.ended
+                || is_of_earlier_attempt
+                || program.is_some_and(|pid| ended.succeeded.contains(&pid))
         })
 }
 

@@ -96,12 +96,12 @@ impl Used {
 
     /// Adds what other runs used up.
     pub fn add_all(&mut self, other: &Self) {
-        self.runs += other.runs;
+        self.runs = self.runs.saturating_add(other.runs);
         self.cost_usd += other.cost_usd;
-        self.cost_unknown += other.cost_unknown;
+        self.cost_unknown = self.cost_unknown.saturating_add(other.cost_unknown);
         self.tokens = self.tokens.saturating_add(other.tokens);
-        self.tokens_unknown += other.tokens_unknown;
+        self.tokens_unknown = self.tokens_unknown.saturating_add(other.tokens_unknown);
         self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
-        self.duration_unknown += other.duration_unknown;
+        self.duration_unknown = self.duration_unknown.saturating_add(other.duration_unknown);
     }
 }
