@@ -89,6 +89,7 @@ mod slots;
 mod store_care;
 mod stories;
 mod tails;
+mod templates;
 mod terminal;
 mod threads;
 mod tls;

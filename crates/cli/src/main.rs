@@ -2,6 +2,7 @@
 //! that evaluates conditions.
 
 mod args;
+mod bundled_templates;
 mod commands;
 mod completion;
 mod failure;

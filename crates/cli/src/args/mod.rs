@@ -9,6 +9,7 @@ mod documented;
 mod examples;
 mod fork;
 mod graph;
+mod init;
 mod naming;
 mod reading;
 mod refused;
@@ -33,6 +34,7 @@ pub(crate) use config::{ConfigCommand, DoctorArgs, LogCommand, LogFilterArgs, Se
 pub(crate) use cost::CostArgs;
 pub(crate) use fork::{ForkArgs, MigrateArgs};
 pub(crate) use graph::GraphArgs;
+pub(crate) use init::InitArgs;
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
@@ -160,6 +162,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: WorkflowCommand,
     },
+    /// Write a workflow to begin with into a folder, or list those that there are
+    Init(InitArgs),
     /// Read and write the content-addressed store
     #[command(arg_required_else_help = true)]
     Cas {

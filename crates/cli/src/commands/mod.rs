@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod fork;
+mod init;
 mod log;
 mod manual;
 mod own_program;
@@ -135,6 +136,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Thread { command } => thread::run(context, command),
         Command::Step { command } => step::run(context, command),
         Command::Workflow { command } => workflow::run(context, command),
+        Command::Init(args) => init::run(context, &args),
         Command::Cas { command } => cas::run(context, command),
         Command::Setup(args) => setup::run(context, &args),
         Command::Doctor(args) => doctor::run(context, &args),

@@ -5,6 +5,7 @@ mod columns;
 mod config;
 mod doctor;
 mod graph;
+mod init;
 mod progress_line;
 mod setup;
 mod store_care;
@@ -27,6 +28,7 @@ pub(crate) use config::{
 };
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid, svg};
+pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use progress_line::{jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;

@@ -1,0 +1,136 @@
+//! `uwf init`: what a person copies to begin with is valid, runs to its end, and overwrites nothing.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::json;
+use uwf_util::words;
+
+use crate::world::World;
+
+/// Returns the names of the templates in the repository, sorted.
+fn in_repository() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/templates");
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Types a line that was proposed, and returns what it prints.
+#[track_caller]
+fn typed(world: &World, line: &str) -> crate::world::Run {
+    let words = words::split(line).unwrap();
+    let args: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(args[0], "uwf", "{line}");
+    world.uwf(&args[1..])
+}
+
+#[test]
+fn every_template_is_listed_with_what_it_is_for() {
+    let world = World::new();
+    let listed = world.uwf(&["init"]).exits(0).json();
+    let mut names: Vec<&str> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item["name"].as_str().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, in_repository());
+    let text = world.uwf(&["init", "--format", "text"]).exits(0).stdout;
+    assert!(text.contains("hello  "), "{text}");
+    assert!(text.contains("uwf init <template>"), "{text}");
+    world
+        .uwf(&["init", "helo"])
+        .exits(2)
+        .says("similar value exists: 'hello'");
+    assert_eq!(fs::read_dir(world.project()).unwrap().count(), 0);
+}
+
+#[test]
+fn every_template_is_valid_and_runs_to_its_end_with_the_command_that_init_prints() {
+    for name in in_repository() {
+        let world = World::new();
+        let made = world.uwf(&["init", &name]).exits(0).json();
+        let file = format!("{name}.yaml");
+        let valid = world.uwf(&["workflow", "validate", &file]).exits(0);
+        assert_eq!(valid.stderr, "", "{name} has no warnings");
+        let run = typed(&world, made["next"]["withMock"].as_str().unwrap());
+        assert!([0, 6].contains(&run.code), "{name}: {}", run.stderr);
+        let agent = format!("uwf-mock {name}.mock.yaml");
+        // A person is asked at most once.
+        if run.code == 6 {
+            let args = ["thread", "resume", "@", "-p", "yes", "--agent", &agent];
+            world.uwf(&args).exits(0);
+        }
+        let shown = world.show("@");
+        assert_eq!(shown["status"], json!("completed"), "{name}");
+        assert!(shown["result"].is_string(), "{name}: {shown}");
+        // Every role of the workflow worked.
+        let steps = world.uwf(&["thread", "steps", "@"]).exits(0).json();
+        for role in valid.json()["roles"].as_array().unwrap() {
+            let steps = steps["steps"].as_array().unwrap();
+            let worked = steps.iter().any(|step| step["role"] == *role);
+            assert!(worked, "{name}: {role}");
+        }
+    }
+}
+
+#[test]
+fn every_template_has_limits_and_a_way_to_ask_a_person() {
+    for name in in_repository() {
+        let world = World::new();
+        world.uwf(&["init", &name]).exits(0);
+        let file = format!("{name}.yaml");
+        let graph = world.uwf(&["workflow", "graph", &file]).exits(0).json();
+        let text = fs::read_to_string(world.project().join(&file)).unwrap();
+        assert!(text.contains("\nlimits:\n"), "{name}");
+        let edges = graph["edges"].as_array().unwrap();
+        let asks = edges.iter().any(|edge| edge["to"] == json!("$SUSPEND"));
+        assert!(asks, "{name}");
+    }
+}
+
+#[test]
+fn the_files_go_into_a_new_folder_and_the_commands_lead_there() {
+    let world = World::new();
+    let args = ["init", "hello", "a b/c", "--format", "text"];
+    let text = world.uwf(&args).exits(0).stdout;
+    assert!(text.contains("  cd 'a b/c'\n  uwf "), "{text}");
+    assert!(
+        text.contains("--agent 'uwf-mock hello.mock.yaml'"),
+        "{text}"
+    );
+    assert!(text.contains("uwf setup"), "{text}");
+    let mut names: Vec<_> = fs::read_dir(world.project().join("a b/c"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["hello.md", "hello.mock.yaml", "hello.yaml"]);
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_is_written_beside_what_is_there() {
+    for taken in ["hello.yaml", "hello.mock.yaml", "hello.md"] {
+        let world = World::new();
+        world.write(taken, "mine");
+        world
+            .uwf(&["init", "hello"])
+            .exits(1)
+            .says(&format!("{taken}` is there already"))
+            .says("hint: name another folder: `uwf init hello <dir>`");
+        let kept = fs::read_to_string(world.project().join(taken)).unwrap();
+        assert_eq!(kept, "mine");
+        assert_eq!(fs::read_dir(world.project()).unwrap().count(), 1);
+    }
+    // A link that leads nowhere is something, too.
+    let world = World::new();
+    let (link, target) = (world.project().join("hello.md"), world.dir().join("other"));
+    std::os::unix::fs::symlink(&target, link).unwrap();
+    world.uwf(&["init", "hello"]).exits(1);
+    assert!(!target.exists());
+}
