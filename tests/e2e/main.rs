@@ -75,6 +75,7 @@ mod recordings;
 mod reference;
 mod refusals;
 mod refused_steps;
+mod registered;
 mod release_notes;
 mod removing;
 mod resolution;

@@ -82,7 +82,7 @@ pub(crate) fn of_values(arg: Arg) -> Arg {
     let complete: fn(&OsStr) -> Vec<CompletionCandidate> = match arg.get_id().as_str() {
         "thread" | "threads" => threads,
         "step" | "hash" | "hashes" | "before_step" => nodes,
-        "workflow" => workflows,
+        "workflow" | "other_workflow" => workflows,
         "key" => keys,
         "agent" => agents,
         "role" | "from_role" => roles,

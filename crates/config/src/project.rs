@@ -18,7 +18,7 @@ use uwf_protocol::workflow_yaml::{
 use uwf_storage::StorageError;
 
 pub use includes::FsIncludes;
-pub use search::{LocalWorkflow, discover, list_local};
+pub use search::{LocalWorkflow, discover, discover_all, list_local};
 
 /// Why a workflow file cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +42,19 @@ pub fn read_workflow_file(
     check: &Check<'_>,
 ) -> Result<LoadedWorkflow, ReadError> {
     let content = read_limited(path).map_err(StorageError::io("read", shown))?;
+    read_workflow_text(content, path, shown, check)
+}
+
+/// Reads the content of a workflow file, as [`read_workflow_file`] does. Includes are beside `path`, which need not exist.
+///
+/// # Errors
+/// See [`read_workflow_file`].
+pub fn read_workflow_text(
+    content: Vec<u8>,
+    path: &Path,
+    shown: &Path,
+    check: &Check<'_>,
+) -> Result<LoadedWorkflow, ReadError> {
     let name = shown.to_string_lossy();
     let text = text(content).map_err(|(line, message)| {
         let position = Position {

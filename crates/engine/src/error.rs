@@ -288,6 +288,20 @@ pub enum EngineError {
         /// The nearest workflow or file.
         near: Option<String>,
     },
+    /// No file of the project is the workflow of a name.
+    #[error("no file of this project is the workflow `{0}`")]
+    NoLocalWorkflow(String),
+    /// A name did not stand for the workflow that it is to stand for again.
+    #[error("{}", no_version(name, wanted.as_deref()))]
+    NoVersion {
+        /// The name.
+        name: String,
+        /// The version, as it was typed.
+        wanted: Option<String>,
+    },
+    /// A name is only in the registry of other programs.
+    #[error("the name `{0}` is in `workflows.yaml`, which other programs write")]
+    ForeignName(String),
     /// A node has another type than expected.
     #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
     WrongType {
@@ -390,6 +404,13 @@ impl From<ReadError> for EngineError {
     }
 }
 
+fn no_version(name: &str, wanted: Option<&str>) -> String {
+    match wanted {
+        Some(wanted) => format!("the name `{name}` never stood for a version `{wanted}`"),
+        None => format!("the name `{name}` has no earlier version"),
+    }
+}
+
 impl EngineError {
     /// Returns the failed attempt that this error is about, if it is about one.
     #[must_use]
@@ -430,6 +451,9 @@ impl EngineError {
             | Self::Workflow(_)
             | Self::UnknownWorkflow { .. }
             | Self::NoFile { .. }
+            | Self::NoLocalWorkflow(_)
+            | Self::NoVersion { .. }
+            | Self::ForeignName(_)
             | Self::WrongType { .. }
             | Self::StartIsNoStep { .. }
             | Self::Raise(_)

@@ -35,6 +35,7 @@ mod start;
 mod store_error;
 mod tags;
 mod thread;
+mod unregister;
 mod workflow_ref;
 
 pub use agent_failure::AgentFailure;
@@ -62,6 +63,7 @@ pub use read::graph::{
     GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,
 };
 pub use read::list::{ListFilter, ThreadList, list};
+pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::outline::Outline;
 pub use read::report::StepReport;
 pub use read::selection::{WorkflowChoice, choose_workflow};
@@ -82,14 +84,19 @@ pub use read::thread_item::ThreadItem;
 pub use read::thread_state::{ThreadState, ThreadStatus};
 pub use read::thread_story::{ReadOptions, ThreadStory, read_thread};
 pub use read::usage_total::UsageTotal;
+pub use read::versions::{VersionAction, WorkflowHistory, WorkflowVersion, workflow_history};
 pub use read::which::{
     NodeState, NodeUse, NodeUses, ReplacedUse, StepUse, ThreadUse, WorkflowUse, which,
 };
+pub use read::workflow_difference::{
+    ComparedWorkflow, WorkflowDifference, diff_with_registered, diff_workflows,
+};
+pub use read::workflow_text::{Difference, WorkflowText, export_workflow};
 pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,
 };
 pub use rebase::Misfit;
-pub use register::{Checked, Registered, check_file, put_workflow};
+pub use register::{Checked, Registered, check_file, check_text, put_workflow, put_workflow_text};
 pub use remove::{Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
 pub use run::Runner;
@@ -106,4 +113,5 @@ pub use run::slots::NoSlot;
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};
 pub use store_error::store_exit;
+pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use workflow_ref::{HiddenWorkflow, Origin};

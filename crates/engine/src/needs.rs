@@ -65,6 +65,10 @@ impl Needs {
         }
         let workflows = state.workflows()?.into_iter();
         needed.extend(workflows.map(|(name, hash)| (hash, Need::Workflow(name))));
+        // The earlier workflows of a name can get it back. The registry is read before them: what it has lost meanwhile
+        // is on record.
+        let earlier = state.registry_history()?.changes.into_iter();
+        useful.extend(earlier.filter_map(|change| change.hash));
         Ok(Self { needed, useful })
     }
 }

@@ -4,17 +4,22 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use serde_json::{Value, json};
+use uwf_cas_fs::Batch;
 use uwf_config::project::{self, ReadError};
 use uwf_moderator::validate;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow::{Problem, Role, Severity, Workflow};
+use uwf_protocol::workflow_export::usual_title;
 use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::{State, StorageError};
+use uwf_storage::{Registering, State, StorageError};
 use uwf_util::suggest;
 
 use crate::{EngineError, Site};
+
+/// What messages call a workflow file that was read from standard input.
+const STANDARD_INPUT: &str = "<stdin>";
 
 /// A workflow that is in the store.
 #[derive(Debug, Clone)]
@@ -41,12 +46,43 @@ pub struct Checked {
 /// # Errors
 /// When the file cannot be read or has errors: then with all of them.
 pub fn put_workflow(site: &Site, file: &Path) -> Result<Registered, EngineError> {
-    let checked = check_file(site, file)?;
+    put(site, check_file(site, file)?)
+}
+
+/// Checks the text of a workflow file, stores the workflow, and registers it under its name.
+///
+/// # Errors
+/// When the text has errors: then with all of them.
+pub fn put_workflow_text(site: &Site, text: String) -> Result<Registered, EngineError> {
+    put(site, check_text(site, text)?)
+}
+
+fn put(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
     site.create()?;
     let _hold = site.store.hold()?;
     let registered = store(site, checked)?;
-    State::new(&site.root).register(&registered.name, registered.hash)?;
+    let (name, hash) = (&registered.name, registered.hash);
+    let now_ms = site.env.now_ms();
+    State::new(&site.root).register(name, hash, Registering::Put, now_ms)?;
     Ok(registered)
+}
+
+/// Checks the text of a workflow file. Includes are relative to the working directory. Nothing is stored.
+///
+/// # Errors
+/// When the text has errors: then with all of them.
+pub fn check_text(site: &Site, text: String) -> Result<Checked, EngineError> {
+    let shown = Path::new(STANDARD_INPUT);
+    let path = site.env.cwd().join(shown);
+    let check = |workflow: &Workflow<Value>| {
+        let name = path_name_problem(&workflow.name).into_iter();
+        name.chain(problems(workflow)).collect()
+    };
+    let loaded = project::read_workflow_text(text.into_bytes(), &path, shown, &check)?;
+    Ok(Checked {
+        workflow: loaded.workflow,
+        warnings: loaded.warnings,
+    })
 }
 
 /// Reads and checks a workflow file. Nothing is stored.
@@ -57,8 +93,7 @@ pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
     let path = site.env.cwd().join(file);
     let check = |workflow: &Workflow<Value>| {
         let name = name_problem(&path, &workflow.name).into_iter();
-        let schemas = schema_problems(workflow).into_iter();
-        name.chain(schemas).chain(validate(workflow)).collect()
+        name.chain(problems(workflow)).collect()
     };
     let loaded = project::read_workflow_file(&path, file, &check).map_err(|error| match error {
         ReadError::File(StorageError::Io { source, .. })
@@ -96,11 +131,31 @@ fn similar_file(path: &Path, typed: &Path) -> Option<String> {
 /// Writes the role schemas and the workflow node in one batch.
 pub(crate) fn store(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
     let Checked { workflow, warnings } = checked;
-    let now = site.env.now_ms();
+    let name = workflow.name.clone();
     let mut batch = site.store.batch();
+    let hash = put_in(&mut batch, workflow, site.env.now_ms())?;
+    batch.commit()?;
+    Ok(Registered {
+        name,
+        hash,
+        warnings,
+    })
+}
+
+/// Returns the hash that a workflow has in the store. Nothing is stored.
+pub(crate) fn hash_of(site: &Site, workflow: Workflow<Value>) -> Result<CasRef, EngineError> {
+    put_in(&mut site.store.batch(), workflow, site.env.now_ms())
+}
+
+/// Adds the role schemas and the workflow to a batch.
+fn put_in(
+    batch: &mut Batch<'_>,
+    workflow: Workflow<Value>,
+    now: i64,
+) -> Result<CasRef, EngineError> {
     let mut roles = indexmap::IndexMap::new();
     for (name, role) in &workflow.roles {
-        let title = format!("{}.{name}", workflow.name);
+        let title = usual_title(&workflow.name, name);
         let schema = batch.put(schemas::META, &titled(&role.schema, &title), now)?;
         roles.insert(name.clone(), with_schema(role, schema));
     }
@@ -113,13 +168,7 @@ pub(crate) fn store(site: &Site, checked: Checked) -> Result<Registered, EngineE
         limits: workflow.limits,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
-    let hash = batch.put(type_hash, &payload, now)?;
-    batch.commit()?;
-    Ok(Registered {
-        name: stored.name,
-        hash,
-        warnings,
-    })
+    Ok(batch.put(type_hash, &payload, now)?)
 }
 
 fn with_schema(role: &Role<Value>, schema: CasRef) -> Role<CasRef> {
@@ -154,6 +203,21 @@ fn name_problem(path: &Path, name: &str) -> Option<Problem> {
         let message = format!("the file's name says `{expected}`, but `name` is `{name}`");
         Problem::new(&["name"], message)
     })
+}
+
+/// Returns the problem that a name without a file has: a name that looks like a path would mean a file.
+fn path_name_problem(name: &str) -> Option<Problem> {
+    project::looks_like_path(name).then(|| {
+        let message =
+            format!("`{name}` looks like a file, so that the workflow could not be found by it");
+        Problem::new(&["name"], message)
+    })
+}
+
+/// Returns what is wrong with a workflow wherever it was written.
+fn problems(workflow: &Workflow<Value>) -> impl Iterator<Item = Problem> {
+    let schemas = schema_problems(workflow).into_iter();
+    schemas.chain(validate(workflow))
 }
 
 fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {

@@ -84,9 +84,18 @@ pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
     }
 }
 
+/// Returns the error that a name is not in the registry, which has these names.
+pub(crate) fn not_registered(name: &str, registered: impl Iterator<Item = String>) -> EngineError {
+    let known: Vec<String> = registered.collect();
+    EngineError::UnknownWorkflow {
+        name: name.to_owned(),
+        near: suggest::nearest(name, known.iter().map(String::as_str)).map(str::to_owned),
+    }
+}
+
 /// Returns the nearest name for an unknown workflow: a file in our directory if only its path is missing, else a workflow of
 /// the project or the registry.
-fn nearest(
+pub(crate) fn nearest(
     site: &Site,
     word: &str,
     registered: impl Iterator<Item = String>,
@@ -106,7 +115,7 @@ fn nearest(
 }
 
 /// Returns the file that the text names, directly or through a project's folder.
-fn find_file(site: &Site, text: &str) -> Result<Option<PathBuf>, EngineError> {
+pub(crate) fn find_file(site: &Site, text: &str) -> Result<Option<PathBuf>, EngineError> {
     if project::looks_like_path(text) {
         return Ok(Some(Path::new(text).to_owned()));
     }

@@ -21,5 +21,6 @@ pub mod run;
 pub mod schemas;
 pub mod workflow;
 pub mod workflow_diff;
+pub mod workflow_export;
 pub mod workflow_stored;
 pub mod workflow_yaml;

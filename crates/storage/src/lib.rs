@@ -14,6 +14,7 @@ pub mod log;
 mod process_log;
 pub mod references;
 mod registry;
+mod registry_history;
 mod root;
 mod run_dir;
 mod seal;
@@ -28,10 +29,13 @@ pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep};
 pub use labels::Namings;
 pub use last_used::LastUsed;
 pub use process_log::{LogEntry, ProcessLog, Tag};
+pub use registry_history::{NameChange, RegistryHistory};
 pub use root::Root;
 pub use run_dir::{
     Acquired, ForkOrigin, GrowingFile, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused,
     RunDir, RunWatch, Scratch, Sessions, ThreadLock,
 };
 pub use slots::{Pool, Slot, Taken, Turn};
-pub use state::{Advance, Archived, FastForward, Located, Reactivated, State};
+pub use state::{
+    Advance, Archived, FastForward, Located, Reactivated, Registering, State, Unregistered,
+};

@@ -106,6 +106,12 @@ impl Root {
         self.path.join("registry.yaml")
     }
 
+    /// Returns the file of what the names of workflows stood for.
+    #[must_use]
+    pub fn registry_history_file(&self) -> PathBuf {
+        self.path.join("registry.history.jsonl")
+    }
+
     /// Returns the file of the names and labels of threads.
     #[must_use]
     pub fn labels_file(&self) -> PathBuf {

@@ -3,16 +3,18 @@
 
 mod integrity;
 mod naming;
+mod naming_workflows;
 mod removal;
 
-use indexmap::IndexMap;
 use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 
 use crate::heads::Heads;
 use crate::seal::Seal;
-use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history, registry};
+use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history};
+
+pub use naming_workflows::{Registering, Unregistered};
 
 /// The state under a root. It caches nothing: every call reads the files.
 #[derive(Debug, Clone, Copy)]
@@ -308,37 +310,6 @@ impl<'a> State<'a> {
         let content = self.read_history()?;
         let text = String::from_utf8_lossy(&content);
         Ok(history::last_of(&text, thread))
-    }
-
-    /// Returns the workflows that have names, those of `workflows.yaml` after those of `registry.yaml`.
-    ///
-    /// # Errors
-    /// [`StorageError::RegistryCut`], and those of [`heads`](Self::heads).
-    pub fn workflows(&self) -> Result<IndexMap<String, CasRef>, StorageError> {
-        let mut names = self.own_names()?;
-        let path = self.root.foreign_registry_file();
-        let foreign = uwf_durable::read(&path)?.unwrap_or_default();
-        for (name, hash) in registry::parse(&foreign, &path)? {
-            names.entry(name).or_insert(hash);
-        }
-        Ok(names)
-    }
-
-    /// Registers a workflow under a name, in place of the workflow that had the name before.
-    ///
-    /// # Errors
-    /// See [`workflows`](Self::workflows).
-    pub fn register(&self, name: &str, hash: CasRef) -> Result<(), StorageError> {
-        let _lock = self.lock()?;
-        let path = self.root.registry_file();
-        let mut names = self.own_names()?;
-        if names.insert(name.to_owned(), hash) != Some(hash) {
-            let text = registry::render(&names);
-            uwf_durable::replace(&path, text.as_bytes(), Durability::Durable)?;
-        }
-        let content = uwf_durable::read(&path)?.unwrap_or_default();
-        registry::keep_copy(self.root, &content);
-        Ok(())
     }
 
     fn lock(&self) -> Result<FileLock, StorageError> {

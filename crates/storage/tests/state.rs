@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{
-    Advance, Archived, FastForward, HistoryRecord, Located, Reactivated, Reason, ReplacedStep,
-    Root, State, StorageError,
+    Advance, Archived, FastForward, HistoryRecord, Located, Reactivated, Reason, Registering,
+    ReplacedStep, Root, State, StorageError,
 };
 
 const FIRST: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -349,9 +349,11 @@ fn bytes_that_are_not_utf8_damage_only_their_line_of_the_history() {
 fn a_name_belongs_to_the_workflow_that_was_registered_last() {
     let world = World::new();
     let state = world.state();
-    state.register("solve", FIRST).unwrap();
-    state.register("review", FIRST).unwrap();
-    state.register("solve", THIRD).unwrap();
+    state.register("solve", FIRST, Registering::Put, 0).unwrap();
+    state
+        .register("review", FIRST, Registering::Put, 0)
+        .unwrap();
+    state.register("solve", THIRD, Registering::Put, 0).unwrap();
     let file = fs::read_to_string(world.root.registry_file()).unwrap();
     assert_eq!(file, format!("review: {FIRST}\nsolve: {THIRD}\n"));
     assert_eq!(state.workflows().unwrap()["solve"], THIRD);
@@ -362,7 +364,10 @@ fn the_names_of_another_program_count_unless_our_registry_has_them() {
     let world = World::new();
     let foreign = format!("solve: {FIRST}\nold: {THIRD}\n");
     fs::write(world.root.path().join("workflows.yaml"), &foreign).unwrap();
-    world.state().register("solve", SECOND).unwrap();
+    world
+        .state()
+        .register("solve", SECOND, Registering::Put, 0)
+        .unwrap();
     let names = world.state().workflows().unwrap();
     assert_eq!(names["solve"], SECOND);
     assert_eq!(names["old"], THIRD);
@@ -374,7 +379,10 @@ fn the_names_of_another_program_count_unless_our_registry_has_them() {
 fn a_damaged_registry_is_not_overwritten() {
     let world = World::new();
     fs::write(world.root.registry_file(), "solve: [\n").unwrap();
-    let error = world.state().register("other", FIRST).unwrap_err();
+    let error = world
+        .state()
+        .register("other", FIRST, Registering::Put, 0)
+        .unwrap_err();
     assert!(matches!(error, StorageError::Damaged(_)), "{error}");
     let kept = fs::read_to_string(world.root.registry_file()).unwrap();
     assert_eq!(kept, "solve: [\n");
@@ -389,7 +397,7 @@ fn the_files_of_the_state_are_private() {
         state.archive(&ended(thread(1), FIRST)).unwrap(),
         Archived::Done
     );
-    state.register("solve", FIRST).unwrap();
+    state.register("solve", FIRST, Registering::Put, 0).unwrap();
     for file in [
         world.root.threads_file(),
         world.root.history_file(),

@@ -14,7 +14,7 @@ mod tree;
 
 pub use build::{Budget, Dialect, Host, MAX_DEPTH, read};
 pub use problem::{Problem, excerpt};
-pub use render::render;
+pub use render::{render, render_for_people};
 pub use single::{parse, parse_after};
 pub use tree::{At, Data, Key, Node};
 

@@ -8,3 +8,11 @@ pub fn render<T: serde::Serialize>(data: &T) -> String {
     let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
     serde_saphyr::to_string_with_options(data, options).expect("plain data has a YAML form")
 }
+
+/// Returns plain data as YAML for people: texts of several lines are blocks.
+///
+/// # Panics
+/// See [`render`].
+pub fn render_for_people<T: serde::Serialize>(data: &T) -> String {
+    serde_saphyr::to_string(data).expect("plain data has a YAML form")
+}

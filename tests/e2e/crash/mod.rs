@@ -7,6 +7,7 @@ mod commands;
 mod garbage;
 mod leftovers;
 mod reader;
+mod registry;
 mod soak;
 mod survivors;
 mod sweep;

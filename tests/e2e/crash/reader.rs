@@ -21,6 +21,8 @@ pub(crate) struct Ledger {
     /// The lines of the history, each with its thread.
     history: Vec<(String, String)>,
     names: BTreeMap<String, String>,
+    /// The names with the workflows that they stood for, as far as that is on record.
+    earlier: BTreeSet<(String, String)>,
 }
 
 impl Ledger {
@@ -64,11 +66,21 @@ impl Ledger {
             ledger.threads.insert(thread.to_owned(), reader.chain(head));
             ledger.active.insert(thread.to_owned());
         }
-        for line in text("registry.yaml").lines() {
+        // A registry without names is `{}`.
+        let registry = text("registry.yaml");
+        for line in registry.lines().filter(|line| *line != "{}") {
             let (name, workflow) = line.split_once(": ").unwrap_or_else(|| panic!("{line}"));
             let workflow = workflow.trim_matches(['"', '\'']);
             reader.check(workflow);
             ledger.names.insert(name.to_owned(), workflow.to_owned());
+        }
+        for line in text("registry.history.jsonl").lines() {
+            let change: Value = serde_json::from_str(line).unwrap();
+            let name = change["name"].as_str().unwrap().to_owned();
+            if let Some(workflow) = change["hash"].as_str() {
+                reader.check(workflow);
+                ledger.earlier.insert((name, workflow.to_owned()));
+            }
         }
         ledger
     }
@@ -98,9 +110,13 @@ impl Ledger {
             let is_there = self.replaced.contains_key(step) || self.is_gone(thread);
             assert!(is_there, "{step} of {thread}: {self:?}");
         }
-        for name in before.names.keys() {
-            assert!(self.names.contains_key(name), "{name}: {self:?}");
+        // A name that is removed or stands for another workflow can go back to what it stood for.
+        for (name, workflow) in &before.names {
+            let is_earlier = self.earlier.contains(&(name.clone(), workflow.clone()));
+            let is_there = self.names.get(name) == Some(workflow) || is_earlier;
+            assert!(is_there, "{name}: {self:?}");
         }
+        assert!(self.earlier.is_superset(&before.earlier), "{self:?}");
         for (thread, steps) in &before.threads {
             if self.is_gone(thread) {
                 continue;

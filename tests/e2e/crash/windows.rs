@@ -367,6 +367,7 @@ fn every_row_of_the_table_names_its_test() {
         "crash/commands.rs",
         "crash/garbage.rs",
         "crash/leftovers.rs",
+        "crash/registry.rs",
         "crash/travel.rs",
         "crashes.rs",
         "kept_running.rs",

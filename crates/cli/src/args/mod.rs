@@ -48,7 +48,7 @@ pub(crate) use thread::{
 pub(crate) use travel::{ExportArgs, ImportArgs};
 pub(crate) use tree::furnished;
 pub(crate) use trust::TrustArgs;
-pub(crate) use workflow::WorkflowCommand;
+pub(crate) use workflow::{WorkflowCommand, WorkflowDiffArgs, WorkflowExportArgs};
 
 use crate::output::{Form, Format};
 use crate::style::Color;

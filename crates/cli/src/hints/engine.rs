@@ -46,6 +46,9 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NoArgument { .. }
         | EngineError::Config { .. } => of_agent(error),
         EngineError::Workflow(_)
+        | EngineError::NoLocalWorkflow(_)
+        | EngineError::NoVersion { .. }
+        | EngineError::ForeignName(_)
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
         EngineError::WrongType { .. }
@@ -181,6 +184,15 @@ fn of_workflow(error: &EngineError) -> Option<String> {
         EngineError::UnknownWorkflow { near: Some(near), .. }
         | EngineError::NoFile { near: Some(near), .. } => format!("did you mean `{near}`?"),
         EngineError::NoFile { near: None, .. } => return None,
+        EngineError::NoLocalWorkflow(name) => format!(
+            "name both: `uwf workflow diff {name} <file, name or hash>`; `uwf workflow which {name}` tells what the name means here"
+        ),
+        EngineError::NoVersion { name, .. } => {
+            format!("`uwf workflow history {name}` lists its versions")
+        }
+        EngineError::ForeignName(name) => {
+            format!("remove it there; `uwf workflow which {name}` shows the file")
+        }
         EngineError::UnknownWorkflow { near: None, .. } => {
             "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
         }

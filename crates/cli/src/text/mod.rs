@@ -17,6 +17,7 @@ mod usage;
 mod which;
 mod workflow;
 mod workflow_diff;
+mod workflow_names;
 
 pub(crate) use cas::{
     CollectedView, ExistsView, HashView, HashesView, NodeView, NodesView, RefsView, ReindexedView,

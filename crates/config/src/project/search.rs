@@ -41,6 +41,22 @@ pub fn discover(name: &str, cwd: &Path) -> Result<Option<PathBuf>, StorageError>
     Ok(None)
 }
 
+/// Returns every file that could be the workflow with this name, the one that [`discover`] finds first.
+///
+/// # Errors
+/// See [`discover`].
+pub fn discover_all(name: &str, cwd: &Path) -> Result<Vec<PathBuf>, StorageError> {
+    let mut found = Vec::new();
+    for place in places(cwd)? {
+        for path in paths_in(place, name) {
+            if is_file(&path)? {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// Returns all workflows that [`discover`] would find, the nearest folders first, sorted by name in each.
 ///
 /// # Errors
@@ -82,8 +98,19 @@ pub(crate) fn places(cwd: &Path) -> Result<Vec<&Path>, StorageError> {
 
 /// Returns the workflow file with a name in the folders of a directory.
 fn find_in(place: &Path, name: &str) -> Result<Option<PathBuf>, StorageError> {
+    for path in paths_in(place, name) {
+        if is_file(&path)? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns where the workflow file with a name may be in the folders of a directory.
+fn paths_in(place: &Path, name: &str) -> Vec<PathBuf> {
+    let mut paths = Vec::new();
     if !is_name(name) {
-        return Ok(None);
+        return paths;
     }
     for folder in FOLDERS {
         let folder = place.join(folder);
@@ -93,14 +120,15 @@ fn find_in(place: &Path, name: &str) -> Result<Option<PathBuf>, StorageError> {
             for extension in EXTENSIONS {
                 let mut path = stem.clone().into_os_string();
                 path.push(extension);
-                let path = PathBuf::from(path);
-                if metadata(&path)?.is_some_and(|metadata| metadata.is_file()) {
-                    return Ok(Some(path));
-                }
+                paths.push(PathBuf::from(path));
             }
         }
     }
-    Ok(None)
+    paths
+}
+
+fn is_file(path: &Path) -> Result<bool, StorageError> {
+    Ok(metadata(path)?.is_some_and(|metadata| metadata.is_file()))
 }
 
 /// Returns the names that workflows in the folders of a directory may have.

@@ -12,6 +12,7 @@ pub(crate) mod glance;
 pub(crate) mod graph;
 mod history;
 pub(crate) mod list;
+pub(crate) mod meaning;
 pub(crate) mod outline;
 pub(crate) mod report;
 mod running_turns;
@@ -31,7 +32,11 @@ pub(crate) mod thread_item;
 pub(crate) mod thread_state;
 pub(crate) mod thread_story;
 pub(crate) mod usage_total;
+pub(crate) mod versions;
 pub(crate) mod which;
+pub(crate) mod workflow_difference;
+mod workflow_source;
+pub(crate) mod workflow_text;
 pub(crate) mod workflows;
 
 #[cfg(test)]

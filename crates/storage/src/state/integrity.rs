@@ -167,16 +167,24 @@ impl State<'_> {
     /// Returns the names of our registry, and fails if it has lost some.
     pub(super) fn own_names(&self) -> Result<IndexMap<String, CasRef>, StorageError> {
         let path = self.root.registry_file();
-        // The copy is read first: a name that is being added at the moment is then never in the copy alone.
         let copy_path = self.root.registry_copy();
-        let copy = uwf_durable::read(&copy_path)?.unwrap_or_default();
-        let content = uwf_durable::read(&path)?.unwrap_or_default();
-        if registry::is_cut(&content, &copy) {
-            return Err(StorageError::RegistryCut {
-                path,
-                copy: copy_path,
-            });
-        }
+        // The copy is read first: a name that is being added at the moment is then never in the copy alone.
+        let mut copy = uwf_durable::read(&copy_path)?.unwrap_or_default();
+        let content = loop {
+            let content = uwf_durable::read(&path)?.unwrap_or_default();
+            if !registry::is_cut(&content, &copy) {
+                break content;
+            }
+            // A name that is being removed at the moment leaves the copy first, perhaps after we read the copy.
+            let again = uwf_durable::read(&copy_path)?.unwrap_or_default();
+            if again == copy {
+                return Err(StorageError::RegistryCut {
+                    path,
+                    copy: copy_path,
+                });
+            }
+            copy = again;
+        };
         registry::parse(&content, &path)
     }
 }

@@ -1,6 +1,7 @@
 //! The workflows that can be started, and one in full.
 
 use uwf_protocol::schemas;
+use uwf_storage::Registering;
 
 use super::World;
 use crate::{EngineError, WorkflowOrigin, list_workflows, show_workflow};
@@ -24,7 +25,10 @@ graph:
 #[test]
 fn what_is_listed_can_be_shown_by_its_name() {
     let world = World::new();
-    world.state().register("demo", world.workflow).unwrap();
+    world
+        .state()
+        .register("demo", world.workflow, Registering::Put, 0)
+        .unwrap();
     let file = world.write(".workflow/local.yaml", FILE);
     let items = list_workflows(&world.site).unwrap();
     let listed: Vec<_> = items

@@ -1,0 +1,82 @@
+//! A workflow in full, with the schemas of its roles, wherever a word finds it. Nothing is stored.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use uwf_config::project;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::program::Program;
+use uwf_protocol::workflow::Workflow;
+use uwf_protocol::workflow_export;
+use uwf_storage::State;
+use uwf_thread::read_program;
+
+use crate::workflow_ref::{find_file, nearest, not_registered};
+use crate::{EngineError, Site, register};
+
+/// A workflow as it may stand in a file.
+pub(crate) struct WorkflowSource {
+    pub(crate) workflow: Workflow<Value>,
+    /// The node that it is, or would be, in the store.
+    pub(crate) hash: CasRef,
+    /// The file that it was read from; `None` if it is in the store.
+    pub(crate) file: Option<PathBuf>,
+}
+
+/// Finds a workflow as `start` does.
+pub(crate) fn find(site: &Site, text: &str) -> Result<WorkflowSource, EngineError> {
+    let text = text.trim();
+    if let Ok(hash) = text.parse::<CasRef>() {
+        return stored(site, hash);
+    }
+    match find_file(site, text)? {
+        Some(file) => of_file(site, file),
+        None => match registered(site, text) {
+            Err(EngineError::UnknownWorkflow { name, .. }) => {
+                let known = State::new(&site.root).workflows()?.into_keys();
+                let near = nearest(site, &name, known)?;
+                Err(EngineError::UnknownWorkflow { name, near })
+            }
+            found => found,
+        },
+    }
+}
+
+/// Returns the workflow that is registered under a name.
+pub(crate) fn registered(site: &Site, name: &str) -> Result<WorkflowSource, EngineError> {
+    let registered = State::new(&site.root).workflows()?;
+    match registered.get(name) {
+        Some(hash) => stored(site, *hash),
+        None => Err(not_registered(name, registered.into_keys())),
+    }
+}
+
+/// Returns the workflow of the project that has a name, if there is a file of it.
+pub(crate) fn local(site: &Site, name: &str) -> Result<Option<WorkflowSource>, EngineError> {
+    let file = project::discover(name, site.env.cwd())?;
+    file.map(|file| of_file(site, file)).transpose()
+}
+
+/// Reads and checks a workflow file.
+pub(crate) fn of_file(site: &Site, file: PathBuf) -> Result<WorkflowSource, EngineError> {
+    let workflow = register::check_file(site, &file)?.workflow;
+    Ok(WorkflowSource {
+        hash: register::hash_of(site, workflow.clone())?,
+        workflow: workflow_export::without_titles(workflow),
+        file: Some(file),
+    })
+}
+
+/// Reads a stored workflow with the schemas of its roles.
+fn stored(site: &Site, hash: CasRef) -> Result<WorkflowSource, EngineError> {
+    let Program::Graph(workflow) = read_program(&site.store, hash)?;
+    let mut schemas = indexmap::IndexMap::new();
+    for (name, role) in &workflow.roles {
+        schemas.insert(name.clone(), site.store.need(role.schema)?.payload);
+    }
+    Ok(WorkflowSource {
+        workflow: workflow_export::with_schemas(&workflow, &schemas),
+        hash,
+        file: None,
+    })
+}
