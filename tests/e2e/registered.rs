@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::formats::demo;
 use crate::gc::age_all;
+use crate::golden::Transcript;
 use crate::world::{ONE_STEP, REVIEW, Run, World, fixture};
 
 /// Runs a command with this standard input.
@@ -347,7 +349,7 @@ fn a_damaged_line_of_the_history_is_counted_and_damages_nothing_else() {
     assert!(
         text.exits(0)
             .stdout
-            .contains("1 lines of `registry.history.jsonl` cannot be read")
+            .contains("1 line of `registry.history.jsonl` cannot be read")
     );
 }
 
@@ -356,7 +358,10 @@ fn the_collector_keeps_what_a_name_may_go_back_to_and_misses_nothing_that_is_gon
     let (world, old, _) = two_versions();
     age_all(&world, 60 * 24 * 60 * 60);
     world.uwf(&["cas", "gc"]).exits(0);
-    world.uwf(&["workflow", "show", &old]).exits(0);
+    let uses = world.uwf(&["cas", "which", &old]).exits(0).json();
+    assert_eq!(uses["reachable"], json!(true));
+    assert_eq!(uses["earlier"], json!([{ "name": "one", "hash": old }]));
+    assert_eq!(uses["workflows"], json!([]));
     world.uwf(&["workflow", "rollback", "one"]).exits(0);
     world.uwf(&["workflow", "rollback", "one"]).exits(0);
     // Without the history, nothing needs the old one.
@@ -370,6 +375,24 @@ fn the_collector_keeps_what_a_name_may_go_back_to_and_misses_nothing_that_is_gon
     fs::write(&path, text).unwrap();
     world.uwf(&["cas", "verify"]).exits(0);
     world.uwf(&["cas", "gc"]).exits(0);
-    world.uwf(&["workflow", "rollback", "one"]).says(&old);
+    world.uwf(&["workflow", "rollback", "one"]).exits(4);
     assert!(!registered(&world).contains(&old));
+}
+
+#[test]
+fn names_of_workflows() {
+    let world = demo("roles: {}\n");
+    let mut transcript = Transcript::of(&world);
+    let yaml = fs::read_to_string(world.project().join("demo.yaml")).unwrap();
+    world.put(&changed(&yaml));
+    transcript.show(&["workflow", "which", "demo"]);
+    transcript.show(&["workflow", "diff", "FMY62H9Z46AAV", "demo"]);
+    transcript.show_each([&["workflow", "rollback", "demo"]; 3]);
+    transcript.show(&["workflow", "history", "demo"]);
+    transcript.say(&["workflow", "export", "demo"]);
+    transcript.say(&["workflow", "rm", "demo"]);
+    transcript.say(&["workflow", "rm", "demo"]);
+    transcript.say(&["workflow", "rollback", "demo", "99"]);
+    transcript.say(&["workflow", "diff", "demo"]);
+    transcript.matches("names-of-workflows");
 }

@@ -23,6 +23,7 @@ use crate::describe::{
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::store_error::store_exit;
+use crate::workflow_name_error::WorkflowNameError;
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -288,20 +289,9 @@ pub enum EngineError {
         /// The nearest workflow or file.
         near: Option<String>,
     },
-    /// No file of the project is the workflow of a name.
-    #[error("no file of this project is the workflow `{0}`")]
-    NoLocalWorkflow(String),
-    /// A name did not stand for the workflow that it is to stand for again.
-    #[error("{}", no_version(name, wanted.as_deref()))]
-    NoVersion {
-        /// The name.
-        name: String,
-        /// The version, as it was typed.
-        wanted: Option<String>,
-    },
-    /// A name is only in the registry of other programs.
-    #[error("the name `{0}` is in `workflows.yaml`, which other programs write")]
-    ForeignName(String),
+    /// The name of a workflow does not mean what is needed.
+    #[error(transparent)]
+    WorkflowName(#[from] WorkflowNameError),
     /// A node has another type than expected.
     #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
     WrongType {
@@ -404,13 +394,6 @@ impl From<ReadError> for EngineError {
     }
 }
 
-fn no_version(name: &str, wanted: Option<&str>) -> String {
-    match wanted {
-        Some(wanted) => format!("the name `{name}` never stood for a version `{wanted}`"),
-        None => format!("the name `{name}` has no earlier version"),
-    }
-}
-
 impl EngineError {
     /// Returns the failed attempt that this error is about, if it is about one.
     #[must_use]
@@ -451,9 +434,7 @@ impl EngineError {
             | Self::Workflow(_)
             | Self::UnknownWorkflow { .. }
             | Self::NoFile { .. }
-            | Self::NoLocalWorkflow(_)
-            | Self::NoVersion { .. }
-            | Self::ForeignName(_)
+            | Self::WorkflowName(_)
             | Self::WrongType { .. }
             | Self::StartIsNoStep { .. }
             | Self::Raise(_)

@@ -36,6 +36,7 @@ mod store_error;
 mod tags;
 mod thread;
 mod unregister;
+mod workflow_name_error;
 mod workflow_ref;
 
 pub use agent_failure::AgentFailure;
@@ -114,4 +115,5 @@ pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};
 pub use store_error::store_exit;
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
+pub use workflow_name_error::WorkflowNameError;
 pub use workflow_ref::{HiddenWorkflow, Origin};

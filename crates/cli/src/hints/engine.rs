@@ -1,6 +1,6 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
-use uwf_engine::{EngineError, Fix, agent_option, message_option};
+use uwf_engine::{EngineError, Fix, WorkflowNameError, agent_option, message_option};
 
 use super::thread::raise_command;
 use super::{Given, fix};
@@ -46,9 +46,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NoArgument { .. }
         | EngineError::Config { .. } => of_agent(error),
         EngineError::Workflow(_)
-        | EngineError::NoLocalWorkflow(_)
-        | EngineError::NoVersion { .. }
-        | EngineError::ForeignName(_)
+        | EngineError::WorkflowName(_)
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
         EngineError::WrongType { .. }
@@ -184,21 +182,28 @@ fn of_workflow(error: &EngineError) -> Option<String> {
         EngineError::UnknownWorkflow { near: Some(near), .. }
         | EngineError::NoFile { near: Some(near), .. } => format!("did you mean `{near}`?"),
         EngineError::NoFile { near: None, .. } => return None,
-        EngineError::NoLocalWorkflow(name) => format!(
-            "name both: `uwf workflow diff {name} <file, name or hash>`; `uwf workflow which {name}` tells what the name means here"
-        ),
-        EngineError::NoVersion { name, .. } => {
-            format!("`uwf workflow history {name}` lists its versions")
-        }
-        EngineError::ForeignName(name) => {
-            format!("remove it there; `uwf workflow which {name}` shows the file")
-        }
+        EngineError::WorkflowName(error) => of_workflow_name(error),
         EngineError::UnknownWorkflow { near: None, .. } => {
             "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
         }
         _ => return None,
     };
     Some(hint)
+}
+
+/// Returns the hint of an error about the name of a workflow.
+fn of_workflow_name(error: &WorkflowNameError) -> String {
+    match error {
+        WorkflowNameError::NotLocal(name) => format!(
+            "name both: `uwf workflow diff {name} <file, name or hash>`; `uwf workflow which {name}` tells what the name means here"
+        ),
+        WorkflowNameError::NothingEarlier(name) | WorkflowNameError::NoVersion { name, .. } => {
+            format!("`uwf workflow history {name}` lists its versions")
+        }
+        WorkflowNameError::Foreign(name) => {
+            format!("remove it there; `uwf workflow which {name}` shows the file")
+        }
+    }
 }
 
 /// Returns the hint of an error about the store and the files under the root.

@@ -20,6 +20,9 @@ impl Show for NodeUses {
         let workflows = self.workflows.iter();
         let workflow = workflows.map(|one| format!("{} is {}", one.name, one.hash));
         shown(&mut rows, "workflow", workflow);
+        let earlier = self.earlier.iter();
+        let earlier = earlier.map(|one| format!("{} was {}", one.name, one.hash));
+        shown(&mut rows, "earlier", earlier);
         let replaced = self.replaced.iter();
         let replaced =
             replaced.map(|one| format!("step {} of thread {} before", one.step, one.thread));

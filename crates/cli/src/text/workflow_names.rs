@@ -9,6 +9,7 @@ use uwf_util::time;
 
 use crate::hints;
 use crate::output::Show;
+use crate::text::cas::counted;
 use crate::text::table::{Page, columns, table};
 use crate::text::workflow_diff;
 
@@ -56,8 +57,8 @@ impl Show for WorkflowHistory {
         let mut parts = vec![table(&["VERSION", "WHEN", "WHAT", "WORKFLOW", ""], rows)];
         if self.unreadable > 0 {
             parts.push(format!(
-                "{} lines of `registry.history.jsonl` cannot be read",
-                self.unreadable
+                "{} of `registry.history.jsonl` cannot be read",
+                counted(self.unreadable, "line")
             ));
         }
         parts.join("\n\n")

@@ -5,7 +5,7 @@ use uwf_protocol::ids::{CasRef, LEAST_PREFIX};
 use uwf_storage::{NameChange, State};
 
 use crate::workflow_ref::not_registered;
-use crate::{EngineError, Site};
+use crate::{EngineError, Site, WorkflowNameError};
 
 /// What a name stood for, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,8 +113,8 @@ impl WorkflowHistory {
     /// that differs from what the name stands for now.
     ///
     /// # Errors
-    /// [`EngineError::NoVersion`] if there is none.
-    pub(crate) fn choose(&self, word: Option<&str>) -> Result<CasRef, EngineError> {
+    /// [`WorkflowNameError::NoVersion`] or [`WorkflowNameError::NothingEarlier`] if there is none.
+    pub(crate) fn choose(&self, word: Option<&str>) -> Result<CasRef, WorkflowNameError> {
         let found = match word {
             None => {
                 let mut hashes = self.versions.iter().rev().filter_map(|one| one.hash);
@@ -122,9 +122,15 @@ impl WorkflowHistory {
             }
             Some(word) => self.by_number(word).or_else(|| self.by_hash(word)),
         };
-        found.ok_or_else(|| EngineError::NoVersion {
-            name: self.name.clone(),
-            wanted: word.map(str::to_owned),
+        found.ok_or_else(|| {
+            let name = self.name.clone();
+            match word {
+                None => WorkflowNameError::NothingEarlier(name),
+                Some(word) => WorkflowNameError::NoVersion {
+                    name,
+                    wanted: word.to_owned(),
+                },
+            }
         })
     }
 
@@ -190,7 +196,7 @@ mod tests {
         let one = history(&[Some(a)], Some(a));
         assert!(matches!(
             one.choose(None),
-            Err(EngineError::NoVersion { .. })
+            Err(WorkflowNameError::NothingEarlier(_))
         ));
     }
 

@@ -35,6 +35,9 @@ pub struct NodeUses {
     pub threads: Vec<ThreadUse>,
     /// The registered workflows that need it.
     pub workflows: Vec<WorkflowUse>,
+    /// The workflows that need it, and to which a name can go back.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub earlier: Vec<WorkflowUse>,
     /// The steps that were done again, and need it.
     pub replaced: Vec<ReplacedUse>,
     /// The nodes that need it and that records of runs name, such as a finished step or the answer of a failed attempt, if
@@ -141,8 +144,10 @@ pub fn which(site: &Site, hash: CasRef) -> Result<NodeUses, EngineError> {
         .collect();
     let threads = finder.threads(history.records)?;
     let workflows = finder.workflows()?;
+    let earlier = finder.earlier(&workflows)?;
     let in_use = !threads.is_empty()
         || !workflows.is_empty()
+        || !earlier.is_empty()
         || history
             .replaced
             .iter()
@@ -158,6 +163,7 @@ pub fn which(site: &Site, hash: CasRef) -> Result<NodeUses, EngineError> {
         reachable: in_use || !runs.is_empty(),
         threads,
         workflows,
+        earlier,
         replaced,
         runs,
         referrers: finder.direct(),
@@ -216,6 +222,7 @@ impl Finder<'_> {
             reachable: false,
             threads: Vec::new(),
             workflows: Vec::new(),
+            earlier: Vec::new(),
             replaced: Vec::new(),
             runs: Vec::new(),
             referrers: Vec::new(),
@@ -247,6 +254,25 @@ impl Finder<'_> {
         Ok(needing
             .map(|(name, hash)| WorkflowUse { name, hash })
             .collect())
+    }
+
+    /// Returns the earlier workflows of names that need the node, but for those that have the name now.
+    fn earlier(&self, now: &[WorkflowUse]) -> Result<Vec<WorkflowUse>, EngineError> {
+        let history = State::new(&self.site.root).registry_history()?;
+        let mut found = Vec::new();
+        for change in history.changes {
+            let Some(hash) = change.hash.filter(|hash| self.needs(*hash)) else {
+                continue;
+            };
+            let earlier = WorkflowUse {
+                name: change.name,
+                hash,
+            };
+            if !now.contains(&earlier) && !found.contains(&earlier) {
+                found.push(earlier);
+            }
+        }
+        Ok(found)
     }
 
     fn threads(&self, ended: Vec<HistoryRecord>) -> Result<Vec<ThreadUse>, EngineError> {

@@ -8,7 +8,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow_diff::WorkflowDiff;
 
 use super::workflow_source::{self, WorkflowSource};
-use crate::{EngineError, Site};
+use crate::{EngineError, Site, WorkflowNameError};
 
 /// One of two workflows that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -45,34 +45,35 @@ pub fn diff_workflows(
     after: &str,
 ) -> Result<WorkflowDifference, EngineError> {
     let before = workflow_source::find(site, before)?;
-    Ok(compared(before, workflow_source::find(site, after)?))
+    let after = workflow_source::find(site, after)?;
+    Ok(compared(&before, &after))
 }
 
 /// Compares the registered workflow with the file of the project that has its name, or with the file of this path.
 ///
 /// # Errors
-/// [`EngineError::NoLocalWorkflow`] if no file of the project has the name, and see [`diff_workflows`].
+/// [`WorkflowNameError::NotLocal`] if no file of the project has the name, and see [`diff_workflows`].
 pub fn diff_with_registered(site: &Site, text: &str) -> Result<WorkflowDifference, EngineError> {
     let text = text.trim();
     let after = if project::looks_like_path(text) {
         workflow_source::of_file(site, text.into())?
     } else {
         let local = workflow_source::local(site, text)?;
-        local.ok_or_else(|| EngineError::NoLocalWorkflow(text.to_owned()))?
+        local.ok_or_else(|| WorkflowNameError::NotLocal(text.to_owned()))?
     };
     let before = workflow_source::registered(site, &after.workflow.name)?;
-    Ok(compared(before, after))
+    Ok(compared(&before, &after))
 }
 
-fn compared(before: WorkflowSource, after: WorkflowSource) -> WorkflowDifference {
+fn compared(before: &WorkflowSource, after: &WorkflowSource) -> WorkflowDifference {
     let side = |source: &WorkflowSource| ComparedWorkflow {
         name: source.workflow.name.clone(),
         hash: source.hash,
         path: source.file.clone(),
     };
     WorkflowDifference {
-        before: side(&before),
-        after: side(&after),
+        before: side(before),
+        after: side(after),
         same: before.hash == after.hash,
         diff: WorkflowDiff::between(&before.workflow, &after.workflow),
     }
