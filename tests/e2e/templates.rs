@@ -48,6 +48,12 @@ fn every_template_is_listed_with_what_it_is_for() {
         .exits(2)
         .says("similar value exists: 'hello'");
     assert_eq!(fs::read_dir(world.project()).unwrap().count(), 0);
+    let args = ["workflow", "list", "--format", "text"];
+    let none = world.uwf(&args).exits(0).stdout;
+    assert!(
+        none.contains("`uwf init` writes one to begin with"),
+        "{none}"
+    );
 }
 
 #[test]

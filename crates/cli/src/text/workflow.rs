@@ -12,6 +12,7 @@ use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_util::text::cut_line;
 
+use crate::hints;
 use crate::output::Show;
 use crate::text::cas::document;
 use crate::text::table::{Page, fitted, table};
@@ -128,7 +129,8 @@ impl Show for ValidView {
 impl Show for Vec<WorkflowItem> {
     fn text(&self, _page: Page) -> String {
         if self.is_empty() {
-            return "no workflows; `uwf workflow put <file>` registers one".to_owned();
+            let next = "no workflows; `uwf init` writes one to begin with, `uwf workflow put <file>` registers one";
+            return hints::here(next).into_owned();
         }
         let row = |item: &WorkflowItem| {
             let hash = item.hash.map(|hash| hash.to_string());
