@@ -29,10 +29,10 @@ pub struct Used {
 impl Used {
     /// Adds one run.
     pub fn add(&mut self, usage: Option<&Usage>, duration_ms: Option<u64>) {
-        self.runs += 1;
+        self.runs = self.runs.saturating_add(1);
         match usage.and_then(|usage| usage.cost_usd) {
             Some(cost) if cost.is_finite() && cost >= 0.0 => self.cost_usd += cost,
-            Some(_) | None => self.cost_unknown += 1,
+            Some(_) | None => self.cost_unknown = self.cost_unknown.saturating_add(1),
         }
         let tokens = usage.and_then(|usage| {
             let (input, output) = (usage.input_tokens?, usage.output_tokens?);
@@ -40,11 +40,11 @@ impl Used {
         });
         match tokens {
             Some(tokens) => self.tokens = self.tokens.saturating_add(tokens),
-            None => self.tokens_unknown += 1,
+            None => self.tokens_unknown = self.tokens_unknown.saturating_add(1),
         }
         match duration_ms {
             Some(ms) => self.duration_ms = self.duration_ms.saturating_add(ms),
-            None => self.duration_unknown += 1,
+            None => self.duration_unknown = self.duration_unknown.saturating_add(1),
         }
     }
 
