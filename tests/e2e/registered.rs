@@ -298,6 +298,25 @@ fn a_name_is_removed_between_others_and_nothing_counts_as_lost() {
 }
 
 #[test]
+fn whoever_reads_while_a_name_is_removed_sees_no_loss() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.put(REVIEW);
+    std::thread::scope(|scope| {
+        let changes = scope.spawn(|| {
+            for _ in 0..15 {
+                world.uwf(&["workflow", "rm", "review"]).exits(0);
+                world.uwf(&["workflow", "rollback", "review"]).exits(0);
+            }
+        });
+        while !changes.is_finished() {
+            let listed = world.uwf(&["workflow", "list"]).exits(0).json();
+            assert!([1, 2].contains(&listed.as_array().unwrap().len()));
+        }
+    });
+}
+
+#[test]
 fn a_name_of_another_program_is_not_removed() {
     let world = World::new();
     let hash = world.put(ONE_STEP);
