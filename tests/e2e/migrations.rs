@@ -201,7 +201,7 @@ fn a_recorded_output_that_routing_needs_must_fit() {
     migrate(&world, &[&thread])
         .exits(1)
         .says("the output of step")
-        .says("does not fit what `reviewer` answers there")
+        .says("does not fit the schema of role `reviewer` there")
         .says(&format!("uwf thread fork {before} --workflow"));
     // The step is done anew from where the hint says.
     let fork = world.uwf(&["thread", "fork", before, "--workflow", "review"]);

@@ -66,6 +66,18 @@ fn a_list_tells_tasks_questions_and_failures() {
 }
 
 #[test]
+fn a_list_has_the_names_of_threads() {
+    let world = World::new();
+    world.put(REVIEW);
+    let start = [
+        "thread", "start", "review", "-p", "Write", "--name", "fix-42",
+    ];
+    world.uwf(&start).exits(0);
+    let list = world.uwf(&["thread", "list", "--format", "text"]).exits(0);
+    assert!(list.stdout.contains("fix-42: Write"), "{}", list.stdout);
+}
+
+#[test]
 fn the_lines_of_a_list_fit_the_terminal() {
     let world = World::new();
     world.put(REVIEW);

@@ -50,6 +50,8 @@ fn bash_completes_commands_threads_roles_workflows_and_keys() {
         &["uwf", "thread", "show", &thread[..6].to_lowercase()],
         &thread,
     );
+    world.uwf(&["thread", "rename", &thread, "fix-42"]).exits(0);
+    check(&["uwf", "thread", "show", "fi"], "fix-42");
     check(&["uwf", "workflow", "show", "rev"], "review");
     check(&["uwf", "config", "get", "defaultA"], "defaultAgent");
     check(&["uwf", "thread", "step", &thread, "--agent", "mo"], "mock");

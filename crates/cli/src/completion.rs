@@ -100,20 +100,24 @@ fn newest_threads(site: &Site) -> Vec<ThreadItem> {
     uwf_engine::list(site, &filter).map_or_else(|_| Vec::new(), |listed| listed.threads)
 }
 
-/// Proposes threads.
+/// Proposes threads: by their names, and by their ids.
 fn threads(typed: &OsStr) -> Vec<CompletionCandidate> {
     let (Some(site), Some(typed)) = (site(), typed.to_str()) else {
         return Vec::new();
     };
     let prefix = typed.to_ascii_uppercase();
-    let newest = newest_threads(site).into_iter();
-    let matching = newest.filter(|item| item.thread.as_str().starts_with(&prefix));
-    let candidate = |item: ThreadItem| {
-        let workflow = item.workflow_name.unwrap_or_default();
+    let mut found = Vec::new();
+    for item in newest_threads(site) {
+        let workflow = item.workflow_name.as_deref().unwrap_or_default();
         let about = format!("{} {workflow}", item.status.as_str());
-        CompletionCandidate::new(item.thread.as_str()).help(Some(about.into()))
-    };
-    matching.map(candidate).collect()
+        let name = item.name.as_ref().map(ToString::to_string);
+        let name = name.filter(|name| name.starts_with(typed));
+        let id = Some(item.thread.as_str()).filter(|id| id.starts_with(&prefix));
+        let words = name.into_iter().chain(id.map(str::to_owned));
+        let candidate = |word| CompletionCandidate::new(word).help(Some(about.clone().into()));
+        found.extend(words.map(candidate));
+    }
+    found
 }
 
 /// Proposes threads, whose heads can be named by them, and after `<thread>/` the roles that have steps there.

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
+use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::run::{LeaseRecord, ProcessIdentity};
 use uwf_storage::{Lease, RunDir, Scratch};
 
@@ -99,6 +100,16 @@ pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool
     !processes()
         .iter()
         .any(|process| process.writes_to(&outputs))
+}
+
+/// Returns the role whose program printed an answer that no step has yet, as far as its files tell: engine and adapter died
+/// before they could use it, and the next attempt will.
+pub(crate) fn waiting_answer(scratch: &Scratch, head: CasRef) -> Option<RoleName> {
+    let launched = scratch.launched()?;
+    let has_content = |file: &PathBuf| file.metadata().is_ok_and(|metadata| metadata.len() > 0);
+    let is_here = launched.head == head && launched.replaces.is_none();
+    let outputs = [scratch.answer_file(), scratch.events_file()];
+    (is_here && outputs.iter().any(has_content)).then_some(launched.role)
 }
 
 /// Returns the processes of an attempt whose engine has died, for people.

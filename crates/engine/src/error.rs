@@ -166,7 +166,7 @@ pub enum EngineError {
     },
     /// Another workflow decides by an output that does not fit its schemas.
     #[error(
-        "thread `{thread}` cannot go on under workflow `{workflow}`: the output of step `{}` does not fit what `{}` answers there: {}",
+        "thread `{thread}` cannot go on under workflow `{workflow}`: the output of step `{}` does not fit the schema of role `{}` there: {}",
         misfit.step, misfit.role, misfit.problems.join("; ")
     )]
     Misfit {
@@ -176,6 +176,16 @@ pub enum EngineError {
         workflow: CasRef,
         /// The step.
         misfit: Box<Misfit>,
+    },
+    /// A program finished after its engine and its adapter had died. No step has its answer yet.
+    #[error(
+        "thread `{thread}` cannot go on under another workflow now: an answer of `{role}` waits, and no step has it yet"
+    )]
+    AnswerWaits {
+        /// The thread.
+        thread: ThreadId,
+        /// The role that answered.
+        role: RoleName,
     },
     /// The agent failed; the attempt is on record.
     #[error(transparent)]
@@ -421,6 +431,7 @@ impl EngineError {
             | Self::Blocked { .. }
             | Self::NoWayOn { .. }
             | Self::Misfit { .. }
+            | Self::AnswerWaits { .. }
             | Self::NoAgent { .. }
             | Self::UnknownAgent { .. }
             | Self::Config { .. }

@@ -128,6 +128,19 @@ fn an_answer_that_waits_is_used_though_the_call_that_read_it_was_ended() {
 }
 
 #[test]
+fn a_migration_does_not_drop_an_answer_that_waits() {
+    let (world, thread) = world_with_a_waiting_answer();
+    world.put(&LOOP.replace("goal: g", "goal: h"));
+    let migrate = ["thread", "migrate", &thread];
+    world.uwf(&migrate).exits(1).says("`writer` waits");
+    world.step(&thread).exits(0);
+    assert_eq!(finished(&world), 2);
+    world.uwf(&migrate).exits(0);
+    world.step(&thread).exits(0);
+    assert_eq!(finished(&world), 3);
+}
+
+#[test]
 fn an_answer_without_a_line_end_counts_if_its_program_was_seen_to_end() {
     let (world, thread) = world_of_a_tool();
     let body = "printf -- '---\\n$status: again\\n---\\nno line end'; echo run >> finished";

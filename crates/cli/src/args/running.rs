@@ -91,7 +91,7 @@ pub(crate) struct StepArgs {
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
-    /// Show no line about the running step on the terminal
+    /// Show no line about the running step on the terminal, and no number of threads if all went well
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Leave the session of the caller: this is the process that `--background` starts

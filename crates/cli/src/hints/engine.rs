@@ -23,6 +23,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Blocked { .. }
         | EngineError::NoWayOn { .. }
         | EngineError::Misfit { .. }
+        | EngineError::AnswerWaits { .. }
         | EngineError::Unrouted { .. }
         | EngineError::StepNotInThread { .. }
         | EngineError::EmptyPrompt => of_thread(error, given),
@@ -116,6 +117,9 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
             misfit.before, misfit.role
         ),
+        EngineError::AnswerWaits { thread, .. } => {
+            format!("`uwf thread step {thread}` makes a step of it, and pays nothing; then migrate")
+        }
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }

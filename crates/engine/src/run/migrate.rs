@@ -12,6 +12,7 @@ use uwf_protocol::limits::Limits;
 use uwf_storage::{Advance, ReplacedStep, State};
 use uwf_thread::summarize;
 
+use crate::attempt::waiting_answer;
 use crate::fork::MovedOn;
 use crate::limits::{self, Place};
 use crate::read::thread_state::ThreadState;
@@ -105,6 +106,10 @@ pub fn migrate(
             }
             Adoption::Nothing(thread) => *thread,
         };
+        // The answer would be one to the old workflow's prompt, and could not be used any more.
+        if let Some(role) = waiting_answer(&run.scratch, thread.head) {
+            return Err(EngineError::AnswerWaits { thread: id, role });
+        }
         // The lease record names the old head. The attempt that it is about must be on record before the head moves.
         failure::record_lost_run(site, run, &thread)?;
         let _hold = site.store.hold()?;

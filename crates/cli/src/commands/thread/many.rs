@@ -44,7 +44,10 @@ pub(super) fn step_many(
         // The process that started this one counts.
         Some(_) => Ok(tally.last),
         None => {
-            note(&tally.summary());
+            // Nobody is to get a mail of cron because all went well.
+            if !args.quiet || tally.decided != Exit::Done {
+                note(&tally.summary());
+            }
             Ok(tally.decided)
         }
     }

@@ -75,10 +75,17 @@ impl ThreadsView {
             item.workflow_name.clone().or(hash).unwrap_or_else(none),
             item.steps.map_or_else(none, |steps| steps.to_string()),
             cost.map_or_else(none, usage::cost),
-            outline.task.clone().unwrap_or_default(),
+            about(item),
             note(item).unwrap_or_default(),
         ]
     }
+}
+
+/// Returns the name of a thread, if it has one, and its task.
+pub(crate) fn about(item: &ThreadItem) -> String {
+    let name = item.name.as_ref().map(ToString::to_string);
+    let parts = name.into_iter().chain(item.outline.task.clone());
+    parts.collect::<Vec<_>>().join(": ")
 }
 
 /// Returns how long ago something was.

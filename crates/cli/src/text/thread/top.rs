@@ -4,7 +4,7 @@ use serde::Serialize;
 use uwf_engine::{ThreadItem, ThreadStatus};
 use uwf_util::time;
 
-use super::listed::{age, note};
+use super::listed::{about, age, note};
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::table::Page;
@@ -58,7 +58,7 @@ impl TopView {
             since.map_or_else(none, |since| self.for_how_long(since)),
             output.map_or_else(none, |at| age(self.now_ms, at)),
             item.workflow_name.clone().unwrap_or_else(none),
-            item.outline.task.clone().unwrap_or_default(),
+            about(item),
             note(item).unwrap_or_default(),
         ]
     }
