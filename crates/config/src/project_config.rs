@@ -1,5 +1,5 @@
 //! The config of a project, `.uwf/config.yaml`: agents, and who plays which role. It comes with a repository, so other
-//! people wrote it, and it names programs. Therefore it is used only if the user [trusts](crate::trust) exactly this text.
+//! people wrote it, and it names programs. Therefore it is used only if the user [trusts](crate::trust()) exactly this text.
 
 use std::path::{Path, PathBuf};
 
