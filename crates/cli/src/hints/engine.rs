@@ -21,12 +21,12 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NotSuspended(_)
         | EngineError::HeadMoved { .. }
         | EngineError::Blocked { .. }
-        | EngineError::NoWayOn { .. }
-        | EngineError::Misfit { .. }
-        | EngineError::AnswerWaits { .. }
         | EngineError::Unrouted { .. }
         | EngineError::StepNotInThread { .. }
         | EngineError::EmptyPrompt => of_thread(error, given),
+        EngineError::NoWayOn { .. }
+        | EngineError::Misfit { .. }
+        | EngineError::AnswerWaits { .. } => of_migration(error),
         EngineError::NoSlot { .. }
         | EngineError::Busy { .. }
         | EngineError::Survivors { .. }
@@ -110,22 +110,34 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             format!("the work is not lost: `uwf thread fork {step}` goes on from it")
         }
         EngineError::Blocked { thread, source } => fix::hint(&Fix::of(source), *thread),
-        EngineError::NoWayOn { thread, workflow, .. } => format!(
-            "`uwf workflow show {workflow}` shows its edges; `uwf thread fork <step> --workflow {workflow}` goes on from an earlier step that `uwf thread steps {thread}` lists"
-        ),
-        EngineError::Misfit { workflow, misfit, .. } => format!(
-            "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
-            misfit.before, misfit.role
-        ),
-        EngineError::AnswerWaits { thread, .. } => {
-            format!("`uwf thread step {thread}` makes a step of it, and pays nothing; then migrate")
-        }
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }
         EngineError::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
         EngineError::StepNotInThread { thread, .. } => {
             format!("`uwf thread steps {thread}` lists its steps")
+        }
+        _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint of an error about going on under another workflow.
+fn of_migration(error: &EngineError) -> Option<String> {
+    let hint = match error {
+        EngineError::NoWayOn {
+            thread, workflow, ..
+        } => format!(
+            "`uwf workflow show {workflow}` shows its edges; `uwf thread fork <step> --workflow {workflow}` goes on from an earlier step that `uwf thread steps {thread}` lists"
+        ),
+        EngineError::Misfit {
+            workflow, misfit, ..
+        } => format!(
+            "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
+            misfit.before, misfit.role
+        ),
+        EngineError::AnswerWaits { thread, .. } => {
+            format!("`uwf thread step {thread}` makes a step of it, and pays nothing; then migrate")
         }
         _ => return None,
     };
