@@ -2,13 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::overview::FAILING;
 use crate::world::{REVIEW, World};
 
-const FAILING: &str = r"
-roles:
-  writer:
-    - { exit: 3, usage: { inputTokens: 1, outputTokens: 1, costUsd: 0.4 } }
-";
 /// A writer whose runs cost something, and a reviewer whose runs do not tell it.
 const SCRIPT: &str = r"
 roles:

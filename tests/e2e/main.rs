@@ -47,6 +47,7 @@ mod help;
 mod hermes;
 mod hints;
 mod hooks;
+mod hostile;
 mod kept_running;
 mod kills;
 mod limits;

@@ -6,7 +6,7 @@ use crate::pty::on_terminal;
 use crate::world::{ONE_STEP, REVIEW, World};
 
 /// A writer who fails, which costs something, too.
-const FAILING: &str = r"
+pub(crate) const FAILING: &str = r"
 roles:
   writer:
     - { exit: 3, usage: { inputTokens: 1, outputTokens: 1, costUsd: 0.4 } }

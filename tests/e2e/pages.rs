@@ -3,19 +3,11 @@
 use regex::Regex;
 use serde_json::json;
 
+use crate::hostile::{quoted, workflow};
 use crate::world::{World, path_with};
 
 /// Text that would leave every place in which a page could put it.
 const HOSTILE: &str = "</style></pre></title><script>alert(1)</script><img src=x onerror='x'>\" x=\" &lt; <!-- ]]> \u{202e}\u{2066}\u{9b}31m\u{1b}[31m\u{7f}";
-
-/// Returns the text as YAML between double quotes.
-fn quoted(text: &str) -> String {
-    let escaped = |c: char| match c {
-        ' '..='~' if c != '"' && c != '\\' => c.to_string(),
-        c => format!("\\u{:04x}", u32::from(c)),
-    };
-    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
-}
 
 /// Returns what a tool prints whose every text is hostile.
 fn tool_lines() -> String {
@@ -42,29 +34,7 @@ fn tool_lines() -> String {
 /// of a person, failures, and the question for which it waits.
 fn hostile() -> (World, String) {
     let world = World::new();
-    let hostile = quoted(HOSTILE);
-    world.put(&format!(
-        r#"
-name: hostile
-description: {hostile}
-roles:
-  asker:
-    description: {hostile}
-    goal: {hostile}
-    capabilities: []
-    procedure: {hostile}
-    output: {hostile}
-    frontmatter:
-      type: object
-      properties: {{ $status: {{ enum: [again, done] }}, text: {{ type: string }} }}
-      required: [$status, text]
-graph:
-  $START: {{ _: {{ role: asker, prompt: {hostile} }} }}
-  asker:
-    again: {{ role: asker, prompt: "{{{{text}}}}" }}
-    done: {{ role: $END }}
-"#
-    ));
+    world.put(&workflow(HOSTILE));
     world.write("lines", &tool_lines());
     world.script("bin/claude", "cat > /dev/null; cat lines");
     world.agent("uwf-claude-code", &[]);

@@ -4,6 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Value, json};
 
+use crate::hostile::{quoted, workflow};
 use crate::pty::on_terminal;
 use crate::world::{Run, World};
 
@@ -25,42 +26,11 @@ fn obeyed(c: char) -> bool {
     directs.contains(c) || (c.is_control() && c != '\n' && c != '\t')
 }
 
-/// Returns the text as YAML between double quotes, with escapes for all that is not plain.
-fn quoted(text: &str) -> String {
-    let escaped = |c: char| match c {
-        ' '..='~' if c != '"' && c != '\\' => c.to_string(),
-        c => format!("\\u{:04x}", u32::from(c)),
-    };
-    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
-}
-
 /// A thread that waits with a hostile question, of a workflow with a hostile text, and its steps.
 fn hostile() -> (World, String, Vec<String>) {
     let world = World::new();
+    world.put(&workflow(HOSTILE));
     let hostile = quoted(HOSTILE);
-    let yaml = format!(
-        r#"
-name: hostile
-description: {hostile}
-roles:
-  asker:
-    description: {hostile}
-    goal: {hostile}
-    capabilities: []
-    procedure: {hostile}
-    output: {hostile}
-    frontmatter:
-      type: object
-      properties: {{ $status: {{ enum: [again, done] }}, text: {{ type: string }} }}
-      required: [$status, text]
-graph:
-  $START: {{ _: {{ role: asker, prompt: {hostile} }} }}
-  asker:
-    again: {{ role: asker, prompt: "{{{{text}}}}" }}
-    done: {{ role: $END }}
-"#
-    );
-    world.put(&yaml);
     let spoof = quoted(&format!("{HOSTILE}\n{SPOOF}\n"));
     world.mock(&format!(
         r#"

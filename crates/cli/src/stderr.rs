@@ -137,7 +137,8 @@ pub(crate) fn show_line(line: &str) {
     Screen::get().draw(line);
 }
 
-/// Erases the line about running steps. Whoever writes to stdout does this first: it may be the same terminal.
+/// Erases the line about running steps. A caller that writes to stdout calls this first, because stdout may be the same
+/// terminal.
 pub(crate) fn erase_line() {
     Screen::get().erase();
 }

@@ -30,7 +30,7 @@ pub enum Standing {
 }
 
 impl Trust {
-    /// Reads whom the user trusts.
+    /// Reads which configs of projects the user trusts.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] if the file is damaged, [`ConfigError::Storage`] if it cannot be read.

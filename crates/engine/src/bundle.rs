@@ -2,7 +2,7 @@
 //!
 //! The first member is the [manifest](manifest::Manifest). The nodes follow, each under the name and with the bytes of its
 //! file in a store, but without its time. Nodes come after the nodes that they refer to. So the same threads always make
-//! the same bundle, and whoever unpacks it has a store.
+//! the same bundle, and an unpacked bundle is a store.
 
 mod error;
 mod export;

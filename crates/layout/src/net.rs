@@ -54,6 +54,38 @@ pub(crate) struct Chain {
     pub(crate) lower_port: f64,
 }
 
+/// Two neighbouring cells of a chain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Segment {
+    pub(crate) upper: usize,
+    pub(crate) lower: usize,
+    /// How far right the lower cell is of the upper one if the segment is straight.
+    pub(crate) distance: f64,
+    /// Whether neither of the two is the node at an end of the chain.
+    pub(crate) is_inner: bool,
+    /// How many cells the chain has.
+    pub(crate) length: usize,
+}
+
+impl Chain {
+    /// Returns the segments of the chain, from its upper node on.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = Segment> {
+        let last = self.cells.len() - 1;
+        let port = |is_end: bool, port: f64| if is_end { port } else { 0.0 };
+        self.cells.windows(2).enumerate().map(move |(nth, pair)| {
+            let from = port(nth == 0, self.upper_port);
+            let to = port(nth + 1 == last, self.lower_port);
+            Segment {
+                upper: pair[0],
+                lower: pair[1],
+                distance: from - to,
+                is_inner: nth > 0 && nth + 1 < last,
+                length: self.cells.len(),
+            }
+        })
+    }
+}
+
 /// All cells of a layout. The first cells are the nodes of the graph.
 #[derive(Debug)]
 pub(crate) struct Net {

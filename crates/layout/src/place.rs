@@ -4,7 +4,7 @@
 //! distances are computed exactly: this is an isotonic regression, and merging the cells that push each other solves it.
 //! Sweeps repeat it rank by rank. At the end, `straighten` removes the bends for which there is room.
 
-use crate::net::Net;
+use crate::net::{Chain, Net};
 use crate::straighten::straighten;
 
 /// The most sweeps.
@@ -44,30 +44,19 @@ pub(crate) fn places(net: &Net) -> Vec<f64> {
 /// Returns what pulls each cell.
 fn pulls(net: &Net) -> Vec<Vec<Pull>> {
     let mut pulls: Vec<Vec<Pull>> = net.cells.iter().map(|_| Vec::new()).collect();
-    for chain in &net.chains {
-        let last = chain.cells.len() - 1;
-        for (nth, pair) in chain.cells.windows(2).enumerate() {
-            let from = if nth == 0 { chain.upper_port } else { 0.0 };
-            let to = if nth + 1 == last {
-                chain.lower_port
-            } else {
-                0.0
-            };
-            let is_inner = nth > 0 && nth + 1 < last;
-            // A bend in the middle of a long edge looks worse than one at its end.
-            let weight = if is_inner { 8.0 } else { 2.0 };
-            let (upper, lower) = (pair[0], pair[1]);
-            pulls[upper].push(Pull {
-                neighbour: lower,
-                distance: to - from,
-                weight,
-            });
-            pulls[lower].push(Pull {
-                neighbour: upper,
-                distance: from - to,
-                weight,
-            });
-        }
+    for segment in net.chains.iter().flat_map(Chain::segments) {
+        // A bend in the middle of a long edge looks worse than one at its end.
+        let weight = if segment.is_inner { 8.0 } else { 2.0 };
+        pulls[segment.upper].push(Pull {
+            neighbour: segment.lower,
+            distance: -segment.distance,
+            weight,
+        });
+        pulls[segment.lower].push(Pull {
+            neighbour: segment.upper,
+            distance: segment.distance,
+            weight,
+        });
     }
     pulls
 }

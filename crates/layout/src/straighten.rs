@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use crate::net::Net;
+use crate::net::{Chain, Net, Segment};
 
 /// How far a block may be moved to remove a bend in the middle of an edge.
 const FAR: f64 = 150.0;
@@ -14,21 +14,9 @@ const WORK: usize = 2_000_000;
 /// Two places that are nearer than this are one.
 const SAME: f64 = 0.01;
 
-/// A link between two cells of neighbouring ranks.
-#[derive(Clone, Copy)]
-struct Link {
-    upper: usize,
-    lower: usize,
-    /// How far the lower cell is from the upper one if the link is straight.
-    distance: f64,
-    is_inner: bool,
-    /// How many cells the edge has.
-    length: usize,
-}
-
-/// Straightens as many links as there is room for.
+/// Straightens as many segments as there is room for.
 pub(crate) fn straighten(net: &Net, xs: &mut [f64]) {
-    let links = links(net);
+    let segments: Vec<Segment> = net.chains.iter().flat_map(Chain::segments).collect();
     let mut blocks = Blocks {
         net,
         places: net.places(),
@@ -36,54 +24,32 @@ pub(crate) fn straighten(net: &Net, xs: &mut [f64]) {
         members: (0..net.cells.len()).map(|cell| vec![cell]).collect(),
         work: WORK,
     };
-    for link in &links {
-        if bend(link, xs).abs() < SAME {
-            blocks.join(link);
+    for segment in &segments {
+        if bend(segment, xs).abs() < SAME {
+            blocks.join(segment);
         }
     }
-    let mut bent: Vec<Link> = links;
+    let mut bent = segments;
     // The middles of long edges come first, because they are seen most, and then small moves, because they leave the most
     // room. A second round uses the room that the first one made.
     for _ in 0..2 {
-        bent.retain(|link| bend(link, xs).abs() >= SAME);
+        bent.retain(|segment| bend(segment, xs).abs() >= SAME);
         bent.sort_by(|one, other| {
-            let longest = |link: &Link| Reverse(if link.is_inner { link.length } else { 0 });
-            let size = |link: &Link| bend(link, xs).abs();
+            let longest =
+                |segment: &Segment| Reverse(if segment.is_inner { segment.length } else { 0 });
+            let size = |segment: &Segment| bend(segment, xs).abs();
             let by_length = longest(one).cmp(&longest(other));
             by_length.then(size(one).total_cmp(&size(other)))
         });
-        for link in &bent {
-            blocks.straighten(link, xs);
+        for segment in &bent {
+            blocks.straighten(segment, xs);
         }
     }
 }
 
-fn links(net: &Net) -> Vec<Link> {
-    let mut links = Vec::new();
-    for chain in &net.chains {
-        let last = chain.cells.len() - 1;
-        for (nth, pair) in chain.cells.windows(2).enumerate() {
-            let from = if nth == 0 { chain.upper_port } else { 0.0 };
-            let to = if nth + 1 == last {
-                chain.lower_port
-            } else {
-                0.0
-            };
-            links.push(Link {
-                upper: pair[0],
-                lower: pair[1],
-                distance: from - to,
-                is_inner: nth > 0 && nth + 1 < last,
-                length: chain.cells.len(),
-            });
-        }
-    }
-    links
-}
-
-/// Returns how far the lower cell of a link is right of where the link would be straight.
-fn bend(link: &Link, xs: &[f64]) -> f64 {
-    xs[link.lower] - xs[link.upper] - link.distance
+/// Returns how far the lower cell of a segment is right of where the segment would be straight.
+fn bend(segment: &Segment, xs: &[f64]) -> f64 {
+    xs[segment.lower] - xs[segment.upper] - segment.distance
 }
 
 /// The blocks of cells.
@@ -97,11 +63,11 @@ struct Blocks<'n> {
 }
 
 impl Blocks<'_> {
-    /// Moves the smaller block of a link, or else the larger one, so that the link is straight.
-    fn straighten(&mut self, link: &Link, xs: &mut [f64]) {
-        let by = bend(link, xs);
-        let (upper, lower) = (self.block_of[link.upper], self.block_of[link.lower]);
-        let most = if link.is_inner { FAR } else { NEAR };
+    /// Moves the smaller block of a segment, or else the larger one, so that the segment is straight.
+    fn straighten(&mut self, segment: &Segment, xs: &mut [f64]) {
+        let by = bend(segment, xs);
+        let (upper, lower) = (self.block_of[segment.upper], self.block_of[segment.lower]);
+        let most = if segment.is_inner { FAR } else { NEAR };
         if upper == lower || by.abs() > most {
             return;
         }
@@ -112,7 +78,7 @@ impl Blocks<'_> {
                 for cell in &self.members[block] {
                     xs[*cell] += by;
                 }
-                self.join(link);
+                self.join(segment);
                 return;
             }
         }
@@ -146,9 +112,9 @@ impl Blocks<'_> {
         })
     }
 
-    /// Makes one block of the two blocks of a link.
-    fn join(&mut self, link: &Link) {
-        let (mut from, mut to) = (self.block_of[link.upper], self.block_of[link.lower]);
+    /// Makes one block of the two blocks of a segment.
+    fn join(&mut self, segment: &Segment) {
+        let (mut from, mut to) = (self.block_of[segment.upper], self.block_of[segment.lower]);
         if from == to {
             return;
         }

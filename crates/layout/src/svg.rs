@@ -33,7 +33,7 @@ const NODE_PADDING: f64 = 14.0;
 const NODE_WIDTH: f64 = 64.0;
 /// The height of a label.
 const LABEL_HEIGHT: f64 = 16.0;
-/// The width that a mark takes in a node.
+/// The width of a mark in a node.
 const MARK: f64 = 16.0;
 /// The length of an arrow.
 const ARROW: f64 = 8.0;

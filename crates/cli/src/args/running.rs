@@ -40,6 +40,13 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) start: StartArgs,
     #[command(flatten)]
+    pub(crate) how: RunHowArgs,
+}
+
+/// The options of every run.
+#[derive(Debug, Args)]
+pub(crate) struct RunHowArgs {
+    #[command(flatten)]
     pub(crate) agent: AgentArgs,
     /// Print only the thread and how it stopped
     #[arg(short, long)]
@@ -56,10 +63,7 @@ pub(crate) struct RunThreadArgs {
     #[command(flatten)]
     pub(crate) patience: PatienceArgs,
     #[command(flatten)]
-    pub(crate) agent: AgentArgs,
-    /// Print only the thread and how it stopped
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
+    pub(crate) how: RunHowArgs,
 }
 
 #[derive(Debug, Args)]

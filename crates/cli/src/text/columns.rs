@@ -13,11 +13,14 @@ pub(crate) struct Column {
     pub(crate) room: Room,
 }
 
+impl Column {
+    pub(crate) const fn new(heading: &'static str, room: Room) -> Self {
+        Self { heading, room }
+    }
+}
+
 /// The column whose words have a colour.
-pub(crate) const STATUS: Column = Column {
-    heading: "STATUS",
-    room: Room::Fixed,
-};
+pub(crate) const STATUS: Column = Column::new("STATUS", Room::Fixed);
 
 /// What a column does when the page is too narrow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

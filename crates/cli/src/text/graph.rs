@@ -94,7 +94,7 @@ fn thread_lines(thread: &GraphThread) -> Vec<String> {
         .collect()
 }
 
-/// Returns when an edge is taken, in words; empty if it is the only one.
+/// Returns the text that says when an edge is taken; it is empty for the only edge of a node.
 fn when(view: &GraphView, edge: &GraphEdge) -> String {
     let siblings = view.edges.iter().filter(|other| other.from == edge.from);
     match (&edge.status, &edge.condition) {

@@ -25,7 +25,7 @@ pub(crate) fn graph(nodes: usize, edges: &[(usize, usize, u16)]) -> Graph {
     }
 }
 
-/// Returns what is wrong with a layout, in words.
+/// Returns a line of text for each mistake in a layout.
 pub(crate) fn mistakes(graph: &Graph, layout: &Layout) -> Vec<String> {
     let mut mistakes = Vec::new();
     let nodes = layout.nodes.iter().enumerate();

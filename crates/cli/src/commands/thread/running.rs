@@ -18,13 +18,13 @@ use crate::text::{RunStepView, StartedView, StepView, StoppedView};
 
 /// Starts a thread and runs it.
 pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure> {
-    if args.quiet {
+    if args.how.quiet {
         stderr::be_quiet();
     }
-    let options = step_options(&args.agent, false);
+    let options = step_options(&args.how.agent, false);
     let started = start_thread(context, args.start)?;
     let thread = started.thread;
-    match (context.format, args.quiet) {
+    match (context.format, args.how.quiet) {
         (Format::Text, _) => write(thread.as_str())?,
         (_, true) => print(&StartedView::from(started), context.format)?,
         (_, false) => note(&format!("thread {thread} was started")),
@@ -33,22 +33,22 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         context,
         thread,
         patience: None,
-        is_quiet: args.quiet,
+        is_quiet: args.how.quiet,
     }
     .to_its_stop(options)
 }
 
 /// Goes on with a thread.
 pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit, Failure> {
-    if args.quiet {
+    if args.how.quiet {
         stderr::be_quiet();
     }
-    let options = step_options(&args.agent, args.new_session);
+    let options = step_options(&args.how.agent, args.new_session);
     Run {
         context,
         thread: context.thread(&args.thread)?,
         patience: args.patience.wait,
-        is_quiet: args.quiet,
+        is_quiet: args.how.quiet,
     }
     .to_its_stop(options)
 }

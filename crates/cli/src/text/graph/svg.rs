@@ -133,7 +133,7 @@ fn edge_tooltip(view: &GraphView, edge: &GraphEdge) -> String {
     lines.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// Says in words what the picture shows.
+/// Returns the description of the picture for people who do not see it.
 fn description(view: &GraphView, about_thread: &[String]) -> String {
     let mut sentences: Vec<String> = Some(shown(&view.description))
         .filter(|text| !text.is_empty())

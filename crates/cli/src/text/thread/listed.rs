@@ -12,21 +12,17 @@ use crate::text::usage;
 
 /// The columns, with what is left out first where the page is narrow.
 const COLUMNS: [Column; 10] = [
-    column("THREAD", Room::Fixed),
-    column("STARTED (UTC)", Room::Spare(0)),
-    column("CHANGED", Room::Spare(5)),
+    Column::new("THREAD", Room::Fixed),
+    Column::new("STARTED (UTC)", Room::Spare(0)),
+    Column::new("CHANGED", Room::Spare(5)),
     STATUS,
-    column("NEXT", Room::Spare(4)),
-    column("WORKFLOW", Room::Spare(3)),
-    column("STEPS", Room::Spare(1)),
-    column("COST", Room::Spare(2)),
-    column("TASK", Room::Cut),
-    column("NOTE", Room::Cut),
+    Column::new("NEXT", Room::Spare(4)),
+    Column::new("WORKFLOW", Room::Spare(3)),
+    Column::new("STEPS", Room::Spare(1)),
+    Column::new("COST", Room::Spare(2)),
+    Column::new("TASK", Room::Cut),
+    Column::new("NOTE", Room::Cut),
 ];
-
-const fn column(heading: &'static str, room: Room) -> Column {
-    Column { heading, room }
-}
 
 /// A list of threads.
 #[derive(Serialize)]

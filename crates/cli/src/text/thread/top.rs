@@ -11,20 +11,16 @@ use crate::text::table::Page;
 
 /// The columns, with what is left out first where the page is narrow.
 const COLUMNS: [Column; 9] = [
-    column("THREAD", Room::Fixed),
+    Column::new("THREAD", Room::Fixed),
     STATUS,
-    column("ROLE", Room::Spare(4)),
-    column("AGENT", Room::Spare(2)),
-    column("FOR", Room::Spare(5)),
-    column("OUTPUT", Room::Spare(3)),
-    column("WORKFLOW", Room::Spare(1)),
-    column("TASK", Room::Cut),
-    column("NOTE", Room::Cut),
+    Column::new("ROLE", Room::Spare(4)),
+    Column::new("AGENT", Room::Spare(2)),
+    Column::new("FOR", Room::Spare(5)),
+    Column::new("OUTPUT", Room::Spare(3)),
+    Column::new("WORKFLOW", Room::Spare(1)),
+    Column::new("TASK", Room::Cut),
+    Column::new("NOTE", Room::Cut),
 ];
-
-const fn column(heading: &'static str, room: Room) -> Column {
-    Column { heading, room }
-}
 
 /// The threads that somebody has to know about now.
 #[derive(Serialize)]

@@ -208,22 +208,22 @@ fn items(world: &World, filter: &ListFilter) -> Vec<Value> {
 #[test]
 fn a_list_says_what_each_thread_is_about_and_what_it_waits_for() {
     let world = World::new();
-    let failed = world.start(40, "\nMend the roof.\nSoon.");
+    let failed = world.start(40, "\nFix the roof.\nSoon.");
     world.fail(failed, "no ladder");
     let suspended = world.start(30, "Paint");
     world.step(suspended, "writer", &json!({}), "");
     let asks = json!({ "$status": "ask", "question": "which colour?" });
     world.step(suspended, "reviewer", &asks, "");
-    let [paint, mend] = &items(&world, &ListFilter::default())[..] else {
+    let [paint, fix] = &items(&world, &ListFilter::default())[..] else {
         panic!("two threads are listed");
     };
-    assert_eq!(mend["task"], json!("Mend the roof."));
-    assert_eq!(mend["failureReason"], json!("no ladder"));
+    assert_eq!(fix["task"], json!("Fix the roof."));
+    assert_eq!(fix["failureReason"], json!("no ladder"));
     assert_eq!(
-        (&mend["steps"], &mend["usage"]["runs"]),
+        (&fix["steps"], &fix["usage"]["runs"]),
         (&json!(0), &json!(1))
     );
-    assert_eq!(mend["changedAtMs"], json!(NOW + 1));
+    assert_eq!(fix["changedAtMs"], json!(NOW + 1));
     assert_eq!(paint["suspendedRole"], json!("reviewer"));
     assert_eq!(paint["suspendMessage"], json!("Need: which colour?"));
     assert_eq!(paint["failureReason"], json!(null));
