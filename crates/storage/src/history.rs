@@ -175,13 +175,20 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
     history
 }
 
-/// Returns the content without the lines that removals made void. Lines of threads that are active are kept.
+/// Returns the content without the lines that removals made void. Lines of threads that are active are kept, and of those
+/// that ended after their removal: it was interrupted, and the replaced steps of such a thread are still theirs.
 pub(crate) fn without_void(content: &str, is_active: impl Fn(ThreadId) -> bool) -> String {
     let lines = || (0..).zip(content.split_inclusive('\n'));
     let mut removed_at: HashMap<ThreadId, usize> = HashMap::new();
     for (number, line) in lines() {
-        if let Ok(Line::Removed(removed)) = Line::parse(line) {
-            removed_at.insert(removed.removed, number);
+        match Line::parse(line) {
+            Ok(Line::Removed(removed)) => {
+                removed_at.insert(removed.removed, number);
+            }
+            Ok(Line::Ended(record)) => {
+                removed_at.remove(&record.thread);
+            }
+            Ok(Line::Replaced(_)) | Err(_) => {}
         }
     }
     let is_void = |number: usize, line: &str| {
@@ -216,7 +223,8 @@ pub(crate) enum Unfinished {
     Ended(ThreadId),
     /// The replacement of this step.
     Replaced(CasRef),
-    /// It is too short to tell.
+    /// It is too short to tell, or is about a removal: what a removal changes afterwards does not show whether its line was
+    /// complete, as the thread may have ended before.
     Unknown,
 }
 
@@ -394,6 +402,17 @@ mod tests {
             without_void(&text, |thread| thread == A.parse().unwrap()),
             text
         );
+    }
+
+    #[test]
+    fn a_thread_that_ended_after_its_removal_was_interrupted_keeps_its_lines() {
+        let replaced = format!(
+            r#"{{"replaced":"0123456789012","by":"CTS5P6RD8HMCS","inThread":"{A}","replacedAt":3}}"#
+        );
+        let went_on = [replaced, removed(A, 3), line(A, 4)].join("\n") + "\n";
+        assert_eq!(without_void(&went_on, |_| false), went_on);
+        let gone = removed(A, 5) + "\n";
+        assert_eq!(without_void(&(went_on + &gone), |_| false), gone);
     }
 
     #[test]
