@@ -111,6 +111,29 @@ fn a_file_that_cannot_be_replaced_keeps_what_it_held() {
     assert!(kept == held, "{} bytes are left", kept.len());
 }
 
+/// Runs a script while the root is on a small disk that holds a copy of it. Its arguments are the root, the program and
+/// the others given. Returns its stdout; `None` if this user may not mount a disk.
+fn on_a_small_disk(world: &World, script: &str, others: &[&str]) -> Option<String> {
+    let script = format!(
+        "cp -a \"$1\" \"$1.saved\" && mount -t tmpfs -o size=4m tmpfs \"$1\" || exit 77
+cp -a \"$1.saved/.\" \"$1\"
+{script}"
+    );
+    let mut command = Command::new("unshare");
+    command.args(["-m", "sh", "-c", &script, "sh"]);
+    command.arg(world.root()).arg(binary()).args(others);
+    let ran = command
+        .current_dir(world.project())
+        .env_clear()
+        .envs(world.environment())
+        .output();
+    let ran = ran.ok().filter(|ran| ran.status.success());
+    if ran.is_none() {
+        eprintln!("skipped: this user may not mount a small disk");
+    }
+    Some(String::from_utf8(ran?.stdout).unwrap())
+}
+
 /// What the tool does to the disk before it answers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fills {
@@ -147,22 +170,11 @@ printf -- '---\\nnote: n\\n---\\n'",
     )
     .unwrap();
     world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
-    let script = "cp -a \"$1\" \"$1.saved\" && mount -t tmpfs -o size=4m tmpfs \"$1\" || exit 77
-cp -a \"$1.saved/.\" \"$1\"
-\"$2\" thread step \"$3\" >/dev/null 2>said; first=$?
+    let script = "\"$2\" thread step \"$3\" >/dev/null 2>said; first=$?
 rm -f \"$1/fill\"
 \"$2\" thread step \"$3\" >/dev/null 2>&1; second=$?
 echo \"$first $second $(wc -l < runs)\"; cat said";
-    let mut command = Command::new("unshare");
-    command.args(["-m", "sh", "-c", script, "sh"]);
-    command.arg(world.root()).arg(binary()).arg(&thread);
-    let ran = command
-        .current_dir(world.project())
-        .env_clear()
-        .envs(world.environment())
-        .output();
-    let ran = ran.ok().filter(|ran| ran.status.success())?;
-    let ran = String::from_utf8(ran.stdout).unwrap();
+    let ran = on_a_small_disk(&world, script, &[&thread])?;
     let (ran, said) = ran.split_once('\n').unwrap();
     Some((ran.to_owned(), said.to_owned()))
 }
@@ -171,7 +183,6 @@ echo \"$first $second $(wc -l < runs)\"; cat said";
 fn an_answer_that_was_paid_for_survives_a_disk_that_fills_up_meanwhile() {
     for pages in 0..6 {
         let Some((ran, said)) = paid_on_a_full_disk(Fills::Disk, pages) else {
-            eprintln!("skipped: this user may not mount a small disk");
             return;
         };
         let is_kept = ["0 7 1", "1 0 1", "3 0 1"].contains(&ran.as_str());
@@ -184,7 +195,6 @@ fn a_disk_without_any_room_costs_no_answer_and_is_named() {
     let mut failed = 0;
     for pages in 0..14 {
         let Some((ran, said)) = paid_on_a_full_disk(Fills::RoomToo, pages) else {
-            eprintln!("skipped: this user may not mount a small disk");
             return;
         };
         let is_kept = ["0 7 1", "1 0 1", "3 0 1"].contains(&ran.as_str());
@@ -198,4 +208,31 @@ fn a_disk_without_any_room_costs_no_answer_and_is_named() {
         }
     }
     assert!(failed > 3, "{failed}");
+}
+
+#[test]
+fn no_agent_starts_on_a_disk_that_is_almost_full() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let tool = world.script(
+        "tool.sh",
+        "echo run >> runs; printf -- '---\\nnote: n\\n---\\n'",
+    );
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("one");
+    // The room was set aside before the disk filled up. The program would have only some pages for its answer.
+    let script = "fallocate -l 1m $1/locks/room
+dd if=/dev/zero of=$1/fill bs=4096 2>/dev/null
+dd if=/dev/null of=$1/fill bs=4096 seek=$(($(stat -c %s $1/fill) / 4096 - 20)) 2>/dev/null
+\"$2\" thread step \"$3\" >/dev/null 2>said; first=$?
+rm -f \"$1/fill\"
+touch runs; before=$(wc -l < runs)
+\"$2\" thread step \"$3\" >/dev/null 2>&1
+echo \"$first $before $? $(wc -l < runs)\"; cat said";
+    let Some(ran) = on_a_small_disk(&world, script, &[&thread]) else {
+        return;
+    };
+    let (ran, said) = ran.split_once('\n').unwrap();
+    assert_eq!(ran, "1 0 0 1", "{said}");
+    assert!(said.contains("hint: the disk is full"), "{said}");
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use uwf_cas_fs::Store;
+use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::agent::AgentCall;
 use uwf_protocol::agent::env::{ATTEMPT, ENGINE};
 use uwf_protocol::exit::Exit;
@@ -12,7 +12,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::run::{KitFailure, Phase};
 use uwf_protocol::schemas;
-use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, ThreadLock};
+use uwf_storage::{Env, Root, RunDir, Scratch, Sessions, StorageError, ThreadLock};
 use uwf_util::causes::{causes, with_causes};
 use uwf_util::printable::labelled;
 
@@ -163,7 +163,7 @@ impl Service<'_> {
             Err(source) => {
                 let _ = run.scratch.clear_launched();
                 let now_ms = self.env.now_ms();
-                let raw = record_failure(&self.store, run, &task, &conversation, &source, now_ms);
+                let raw = self.record_failure(&task, &conversation, &source, now_ms);
                 Err(Failure::Unfinished {
                     agent,
                     role: self.call.role.clone(),
@@ -243,17 +243,62 @@ impl Service<'_> {
         })
     }
 
+    /// Stores the last answer and writes the failure record for the engine, on a full disk in the reserved space. Both are
+    /// best effort: the exit code alone says that the call failed.
+    fn record_failure(
+        &self,
+        task: &Task,
+        conversation: &Conversation,
+        source: &Unfinished,
+        now_ms: i64,
+    ) -> Option<CasRef> {
+        let Self {
+            root, store, run, ..
+        } = self;
+        let answer = Some(conversation.answer()).filter(|answer| !answer.is_empty());
+        let raw = answer.and_then(|answer| {
+            let put = || store.put_volatile(schemas::TEXT, &answer.into(), now_ms);
+            root.with_room(StoreError::is_of_full_disk, put).ok()
+        });
+        let turns = conversation.turns();
+        let turns = turns
+            .iter()
+            .filter_map(|turn| persist::put_turn(store, turn, now_ms).ok())
+            .collect();
+        let class = conversation.class_of(source);
+        if let Some(session) = &conversation.session_id
+            && class != FailureClass::ContextTooLong
+        {
+            let _ = run
+                .sessions
+                .write_started(&task.started_session(session.clone()));
+        }
+        let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
+        let failure = KitFailure {
+            phase: source.phase(),
+            class: Some(class),
+            error: source.to_string(),
+            hint: hint_of(
+                source,
+                raw,
+                RefusedCalls::note(&conversation.refused_calls()),
+            ),
+            feedback,
+            session_id: conversation.session_id.clone(),
+            usage: conversation.usage.clone(),
+            raw,
+            turns,
+        };
+        let write = || run.scratch.write_failure(&failure);
+        let _ = root.with_room(StorageError::is_of_full_disk, write);
+        raw
+    }
+
     /// Writes the finished step. On a full disk, it uses the reserved space.
     fn finish(&self, context: &Context, work: &Work<'_>) -> Result<Finished, Failure> {
         let committer = Committer::of(self.env);
         let write = || persist::write(&self.store, &self.run, context, work, committer);
-        let finished = write().or_else(|error| {
-            if !error.is_of_full_disk() {
-                return Err(error);
-            }
-            self.root.give_room_back();
-            write()
-        })?;
+        let finished = self.root.with_room(KitError::is_of_full_disk, write)?;
         // The answer of a program was kept until now, for another attempt in case of a crash.
         let _ = self.run.scratch.clear_launched();
         Ok(finished)
@@ -310,54 +355,6 @@ fn remember(
         // Best effort: without the record the next visit starts a new session; an error here would cost this step.
         let _ = sessions.remember(&task.role, &task.agent, session);
     }
-}
-
-/// Stores the last answer and writes the failure record for the engine. Both are best effort: the exit code alone says
-/// that the call failed.
-fn record_failure(
-    store: &Store,
-    run: &RunDir,
-    task: &Task,
-    conversation: &Conversation,
-    source: &Unfinished,
-    now_ms: i64,
-) -> Option<CasRef> {
-    let answer = Some(conversation.answer()).filter(|answer| !answer.is_empty());
-    let raw = answer.and_then(|answer| {
-        store
-            .put_volatile(schemas::TEXT, &answer.into(), now_ms)
-            .ok()
-    });
-    let turns = conversation.turns();
-    let turns = turns
-        .iter()
-        .filter_map(|turn| persist::put_turn(store, turn, now_ms).ok())
-        .collect();
-    let class = conversation.class_of(source);
-    if let Some(session) = &conversation.session_id
-        && class != FailureClass::ContextTooLong
-    {
-        let _ = run
-            .sessions
-            .write_started(&task.started_session(session.clone()));
-    }
-    let feedback = Some(source.feedback()).filter(|feedback| *feedback != source.to_string());
-    let _ = run.scratch.write_failure(&KitFailure {
-        phase: source.phase(),
-        class: Some(class),
-        error: source.to_string(),
-        hint: hint_of(
-            source,
-            raw,
-            RefusedCalls::note(&conversation.refused_calls()),
-        ),
-        feedback,
-        session_id: conversation.session_id.clone(),
-        usage: conversation.usage.clone(),
-        raw,
-        turns,
-    });
-    raw
 }
 
 /// Writes the failure record of an error of the kit.

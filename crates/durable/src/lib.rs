@@ -30,5 +30,5 @@ pub use lock::FileLock;
 pub use open::{create, open, open_append, read, read_end, read_start};
 pub use present::{move_file, remove, sync_file, touch};
 pub use record::{blank, overwrite};
-pub use room::{give_back, is_of_full_disk, set_aside};
+pub use room::{give_back, is_of_full_disk, need_free, set_aside};
 pub use watch::Watch;

@@ -29,6 +29,26 @@ pub fn set_aside(path: &Path, bytes: u64) -> Result<(), FileError> {
     }
 }
 
+/// Checks that so many bytes are free on the disk of a directory, for users without privileges. A file system that does not
+/// tell is not an error.
+///
+/// # Errors
+/// [`FileError::Io`] for a full disk when they are not.
+pub fn need_free(directory: &Path, bytes: u64) -> Result<(), FileError> {
+    let Ok(disk) = rustix::fs::statvfs(directory) else {
+        return Ok(());
+    };
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if disk.f_blocks == 0 || free >= bytes {
+        return Ok(());
+    }
+    let problem = format!("{free} bytes are free, and {bytes} are needed");
+    let error = io::Error::new(ErrorKind::StorageFull, problem);
+    Err(FileError::io("find enough room on the disk of", directory)(
+        error,
+    ))
+}
+
 /// Frees the reserved space. It is best effort: the caller retries its write in any case.
 pub fn give_back(path: &Path) {
     let _ = calls::remove(path);
@@ -68,5 +88,14 @@ mod tests {
         give_back(&path);
         assert!(!path.exists());
         give_back(&path);
+    }
+
+    #[test]
+    fn more_than_any_disk_has_is_not_free() {
+        let temp = tempfile::tempdir().unwrap();
+        need_free(temp.path(), 1).unwrap();
+        let error = need_free(temp.path(), u64::MAX).unwrap_err();
+        assert!(is_of_full_disk(&error), "{error}");
+        need_free(&temp.path().join("gone"), u64::MAX).unwrap();
     }
 }

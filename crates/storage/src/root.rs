@@ -123,17 +123,32 @@ impl Root {
         self.path.join("workflows.yaml")
     }
 
-    /// Reserves disk space, so that a step that cost money can be written even if the disk fills up meanwhile.
+    /// Reserves disk space, so that a step that cost money can be written even if the disk fills up meanwhile. As much must
+    /// be free beside it, for what the agent writes until its step is finished.
     ///
     /// # Errors
     /// [`StorageError::Io`], above all when the disk is full.
     pub fn set_room_aside(&self) -> Result<(), StorageError> {
-        Ok(uwf_durable::set_aside(&self.room_file(), ROOM)?)
+        uwf_durable::set_aside(&self.room_file(), ROOM)?;
+        Ok(uwf_durable::need_free(&self.path, ROOM)?)
     }
 
-    /// Frees the reserved space for a step that could not be written without it.
-    pub fn give_room_back(&self) {
-        uwf_durable::give_back(&self.room_file());
+    /// Does a write that must not be lost. On a full disk, it is done again with the reserved space.
+    ///
+    /// # Errors
+    /// Those of the write.
+    pub fn with_room<T, E>(
+        &self,
+        is_of_full_disk: impl Fn(&E) -> bool,
+        write: impl Fn() -> Result<T, E>,
+    ) -> Result<T, E> {
+        write().or_else(|error| {
+            if !is_of_full_disk(&error) {
+                return Err(error);
+            }
+            uwf_durable::give_back(&self.room_file());
+            write()
+        })
     }
 
     fn room_file(&self) -> PathBuf {

@@ -144,7 +144,9 @@ pub(crate) fn record(
     let shows_stderr = is_unreported && signal.is_none();
     let attempt = attempt(site, run, thread.id, attempted, problem, stderr_tail);
     log(site, thread, &attempt, signal);
-    let recorded = run.ledger.append_attempt(&attempt);
+    // What it cost must be known, even if the disk has filled up meanwhile.
+    let append = || run.ledger.append_attempt(&attempt);
+    let recorded = site.root.with_room(StorageError::is_of_full_disk, append);
     let error = recorded.as_ref().err();
     let is_disk_full = error.is_some_and(StorageError::is_of_full_disk);
     let number = recorded.ok();
