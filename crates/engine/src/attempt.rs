@@ -8,9 +8,12 @@ use std::path::PathBuf;
 
 use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
-use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::{LeaseRecord, ProcessIdentity};
 use uwf_storage::{Lease, RunDir, Scratch};
+
+use crate::EngineError;
+use crate::thread::Thread;
 
 /// The processes of one attempt.
 pub(crate) struct Members<'a> {
@@ -102,14 +105,46 @@ pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool
         .any(|process| process.writes_to(&outputs))
 }
 
-/// Returns the role whose program printed an answer that no step has yet, as far as its files tell: engine and adapter died
-/// before they could use it, and the next attempt will.
-pub(crate) fn waiting_answer(scratch: &Scratch, head: CasRef) -> Option<RoleName> {
-    let launched = scratch.launched()?;
-    let has_content = |file: &PathBuf| file.metadata().is_ok_and(|metadata| metadata.len() > 0);
-    let is_here = launched.head == head && launched.replaces.is_none();
-    let outputs = [scratch.answer_file(), scratch.events_file()];
-    (is_here && outputs.iter().any(has_content)).then_some(launched.role)
+/// The answer of a program that no step has yet: engine and adapter died before they could use it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WaitingAnswer {
+    /// The role that answered.
+    pub(crate) role: RoleName,
+    /// The step that the answer replaces, if that step was being done again.
+    pub(crate) replaces: Option<CasRef>,
+}
+
+impl WaitingAnswer {
+    /// Returns the answer that waits at the head of a thread, as far as its files tell. The next attempt at the same place
+    /// uses it.
+    pub(crate) fn at(scratch: &Scratch, head: CasRef) -> Option<Self> {
+        let launched = scratch.launched()?;
+        let has_content = |file: &PathBuf| file.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let is_here = launched.replaces.unwrap_or(launched.head) == head;
+        let outputs = [scratch.answer_file(), scratch.events_file()];
+        (is_here && outputs.iter().any(has_content)).then_some(Self {
+            role: launched.role,
+            replaces: launched.replaces,
+        })
+    }
+
+    /// Returns the error of a call that would drop the answer.
+    pub(crate) fn refuse(self, thread: ThreadId) -> EngineError {
+        EngineError::AnswerWaits {
+            thread,
+            role: self.role,
+            is_of_poke: self.replaces.is_some(),
+        }
+    }
+}
+
+/// Fails if an answer waits at another place of the thread than the one that an agent is to work at: a step, if the newest
+/// step is to be done again, and the reverse.
+pub(crate) fn drop_no_answer(run: &RunDir, thread: &Thread) -> Result<(), EngineError> {
+    match WaitingAnswer::at(&run.scratch, thread.expected_head()) {
+        Some(answer) if answer.replaces != thread.replaces => Err(answer.refuse(thread.id)),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Returns the processes of an attempt whose engine has died, for people.

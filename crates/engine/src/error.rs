@@ -179,13 +179,15 @@ pub enum EngineError {
     },
     /// A program finished after its engine and its adapter had died. No step has its answer yet.
     #[error(
-        "thread `{thread}` cannot go on under another workflow now: an answer of `{role}` waits, and no step has it yet"
+        "an answer of `{role}` waits in thread `{thread}`: no step has it yet, and this command would drop it"
     )]
     AnswerWaits {
         /// The thread.
         thread: ThreadId,
         /// The role that answered.
         role: RoleName,
+        /// Whether the newest step was being done again.
+        is_of_poke: bool,
     },
     /// The agent failed; the attempt is on record.
     #[error(transparent)]

@@ -75,11 +75,12 @@ fn the_adapter_and_the_engine_when_their_program_goes_on() {
     the_adapter_anywhere(Verdict::KillWith(ADAPTER));
 }
 
-/// Kills engine and adapter while the program works, and waits until the program has finished. Its answer waits then.
-fn world_with_a_waiting_answer() -> (World, String) {
+/// Kills engine and adapter of `thread step` or `thread poke` while the program works, and waits until the program has
+/// finished. Its answer waits then.
+fn world_with_a_waiting_answer(verb: &str) -> (World, String) {
     let (world, thread) = world_of_a_tool();
     let mut launches = 0;
-    let args = ["thread", "step", &thread];
+    let args = ["thread", verb, &thread];
     let traced = trace(&world, &args, |point| {
         let is_launch = point.call.contains("launched") && point.command.contains(ADAPTER);
         launches += usize::from(is_launch);
@@ -106,7 +107,7 @@ fn world_with_a_waiting_answer() -> (World, String) {
 #[test]
 fn an_answer_that_waits_is_used_though_the_call_that_read_it_was_ended() {
     for nth in 1.. {
-        let (world, thread) = world_with_a_waiting_answer();
+        let (world, thread) = world_with_a_waiting_answer("step");
         let args = ["thread", "step", &thread];
         let mut calls = 0;
         let traced = trace(&world, &args, |point| {
@@ -129,7 +130,7 @@ fn an_answer_that_waits_is_used_though_the_call_that_read_it_was_ended() {
 
 #[test]
 fn a_migration_does_not_drop_an_answer_that_waits() {
-    let (world, thread) = world_with_a_waiting_answer();
+    let (world, thread) = world_with_a_waiting_answer("step");
     world.put(&LOOP.replace("goal: g", "goal: h"));
     let migrate = ["thread", "migrate", &thread];
     world.uwf(&migrate).exits(1).says("`writer` waits");
@@ -138,6 +139,47 @@ fn a_migration_does_not_drop_an_answer_that_waits() {
     world.uwf(&migrate).exits(0);
     world.step(&thread).exits(0);
     assert_eq!(finished(&world), 3);
+}
+
+#[test]
+fn a_poke_does_not_drop_an_answer_that_waits_nor_a_step_that_of_a_poke() {
+    for (verb, other) in [("step", "poke"), ("poke", "step")] {
+        let (world, thread) = world_with_a_waiting_answer(verb);
+        let refused = world.uwf(&["thread", other, &thread]).exits(1);
+        let refused = refused.says("an answer of `writer` waits");
+        refused.says(&format!("`uwf thread {verb} {thread}` makes a step of it"));
+        world.uwf(&["thread", verb, &thread]).exits(0);
+        assert_eq!(finished(&world), 2, "{verb}");
+        world.uwf(&["thread", other, &thread]).exits(0);
+        assert_eq!(finished(&world), 3, "{verb}");
+    }
+}
+
+#[test]
+fn an_import_does_not_drop_an_answer_that_waits() {
+    let (world, thread) = world_with_a_waiting_answer("step");
+    let other = world.dir().join("other");
+    let elsewhere = ["--root", other.to_str().unwrap()];
+    let at = |args: &[&str]| world.uwf(&[&elsewhere, args].concat());
+    world
+        .uwf(&["thread", "export", &thread, "-o", "behind"])
+        .exits(0);
+    at(&["thread", "import", "behind"]).exits(0);
+    at(&["config", "set", "agents.mock.command", "uwf-mock"]).exits(0);
+    let script = world.write(
+        "script.yaml",
+        "roles:\n  writer:\n    - output: { $status: again }\n",
+    );
+    let args = json!([script.to_str().unwrap()]).to_string();
+    at(&["config", "set", "agents.mock.args", &args]).exits(0);
+    at(&["thread", "step", &thread, "--agent", "mock"]).exits(0);
+    at(&["thread", "export", &thread, "-o", "ahead"]).exits(0);
+    let import = ["thread", "import", "ahead"];
+    let imported = world.uwf(&[&import[..], &["--format", "json"]].concat());
+    assert_eq!(imported.json()["threads"][0]["outcome"], "busy");
+    world.step(&thread).exits(0);
+    assert_eq!(finished(&world), 2);
+    world.uwf(&import).exits(1).says("went on");
 }
 
 #[test]

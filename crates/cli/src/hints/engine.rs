@@ -136,8 +136,13 @@ fn of_migration(error: &EngineError) -> Option<String> {
             "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
             misfit.before, misfit.role
         ),
-        EngineError::AnswerWaits { thread, .. } => {
-            format!("`uwf thread step {thread}` makes a step of it, and pays nothing; then migrate")
+        EngineError::AnswerWaits {
+            thread, is_of_poke, ..
+        } => {
+            let verb = if *is_of_poke { "poke" } else { "step" };
+            format!(
+                "`uwf thread {verb} {thread}` makes a step of it, and pays nothing; then run the same command again"
+            )
         }
         _ => return None,
     };

@@ -16,6 +16,7 @@ use super::lineage::Relation;
 use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
 use super::plan::{Diverging, Plan, plan_all};
+use crate::attempt::WaitingAnswer;
 use crate::{EngineError, Site, tags};
 
 /// How many nodes, and about how many bytes, share one wait for the disk.
@@ -60,7 +61,7 @@ pub enum Outcome {
     Unchanged,
     /// It went on here.
     Ahead,
-    /// A step of it is at work here, or waits to be committed. A later import goes on.
+    /// A step of it is at work here, or it or its answer waits to be committed. A later import goes on.
     Busy,
 }
 
@@ -238,7 +239,8 @@ fn forward(
         return Ok(Outcome::Busy);
     };
     let pending = run.outbox.read_pending()?;
-    if pending.is_some_and(|pending| pending.expects() == from) {
+    let is_pending = pending.is_some_and(|pending| pending.expects() == from);
+    if is_pending || WaitingAnswer::at(&run.scratch, from).is_some() {
         return Ok(Outcome::Busy);
     }
     // The records come first: if we are killed, the next call still sees that the thread is behind.

@@ -12,7 +12,7 @@ use uwf_storage::RunDir;
 use crate::limits::{Place, reached_by};
 use crate::run::failure;
 use crate::thread::Thread;
-use crate::{EngineError, Site, tags};
+use crate::{EngineError, Site, attempt, tags};
 
 /// Permission to start an agent: proof that no limit of the thread is reached. It carries what was read for the check.
 pub(crate) struct Admitted {
@@ -22,7 +22,7 @@ pub(crate) struct Admitted {
     pub(crate) unused: Option<Unused>,
 }
 
-/// Admits a role to the next step, unless a limit is reached.
+/// Admits a role to the next step, unless a limit is reached or an answer would be lost.
 pub(crate) fn admit(
     site: &Site,
     run: &RunDir,
@@ -30,6 +30,7 @@ pub(crate) fn admit(
     role: &RoleName,
 ) -> Result<Admitted, EngineError> {
     let (config, unused) = config_for(site, thread)?;
+    attempt::drop_no_answer(run, thread)?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let place = Place::of(&run.ledger, thread);

@@ -12,7 +12,7 @@ use uwf_protocol::limits::Limits;
 use uwf_storage::{Advance, ReplacedStep, State};
 use uwf_thread::summarize;
 
-use crate::attempt::waiting_answer;
+use crate::attempt::WaitingAnswer;
 use crate::fork::MovedOn;
 use crate::limits::{self, Place};
 use crate::read::thread_state::ThreadState;
@@ -107,8 +107,8 @@ pub fn migrate(
             Adoption::Nothing(thread) => *thread,
         };
         // The answer would be one to the old workflow's prompt, and could not be used any more.
-        if let Some(role) = waiting_answer(&run.scratch, thread.head) {
-            return Err(EngineError::AnswerWaits { thread: id, role });
+        if let Some(answer) = WaitingAnswer::at(&run.scratch, thread.head) {
+            return Err(answer.refuse(id));
         }
         // The lease record names the old head. The attempt that it is about must be on record before the head moves.
         failure::record_lost_run(site, run, &thread)?;
