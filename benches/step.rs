@@ -1,7 +1,8 @@
 //! What a step of ours costs, told in commits of `git`: both are run in turn on the same disk, pair by pair,
 //! and the ratio of each pair is taken, since absolute times mean nothing on a machine that does other work, too.
 //!
-//! `cargo bench` prints the table of `docs/performance.md`. `UWF_BENCH_PAIRS` sets the number of pairs.
+//! `cargo bench` prints the table of `docs/performance.md`. `UWF_BENCH_PAIRS` sets the number of pairs, and `UWF_BIN` names
+//! the binary that is measured in place of the one that cargo built.
 
 #![expect(clippy::print_stdout, reason = "the table is printed")]
 
@@ -21,9 +22,14 @@ use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::schemas;
 
-const BINARY: &str = env!("CARGO_BIN_EXE_uwf");
 const DEFAULT_PAIRS: usize = 40;
 const NOW: i64 = 1_780_000_000_000;
+
+/// Returns a call of the binary that is measured.
+fn binary() -> Command {
+    let named = std::env::var_os("UWF_BIN");
+    Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_uwf").into()))
+}
 
 /// Fills a world before it is measured.
 type Prepare = fn(&mut World);
@@ -59,7 +65,7 @@ fn main() {
     let start_up = compare(
         rounds,
         || {},
-        [&|| run(Command::new(BINARY).arg("--version")), &|| {
+        [&|| run(binary().arg("--version")), &|| {
             run(&mut Command::new("/bin/true"));
         }],
     );
@@ -220,7 +226,7 @@ impl World {
     }
 
     fn uwf(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(BINARY);
+        let mut command = binary();
         command
             .args(args)
             .current_dir(self.dir.path())
