@@ -5,6 +5,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Turn, TurnRole, Usage};
 use uwf_protocol::run::Phase;
 use uwf_storage::Scratch;
+use uwf_util::text::counted;
 
 use crate::adapter::{Adapter, AdapterError, Reply, Task};
 use crate::extract::{Extracted, Rejected, RoleSchema, echo};
@@ -81,10 +82,7 @@ pub enum Unfinished {
 }
 
 fn rejection(attempts: usize, last: &Rejected) -> String {
-    let attempts = match attempts {
-        1 => "1 attempt".to_owned(),
-        attempts => format!("{attempts} attempts"),
-    };
+    let attempts = counted(attempts, "attempt");
     format!("the answer was not accepted after {attempts}: {last}")
 }
 

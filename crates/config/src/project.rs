@@ -16,6 +16,7 @@ use uwf_protocol::workflow_yaml::{
     self, Check, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
 };
 use uwf_storage::StorageError;
+use uwf_util::text::counted;
 
 pub use includes::FsIncludes;
 pub use search::{LocalWorkflow, discover, discover_all, list_local};
@@ -27,7 +28,7 @@ pub enum ReadError {
     #[error(transparent)]
     File(#[from] StorageError),
     /// The file has mistakes: at least one, in the order of files and lines.
-    #[error("the workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
+    #[error("the workflow has {}", counted(.0.len(), "error"))]
     Workflow(Vec<Diagnostic>),
 }
 

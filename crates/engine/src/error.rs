@@ -13,6 +13,7 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{Paused, Reason, RemovedThread, StorageError};
 use uwf_thread::ThreadError;
+use uwf_util::text::counted;
 use uwf_util::words::SplitError;
 
 use crate::agent_failure::AgentFailure;
@@ -281,7 +282,7 @@ pub enum EngineError {
     #[error("the prompt is empty")]
     EmptyPrompt,
     /// A workflow file has errors.
-    #[error("workflow has {} {}", .0.len(), if .0.len() == 1 { "error" } else { "errors" })]
+    #[error("workflow has {}", counted(.0.len(), "error"))]
     Workflow(Vec<Diagnostic>),
     /// There is no workflow file at a path.
     #[error("cannot read `{}`", file.display())]

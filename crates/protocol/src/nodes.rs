@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use uwf_util::text::counted;
+
 use crate::ids::{CasRef, RoleName};
 
 /// The root of a thread: which workflow, and what was asked.
@@ -113,12 +115,13 @@ impl RefusedCalls {
     pub fn note(refused: &[Self]) -> Option<String> {
         let tools: Vec<&str> = refused.iter().map(|one| one.tool.as_str()).collect();
         let count: u64 = refused.iter().map(|one| one.calls).sum();
-        let calls = match count {
+        let were = match count {
             0 => return None,
-            1 => "1 tool call was refused".to_owned(),
-            count => format!("{count} tool calls were refused"),
+            1 => "was",
+            _ => "were",
         };
-        Some(format!("{calls}: {}", tools.join(", ")))
+        let calls = counted(count, "tool call");
+        Some(format!("{calls} {were} refused: {}", tools.join(", ")))
     }
 }
 
@@ -171,10 +174,6 @@ impl Usage {
             Some(_) => format!("{tokens} out"),
             None => format!("{tokens} tokens out"),
         };
-        let turns = |turns: u64| match turns {
-            1 => "1 turn".to_owned(),
-            turns => format!("{turns} turns"),
-        };
         let cost = |usd: f64| match usd {
             usd if usd > 0.0 && usd < 0.01 => format!("${usd:.6}"),
             usd => format!("${usd:.2}"),
@@ -182,7 +181,7 @@ impl Usage {
         let parts = [
             self.input_tokens.map(cached),
             self.output_tokens.map(out),
-            self.turns.map(turns),
+            self.turns.map(|turns| counted(turns, "turn")),
             self.cost_usd.map(cost),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();

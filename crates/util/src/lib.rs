@@ -1,6 +1,5 @@
-//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions,
-//! command lines, causes of errors, headers of tar archives and text for terminals.
-//! command lines, causes of errors, differences of texts, and text for terminals.
+//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions, command lines,
+//! causes of errors, differences of texts, headers of tar archives, and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 

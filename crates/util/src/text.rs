@@ -1,6 +1,7 @@
-//! Shortens texts for display: to one line, and to a number of characters.
+//! Texts for display: on one line, cut to a number of characters, and numbers of things.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 /// Returns the text with every run of blanks, line ends and control characters as one blank.
 #[must_use]
@@ -25,6 +26,13 @@ pub fn cut_line(text: &str, max_chars: usize) -> String {
     cut(&one_line(text), max_chars).into_owned()
 }
 
+/// Returns a number of things: `1 step`, `2 steps`. The plural of the noun must have just an `s` more.
+#[must_use]
+pub fn counted<N: Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
+    let plural = if count == N::from(1) { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +48,11 @@ mod tests {
         assert_eq!(cut("äbc", 3), "äbc");
         assert_eq!(cut("äbcd", 3), "äbc…");
         assert_eq!(cut_line("ä b\nc", 3), "ä b…");
+    }
+
+    #[test]
+    fn only_one_thing_has_no_plural() {
+        let shown = [0_usize, 1, 2].map(|count| counted(count, "step"));
+        assert_eq!(shown, ["0 steps", "1 step", "2 steps"]);
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use uwf_engine::{AttemptView, StepStory, ToolUse};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
-use uwf_util::text::cut_line;
+use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
 
 use super::element::{Html, labelled, preformatted};
@@ -141,10 +141,7 @@ fn tools(calls: &[ToolUse]) -> Html {
         ];
         Html::element("li", &[("class", class)], parts)
     };
-    let title = match calls.len() {
-        1 => "1 tool call".to_owned(),
-        count => format!("{count} tool calls"),
-    };
+    let title = counted(calls.len(), "tool call");
     let summary = Html::element("summary", &[], [Html::text(&title)]);
     let list = Html::element("ol", &[("class", "tools")], calls.iter().map(line));
     Html::element("details", &[("class", "aside")], [summary, list])

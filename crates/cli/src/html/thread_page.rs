@@ -2,7 +2,7 @@
 
 use uwf_engine::{ThreadStatus, ThreadStory};
 use uwf_protocol::limits::Used;
-use uwf_util::text::cut_line;
+use uwf_util::text::{counted, cut_line};
 use uwf_util::time;
 
 use super::element::{Html, labelled, preformatted};
@@ -100,8 +100,7 @@ fn sums(used: &Used) -> Vec<(&'static str, String)> {
     let of = |known: String, unknown: u64| match unknown {
         0 => known,
         unknown if unknown >= used.runs => "unknown".to_owned(),
-        1 => format!("{known}, and 1 run of unknown amount"),
-        unknown => format!("{known}, and {unknown} runs of unknown amount"),
+        unknown => format!("{known}, and {} of unknown amount", counted(unknown, "run")),
     };
     let took = time::format_duration(used.duration_ms);
     vec![

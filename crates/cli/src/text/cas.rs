@@ -7,6 +7,7 @@ use serde_json::Value;
 use uwf_cas_fs::{BrokenNode, Collect, Collected, Garbage, Node, Verdict, Verified};
 use uwf_engine::VerifiedStore;
 use uwf_protocol::ids::CasRef;
+use uwf_util::text::counted;
 use uwf_util::{size, time};
 
 use crate::output::{Show, yaml};
@@ -225,12 +226,6 @@ impl Show for CollectedView {
         ));
         parts.join("\n")
     }
-}
-
-/// Returns a number of things.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{plural}")
 }
 
 /// The result of checking nodes.

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use uwf_config::{Finding, Findings, OwnedValue};
 use uwf_storage::log::LogFile;
 use uwf_util::size;
+use uwf_util::text::counted;
 
 use crate::output::Show;
 use crate::text::cas::document;
@@ -218,9 +219,6 @@ pub(crate) struct DeletedView {
 
 impl Show for DeletedView {
     fn text(&self, _page: Page) -> String {
-        match self.deleted {
-            1 => "1 log file deleted".to_owned(),
-            count => format!("{count} log files deleted"),
-        }
+        format!("{} deleted", counted(self.deleted, "log file"))
     }
 }

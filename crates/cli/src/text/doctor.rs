@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use uwf_util::printable::printable;
-use uwf_util::text::one_line;
+use uwf_util::text::{counted, one_line};
 
 use crate::output::Show;
 use crate::text::table::Page;
@@ -133,12 +133,5 @@ impl Show for DoctorView {
         let warnings = counted(warnings, "warning");
         lines.push(format!("{ok} ok, {warnings}, {}", counted(errors, "error")));
         lines.join("\n")
-    }
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        count => format!("{count} {noun}s"),
     }
 }

@@ -6,7 +6,7 @@ mod svg;
 
 use uwf_engine::{GraphEdge, GraphNode, GraphThread, GraphView, Standing};
 use uwf_util::printable::printable;
-use uwf_util::text::one_line;
+use uwf_util::text::{counted, one_line};
 
 use crate::output::Show;
 use crate::text::table::{Page, columns, table};
@@ -79,10 +79,7 @@ fn condition_rows(view: &GraphView) -> Vec<Vec<String>> {
 
 /// Returns the lines about the thread: its status, and why it does not go on, if it does not.
 fn thread_lines(thread: &GraphThread) -> Vec<String> {
-    let steps = match thread.path.len().saturating_sub(1) {
-        1 => "1 step".to_owned(),
-        steps => format!("{steps} steps"),
-    };
+    let steps = counted(thread.path.len().saturating_sub(1), "step");
     let status = thread.status.as_str();
     let line = format!("thread {}  {status} after {steps}", thread.thread);
     let why = thread

@@ -5,7 +5,7 @@ use std::time::Duration;
 use uwf_engine::Progress;
 use uwf_protocol::nodes::Usage;
 use uwf_util::printable::printable;
-use uwf_util::text::one_line;
+use uwf_util::text::{counted, one_line};
 
 use super::table::cut;
 
@@ -32,9 +32,9 @@ pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
 
 /// Returns the line about several threads: `2 threads at work, 3 of 7 done  0:12`.
 pub(crate) fn jobs_line(at_work: usize, done: usize, all: usize, elapsed: Duration) -> String {
-    let threads = if at_work == 1 { "thread" } else { "threads" };
+    let threads = counted(at_work, "thread");
     let time = clock(elapsed);
-    format!("{at_work} {threads} at work, {done} of {all} done  {time}")
+    format!("{threads} at work, {done} of {all} done  {time}")
 }
 
 fn last_output(progress: &Progress) -> String {

@@ -8,11 +8,11 @@ use uwf_engine::{
     LargeNode, LostNode, NodeTotal, Repair, RepairMode, StoreStats, Suffering, TypeStats,
 };
 use uwf_protocol::ids::CasRef;
+use uwf_util::text::counted;
 use uwf_util::{size, time};
 
 use crate::hints;
 use crate::output::Show;
-use crate::text::cas::counted;
 use crate::text::table::{Page, fields, table};
 
 impl Show for StoreStats {

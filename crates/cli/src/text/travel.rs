@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use uwf_engine::{Exported, Imported, ImportedThread, Outcome};
 use uwf_util::size;
+use uwf_util::text::counted;
 
 use crate::output::Show;
 use crate::text::table::{Page, table};
@@ -33,14 +34,8 @@ impl ExportedView {
             nodes,
             bytes,
         } = &self.exported;
-        let plural = |count: usize| if count == 1 { "" } else { "s" };
-        format!(
-            "{} thread{} with {nodes} node{} ({})",
-            threads.len(),
-            plural(threads.len()),
-            plural(*nodes),
-            size::format(*bytes)
-        )
+        let (threads, nodes) = (counted(threads.len(), "thread"), counted(*nodes, "node"));
+        format!("{threads} with {nodes} ({})", size::format(*bytes))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What runs used up, for people. What is unknown is called unknown: it is not zero.
 
 use uwf_engine::UsageTotal;
+use uwf_util::text::counted;
 use uwf_util::time;
 
 /// Returns the cost: `$0.12`, `>$0.12` if some runs did not tell theirs, `unknown` if none did.
@@ -29,10 +30,7 @@ fn amount(known: Option<String>, unknown: u64) -> String {
 
 /// Returns everything in one line.
 pub(crate) fn sentence(usage: &UsageTotal) -> String {
-    let runs = match usage.runs {
-        1 => "1 run".to_owned(),
-        more => format!("{more} runs"),
-    };
+    let runs = counted(usage.runs, "run");
     let tokens = match usage.tokens {
         None => "tokens unknown".to_owned(),
         Some(_) => format!("{} tokens", tokens(usage)),

@@ -5,11 +5,11 @@ use uwf_engine::{
     WorkflowHistory, WorkflowMeaning, WorkflowVersion,
 };
 use uwf_protocol::ids::CasRef;
+use uwf_util::text::counted;
 use uwf_util::time;
 
 use crate::hints;
 use crate::output::Show;
-use crate::text::cas::counted;
 use crate::text::table::{Page, columns, table};
 use crate::text::workflow_diff;
 

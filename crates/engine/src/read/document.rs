@@ -61,14 +61,6 @@ pub(crate) fn code(text: &str) -> String {
     }
 }
 
-/// Returns `1 step`, `2 steps`.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
-    match count {
-        1 => format!("1 {noun}"),
-        _ => format!("{count} {noun}s"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,11 +8,11 @@ use std::collections::HashSet;
 use serde_json::Value;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Usage};
-use uwf_util::text::{cut_line, one_line};
+use uwf_util::text::{counted, cut_line, one_line};
 use uwf_util::time;
 
 use crate::read::activity::AttemptView;
-use crate::read::document::{RULE, code, counted, length, tagged};
+use crate::read::document::{RULE, code, length, tagged};
 use crate::read::story::{StepStory, ToolUse};
 
 /// How many characters of a failure's text are shown.

@@ -10,6 +10,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Pool, RunDir, Slot, Taken};
+use uwf_util::text::counted;
 use uwf_util::time;
 
 use crate::pause::refuse_if_paused;
@@ -185,7 +186,7 @@ impl Wait<'_> {
     /// Says which pool is full, and who works.
     fn full(&self, holders: &[ThreadId]) -> String {
         let (max, whose) = (self.pool.max(), self.whose);
-        let agents = if max == 1 { "agent" } else { "agents" };
+        let agents = counted(max, "agent");
         let at_work = match holders {
             [] => String::new(),
             [one] => format!(" (thread {one})"),
@@ -194,7 +195,7 @@ impl Wait<'_> {
                 format!(" (threads {})", many.join(", "))
             }
         };
-        format!("at most {max} {agents} {whose} may work at once{at_work}")
+        format!("at most {agents} {whose} may work at once{at_work}")
     }
 }
 

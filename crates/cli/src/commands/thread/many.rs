@@ -3,6 +3,7 @@
 use uwf_engine::{EngineError, ListFilter, Session, ThreadStatus};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
+use uwf_util::text::counted;
 
 use super::listing;
 use super::parallel;
@@ -161,10 +162,7 @@ impl Tally {
     }
 
     fn summary(&self) -> String {
-        let threads = match self.done + self.skipped + self.failed {
-            1 => "1 thread".to_owned(),
-            more => format!("{more} threads"),
-        };
+        let threads = counted(self.done + self.skipped + self.failed, "thread");
         let counts = [
             (self.done, "stepped"),
             (self.skipped, "skipped"),

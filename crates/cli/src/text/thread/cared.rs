@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Paused, RemovedThread};
+use uwf_util::text::counted;
 use uwf_util::time;
 
 use crate::hints;
@@ -143,10 +144,7 @@ impl PrunedView {
 
     /// Returns the last line: how many threads went, or would go, and what comes next.
     fn summary(&self) -> String {
-        let count = match self.threads.len() {
-            1 => "1 thread".to_owned(),
-            many => format!("{many} threads"),
-        };
+        let count = counted(self.threads.len(), "thread");
         let busy = match self.busy.len() {
             0 => String::new(),
             busy => format!("; {busy} busy, which stay"),

@@ -4,6 +4,7 @@ use serde::Serialize;
 use uwf_engine::{Forked, Migrated, Misfit, MovedOn, ThreadState};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::ForkOrigin;
+use uwf_util::text::counted;
 
 use super::{next, state_line};
 use crate::output::Show;
@@ -67,11 +68,9 @@ impl Show for Migrated {
             if !self.dry_run {
                 rows.push(("head", format!("{} → {}", self.from_head, self.head)));
             }
-            let steps = match self.steps {
-                1 => "1 step goes along".to_owned(),
-                steps => format!("{steps} steps go along"),
-            };
-            rows.push(("steps", steps));
+            let go = if self.steps == 1 { "goes" } else { "go" };
+            let steps = counted(self.steps, "step");
+            rows.push(("steps", format!("{steps} {go} along")));
         }
         let status = state_line(&self.state);
         if self.dry_run && self.migrated {

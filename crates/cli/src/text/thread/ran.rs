@@ -3,6 +3,7 @@
 use serde::{Serialize, Serializer};
 use uwf_engine::{ThreadState, ThreadStatus};
 use uwf_protocol::ids::ThreadId;
+use uwf_util::text::counted;
 
 use super::done::{StepView, step_rows};
 use super::{state_line, why_suspended};
@@ -47,10 +48,7 @@ impl Show for StoppedView {
     fn text(&self, page: Page) -> String {
         let how = self.state.as_ref().map(state_line);
         let how = how.unwrap_or_else(|| self.stopped.to_owned());
-        let after = match self.steps {
-            1 => "1 step".to_owned(),
-            more => format!("{more} steps"),
-        };
+        let after = counted(self.steps, "step");
         let mut rows = vec![("stopped", format!("{how}, after {after}"))];
         rows.extend(self.state.iter().flat_map(why_suspended));
         rows.extend(self.next.clone().map(|next| ("next", next)));
