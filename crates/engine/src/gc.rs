@@ -139,8 +139,7 @@ fn lost_start(
 }
 
 fn has_threads(root: &Root) -> Result<bool, EngineError> {
-    let state = State::new(root);
-    Ok(!state.heads()?.is_empty() || !state.history()?.records.is_empty())
+    Ok(!State::new(root).threads()?.places.is_empty())
 }
 
 /// Tells whether a person removed threads: then it is no loss that the store has their nodes and no thread needs them.

@@ -7,7 +7,6 @@
 mod parse;
 mod place;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use uwf_cas_fs::StoreError;
@@ -140,10 +139,8 @@ pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
 
 /// Returns all threads, active and ended, oldest first.
 fn threads(site: &Site) -> Result<Vec<ThreadId>, NameError> {
-    let state = State::new(&site.root);
-    let mut threads: BTreeSet<ThreadId> = state.heads()?.into_iter().map(|(id, _)| id).collect();
-    threads.extend(state.history()?.records.iter().map(|record| record.thread));
-    let mut threads: Vec<ThreadId> = threads.into_iter().collect();
+    let places = State::new(&site.root).threads()?.places;
+    let mut threads: Vec<ThreadId> = places.into_keys().collect();
     let now_ms = site.env.now_ms();
     threads.sort_by_key(|id| id.time_ms(now_ms));
     Ok(threads)

@@ -136,24 +136,20 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
 
 /// Returns the ended threads that the options choose, in the order in which they ended.
 fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord>, EngineError> {
-    // Active threads are read first: a thread that ends in between is taken for an active one.
-    let active: HashSet<ThreadId> = state.heads()?.into_iter().map(|(id, _)| id).collect();
-    let records = state.history()?.records;
-    let last: HashMap<ThreadId, usize> = (0..)
-        .zip(&records)
-        .map(|(place, record)| (record.thread, place))
-        .collect();
-    let is_chosen = |place: usize, record: &HistoryRecord| {
-        last.get(&record.thread) == Some(&place)
-            && !active.contains(&record.thread)
-            && options.statuses.contains(&ended_status(record.reason))
+    let is_chosen = |record: &HistoryRecord| {
+        options.statuses.contains(&ended_status(record.reason))
             && options
                 .ended_before_ms
                 .is_none_or(|before| record.completed_at < before)
     };
-    let records = records.into_iter().enumerate();
-    let chosen = records.filter(|(place, record)| is_chosen(*place, record));
-    Ok(chosen.map(|(_, record)| record).collect())
+    let places = state.threads()?.places.into_values();
+    let ended = places.filter_map(|place| match place {
+        Located::Active(_) => None,
+        Located::Archived(record) => Some(record),
+    });
+    let mut chosen: Vec<HistoryRecord> = ended.filter(is_chosen).collect();
+    chosen.sort_by_key(|record| record.completed_at);
+    Ok(chosen)
 }
 
 /// Removes the folders of all removed threads, also those that an interrupted call left: these threads are not forgotten

@@ -5,6 +5,7 @@ mod integrity;
 mod naming;
 mod naming_workflows;
 mod removal;
+mod threads;
 
 use uwf_durable::{Durability, FileLock};
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -15,6 +16,7 @@ use crate::seal::Seal;
 use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history};
 
 pub use naming_workflows::{Registering, Unregistered};
+pub use threads::{Located, Threads};
 
 /// The state under a root. It caches nothing: every call reads the files.
 #[derive(Debug, Clone, Copy)]
@@ -74,26 +76,6 @@ pub enum Reactivated {
     HeadIs(CasRef),
 }
 
-/// Where a thread is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Located {
-    /// Among the active threads, with this head.
-    Active(CasRef),
-    /// Among those that ended.
-    Archived(HistoryRecord),
-}
-
-impl Located {
-    /// Returns the head of the thread.
-    #[must_use]
-    pub fn head(&self) -> CasRef {
-        match self {
-            Self::Active(head) => *head,
-            Self::Archived(record) => record.head,
-        }
-    }
-}
-
 impl<'a> State<'a> {
     /// Returns the state under a root. This touches nothing on the disk.
     #[must_use]
@@ -115,23 +97,6 @@ impl<'a> State<'a> {
     /// See [`heads`](Self::heads).
     pub fn head(&self, thread: ThreadId) -> Result<Option<CasRef>, StorageError> {
         Ok(self.read_heads()?.get(thread))
-    }
-
-    /// Finds a thread, active or ended. A thread that is in both files is active.
-    ///
-    /// # Errors
-    /// See [`heads`](Self::heads).
-    pub fn find(&self, thread: ThreadId) -> Result<Option<Located>, StorageError> {
-        // In this order we never miss a thread that is being archived at the moment.
-        if let Some(head) = self.head(thread)? {
-            return Ok(Some(Located::Active(head)));
-        }
-        if let Some(record) = self.archived(thread)? {
-            return Ok(Some(Located::Archived(record)));
-        }
-        // It is in neither file. That proves something only if the files have lost nothing.
-        self.check_threads(&|| Ok(vec![thread]))?;
-        Ok(None)
     }
 
     /// Adds a thread that is not active yet.

@@ -1,13 +1,13 @@
 //! Writes threads and all that they need into a bundle.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use serde::Serialize;
 use uwf_cas_fs::{RawNode, Store};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_storage::{HistoryRecord, ReplacedStep, State};
+use uwf_storage::{State, Threads};
 use uwf_thread::{Head, read_start};
 
 use super::error::BundleError;
@@ -34,10 +34,7 @@ pub struct Exported {
 pub fn all_threads(site: &Site) -> Result<Vec<ThreadId>, EngineError> {
     let state = State::new(&site.root);
     state.check()?;
-    let active = state.heads()?.into_iter().map(|(thread, _)| thread);
-    let ended = state.history()?.records.into_iter().map(|one| one.thread);
-    let all: BTreeSet<ThreadId> = active.chain(ended).collect();
-    Ok(all.into_iter().collect())
+    Ok(state.threads()?.places.into_keys().collect())
 }
 
 /// Writes threads, as far as they are committed, with all nodes that they need.
@@ -97,26 +94,9 @@ fn write(
     Ok(bundle.finish()?)
 }
 
-/// What the files of the state say about all threads.
-struct Recorded {
-    heads: BTreeMap<ThreadId, CasRef>,
-    /// How each thread ended the last time.
-    ended: BTreeMap<ThreadId, HistoryRecord>,
-    replaced: Vec<ReplacedStep>,
-}
-
 /// Returns what the manifest says about the threads, sorted by id.
 fn travelling(site: &Site, threads: &[ThreadId]) -> Result<Vec<Travelling>, EngineError> {
-    let state = State::new(&site.root);
-    // The heads come first, because a thread that ends is in the history before its head goes.
-    let heads = state.heads()?.into_iter().collect();
-    let history = state.history()?;
-    let records = history.records.into_iter();
-    let recorded = Recorded {
-        heads,
-        ended: records.map(|record| (record.thread, record)).collect(),
-        replaced: history.replaced,
-    };
+    let recorded = State::new(&site.root).threads()?;
     let threads: BTreeSet<ThreadId> = threads.iter().copied().collect();
     let one = |thread| one_travelling(site, &recorded, thread);
     threads.into_iter().map(one).collect()
@@ -124,18 +104,15 @@ fn travelling(site: &Site, threads: &[ThreadId]) -> Result<Vec<Travelling>, Engi
 
 fn one_travelling(
     site: &Site,
-    recorded: &Recorded,
+    recorded: &Threads,
     id: ThreadId,
 ) -> Result<Travelling, EngineError> {
-    let (head, end) = match (recorded.heads.get(&id), recorded.ended.get(&id)) {
-        (Some(head), _) => (*head, None),
-        (None, Some(record)) => (record.head, Some(record)),
-        (None, None) => {
-            // It says why the thread is not there.
-            thread::find(site, id)?;
-            return Err(EngineError::UnknownThread(id));
-        }
+    let Some(place) = recorded.places.get(&id) else {
+        // It says why the thread is not there.
+        thread::find(site, id)?;
+        return Err(EngineError::UnknownThread(id));
     };
+    let (head, end) = (place.head(), place.end());
     let start = read_start(&site.store, Head::read(&site.store, head)?.start())?;
     let replaced = recorded.replaced.iter().filter(|step| step.in_thread == id);
     Ok(Travelling {

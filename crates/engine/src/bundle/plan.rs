@@ -3,7 +3,7 @@
 use serde_json::json;
 use uwf_cas_fs::hash_of;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Located, Reason, ReplacedStep, State};
+use uwf_storage::{Reason, ReplacedStep, State};
 
 use super::error::{BundleError, Divergence};
 use super::lineage::{Place, Relation, relation};
@@ -83,11 +83,10 @@ fn plan(
     one: &Travelling,
     replaced: &[ReplacedStep],
 ) -> Result<Result<Plan, Divergence>, EngineError> {
-    let (here, ended) = match State::new(&site.root).find(one.thread)? {
-        None => return Ok(Ok(Plan::Add)),
-        Some(Located::Active(head)) => (head, None),
-        Some(Located::Archived(record)) => (record.head, Some(record.reason)),
+    let Some(found) = State::new(&site.root).find(one.thread)? else {
+        return Ok(Ok(Plan::Add));
     };
+    let (here, ended) = (found.head(), found.end().map(|record| record.reason));
     let replaced = replaced.iter().filter(|step| step.in_thread == one.thread);
     let replaced: Vec<ReplacedStep> = replaced.cloned().collect();
     let place = |head, replaced| Place { head, replaced };

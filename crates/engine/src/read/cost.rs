@@ -9,7 +9,6 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
-use uwf_storage::Located;
 use uwf_thread::{Head, Stored, read_program, read_start, steps};
 use uwf_util::time;
 
@@ -111,13 +110,7 @@ fn threads(site: &Site, options: &CostOptions) -> Result<Heads, EngineError> {
     ids.dedup();
     let found: Result<Vec<_>, EngineError> = ids
         .into_iter()
-        .map(|id| {
-            let head = match thread::find(site, id)? {
-                Located::Active(head) => head,
-                Located::Archived(record) => record.head,
-            };
-            Ok((id, head))
-        })
+        .map(|id| Ok((id, thread::find(site, id)?.head())))
         .collect();
     Ok((found?, Vec::new()))
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{StartNode, StepNode};
-use uwf_storage::{Located, Reason};
+use uwf_storage::Reason;
 use uwf_thread::{Stored, output, read_start, steps};
 
 use crate::{EngineError, Site, thread};
@@ -25,10 +25,8 @@ pub(crate) struct History {
 impl History {
     /// Reads the chain of a thread.
     pub(crate) fn read(site: &Site, id: ThreadId) -> Result<Self, EngineError> {
-        let (head, ended) = match thread::find(site, id)? {
-            Located::Active(head) => (head, None),
-            Located::Archived(record) => (record.head, Some(record.reason)),
-        };
+        let place = thread::find(site, id)?;
+        let (head, ended) = (place.head(), place.end().map(|record| record.reason));
         let newest_first = steps(&site.store, head).collect::<Result<Vec<_>, _>>();
         let mut steps = newest_first?;
         steps.reverse();

@@ -1,7 +1,7 @@
 //! The list of threads, one line each. There may be very many: threads that the filter leaves out are not read.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde::Serialize;
@@ -122,28 +122,24 @@ fn candidates(
     filter: &ListFilter,
 ) -> Result<(Vec<Candidate>, Vec<String>), EngineError> {
     let state = State::new(&site.root);
-    // Active threads are read first: a thread that ends in between is found twice, and never missed.
-    let heads = state.heads()?;
-    let active: HashSet<ThreadId> = heads.iter().map(|(id, _)| *id).collect();
-    let mut found = Vec::new();
-    if wants(filter, |status| !status.is_ended()) {
-        let place = |(id, head)| Candidate {
-            id,
-            place: Located::Active(head),
-        };
-        found.extend(heads.into_iter().map(place));
+    let (mut places, damaged) = match wants_ended(filter) {
+        true => {
+            let all = state.threads()?;
+            (all.places, all.damaged)
+        }
+        // The history may be long, and says nothing that is needed.
+        false => {
+            let heads = state.heads()?.into_iter();
+            let active = heads.map(|(id, head)| (id, Located::Active(head)));
+            (active.collect(), Vec::new())
+        }
+    };
+    if !wants(filter, |status| !status.is_ended()) {
+        places.retain(|_, place| place.end().is_some());
     }
-    let mut warnings = Vec::new();
-    if wants_ended(filter) {
-        let history = state.history()?;
-        let ended = last_records(history.records).into_iter();
-        let ended = ended.filter(|record| !active.contains(&record.thread));
-        found.extend(ended.map(|record| Candidate {
-            id: record.thread,
-            place: Located::Archived(record),
-        }));
-        warnings.extend(history.damaged.iter().map(ToString::to_string));
-    }
+    let found = places.into_iter();
+    let found = found.map(|(id, place)| Candidate { id, place }).collect();
+    let warnings = damaged.iter().map(ToString::to_string).collect();
     Ok((newest_first(found, filter, site.env.now_ms()), warnings))
 }
 
@@ -157,10 +153,7 @@ pub(crate) fn every_thread(site: &Site) -> Result<Heads, EngineError> {
         ..ListFilter::default()
     };
     let (found, warnings) = candidates(site, &filter)?;
-    let oldest_first = found.into_iter().rev().map(|one| match one.place {
-        Located::Active(head) => (one.id, head),
-        Located::Archived(record) => (one.id, record.head),
-    });
+    let oldest_first = found.iter().rev().map(|one| (one.id, one.place.head()));
     Ok((oldest_first.collect(), warnings))
 }
 
@@ -176,15 +169,6 @@ fn wants_ended(filter: &ListFilter) -> bool {
         Some(statuses) => statuses.iter().any(|status| status.is_ended()),
         None => filter.all,
     }
-}
-
-/// Returns the last record of each thread.
-fn last_records(records: Vec<HistoryRecord>) -> Vec<HistoryRecord> {
-    let mut seen = HashSet::new();
-    let newest_first = records.into_iter().rev();
-    newest_first
-        .filter(|record| seen.insert(record.thread))
-        .collect()
 }
 
 /// Returns the candidates within the bounds of time, newest first; candidates of the same time are ordered by id.

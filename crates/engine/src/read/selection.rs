@@ -149,12 +149,8 @@ impl<'a> Selector<'a> {
     }
 
     fn start(&self, place: &Located) -> Result<StartNode, EngineError> {
-        let head = match place {
-            Located::Active(head) => *head,
-            Located::Archived(record) => record.head,
-        };
         let store = &self.site.store;
-        Ok(match Head::read(store, head)? {
+        Ok(match Head::read(store, place.head())? {
             Head::Start(start) => start.node,
             Head::Step(step) => read_start(store, step.node.start)?.node,
         })

@@ -63,21 +63,14 @@ pub fn thread_of(site: &Site, node: CasRef) -> Result<Option<ThreadId>, EngineEr
         return Ok(None);
     };
     let start = found.start();
-    let state = State::new(&site.root);
-    let history = state.history()?;
-    let mut threads = state.heads()?;
-    threads.extend(
-        history
-            .records
-            .iter()
-            .map(|record| (record.thread, record.head)),
-    );
-    threads.sort_unstable_by_key(|(thread, _)| *thread);
-    let has_it = |(_, head): &&(ThreadId, CasRef)| has(&site.store, *head, start, node);
-    if let Some((thread, _)) = threads.iter().find(has_it) {
+    let recorded = State::new(&site.root).threads()?;
+    let mut threads = recorded.places.iter();
+    if let Some((thread, _)) =
+        threads.find(|(_, place)| has(&site.store, place.head(), start, node))
+    {
         return Ok(Some(*thread));
     }
-    let mut replaced = history.replaced.iter();
+    let mut replaced = recorded.replaced.iter();
     let earlier = replaced.find(|step| match step.is_migration() {
         true => has(&site.store, step.replaced, start, node),
         false => step.replaced == node,

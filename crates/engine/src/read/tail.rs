@@ -10,7 +10,7 @@ use std::time::Duration;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::LeaseRecord;
-use uwf_storage::{Located, RunDir, RunWatch};
+use uwf_storage::{RunDir, RunWatch};
 use uwf_thread::{Stored, Turn, read_turns, steps};
 
 use crate::read::activity::AttemptView;
@@ -292,10 +292,8 @@ impl<'a> Tail<'a> {
 
 /// Returns the head of a thread, and whether the thread has ended.
 fn place(site: &Site, id: ThreadId) -> Result<(CasRef, bool), EngineError> {
-    Ok(match thread::find(site, id)? {
-        Located::Active(head) => (head, false),
-        Located::Archived(record) => (record.head, true),
-    })
+    let place = thread::find(site, id)?;
+    Ok((place.head(), place.end().is_some()))
 }
 
 /// Tells whether the engine or the agent of a lease record lives. The record may be left from an attempt that is over.

@@ -1,13 +1,13 @@
 //! What needs a node: the threads with their steps, the registered workflows, the replaced steps.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 use uwf_cas_fs::{Referrers, StoreError};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::naming::Name;
-use uwf_storage::{HistoryRecord, Namings, State, references, shared_roots};
+use uwf_storage::{Located, Namings, State, Threads, references, shared_roots};
 use uwf_thread::{Head, steps};
 
 use crate::read::show::ended_status;
@@ -133,8 +133,8 @@ pub fn which(site: &Site, hash: CasRef) -> Result<NodeUses, EngineError> {
         hash,
         referrers: site.store.referrers(hash)?,
     };
-    let history = State::new(&site.root).history()?;
-    let replaced = history.replaced.iter();
+    let recorded = State::new(&site.root).threads()?;
+    let replaced = recorded.replaced.iter();
     let replaced: Vec<ReplacedUse> = replaced
         .filter(|one| finder.is_of_step(one.replaced))
         .map(|one| ReplacedUse {
@@ -142,13 +142,13 @@ pub fn which(site: &Site, hash: CasRef) -> Result<NodeUses, EngineError> {
             thread: one.in_thread,
         })
         .collect();
-    let threads = finder.threads(history.records)?;
+    let threads = finder.threads(&recorded);
     let workflows = finder.workflows()?;
     let earlier = finder.earlier(&workflows)?;
     let in_use = !threads.is_empty()
         || !workflows.is_empty()
         || !earlier.is_empty()
-        || history
+        || recorded
             .replaced
             .iter()
             .any(|one| finder.needs(one.replaced));
@@ -275,32 +275,17 @@ impl Finder<'_> {
         Ok(found)
     }
 
-    fn threads(&self, ended: Vec<HistoryRecord>) -> Result<Vec<ThreadUse>, EngineError> {
-        let state = State::new(&self.site.root);
+    fn threads(&self, recorded: &Threads) -> Vec<ThreadUse> {
         // Names help people only: without them, the threads are shown by their ids.
-        let namings = state.namings().unwrap_or_default();
-        let ended = ended
-            .into_iter()
-            .map(|one| (one.thread, (one.head, Some(one))));
-        let mut threads: BTreeMap<_, (CasRef, Option<HistoryRecord>)> = ended.collect();
-        let active = state.heads()?.into_iter();
-        threads.extend(active.map(|(thread, head)| (thread, (head, None))));
-        let uses = threads
-            .into_iter()
-            .filter_map(|(thread, (head, ended))| self.thread(thread, head, ended, &namings));
-        Ok(uses.collect())
+        let namings = State::new(&self.site.root).namings().unwrap_or_default();
+        let places = recorded.places.iter();
+        let uses = places.filter_map(|(thread, place)| self.thread(*thread, place, &namings));
+        uses.collect()
     }
 
-    fn thread(
-        &self,
-        thread: ThreadId,
-        head: CasRef,
-        ended: Option<HistoryRecord>,
-        namings: &Namings,
-    ) -> Option<ThreadUse> {
-        let is_of_history = ended
-            .as_ref()
-            .is_some_and(|record| self.needs(record.workflow));
+    fn thread(&self, thread: ThreadId, place: &Located, namings: &Namings) -> Option<ThreadUse> {
+        let (head, ended) = (place.head(), place.end());
+        let is_of_history = ended.is_some_and(|record| self.needs(record.workflow));
         if !self.needs(head) && !is_of_history {
             return None;
         }

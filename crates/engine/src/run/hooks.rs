@@ -12,7 +12,7 @@ use uwf_protocol::agent::env;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::hooks::{EVENT_VARIABLE, Hook, HookEvent, THREAD_VARIABLE, USUAL_SECONDS};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Located, State};
+use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start, read_step};
 use uwf_util::time;
 
@@ -163,10 +163,7 @@ impl Surroundings {
     /// Reads what can be read.
     fn of(site: &Site, id: ThreadId) -> Self {
         let read = || {
-            let head = match thread::find(site, id).ok()? {
-                Located::Active(head) => head,
-                Located::Archived(record) => record.head,
-            };
+            let head = thread::find(site, id).ok()?.head();
             let start = Head::read(&site.store, head).ok()?.start();
             Some(read_start(&site.store, start).ok()?.node)
         };
