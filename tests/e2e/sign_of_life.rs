@@ -43,7 +43,7 @@ fn tokens_and_cost_are_shown_as_soon_as_they_are_known() {
     let usage = r#"{"inputTokens":12000,"outputTokens":345,"costUsd":0.42}"#;
     let file = world.root().join("runs").join(&thread).join("usage.json");
     std::fs::write(file, usage).unwrap();
-    terminal.shows("12.3k tokens  $0.42");
+    terminal.shows("12k tokens  $0.42");
     open_gate(&world);
     terminal.end().exits(0);
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use uwf_util::amount::dollars;
 use uwf_util::text::counted;
 
 use crate::ids::{CasRef, RoleName};
@@ -174,15 +175,11 @@ impl Usage {
             Some(_) => format!("{tokens} out"),
             None => format!("{tokens} tokens out"),
         };
-        let cost = |usd: f64| match usd {
-            usd if usd > 0.0 && usd < 0.01 => format!("${usd:.6}"),
-            usd => format!("${usd:.2}"),
-        };
         let parts = [
             self.input_tokens.map(cached),
             self.output_tokens.map(out),
             self.turns.map(|turns| counted(turns, "turn")),
-            self.cost_usd.map(cost),
+            self.cost_usd.map(dollars),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join(", "))
@@ -380,7 +377,7 @@ mod tests {
             cost_usd: Some(0.000_25),
             ..Usage::default()
         };
-        assert_eq!(cheap.note().as_deref(), Some("3 tokens out, $0.000250"));
+        assert_eq!(cheap.note().as_deref(), Some("3 tokens out, $0.00025"));
     }
 
     #[test]

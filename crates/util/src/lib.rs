@@ -1,8 +1,9 @@
-//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, suggestions, command lines,
+//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, amounts, suggestions, command lines,
 //! causes of errors, differences of texts, headers of tar archives, and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
+pub mod amount;
 pub mod ansi;
 pub mod base32;
 pub mod causes;

@@ -1,12 +1,12 @@
 //! A thread as a page: what it is about, where it stands and what it cost, then its steps.
 
-use uwf_engine::{ThreadStatus, ThreadStory};
-use uwf_protocol::limits::Used;
-use uwf_util::text::{counted, cut_line};
+use uwf_engine::{ThreadStatus, ThreadStory, UsageTotal};
+use uwf_util::text::cut_line;
 use uwf_util::time;
 
 use super::element::{Html, labelled, preformatted};
 use super::step_article::{attempt_item, contents_line, section, step_article};
+use crate::text::usage;
 
 /// What the page begins with. The policy keeps a browser from loading or running anything, whatever the page contains.
 const HEAD: &str = concat!(
@@ -88,29 +88,11 @@ fn facts(story: &ThreadStory) -> Vec<(&'static str, String)> {
         ("Steps", (story.hidden + story.steps.len()).to_string()),
     ];
     if let Some(used) = story.used.as_ref().filter(|used| used.runs > 0) {
-        facts.extend(sums(used));
+        facts.extend(usage::spelled_out(&UsageTotal::from(used)));
     }
     facts.push(("Thread", story.thread.to_string()));
     facts.push(("Workflow", story.workflow.to_string()));
     facts
-}
-
-/// Returns the sums over all runs. An unknown amount is not zero: it is said how many runs did not tell theirs.
-fn sums(used: &Used) -> Vec<(&'static str, String)> {
-    let of = |known: String, unknown: u64| match unknown {
-        0 => known,
-        unknown if unknown >= used.runs => "unknown".to_owned(),
-        unknown => format!("{known}, and {} of unknown amount", counted(unknown, "run")),
-    };
-    let took = time::format_duration(used.duration_ms);
-    vec![
-        ("Time", of(took, used.duration_unknown)),
-        ("Tokens", of(used.tokens.to_string(), used.tokens_unknown)),
-        (
-            "Cost",
-            of(format!("${:.2}", used.cost_usd), used.cost_unknown),
-        ),
-    ]
 }
 
 /// Returns what the thread waits for, or who is next; nothing if it has ended.
@@ -185,29 +167,6 @@ fn last_attempts(story: &ThreadStory) -> Html {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_unknown_amount_is_not_shown_as_zero() {
-        let used = Used {
-            runs: 3,
-            tokens: 70,
-            tokens_unknown: 1,
-            cost_unknown: 3,
-            duration_ms: 1500,
-            ..Used::default()
-        };
-        let expected = [
-            ("Time", "1.5s"),
-            ("Tokens", "70, and 1 run of unknown amount"),
-            ("Cost", "unknown"),
-        ];
-        let found = sums(&used);
-        let found: Vec<_> = found
-            .iter()
-            .map(|(name, text)| (*name, text.as_str()))
-            .collect();
-        assert_eq!(found, expected);
-    }
 
     #[test]
     fn the_page_refers_to_nothing_outside_itself() {

@@ -13,7 +13,7 @@ mod table;
 mod thread;
 mod travel;
 mod trust;
-mod usage;
+pub(crate) mod usage;
 mod which;
 mod workflow;
 mod workflow_diff;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use uwf_engine::Progress;
-use uwf_protocol::nodes::Usage;
 use uwf_util::printable::printable;
 use uwf_util::text::{counted, one_line};
 
 use super::table::cut;
+use super::usage;
 
-/// Returns the line, cut to the width: `writer by claude  1:05  last output 0:12 ago  12.3k tokens  $0.42`.
+/// Returns the line, cut to the width: `writer by claude  1:05  last output 0:12 ago  12k tokens  $0.42`.
 pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
     let who = format!("{} by {}", progress.role, progress.agent);
     let mut parts = vec![
@@ -17,13 +17,7 @@ pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
         clock(progress.elapsed),
         last_output(progress),
     ];
-    parts.extend(
-        progress
-            .usage
-            .as_ref()
-            .map(used)
-            .filter(|it| !it.is_empty()),
-    );
+    parts.extend(progress.usage.as_ref().and_then(usage::so_far));
     let facts = parts.split_off(1).join("  ");
     // The name gives way first: a person knows it.
     let room = width.saturating_sub(facts.chars().count() + 2);
@@ -54,28 +48,6 @@ fn clock(time: Duration) -> String {
     }
 }
 
-/// Returns what was used up, as far as it is known.
-fn used(usage: &Usage) -> String {
-    let tokens = match (usage.input_tokens, usage.output_tokens) {
-        (None, None) => None,
-        (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
-    };
-    let tokens = tokens.map(|tokens| format!("{} tokens", short(tokens)));
-    let cost = usage.cost_usd.map(|cost| format!("${cost:.2}"));
-    let known: Vec<String> = tokens.into_iter().chain(cost).collect();
-    known.join("  ")
-}
-
-/// Returns a number in few characters: `950`, `12.3k`, `4.5M`.
-fn short(number: u64) -> String {
-    let tenths = |unit: u64| format!("{}.{}", number / unit, number % unit * 10 / unit);
-    match number {
-        0..1000 => number.to_string(),
-        1000..1_000_000 => format!("{}k", tenths(1000)),
-        _ => format!("{}M", tenths(1_000_000)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,22 +75,6 @@ mod tests {
     }
 
     #[test]
-    fn usage_is_shown_as_far_as_it_is_known() {
-        let usage = Usage {
-            input_tokens: Some(12_000),
-            output_tokens: Some(345),
-            ..Usage::default()
-        };
-        assert_eq!(used(&usage), "12.3k tokens");
-        let paid = Usage {
-            cost_usd: Some(0.4249),
-            ..usage
-        };
-        assert_eq!(used(&paid), "12.3k tokens  $0.42");
-        assert_eq!(used(&Usage::default()), "");
-    }
-
-    #[test]
     fn the_line_fits_the_terminal_and_keeps_its_figures() {
         let line = progress_line(&progress(&"x".repeat(100)), 40);
         assert_eq!(line, "writer by x…  1:05  last output 0:12 ago");
@@ -132,11 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_times_are_short() {
-        assert_eq!(
-            [950, 12_345, 4_567_890].map(short),
-            ["950", "12.3k", "4.5M"]
-        );
+    fn times_are_short() {
         let clocks = [7, 754, 3723].map(|seconds| clock(Duration::from_secs(seconds)));
         assert_eq!(clocks, ["0:07", "12:34", "1:02:03"]);
     }

@@ -1,6 +1,8 @@
 //! What runs used up, for people. What is unknown is called unknown: it is not zero.
 
 use uwf_engine::UsageTotal;
+use uwf_protocol::nodes::Usage;
+use uwf_util::amount::{dollars, short};
 use uwf_util::text::counted;
 use uwf_util::time;
 
@@ -11,7 +13,7 @@ pub(crate) fn cost(usage: &UsageTotal) -> String {
 
 /// Returns the tokens in the same way, such as `1.2k`.
 pub(crate) fn tokens(usage: &UsageTotal) -> String {
-    amount(usage.tokens.map(thousands), usage.tokens_unknown)
+    amount(usage.tokens.map(short), usage.tokens_unknown)
 }
 
 /// Returns the time in the same way.
@@ -42,30 +44,37 @@ pub(crate) fn sentence(usage: &UsageTotal) -> String {
     format!("{cost}, {tokens}, {} in {runs}", duration(usage))
 }
 
-/// Returns dollars with cents, and with four decimals below a cent.
-fn dollars(dollars: f64) -> String {
-    if dollars == 0.0 || dollars >= 0.01 {
-        format!("${dollars:.2}")
-    } else if dollars >= 0.0001 {
-        format!("${dollars:.4}")
-    } else {
-        "<$0.0001".to_owned()
-    }
+/// Returns the sums by their names, in words: they have room on a page.
+pub(crate) fn spelled_out(usage: &UsageTotal) -> [(&'static str, String); 3] {
+    let of = |known: Option<String>, unknown: u64| match (known, unknown) {
+        (None, _) => "unknown".to_owned(),
+        (Some(known), 0) => known,
+        (Some(known), unknown) => {
+            format!("{known}, and {} of unknown amount", counted(unknown, "run"))
+        }
+    };
+    let took = usage.duration_ms.map(time::format_duration);
+    let tokens = usage.tokens.map(|tokens| tokens.to_string());
+    let cost = usage.cost_usd.map(dollars);
+    [
+        ("Time", of(took, usage.duration_unknown)),
+        ("Tokens", of(tokens, usage.tokens_unknown)),
+        ("Cost", of(cost, usage.cost_unknown)),
+    ]
 }
 
-/// Returns a number with three digits at most and its unit.
-fn thousands(number: u64) -> String {
-    let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
-    for (size, unit) in units {
-        if number >= size {
-            let tenths = number / (size / 10);
-            return match tenths {
-                ..100 => format!("{}.{}{unit}", tenths / 10, tenths % 10),
-                _ => format!("{}{unit}", tenths / 10),
-            };
-        }
-    }
-    number.to_string()
+/// Returns what a step has used up so far, as far as it is known. The time is not part of it.
+pub(crate) fn so_far(usage: &Usage) -> Option<String> {
+    let tokens = match (usage.input_tokens, usage.output_tokens) {
+        (None, None) => None,
+        (input, output) => Some(input.unwrap_or(0).saturating_add(output.unwrap_or(0))),
+    };
+    let tokens = tokens.map(|tokens| format!("{} tokens", short(tokens)));
+    let known: Vec<String> = tokens
+        .into_iter()
+        .chain(usage.cost_usd.map(dollars))
+        .collect();
+    (!known.is_empty()).then(|| known.join("  "))
 }
 
 #[cfg(test)]
@@ -96,12 +105,33 @@ mod tests {
     }
 
     #[test]
-    fn small_sums_and_large_numbers_stay_readable() {
-        assert_eq!(dollars(0.0034), "$0.0034");
-        assert_eq!(dollars(0.000_001), "<$0.0001");
-        assert_eq!(dollars(12.345), "$12.35");
-        let numbers = [0, 999, 1_000, 12_345, 999_999, 1_000_000, 2_500_000_000];
-        let shown = numbers.map(thousands);
-        assert_eq!(shown, ["0", "999", "1.0k", "12k", "999k", "1.0M", "2.5G"]);
+    fn on_a_page_it_is_said_how_many_runs_are_unknown() {
+        let shown = spelled_out(&UsageTotal {
+            tokens_unknown: 1,
+            ..usage(None, 2)
+        });
+        let shown = shown.map(|(name, text)| format!("{name}: {text}"));
+        let expected = [
+            "Time: 1.5s",
+            "Tokens: 1234, and 1 run of unknown amount",
+            "Cost: unknown",
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn of_a_running_step_is_shown_what_is_known() {
+        let usage = Usage {
+            input_tokens: Some(12_000),
+            output_tokens: Some(345),
+            ..Usage::default()
+        };
+        assert_eq!(so_far(&usage).as_deref(), Some("12k tokens"));
+        let paid = Usage {
+            cost_usd: Some(0.4249),
+            ..usage
+        };
+        assert_eq!(so_far(&paid).as_deref(), Some("12k tokens  $0.42"));
+        assert_eq!(so_far(&Usage::default()), None);
     }
 }

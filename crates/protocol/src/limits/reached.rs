@@ -4,6 +4,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 
 use serde::Serialize;
+use uwf_util::amount::dollars;
 use uwf_util::time;
 
 use super::{Limits, Setting, Span, UnknownUsage, Usd, Used};
@@ -375,8 +376,7 @@ impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Count(count) => write!(f, "{count}"),
-            Self::Usd(usd) if *usd < 0.01 && *usd > 0.0 => write!(f, "${usd:.6}"),
-            Self::Usd(usd) => write!(f, "${usd:.2}"),
+            Self::Usd(usd) => f.write_str(&dollars(*usd)),
             Self::Ms(ms) => f.write_str(&time::format_duration(*ms)),
         }
     }
