@@ -7,6 +7,7 @@ use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Rules, Setting};
+use uwf_protocol::nodes::StartNode;
 use uwf_storage::RunDir;
 
 use crate::limits::{Place, reached_by};
@@ -61,12 +62,15 @@ pub(crate) fn config_for(
     site: &Site,
     thread: &Thread,
 ) -> Result<(Config, Option<Unused>), EngineError> {
-    Ok(uwf_config::load_for(&site.root, directory(site, thread))?)
+    Ok(uwf_config::load_for(
+        &site.root,
+        project_directory(site, &thread.start),
+    )?)
 }
 
-/// Returns the directory whose project a thread belongs to: its own, if it is there.
-fn directory<'a>(site: &'a Site, thread: &'a Thread) -> &'a Path {
-    let own = thread.start.cwd.as_deref().map(Path::new);
+/// Returns the directory whose project a thread belongs to, and where its hooks run: its own, if it is there.
+pub(crate) fn project_directory<'a>(site: &'a Site, start: &'a StartNode) -> &'a Path {
+    let own = start.cwd.as_deref().map(Path::new);
     own.filter(|own| own.is_dir()).unwrap_or(site.env.cwd())
 }
 

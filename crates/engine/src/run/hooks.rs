@@ -19,6 +19,7 @@ use uwf_util::time;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadStatus;
+use crate::run::admission::project_directory;
 use crate::{AgentFailure, EngineError, Runner, Site, tags, thread};
 
 /// Tells the hooks what became of a step, and returns it as it was.
@@ -168,8 +169,7 @@ impl Surroundings {
             Some(read_start(&site.store, start).ok()?.node)
         };
         let start = read();
-        let cwd = start.as_ref().and_then(|start| start.cwd.as_deref());
-        let cwd = cwd.map(Path::new).filter(|cwd| cwd.is_dir());
+        let cwd = start.as_ref().map(|start| project_directory(site, start));
         let cwd = cwd.unwrap_or(site.env.cwd()).to_owned();
         let workflow = start.and_then(|start| {
             let program = read_program(&site.store, start.workflow).ok()?;
