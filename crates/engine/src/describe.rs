@@ -44,15 +44,14 @@ pub(crate) fn describe_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// Returns who paused a thread, when and why, as the end of a sentence.
-pub(crate) fn describe_pause(paused: &Paused) -> String {
-    let by = paused
-        .by
-        .as_ref()
-        .map_or_else(String::new, |by| format!(" by {by}"));
+/// Returns when a thread was paused, by whom and why: `since 2026-11-21 10:00:00 UTC by ann: wait`.
+#[must_use]
+pub fn describe_pause(paused: &Paused) -> String {
+    let by = paused.by.as_ref();
+    let by = by.map_or_else(String::new, |by| format!(" by {by}"));
     let reason = paused.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("{by} since {} UTC{reason}", time::format_utc(paused.at))
+    format!("since {} UTC{by}{reason}", time::format_utc(paused.at))
 }
 
 /// Returns what is lost with a thread that has not ended.

@@ -49,7 +49,7 @@ pub enum EngineError {
         has_finished_step: bool,
     },
     /// A person paused the thread.
-    #[error("thread `{thread}` is paused{}", describe_pause(paused))]
+    #[error("thread `{thread}` is paused {}", describe_pause(paused))]
     Paused {
         /// The thread.
         thread: ThreadId,

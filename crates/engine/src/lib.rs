@@ -46,7 +46,7 @@ pub use bundle::{
     all_threads, export_threads, import_threads,
 };
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
-pub use describe::{agent_option, message_option};
+pub use describe::{agent_option, describe_pause, message_option};
 pub use error::EngineError;
 pub use fix::Fix;
 pub use fork::{ForkPoint, Forked, MovedOn, Visit, find_visit, fork};

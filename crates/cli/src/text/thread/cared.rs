@@ -1,7 +1,7 @@
 //! Threads that were paused or removed.
 
 use serde::Serialize;
-use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread};
+use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread, describe_pause};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Paused, RemovedThread};
 use uwf_util::text::counted;
@@ -50,17 +50,7 @@ impl Show for PausedView {
 
 /// Returns the row with who paused a thread, when and why.
 pub(super) fn paused_row(paused: &Paused) -> (&'static str, String) {
-    ("paused", paused_text(paused))
-}
-
-/// Returns who paused a thread, when and why.
-pub(super) fn paused_text(paused: &Paused) -> String {
-    let by = paused.by.as_ref();
-    let by = by.map_or_else(String::new, |by| format!(" by {by}"));
-    let reason = paused.reason.as_ref();
-    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    let since = time::format_utc(paused.at);
-    format!("since {since} UTC{by}{reason}")
+    ("paused", describe_pause(paused))
 }
 
 /// A thread that is not paused.

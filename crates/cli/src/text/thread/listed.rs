@@ -1,10 +1,9 @@
 //! The list of threads.
 
 use serde::Serialize;
-use uwf_engine::{ThreadItem, ThreadStatus};
+use uwf_engine::{ThreadItem, ThreadStatus, describe_pause};
 use uwf_util::time;
 
-use super::cared::paused_text;
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::table::Page;
@@ -103,7 +102,7 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
             Some("works without an engine".to_owned())
         }
         ThreadStatus::Running => None,
-        ThreadStatus::Paused => item.paused.as_ref().map(paused_text),
+        ThreadStatus::Paused => item.paused.as_ref().map(describe_pause),
         ThreadStatus::Suspended => item.suspend_message.clone(),
         ThreadStatus::Blocked => item.blocked_reason.clone(),
         ThreadStatus::Failed => item.failure_reason.clone(),
