@@ -88,11 +88,10 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
     check_removable(site, &run, id, &place, which)?;
     let removed = state.remove(&[(id, place)], site.env.now_ms())?;
     // If the thread is not where it was found, a step or `kill` moved it before the lock was ours.
-    let removed = removed.into_iter().next().ok_or(EngineError::Busy {
-        thread: id,
-        lease: None,
-        orphaned: false,
-    })?;
+    let removed = removed
+        .into_iter()
+        .next()
+        .ok_or_else(|| thread::busy(id, None))?;
     log_removal(site, &removed);
     run.remove()?;
     Ok(removed)
@@ -187,7 +186,7 @@ fn log_removal(site: &Site, removed: &RemovedThread) {
 fn lock(run: &RunDir, id: ThreadId) -> Result<ThreadLock, EngineError> {
     match run.lease.acquire()? {
         Acquired::Lock(lock) => Ok(lock),
-        Acquired::Orphaned(_) | Acquired::Busy => Err(thread::busy(run, id)),
+        Acquired::Orphaned(_) | Acquired::Busy => Err(thread::busy(id, run.lease.read_record())),
     }
 }
 

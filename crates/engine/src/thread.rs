@@ -7,7 +7,8 @@ use uwf_protocol::chain::{ChainSummary, StepContext};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
-use uwf_storage::{Ledger, Located, RunDir, State};
+use uwf_protocol::run::LeaseRecord;
+use uwf_storage::{Ledger, Located, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
 use crate::conditions::Conditions;
@@ -148,13 +149,12 @@ pub(crate) fn find(site: &Site, id: ThreadId) -> Result<Located, EngineError> {
     })
 }
 
-/// Returns the error of a thread that another process works on.
-pub(crate) fn busy(run: &RunDir, id: ThreadId) -> EngineError {
-    let record = run.lease.read_record();
+/// Returns the error of a thread that another process works on, with that process's lease record if it is known.
+pub(crate) fn busy(id: ThreadId, lease: Option<LeaseRecord>) -> EngineError {
     EngineError::Busy {
         thread: id,
-        orphaned: record.as_ref().is_some_and(|it| !is_alive(&it.engine)),
-        lease: record.map(Box::new),
+        orphaned: lease.as_ref().is_some_and(|it| !is_alive(&it.engine)),
+        lease: lease.map(Box::new),
     }
 }
 

@@ -259,11 +259,7 @@ fn check_wanted(runner: &Runner, thread: &Thread) -> Result<(), EngineError> {
     if head == thread.expected_head() {
         return Ok(());
     }
-    Err(EngineError::Busy {
-        thread: thread.id,
-        lease: None,
-        orphaned: false,
-    })
+    Err(thread::busy(thread.id, None))
 }
 
 /// Returns the pending record if its step follows the thread's head and replaces the same step.

@@ -115,11 +115,7 @@ fn archive(
             let config = Limits::default();
             report(runner, run, committed, StepOrigin::Nothing, &config).result()
         }
-        Archived::NotActive | Archived::HeadIs(_) => Err(EngineError::Busy {
-            thread: thread.id,
-            lease: None,
-            orphaned: false,
-        }),
+        Archived::NotActive | Archived::HeadIs(_) => Err(thread::busy(thread.id, None)),
     }
 }
 

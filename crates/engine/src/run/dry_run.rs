@@ -56,11 +56,7 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan
     let run = site.root.run(id);
     let activity = Activity::at(&run, head)?;
     if activity.running.is_some() {
-        return Err(EngineError::Busy {
-            thread: id,
-            orphaned: !activity.orphans.is_empty(),
-            lease: run.lease.read_record().map(Box::new),
-        });
+        return Err(thread::busy(id, run.lease.read_record()));
     }
     if let Some(step) = activity.finished_step {
         return Ok(Plan::Commit(step));

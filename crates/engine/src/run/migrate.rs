@@ -157,9 +157,9 @@ fn move_to(
         // Somebody ended the thread meanwhile: that needs no lock.
         Advance::NotActive => {
             thread::active_head(&runner.site, thread.id)?;
-            return Err(busy(thread.id));
+            return Err(thread::busy(thread.id, None));
         }
-        Advance::HeadIs(_) => return Err(busy(thread.id)),
+        Advance::HeadIs(_) => return Err(thread::busy(thread.id, None)),
     }
     // The summary is a cache.
     let _ = run.ledger.write_chain_summary(copied);
@@ -167,14 +167,6 @@ fn move_to(
     let site = &runner.site;
     site.log_line(tags::MIGRATED, &message, Some(thread.id), Some(workflow));
     Ok(())
-}
-
-fn busy(thread: ThreadId) -> EngineError {
-    EngineError::Busy {
-        thread,
-        lease: None,
-        orphaned: false,
-    }
 }
 
 fn load(runner: &Runner, id: ThreadId) -> Result<Thread, EngineError> {

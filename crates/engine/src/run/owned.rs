@@ -40,7 +40,7 @@ impl OwnedRun {
             thread::find(&runner.site, id)?;
             run.create()?;
         }
-        let busy = || thread::busy(&run, id);
+        let busy = || thread::busy(id, run.lease.read_record());
         let (mut lock, ended) = match run.lease.acquire()? {
             Acquired::Lock(lock) => (lock, Vec::new()),
             Acquired::Orphaned(orphaned) => {
