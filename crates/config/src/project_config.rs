@@ -183,7 +183,11 @@ pub fn load_for(root: &Root, directory: &Path) -> Result<(Config, Option<Unused>
         return Ok((user, None));
     };
     let changed = match trust.standing(&project) {
-        Standing::Trusted => return Ok((over(user, project.read()?), None)),
+        Standing::Trusted => {
+            let mut both = user;
+            put_over(&mut both, project.read()?);
+            return Ok((both, None));
+        }
         Standing::Changed => true,
         Standing::Unknown => false,
     };
@@ -216,7 +220,7 @@ pub fn values_for(root: &Root, directory: &Path) -> Result<Vec<OwnedValue>, Conf
     if let Some(project) = &project {
         let mut data = project.data()?;
         mask(&mut data);
-        keys.extend(entries_set_by(&data));
+        keys = put_over(&mut Config::default(), project.read()?);
         collect(&data, "", &project.file, &mut values);
     }
     let mut of_user = Vec::new();
@@ -231,28 +235,6 @@ pub fn values_for(root: &Root, directory: &Path) -> Result<Vec<OwnedValue>, Conf
     values.extend(of_user.into_iter().filter(|one| !is_hidden(one)));
     values.sort_by(|one, other| one.key.cmp(&other.key));
     Ok(values)
-}
-
-/// Returns the keys of the entries that the config of a project sets as a whole.
-fn entries_set_by(data: &Value) -> Vec<String> {
-    let mut keys = Vec::new();
-    for (top, value) in data.as_object().into_iter().flatten() {
-        let entries = value.as_object();
-        match top.as_str() {
-            "agents" => {
-                let names = entries.into_iter().flatten();
-                keys.extend(names.map(|(name, _)| format!("{top}.{name}")));
-            }
-            "agentOverrides" => {
-                for (workflow, roles) in entries.into_iter().flatten() {
-                    let roles = roles.as_object().into_iter().flatten();
-                    keys.extend(roles.map(|(role, _)| format!("{top}.{workflow}.{role}")));
-                }
-            }
-            _ => keys.push(top.clone()),
-        }
-    }
-    keys
 }
 
 /// Collects the values below a key; a list is one value.
@@ -271,18 +253,26 @@ fn collect(data: &Value, prefix: &str, file: &Path, values: &mut Vec<OwnedValue>
     }
 }
 
-/// Puts the config of a project over that of the user. An agent of the project takes the place of the user's agent of that
-/// name as a whole.
-fn over(mut user: Config, project: Config) -> Config {
-    user.agents.extend(project.agents);
-    for (workflow, roles) in project.agent_overrides {
-        user.agent_overrides
-            .entry(workflow)
-            .or_default()
-            .extend(roles);
+/// Puts the config of a project over that of the user: an agent, the agent of a role, or the default agent takes the place of
+/// the user's as a whole. Returns the dotted keys of what the project sets.
+fn put_over(user: &mut Config, project: Config) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (name, agent) in project.agents {
+        keys.push(format!("agents.{name}"));
+        user.agents.insert(name, agent);
     }
-    user.default_agent = project.default_agent.or(user.default_agent);
-    user
+    for (workflow, roles) in project.agent_overrides {
+        let of_user = user.agent_overrides.entry(workflow.clone()).or_default();
+        for (role, agent) in roles {
+            keys.push(format!("agentOverrides.{workflow}.{role}"));
+            of_user.insert(role, agent);
+        }
+    }
+    if let Some(agent) = project.default_agent {
+        keys.push("defaultAgent".to_owned());
+        user.default_agent = Some(agent);
+    }
+    keys
 }
 
 fn wrong(file: &Path, (line, column): (u64, u64), problem: String) -> ConfigError {
@@ -316,7 +306,9 @@ mod tests {
             "agents: { a: { command: user-a, timeout: 1h }, b: { command: user-b } }\ndefaultAgent: a\nagentOverrides: { w: { x: a, y: a } }",
         );
         let text = "agents: { a: { command: ./bin/a } }\nagentOverrides: { w: { x: b } }";
-        let both = over(user.read().unwrap(), project(text).read().unwrap());
+        let mut both = user.read().unwrap();
+        let set = put_over(&mut both, project(text).read().unwrap());
+        assert_eq!(set, ["agents.a", "agentOverrides.w.x"]);
         let a = &both.agents["a"];
         assert_eq!(
             (a.command.as_deref(), &a.timeout),
