@@ -37,5 +37,5 @@ pub use run_dir::{
 };
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
-    Advance, Archived, FastForward, Located, Reactivated, Registering, State, Threads, Unregistered,
+    Advance, Archived, Located, Reactivated, Registering, State, Threads, Unregistered,
 };

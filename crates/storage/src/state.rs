@@ -36,20 +36,6 @@ pub enum Advance {
     HeadIs(CasRef),
 }
 
-/// The result of moving a head forward along a chain that is in the store already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use]
-pub enum FastForward {
-    /// It is at the new head.
-    Moved,
-    /// The thread is not active; nothing changed.
-    NotActive,
-    /// The head is this one and not the expected one; nothing changed.
-    HeadIs(CasRef),
-    /// The new head does not lead back to the old one; nothing changed.
-    Diverged,
-}
-
 /// The result of ending a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
@@ -151,8 +137,9 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Moves the head of a thread, if it still is `from`. The node of the new head must be durable before the call: no
-    /// other process can change the state while this one waits for the disk.
+    /// Moves the head of a thread, if it still is `from`: to its next step, or along a chain that is in the store already. The
+    /// new nodes must be durable before the call: no other process can change the state while this one waits for the disk.
+    /// This crate does not know what a chain is, so the caller knows that `to` leads back to `from`.
     ///
     /// # Errors
     /// See [`check`](Self::check).
@@ -171,29 +158,6 @@ impl<'a> State<'a> {
         }
         self.write_heads(&heads)?;
         Ok(Advance::Moved)
-    }
-
-    /// Moves the head of a thread forward along a chain that is in the store already, if the head still is `from`. This
-    /// crate does not know what a chain is: `leads_back` tells whether `to` leads back to `from`. It is called without the
-    /// lock of the state, since nodes do not change. The whole new chain must be durable before the call.
-    ///
-    /// # Errors
-    /// Those of `leads_back`, and see [`advance`](Self::advance).
-    pub fn fast_forward<E: From<StorageError>>(
-        &self,
-        thread: ThreadId,
-        from: CasRef,
-        to: CasRef,
-        leads_back: impl FnOnce() -> Result<bool, E>,
-    ) -> Result<FastForward, E> {
-        if from != to && !leads_back()? {
-            return Ok(FastForward::Diverged);
-        }
-        Ok(match self.advance(thread, from, to)? {
-            Advance::Moved => FastForward::Moved,
-            Advance::NotActive => FastForward::NotActive,
-            Advance::HeadIs(head) => FastForward::HeadIs(head),
-        })
     }
 
     /// Ends a thread whose head is that of the record.

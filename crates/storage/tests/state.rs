@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{
-    Advance, Archived, FastForward, HistoryRecord, Located, Reactivated, Reason, Registering,
-    ReplacedStep, Root, State, StorageError,
+    Advance, Archived, HistoryRecord, Located, Reactivated, Reason, Registering, ReplacedStep,
+    Root, State, StorageError,
 };
 
 const FIRST: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -78,30 +78,6 @@ fn a_head_moves_only_from_where_the_caller_saw_it() {
     let stranger = state.advance(thread(3), FIRST, SECOND).unwrap();
     assert_eq!(stranger, Advance::NotActive);
     assert_eq!(world.threads(), format!("{a}: {SECOND}\n{b}: {FIRST}\n"));
-}
-
-#[test]
-fn a_head_is_moved_forward_only_along_a_chain_from_where_the_caller_saw_it() {
-    let world = World::new();
-    let state = world.state();
-    let (a, stranger) = (thread(1), thread(2));
-    state.insert(a, FIRST).unwrap();
-    // SECOND follows FIRST, THIRD follows nothing.
-    let forward = |thread, from, to| {
-        let leads_back = || Ok::<_, StorageError>((from, to) == (FIRST, SECOND));
-        state.fast_forward(thread, from, to, leads_back).unwrap()
-    };
-    assert_eq!(forward(a, FIRST, THIRD), FastForward::Diverged);
-    assert_eq!(forward(stranger, FIRST, SECOND), FastForward::NotActive);
-    assert_eq!(forward(a, FIRST, SECOND), FastForward::Moved);
-    assert_eq!(forward(a, FIRST, SECOND), FastForward::HeadIs(SECOND));
-    assert_eq!(forward(a, SECOND, FIRST), FastForward::Diverged);
-    assert_eq!(forward(a, SECOND, SECOND), FastForward::Moved);
-    assert_eq!(world.threads(), format!("{a}: {SECOND}\n"));
-    let unreadable = || Err(StorageError::NoHome);
-    let failed = state.fast_forward(a, SECOND, THIRD, unreadable);
-    assert!(matches!(failed, Err(StorageError::NoHome)));
-    assert_eq!(world.threads(), format!("{a}: {SECOND}\n"));
 }
 
 #[test]

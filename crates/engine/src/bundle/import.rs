@@ -8,7 +8,7 @@ use serde::Serialize;
 use uwf_cas_fs::{RawNode, StoreError};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_storage::{Advance, FastForward, Reactivated, ReplacedStep, RunDir, State, StorageError};
+use uwf_storage::{Advance, Reactivated, ReplacedStep, RunDir, State, StorageError};
 use uwf_thread::{Head, read_program, read_start, steps};
 
 use super::error::BundleError;
@@ -251,12 +251,8 @@ fn forward(
     }
     let is_moved = match one.end() {
         Some(record) => state.advance_and_archive(from, &record)? == Advance::Moved,
-        None => {
-            // The plan has compared the chains.
-            let leads_back = || Ok::<_, StorageError>(true);
-            let moved = state.fast_forward(one.thread, from, one.head, leads_back)?;
-            moved == FastForward::Moved
-        }
+        // The plan has compared the chains.
+        None => state.advance(one.thread, from, one.head)? == Advance::Moved,
     };
     Ok(match is_moved {
         true => Outcome::FastForwarded,
