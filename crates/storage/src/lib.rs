@@ -6,6 +6,7 @@
 
 mod env;
 mod error;
+mod growing;
 mod heads;
 mod history;
 mod labels;
@@ -25,6 +26,7 @@ mod state_file;
 
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
+pub use growing::GrowingFile;
 pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep};
 pub use labels::Namings;
 pub use last_used::LastUsed;
@@ -32,8 +34,8 @@ pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use registry_history::{NameChange, RegistryHistory};
 pub use root::Root;
 pub use run_dir::{
-    Acquired, ForkOrigin, GrowingFile, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused,
-    RunDir, RunWatch, Scratch, Sessions, ThreadLock,
+    Acquired, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
+    Scratch, Sessions, ThreadLock,
 };
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{

@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use uwf_protocol::ids::ThreadId;
 use uwf_util::time;
 
+use crate::growing::GrowingFile;
 use crate::{BadLine, Root, StorageError};
 
 /// A day of the calendar, in UTC, such as `2026-11-21`: the name of a log file.
@@ -143,8 +144,8 @@ pub fn clean(root: &Root, before: &Day) -> Result<usize, StorageError> {
 /// Reads the entries that were written since it last did so.
 #[derive(Debug, Default)]
 pub struct Follower {
-    /// How many bytes of each file were read.
-    read: BTreeMap<String, usize>,
+    /// The files by their names, and how far they were read.
+    files: BTreeMap<String, GrowingFile>,
 }
 
 impl Follower {
@@ -155,28 +156,19 @@ impl Follower {
     pub fn next(&mut self, root: &Root, filter: &LogFilter) -> Result<LogEntries, StorageError> {
         let mut found = LogEntries::default();
         for file in list(root)?.into_iter().rev() {
-            let read = self.read.entry(file.name.clone()).or_default();
-            if usize::try_from(file.size).is_ok_and(|size| size == *read) {
+            let path = root.logs_dir().join(&file.name);
+            let known = self.files.entry(file.name);
+            let growing = known.or_insert_with(|| GrowingFile::at(path.clone()));
+            if growing.is_read_up_to(file.size) {
                 continue;
             }
-            let path = root.logs_dir().join(&file.name);
-            let content = uwf_durable::read(&path)?.unwrap_or_default();
-            let end = content.iter().rposition(|byte| *byte == b'\n');
-            let end = end.map_or(0, |at| at + 1);
-            // A file that somebody made shorter is read again from its start.
-            let start = if *read > end { 0 } else { *read };
-            let first_line = 1 + count_lines(&content[..start]);
-            read_lines(&path, &content[start..end], first_line, filter, &mut found);
-            *read = end;
+            growing.read_on(|first_line, new| {
+                read_lines(&path, new, first_line, filter, &mut found);
+            })?;
         }
         found.sort();
         Ok(found)
     }
-}
-
-fn count_lines(content: &[u8]) -> u64 {
-    let breaks = content.iter().filter(|byte| **byte == b'\n');
-    u64::try_from(breaks.count()).unwrap_or(u64::MAX)
 }
 
 fn read_file(path: &Path, filter: &LogFilter, found: &mut LogEntries) -> Result<(), StorageError> {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use crate::StorageError;
 
 mod checksum;
-mod growing;
 mod lease;
 mod ledger;
 mod origin;
@@ -20,7 +19,6 @@ mod run_watch;
 mod scratch;
 mod sessions;
 
-pub use growing::GrowingFile;
 pub use lease::{Acquired, Lease, Orphaned, ThreadLock};
 pub use ledger::Ledger;
 pub use origin::{ForkOrigin, Origin};

@@ -9,9 +9,9 @@ use uwf_durable::Durability;
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{KitFailure, Launched};
 
-use super::growing::GrowingFile;
 use super::records::Records;
 use crate::StorageError;
+use crate::growing::GrowingFile;
 
 const FAILURE: &str = "failure.json";
 const LIVE: &str = "live.jsonl";

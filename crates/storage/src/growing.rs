@@ -1,9 +1,11 @@
-//! A file of a run that grows line by line, for readers that follow it.
+//! A file that grows line by line, for readers that follow it.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 use std::time::SystemTime;
+
+use crate::StorageError;
 
 /// How much is read at once. A longer line is cut.
 const CHUNK: u64 = 1 << 20;
@@ -12,26 +14,51 @@ const CHUNK: u64 = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GrowingFile {
     path: PathBuf,
+    /// How many bytes were read.
     read: u64,
+    /// How many lines they have.
+    lines: u64,
 }
 
 impl GrowingFile {
-    pub(super) fn at(path: PathBuf) -> Self {
-        Self { path, read: 0 }
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            read: 0,
+            lines: 0,
+        }
+    }
+
+    /// Tells whether everything was read of a file of this size.
+    pub(crate) fn is_read_up_to(&self, size: u64) -> bool {
+        self.read == size
     }
 
     /// Returns the whole lines that were appended since the last call, without their line ends. A file that cannot be read
     /// has none: it is for people who watch, and they look again.
     pub fn new_lines(&mut self) -> Vec<String> {
         let mut lines = Vec::new();
-        let Ok(Some(mut file)) = uwf_durable::open(&self.path) else {
-            return lines;
-        };
-        while let Some(chunk) = self.next_chunk(&mut file) {
-            let text = String::from_utf8_lossy(&chunk);
+        let _ = self.read_on(|_, new| {
+            let text = String::from_utf8_lossy(new);
             lines.extend(text.lines().map(str::to_owned));
-        }
+        });
         lines
+    }
+
+    /// Reads the whole lines that were appended since the last call, piece by piece. `take` gets the number of the first line
+    /// of a piece, from 1, and the piece.
+    pub(crate) fn read_on(&mut self, mut take: impl FnMut(u64, &[u8])) -> Result<(), StorageError> {
+        let Some(mut file) = uwf_durable::open(&self.path)? else {
+            return Ok(());
+        };
+        let path = self.path.clone();
+        let failed = StorageError::io("read", &path);
+        while let Some(piece) = self.next_piece(&mut file).map_err(&failed)? {
+            take(self.lines + 1, &piece);
+            let ends = piece.iter().filter(|byte| **byte == b'\n').count();
+            self.lines += ends as u64;
+        }
+        Ok(())
     }
 
     /// Returns when the file was changed last, in milliseconds since 1970; `None` if there is no such file.
@@ -43,22 +70,22 @@ impl GrowingFile {
     }
 
     /// Reads whole lines; `None` if there is no other whole line.
-    fn next_chunk(&mut self, file: &mut File) -> Option<Vec<u8>> {
-        if file.metadata().ok()?.len() < self.read {
-            // Another attempt has begun the file anew.
-            self.read = 0;
+    fn next_piece(&mut self, file: &mut File) -> io::Result<Option<Vec<u8>>> {
+        if file.metadata()?.len() < self.read {
+            // It was begun anew, by another attempt or by a person.
+            (self.read, self.lines) = (0, 0);
         }
-        file.seek(SeekFrom::Start(self.read)).ok()?;
-        let mut chunk = Vec::new();
-        file.take(CHUNK).read_to_end(&mut chunk).ok()?;
-        let end = match chunk.iter().rposition(|byte| *byte == b'\n') {
+        file.seek(SeekFrom::Start(self.read))?;
+        let mut piece = Vec::new();
+        file.take(CHUNK).read_to_end(&mut piece)?;
+        let end = match piece.iter().rposition(|byte| *byte == b'\n') {
             Some(at) => at + 1,
-            None if chunk.len() as u64 == CHUNK => chunk.len(),
-            None => return None,
+            None if piece.len() as u64 == CHUNK => piece.len(),
+            None => return Ok(None),
         };
-        chunk.truncate(end);
+        piece.truncate(end);
         self.read += end as u64;
-        Some(chunk)
+        Ok(Some(piece))
     }
 }
 
