@@ -29,7 +29,7 @@ pub struct Batch<'a> {
 #[derive(Debug)]
 struct Entry {
     node: Encoded,
-    plan: Plan,
+    action: NodeAction,
 }
 
 /// A node as it will be in its file.
@@ -45,7 +45,7 @@ struct Encoded {
 
 /// What to do with a node.
 #[derive(Debug)]
-enum Plan {
+enum NodeAction {
     /// The node is new.
     Create,
     /// A damaged file has the node's name.
@@ -162,9 +162,9 @@ impl<'a> Batch<'a> {
             let path = disk::node_path(self.store.dir(), hash);
             return Err(StoreError::Collision { hash, path });
         }
-        let plan = plan(self.store, &node)?;
+        let action = action_for(self.store, &node)?;
         self.positions.insert(hash, self.entries.len());
-        self.entries.push(Entry { node, plan });
+        self.entries.push(Entry { node, action });
         Ok(hash)
     }
 
@@ -228,7 +228,7 @@ impl<'a> Batch<'a> {
     }
 
     fn open(&self, entry: &Entry, durability: Durability) -> Result<Written, StoreError> {
-        if let Plan::Keep(path) = &entry.plan
+        if let NodeAction::Keep(path) = &entry.action
             && hold::refresh(self.store.dir(), path, entry.node.now_ms)?
         {
             return Ok(match durability {
@@ -244,7 +244,7 @@ impl<'a> Batch<'a> {
     /// Gives the file its name, unless another process stored the node in the meantime.
     fn place(&self, entry: &Entry, file: Draft, durability: Durability) -> Result<(), StoreError> {
         let path = disk::node_path(self.store.dir(), entry.node.hash);
-        if matches!(entry.plan, Plan::Replace) {
+        if matches!(entry.action, NodeAction::Replace) {
             // A collector may have decided to remove the damaged file, and would then remove ours, which has the same
             // name. Where no lock can be made, nobody collects.
             let _hold = hold::share(self.store.dir()).ok();
@@ -254,12 +254,12 @@ impl<'a> Batch<'a> {
             Placed::Done => return Ok(()),
             Placed::Taken(file) => file,
         };
-        let existing = match plan(self.store, &entry.node)? {
-            Plan::Keep(path) => {
+        let existing = match action_for(self.store, &entry.node)? {
+            NodeAction::Keep(path) => {
                 let exists = hold::refresh(self.store.dir(), &path, entry.node.now_ms)?;
                 exists.then_some(path)
             }
-            Plan::Create | Plan::Replace => None,
+            NodeAction::Create | NodeAction::Replace => None,
         };
         match existing {
             Some(path) if durability == Durability::Durable => Ok(uwf_durable::sync_file(&path)?),
@@ -272,7 +272,7 @@ impl<'a> Batch<'a> {
     fn sync_dirs(&self) -> Result<(), StoreError> {
         let mut dirs = BTreeSet::from([self.store.dir()]);
         for entry in &self.entries {
-            if let Plan::Keep(path) = &entry.plan {
+            if let NodeAction::Keep(path) = &entry.action {
                 dirs.extend(path.parent());
             }
         }
@@ -297,20 +297,20 @@ impl Written {
 }
 
 /// Compares a node with the store, and returns what to do with it.
-fn plan(store: &Store, node: &Encoded) -> Result<Plan, StoreError> {
+fn action_for(store: &Store, node: &Encoded) -> Result<NodeAction, StoreError> {
     let hash = node.hash;
     let stored = match disk::read(store.dir(), hash) {
-        Ok(None) => return Ok(Plan::Create),
+        Ok(None) => return Ok(NodeAction::Create),
         Ok(Some(stored)) => stored,
-        Err(StoreError::Damaged { .. }) => return Ok(Plan::Replace),
+        Err(StoreError::Damaged { .. }) => return Ok(NodeAction::Replace),
         Err(error) => return Err(error),
     };
     match node::check(hash, &stored.bytes) {
-        Err(_) => Ok(Plan::Replace),
+        Err(_) => Ok(NodeAction::Replace),
         Ok(other)
             if other.node.type_hash == node.type_hash && has_payload(&other, &node.payload) =>
         {
-            Ok(Plan::Keep(stored.path))
+            Ok(NodeAction::Keep(stored.path))
         }
         Ok(_) => Err(StoreError::Collision {
             hash,

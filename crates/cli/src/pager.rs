@@ -32,7 +32,7 @@ pub(crate) enum Pager {
 
 /// The size of a terminal, in characters.
 #[derive(Debug, Clone, Copy)]
-struct Screen {
+struct TerminalSize {
     rows: usize,
     columns: usize,
 }
@@ -62,7 +62,7 @@ impl Pager {
             Self::Usual => USUAL,
             Self::Named(command) => command,
         };
-        if !std::io::stdout().is_terminal() || screen().is_none_or(|screen| screen.fits(text)) {
+        if !std::io::stdout().is_terminal() || terminal_size().is_none_or(|size| size.fits(text)) {
             return false;
         }
         match run(command, text) {
@@ -77,7 +77,7 @@ impl Pager {
     }
 }
 
-impl Screen {
+impl TerminalSize {
     /// Tells whether the text fits, with a line to spare for the prompt.
     fn fits(self, text: &str) -> bool {
         let rows = |line: &str| measure_text_width(line).div_ceil(self.columns).max(1);
@@ -93,10 +93,10 @@ impl Screen {
 }
 
 /// Returns the size of the terminal that is stdout.
-fn screen() -> Option<Screen> {
+fn terminal_size() -> Option<TerminalSize> {
     let size = tcgetwinsize(std::io::stdout()).ok()?;
     let (rows, columns) = (usize::from(size.ws_row), usize::from(size.ws_col));
-    (rows > 0 && columns > 0).then_some(Screen { rows, columns })
+    (rows > 0 && columns > 0).then_some(TerminalSize { rows, columns })
 }
 
 /// Runs a pager on a text until the person leaves it. It is no error to leave it before the end of the text.
@@ -155,14 +155,14 @@ mod tests {
 
     #[test]
     fn a_text_fits_with_its_broken_lines_and_a_line_to_spare() {
-        let screen = Screen {
+        let size = TerminalSize {
             rows: 4,
             columns: 5,
         };
-        assert!(screen.fits("a\nb\nc"));
-        assert!(!screen.fits("a\nb\nc\nd"));
-        assert!(screen.fits("123456\nb"));
-        assert!(!screen.fits("123456\n\nc"));
-        assert!(!screen.fits("日本語日本語日本語"));
+        assert!(size.fits("a\nb\nc"));
+        assert!(!size.fits("a\nb\nc\nd"));
+        assert!(size.fits("123456\nb"));
+        assert!(!size.fits("123456\n\nc"));
+        assert!(!size.fits("日本語日本語日本語"));
     }
 }

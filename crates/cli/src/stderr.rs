@@ -69,13 +69,13 @@ const BEGIN: &str = "\r";
 const CLEAR: &str = "\x1b[K";
 
 /// What stderr looks like.
-static SCREEN: Mutex<Screen> = Mutex::new(Screen {
+static STATE: Mutex<StderrState> = Mutex::new(StderrState {
     has_progress: false,
     is_in_line: false,
     is_quiet: false,
 });
 
-struct Screen {
+struct StderrState {
     /// Whether the last line is the one about a running step.
     has_progress: bool,
     /// Whether the last line is not complete. It would be overwritten by the line about a step, so that is not shown.
@@ -84,9 +84,9 @@ struct Screen {
     is_quiet: bool,
 }
 
-impl Screen {
+impl StderrState {
     fn get() -> MutexGuard<'static, Self> {
-        SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+        STATE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes text as it is, in place of the line about a running step. Failures are ignored: the exit code still tells
@@ -115,44 +115,44 @@ impl Screen {
 
 /// Writes text and a line break to stderr, and ignores failures: the exit code still tells what happened.
 pub(crate) fn write(text: &str) {
-    Screen::get().write(&format!("{text}\n"));
+    StderrState::get().write(&format!("{text}\n"));
 }
 
 /// Writes a piece of text to stderr, which may end in the middle of a line.
 pub(crate) fn write_piece(text: &str) {
-    Screen::get().write(text);
+    StderrState::get().write(text);
 }
 
 /// Shows the line about a running step, or erases it if there is no progress any more.
 pub(crate) fn show_progress(progress: Option<&Progress>) {
-    let mut screen = Screen::get();
+    let mut state = StderrState::get();
     match progress {
-        Some(progress) => screen.draw(&progress_line(progress, width())),
-        None => screen.erase(),
+        Some(progress) => state.draw(&progress_line(progress, width())),
+        None => state.erase(),
     }
 }
 
 /// Shows a line about running steps in place of the one before.
 pub(crate) fn show_line(line: &str) {
-    Screen::get().draw(line);
+    StderrState::get().draw(line);
 }
 
 /// Erases the line about running steps. A caller that writes to stdout calls this first, because stdout may be the same
 /// terminal.
 pub(crate) fn erase_line() {
-    Screen::get().erase();
+    StderrState::get().erase();
 }
 
 /// Shows no line about a running step from now on.
 pub(crate) fn be_quiet() {
-    Screen::get().is_quiet = true;
+    StderrState::get().is_quiet = true;
 }
 
 /// Erases the line about a running step for a panic, which may have happened while something was written.
 pub(crate) fn erase_in_panic() {
-    match SCREEN.try_lock() {
-        Ok(mut screen) => screen.erase(),
-        Err(TryLockError::Poisoned(screen)) => screen.into_inner().erase(),
+    match STATE.try_lock() {
+        Ok(mut state) => state.erase(),
+        Err(TryLockError::Poisoned(state)) => state.into_inner().erase(),
         Err(TryLockError::WouldBlock) => {}
     }
 }

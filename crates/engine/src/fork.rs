@@ -8,14 +8,14 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{ForkOrigin, State};
 use uwf_thread::steps;
 
-use crate::limits::{self, Place};
-use crate::names::NameError;
+use crate::limits::{self, LimitedThread};
 use crate::read::step_data::thread_of;
 use crate::read::thread_state::ThreadState;
 use crate::rebase::{self, Misfit};
+use crate::short_names::NameError;
 use crate::thread::Thread;
 use crate::workflow_ref::{self, Found, HiddenWorkflow};
-use crate::{EngineError, Site, names, tags};
+use crate::{EngineError, Site, short_names, tags};
 
 /// Where a fork begins.
 #[derive(Debug, Clone, Copy)]
@@ -90,9 +90,9 @@ pub fn fork(site: &Site, from: ForkPoint, workflow: Option<&str>) -> Result<Fork
     };
     let run = site.root.run(id);
     let route = thread.route(None)?;
-    let place = Place::of(&run.ledger, &thread);
+    let limited = LimitedThread::of(&run.ledger, &thread);
     let config = limits::of_config(site);
-    let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
+    let reached = limits::reached_on_route(&site.store, &limited, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
     State::new(&site.root).insert(id, thread.head)?;
     site.note_use(id);
@@ -109,7 +109,7 @@ pub fn fork(site: &Site, from: ForkPoint, workflow: Option<&str>) -> Result<Fork
 
 /// Copies a chain onto another workflow, and returns its new head.
 fn move_on(site: &Site, thread: &Thread, found: Found) -> Result<(CasRef, MovedOn), EngineError> {
-    let plan = rebase::plan(&site.store, thread, found.hash, None)?;
+    let plan = rebase::decide(&site.store, thread, found.hash, None)?;
     let copied = rebase::copy(&site.store, thread.head, found.hash, site.env.now_ms())?;
     Ok((copied.head, MovedOn::of(plan, found)))
 }
@@ -126,7 +126,7 @@ impl MovedOn {
         }
     }
 
-    pub(crate) fn of(plan: rebase::Plan, found: Found) -> Self {
+    pub(crate) fn of(plan: rebase::Rebase, found: Found) -> Self {
         Self {
             workflow: found.hash,
             diff: plan.diff,
@@ -157,7 +157,7 @@ pub fn find_visit(
     visit: Visit,
 ) -> Result<CasRef, NameError> {
     let mut visits = Vec::new();
-    for step in steps(&site.store, names::head_of(site, thread)?) {
+    for step in steps(&site.store, short_names::head_of(site, thread)?) {
         let step = step?;
         if step.node.role == *role {
             visits.push(step.hash);

@@ -12,8 +12,8 @@ use uwf_thread::{summarize, used_by, used_up_to};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// A place in a thread: the records of its usage there, and the limits of its workflow.
-pub(crate) struct Place<'a> {
+/// What the limits of a thread at a head depend on: the records of its usage, and the limits of its workflow.
+pub(crate) struct LimitedThread<'a> {
     pub(crate) ledger: &'a Ledger,
     pub(crate) workflow: &'a Limits,
     pub(crate) head: CasRef,
@@ -21,7 +21,7 @@ pub(crate) struct Place<'a> {
     pub(crate) replaces: Option<CasRef>,
 }
 
-impl<'a> Place<'a> {
+impl<'a> LimitedThread<'a> {
     pub(crate) fn of(ledger: &'a Ledger, thread: &'a Thread) -> Self {
         Self {
             ledger,
@@ -35,7 +35,7 @@ impl<'a> Place<'a> {
 /// Returns the reached limits that keep a thread from following its route.
 pub(crate) fn reached_on_route(
     store: &Store,
-    place: &Place<'_>,
+    limited: &LimitedThread<'_>,
     route: &Result<Route, RouteError>,
     config: &Limits,
 ) -> Result<Vec<Reached>, EngineError> {
@@ -44,12 +44,12 @@ pub(crate) fn reached_on_route(
         Ok(Route::Suspend { role, .. }) => role,
         Ok(Route::End { .. }) | Err(_) => return Ok(Vec::new()),
     };
-    if place.workflow.is_empty() && config.is_empty() {
+    if limited.workflow.is_empty() && config.is_empty() {
         return Ok(Vec::new());
     }
-    let recorded = place.ledger.chain_summary();
-    let summary = summarize(store, recorded.as_ref(), place.head)?;
-    Ok(reached_by(store, place, role, config, &summary)?.0)
+    let recorded = limited.ledger.chain_summary();
+    let summary = summarize(store, recorded.as_ref(), limited.head)?;
+    Ok(reached_by(store, limited, role, config, &summary)?.0)
 }
 
 /// Returns the limits of the config; none if the config cannot be read. That error belongs to the call that starts an
@@ -62,20 +62,20 @@ pub(crate) fn of_config(site: &Site) -> Limits {
 /// Returns the reached limits for a role, and the usage of the chain if it had to be summed anew.
 pub(crate) fn reached_by(
     store: &Store,
-    place: &Place<'_>,
+    limited: &LimitedThread<'_>,
     role: &RoleName,
     config: &Limits,
     summary: &ChainSummary,
 ) -> Result<(Vec<Reached>, Option<ChainUsage>), EngineError> {
     let mut rules = Rules {
-        workflow: place.workflow,
+        workflow: limited.workflow,
         config,
         raises: &[],
     };
     if rules.are_empty() {
         return Ok((Vec::new(), None));
     }
-    let raises = place.ledger.raises();
+    let raises = limited.ledger.raises();
     rules.raises = &raises;
     let mut spent = Spent {
         steps: summary.steps,
@@ -85,21 +85,21 @@ pub(crate) fn reached_by(
     };
     let mut summed = None;
     if rules.need_usage() {
-        let recorded = place.ledger.chain_usage();
+        let recorded = limited.ledger.chain_usage();
         let is_new = recorded
             .as_ref()
-            .is_none_or(|usage| usage.head != place.head);
-        let usage = used_up_to(store, recorded.as_ref(), place.head)?;
+            .is_none_or(|usage| usage.head != limited.head);
+        let usage = used_up_to(store, recorded.as_ref(), limited.head)?;
         spent.used = usage.used.clone();
-        spent.used.add_all(&place.ledger.used_by_attempts());
-        if let Some(replaced) = place.replaces {
+        spent.used.add_all(&limited.ledger.used_by_attempts());
+        if let Some(replaced) = limited.replaces {
             spent.used.add_all(&used_by(store, replaced)?);
         }
         summed = is_new.then_some(usage);
     }
     let mut reached = rules.reached(&spent);
     if reached.iter().any(|one| one.unknown.is_some()) {
-        let attempts = place.ledger.attempts();
+        let attempts = limited.ledger.attempts();
         let with_attempts = reached.into_iter().map(|one| one.with_attempts(&attempts));
         reached = with_attempts.collect();
     }

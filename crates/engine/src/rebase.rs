@@ -32,7 +32,7 @@ pub struct Misfit {
 }
 
 /// A chain that can go on under another workflow.
-pub(crate) struct Plan {
+pub(crate) struct Rebase {
     /// The other workflow.
     pub(crate) program: Program,
     /// What differs.
@@ -48,12 +48,12 @@ pub(crate) struct Plan {
 /// # Errors
 /// [`EngineError::NoWayOn`] if the other workflow gives no next step, [`EngineError::Misfit`] if it would decide by an
 /// output that does not fit it. When a node cannot be read.
-pub(crate) fn plan(
+pub(crate) fn decide(
     store: &Store,
     thread: &Thread,
     workflow: CasRef,
     signals: Option<&Signals>,
-) -> Result<Plan, EngineError> {
+) -> Result<Rebase, EngineError> {
     let program = read_program(store, workflow)?;
     let diff = match (&thread.program, &program) {
         (Program::Graph(old), Program::Graph(new)) => WorkflowDiff::between(old, new),
@@ -77,7 +77,7 @@ pub(crate) fn plan(
             workflow,
             source: Box::new(source),
         })?;
-    Ok(Plan {
+    Ok(Rebase {
         program: other.program,
         diff,
         misfits,

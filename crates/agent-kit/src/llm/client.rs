@@ -158,7 +158,7 @@ impl Client {
 
     fn build(&self) -> Result<Connection, LlmError> {
         let not_callable = |problem: String| LlmError::NotCallable {
-            endpoint: self.endpoint.place(),
+            endpoint: self.endpoint.name(),
             problem,
         };
         let runtime = Builder::new_current_thread().enable_all().build();
@@ -192,7 +192,7 @@ impl Client {
             return Ok(Connection { runtime, http });
         }
         let http = builder.build().map_err(|error| LlmError::Tls {
-            endpoint: self.endpoint.place(),
+            endpoint: self.endpoint.name(),
             reason: deepest(&error),
             advice: tls::NO_AUTHORITIES.to_owned(),
         })?;

@@ -15,13 +15,13 @@ const EXCERPT: usize = 500;
 
 /// The endpoint as messages and hints name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct EndpointName {
     alias: Option<String>,
     provider: String,
     url: String,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for EndpointName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.alias {
             Some(alias) => write!(f, "model `{alias}` at {}", self.url),
@@ -38,7 +38,7 @@ pub enum LlmError {
     #[error("{endpoint} refused the key (HTTP {status}){}", said(says))]
     Unauthorized {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The HTTP status.
         status: u16,
         /// What the provider says.
@@ -48,7 +48,7 @@ pub enum LlmError {
     #[error("{endpoint} was not found (HTTP 404){}", said(says))]
     NotFound {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// What the provider says.
         says: String,
     },
@@ -56,7 +56,7 @@ pub enum LlmError {
     #[error("{endpoint} asks to wait (HTTP 429, {}){}", tried(*tries), said(says))]
     RateLimited {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// How often it was called.
         tries: u32,
         /// What the provider says.
@@ -66,7 +66,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot read that much (HTTP {status}){}", said(says))]
     ContextTooLong {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The HTTP status.
         status: u16,
         /// What the provider says.
@@ -76,7 +76,7 @@ pub enum LlmError {
     #[error("{endpoint} refused the request (HTTP {status}){}", said(says))]
     Refused {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The HTTP status.
         status: u16,
         /// What the provider says.
@@ -86,7 +86,7 @@ pub enum LlmError {
     #[error("{endpoint} failed (HTTP {status}, {}){}", tried(*tries), said(says))]
     Unavailable {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The HTTP status.
         status: u16,
         /// How often it was called.
@@ -98,7 +98,7 @@ pub enum LlmError {
     #[error("{endpoint} redirects (HTTP {status}){}", location.as_ref().map_or(String::new(), |to| format!(" to {to}")))]
     Redirected {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The HTTP status.
         status: u16,
         /// Where to.
@@ -108,7 +108,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot be reached ({}): {reason}", tried(*tries))]
     Connection {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// How often it was called.
         tries: u32,
         /// Why not.
@@ -118,7 +118,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot be trusted: {reason}")]
     Tls {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// Why not.
         reason: String,
         /// What to do about it.
@@ -128,7 +128,7 @@ pub enum LlmError {
     #[error("{endpoint} did not answer within {}", time::format_duration(u64::try_from(after.as_millis()).unwrap_or(u64::MAX)))]
     Timeout {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The limit that was reached.
         after: Duration,
     },
@@ -136,7 +136,7 @@ pub enum LlmError {
     #[error("the answer of {endpoint} is larger than {}", size::format(*limit as u64))]
     TooLarge {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// The limit in bytes.
         limit: usize,
     },
@@ -144,7 +144,7 @@ pub enum LlmError {
     #[error("the answer of {endpoint} is not understood: {problem}")]
     BadShape {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// What is wrong with it.
         problem: String,
     },
@@ -152,7 +152,7 @@ pub enum LlmError {
     #[error("{endpoint} cannot be called: {problem}")]
     NotCallable {
         /// The endpoint.
-        endpoint: Box<Place>,
+        endpoint: Box<EndpointName>,
         /// Why.
         problem: String,
     },
@@ -233,7 +233,7 @@ impl LlmError {
     }
 
     /// Returns the endpoint that was called, or was to be called.
-    fn endpoint(&self) -> &Place {
+    fn endpoint(&self) -> &EndpointName {
         match self {
             Self::Unauthorized { endpoint, .. }
             | Self::NotFound { endpoint, .. }
@@ -261,8 +261,8 @@ pub(super) struct Refusal<'a> {
 
 impl Endpoint {
     /// Returns how messages name the endpoint.
-    pub(super) fn place(&self) -> Box<Place> {
-        Box::new(Place {
+    pub(super) fn name(&self) -> Box<EndpointName> {
+        Box::new(EndpointName {
             alias: self.alias.clone(),
             provider: self.provider.clone(),
             url: self.base_url.clone(),
@@ -276,7 +276,7 @@ impl Endpoint {
 
     /// Returns the error that an HTTP status stands for.
     pub(super) fn refused(&self, refusal: Refusal<'_>, tries: u32) -> LlmError {
-        let endpoint = self.place();
+        let endpoint = self.name();
         let says = self.excerpt(refusal.body);
         match refusal.status {
             status @ (401 | 403) => LlmError::Unauthorized {
@@ -317,7 +317,7 @@ impl Endpoint {
     /// Returns the error of an answer that is not understood.
     pub(super) fn not_understood(&self, problem: &str) -> LlmError {
         LlmError::BadShape {
-            endpoint: self.place(),
+            endpoint: self.name(),
             problem: self.excerpt(problem),
         }
     }
@@ -455,10 +455,7 @@ mod tests {
             alias: None,
             ..endpoint()
         };
-        assert_eq!(
-            listing.place().to_string(),
-            "provider `mine` at http://h/v1"
-        );
+        assert_eq!(listing.name().to_string(), "provider `mine` at http://h/v1");
     }
 
     #[test]

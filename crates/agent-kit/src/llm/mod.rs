@@ -23,7 +23,7 @@ pub use uwf_protocol::config::ResponseFormat;
 use uwf_protocol::nodes::Usage;
 
 pub use client::Client;
-pub use error::{LlmError, Place};
+pub use error::{EndpointName, LlmError};
 pub use message::{Message, ToolRequest};
 pub use resolve::{ModelError, Purpose, reach, resolve};
 pub use secret::Secret;

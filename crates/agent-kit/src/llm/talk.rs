@@ -86,7 +86,7 @@ impl Talk<'_> {
             .map_err(|_| self.timed_out(idle))?
             .map_err(|error| self.broken(&error, tries))?;
         let status = response.status().as_u16();
-        tracing::debug!(tag = "V8C3P6D1", status, tries, "{}", self.endpoint.place());
+        tracing::debug!(tag = "V8C3P6D1", status, tries, "{}", self.endpoint.name());
         if response.status().is_success() {
             return Ok(response);
         }
@@ -178,21 +178,21 @@ impl Talk<'_> {
             return Ok(());
         }
         Err(LlmError::TooLarge {
-            endpoint: self.endpoint.place(),
+            endpoint: self.endpoint.name(),
             limit: self.limits.max_response,
         })
     }
 
     fn timed_out(&self, after: Duration) -> LlmError {
         LlmError::Timeout {
-            endpoint: self.endpoint.place(),
+            endpoint: self.endpoint.name(),
             after,
         }
     }
 
     /// Converts a connection error to the error to report.
     fn broken(&self, error: &reqwest::Error, tries: u32) -> Failed {
-        let endpoint = self.endpoint.place();
+        let endpoint = self.endpoint.name();
         if let Some((reason, advice)) = tls::explain(error) {
             return LlmError::Tls {
                 endpoint,

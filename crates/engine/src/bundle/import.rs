@@ -15,7 +15,7 @@ use super::error::BundleError;
 use super::lineage::Relation;
 use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
-use super::plan::{Diverging, Plan, plan_all};
+use super::plan::{Diverging, ThreadPlan, plan_all};
 use crate::attempt::WaitingAnswer;
 use crate::{EngineError, Site, tags};
 
@@ -195,11 +195,11 @@ fn contradiction(site: &Site, one: &Travelling) -> Result<Option<String>, Engine
     Ok(None)
 }
 
-fn apply(site: &Site, one: &Travelling, plan: Plan) -> Result<Outcome, EngineError> {
+fn apply(site: &Site, one: &Travelling, plan: ThreadPlan) -> Result<Outcome, EngineError> {
     let state = State::new(&site.root);
     let run = site.root.run(one.thread);
     match plan {
-        Plan::Add => {
+        ThreadPlan::Add => {
             add_replaced(&state, one)?;
             match one.end() {
                 Some(record) => state.insert_ended(&record)?,
@@ -212,7 +212,7 @@ fn apply(site: &Site, one: &Travelling, plan: Plan) -> Result<Outcome, EngineErr
                 None => Outcome::Busy,
             })
         }
-        Plan::Keep(relation) => {
+        ThreadPlan::Keep(relation) => {
             let are_added = add_replaced(&state, one)?;
             Ok(match (add_record(&run, one)?, relation) {
                 (None, _) => Outcome::Busy,
@@ -223,7 +223,7 @@ fn apply(site: &Site, one: &Travelling, plan: Plan) -> Result<Outcome, EngineErr
                 }
             })
         }
-        Plan::Forward { from, is_ended } => forward(&state, &run, one, from, is_ended),
+        ThreadPlan::Forward { from, is_ended } => forward(&state, &run, one, from, is_ended),
     }
 }
 

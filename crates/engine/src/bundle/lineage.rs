@@ -18,22 +18,22 @@ pub(crate) enum Relation {
     Behind,
     /// It went on from the head of the bundle.
     Ahead,
-    /// It went on in both places.
+    /// It went on here and in the bundle.
     Diverged,
 }
 
-/// A thread in one place: its head, and its steps that were done again.
+/// A thread on one side, here or in the bundle: its head, and its steps that were done again.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Side<'a> {
     pub(crate) head: CasRef,
     pub(crate) replaced: &'a [ReplacedStep],
 }
 
-/// Compares the two places of a thread. The chains of both are in the store.
+/// Compares the two sides of a thread. The chains of both are in the store.
 pub(crate) fn relation(
     store: &Store,
-    here: Place<'_>,
-    there: Place<'_>,
+    here: Side<'_>,
+    there: Side<'_>,
 ) -> Result<Relation, EngineError> {
     if here.head == there.head {
         return Ok(Relation::Same);
@@ -48,7 +48,7 @@ pub(crate) fn relation(
     })
 }
 
-/// Compares two places by their records. A thread that was migrated and back had both heads more than once: the place with
+/// Compares two sides by their records. A thread that was migrated and back had both heads more than once: the side with
 /// the longer history is the later one.
 fn by_records(here: &[ReplacedStep], there: &[ReplacedStep]) -> Relation {
     let knows_all = |all: &[ReplacedStep], some: &[ReplacedStep]| {

@@ -6,7 +6,7 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Reason, ReplacedStep, State};
 
 use super::error::{BundleError, Divergence};
-use super::lineage::{Place, Relation, relation};
+use super::lineage::{Relation, Side, relation};
 use super::manifest::Travelling;
 use crate::{EngineError, Site};
 
@@ -22,7 +22,7 @@ pub enum Diverging {
 
 /// What is to be done about a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Plan {
+pub(crate) enum ThreadPlan {
     Add,
     /// Move it from this head to that of the bundle, and end it if it ended there.
     Forward {
@@ -38,7 +38,7 @@ pub(crate) fn plan_all(
     site: &Site,
     threads: Vec<Travelling>,
     diverging: Diverging,
-) -> Result<Vec<(Travelling, Option<ThreadId>, Plan)>, EngineError> {
+) -> Result<Vec<(Travelling, Option<ThreadId>, ThreadPlan)>, EngineError> {
     let replaced = State::new(&site.root).replaced()?;
     let mut planned = Vec::with_capacity(threads.len());
     let mut diverged = Vec::new();
@@ -82,18 +82,18 @@ fn plan(
     site: &Site,
     one: &Travelling,
     replaced: &[ReplacedStep],
-) -> Result<Result<Plan, Divergence>, EngineError> {
+) -> Result<Result<ThreadPlan, Divergence>, EngineError> {
     let Some(found) = State::new(&site.root).find(one.thread)? else {
-        return Ok(Ok(Plan::Add));
+        return Ok(Ok(ThreadPlan::Add));
     };
     let (here, ended) = (found.head(), found.end().map(|record| record.reason));
     let replaced = replaced.iter().filter(|step| step.in_thread == one.thread);
     let replaced: Vec<ReplacedStep> = replaced.cloned().collect();
-    let place = |head, replaced| Place { head, replaced };
+    let side = |head, replaced| Side { head, replaced };
     let relation = relation(
         &site.store,
-        place(here, &replaced),
-        place(one.head, &one.replaced),
+        side(here, &replaced),
+        side(one.head, &one.replaced),
     )?;
     Ok(decide(one, here, ended, relation))
 }
@@ -103,7 +103,7 @@ fn decide(
     here: CasRef,
     ended: Option<Reason>,
     relation: Relation,
-) -> Result<Plan, Divergence> {
+) -> Result<ThreadPlan, Divergence> {
     let (ends, is_ended) = (one.end().is_some(), ended.is_some());
     let is_cancelled = ended == Some(Reason::Cancelled);
     match relation {
@@ -114,17 +114,17 @@ fn decide(
             there: one.head,
             is_cancelled,
         }),
-        Relation::Behind => Ok(Plan::Forward {
+        Relation::Behind => Ok(ThreadPlan::Forward {
             from: here,
             is_ended,
         }),
-        Relation::Same if ends && !is_ended => Ok(Plan::Forward {
+        Relation::Same if ends && !is_ended => Ok(ThreadPlan::Forward {
             from: here,
             is_ended,
         }),
         // It has ended here since.
-        Relation::Same if !ends && is_ended => Ok(Plan::Keep(Relation::Ahead)),
-        Relation::Same | Relation::Ahead => Ok(Plan::Keep(relation)),
+        Relation::Same if !ends && is_ended => Ok(ThreadPlan::Keep(Relation::Ahead)),
+        Relation::Same | Relation::Ahead => Ok(ThreadPlan::Keep(relation)),
         Relation::Diverged => Err(Divergence {
             thread: one.thread,
             here,
@@ -152,17 +152,18 @@ mod tests {
         let here = CasRef::from_u64(7);
         let (active, completed, cancelled) =
             (None, Some(Reason::Completed), Some(Reason::Cancelled));
-        let check = |status: &str, ended: Option<Reason>, relation, expected: Option<Plan>| {
-            let decided = decide(&travelling(status), here, ended, relation);
-            assert_eq!(decided.ok(), expected, "{status} {ended:?} {relation:?}");
-        };
+        let check =
+            |status: &str, ended: Option<Reason>, relation, expected: Option<ThreadPlan>| {
+                let decided = decide(&travelling(status), here, ended, relation);
+                assert_eq!(decided.ok(), expected, "{status} {ended:?} {relation:?}");
+            };
         let forward = |is_ended| {
-            Some(Plan::Forward {
+            Some(ThreadPlan::Forward {
                 from: here,
                 is_ended,
             })
         };
-        let keep = |relation| Some(Plan::Keep(relation));
+        let keep = |relation| Some(ThreadPlan::Keep(relation));
         for status in ["active", "completed"] {
             check(status, active, Relation::Behind, forward(false));
             check(status, completed, Relation::Behind, forward(true));

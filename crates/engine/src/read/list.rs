@@ -14,7 +14,7 @@ use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
 use crate::conditions::Conditions;
-use crate::limits::{self, Place};
+use crate::limits::{self, LimitedThread};
 use crate::read::activity::Activity;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{Selector, WorkflowChoice};
@@ -326,13 +326,13 @@ impl<'a> Reader<'a> {
         let run = self.site.root.run(id);
         let activity = Activity::at(&run, head)?;
         let route = self.conditions.route(&program, &start, &steps)?;
-        let place = Place {
+        let limited = LimitedThread {
             ledger: &run.ledger,
             workflow: program.limits(),
             head,
             replaces: None,
         };
-        let reached = limits::reached_on_route(store, &place, &route, &self.limits)?;
+        let reached = limits::reached_on_route(store, &limited, &route, &self.limits)?;
         let state = activity.thread_state(&route).at_limits(&reached);
         let pause = run.pause.read()?;
         let outline = Active {

@@ -12,7 +12,7 @@ use uwf_thread::{Head, read_program, read_start, summarize};
 
 use crate::attempt;
 use crate::fix::Fix;
-use crate::limits::{self, Place};
+use crate::limits::{self, LimitedThread};
 use crate::read::activity::{self, Activity, AttemptView, RunningView};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
@@ -107,8 +107,8 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let activity = Activity::at(&run, head)?;
     let route = thread.route(None)?;
     let config = limits::of_config(site);
-    let place = Place::of(&run.ledger, &thread);
-    let reached = limits::reached_on_route(&site.store, &place, &route, &config)?;
+    let limited = LimitedThread::of(&run.ledger, &thread);
+    let reached = limits::reached_on_route(&site.store, &limited, &route, &config)?;
     let state = activity.thread_state(&route).at_limits(&reached);
     let outline = Active {
         site,

@@ -10,7 +10,7 @@ use uwf_protocol::limits::{Rules, Setting};
 use uwf_protocol::nodes::StartNode;
 use uwf_storage::RunDir;
 
-use crate::limits::{Place, reached_by};
+use crate::limits::{LimitedThread, reached_by};
 use crate::run::failure;
 use crate::thread::Thread;
 use crate::{EngineError, Site, attempt, tags};
@@ -34,8 +34,8 @@ pub(crate) fn admit(
     attempt::drop_no_answer(run, thread)?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
-    let place = Place::of(&run.ledger, thread);
-    let (reached, usage) = reached_by(&site.store, &place, role, &config.limits, &summary)?;
+    let limited = LimitedThread::of(&run.ledger, thread);
+    let (reached, usage) = reached_by(&site.store, &limited, role, &config.limits, &summary)?;
     if let Some(usage) = usage {
         run.ledger.write_chain_usage(&usage)?;
     }

@@ -8,7 +8,7 @@ use uwf_protocol::run::RefusedStep;
 use uwf_storage::{Advance, HistoryRecord, Ledger, Reason, ReplacedStep, RunDir, State};
 use uwf_thread::{used_by, used_up_to};
 
-use crate::limits::{self, Place};
+use crate::limits::{self, LimitedThread};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::answer;
@@ -210,9 +210,9 @@ pub(crate) fn report(
             .log(&thread, tags::THREAD_ARCHIVED, "reason=completed");
     }
     // The step is committed, so an error here is no failure: the next call checks the limits again.
-    let place = Place::of(&run.ledger, &thread);
+    let limited = LimitedThread::of(&run.ledger, &thread);
     let reached = match &route {
-        Some(route) => limits::reached_on_route(&runner.site.store, &place, route, config),
+        Some(route) => limits::reached_on_route(&runner.site.store, &limited, route, config),
         None => Ok(Vec::new()),
     };
     let reached = reached.unwrap_or_default();

@@ -6,7 +6,7 @@ use uwf_moderator::{Assignment, Route};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_thread::summarize;
 
-use crate::limits::{Place, reached_by};
+use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
 use crate::read::activity::Activity;
 use crate::run::cycle::StepOptions;
@@ -16,7 +16,7 @@ use crate::{EngineError, Runner};
 
 /// What the next call for a step would do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Plan {
+pub enum StepPlan {
     /// It would start an agent.
     Agent(Box<AgentPlan>),
     /// It would commit a finished step of an earlier call.
@@ -50,7 +50,7 @@ pub struct AgentPlan {
 ///
 /// # Errors
 /// As of [`step`](crate::step), as far as they are known before an agent is started.
-pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan, EngineError> {
+pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<StepPlan, EngineError> {
     let site = &runner.site;
     let head = thread::active_head(site, id)?;
     let run = site.root.run(id);
@@ -59,7 +59,7 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan
         return Err(thread::busy(id, run.lease.read_record()));
     }
     if let Some(step) = activity.finished_step {
-        return Ok(Plan::Commit(step));
+        return Ok(StepPlan::Commit(step));
     }
     refuse_if_paused(site, &run, id)?;
     let thread = Thread::load(&site.store, id, head)?;
@@ -70,10 +70,10 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Plan
             role,
             message,
         }),
-        Ok(Route::End { .. }) => Ok(Plan::End),
+        Ok(Route::End { .. }) => Ok(StepPlan::End),
         Ok(Route::To(assignment)) => {
             let agent = plan_agent(runner, &thread, assignment, options)?;
-            Ok(Plan::Agent(Box::new(agent)))
+            Ok(StepPlan::Agent(Box::new(agent)))
         }
     }
 }
@@ -89,9 +89,9 @@ fn plan_agent(
     let ledger = &site.root.run(thread.id).ledger;
     let recorded = ledger.chain_summary();
     let summary = summarize(&site.store, recorded.as_ref(), thread.head)?;
-    let place = Place::of(ledger, thread);
+    let limited = LimitedThread::of(ledger, thread);
     let role = &assignment.role;
-    let (reached, _) = reached_by(&site.store, &place, role, &config.limits, &summary)?;
+    let (reached, _) = reached_by(&site.store, &limited, role, &config.limits, &summary)?;
     if !reached.is_empty() {
         return Err(EngineError::Limit {
             thread: thread.id,

@@ -14,9 +14,9 @@ use uwf_thread::summarize;
 
 use crate::attempt::WaitingAnswer;
 use crate::fork::MovedOn;
-use crate::limits::{self, Place};
+use crate::limits::{self, LimitedThread};
 use crate::read::thread_state::ThreadState;
-use crate::rebase::{self, Plan};
+use crate::rebase::{self, Rebase};
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::run::{failure, hooks};
@@ -68,7 +68,7 @@ pub fn plan_migration(
             ..as_before(runner, &thread, found)?
         });
     }
-    let plan = rebase::plan(&site.store, &thread, found.hash, Some(&runner.signals))?;
+    let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
     let recorded = site.root.run(id).ledger.chain_summary();
     let steps = summarize(&site.store, recorded.as_ref(), thread.head)?.steps;
     let head = thread.head;
@@ -117,7 +117,7 @@ pub fn migrate(
         if found.hash == thread.start.workflow {
             return as_before(runner, &thread, found);
         }
-        let plan = rebase::plan(&site.store, &thread, found.hash, Some(&runner.signals))?;
+        let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
         let state = state_of(
             runner,
             &thread,
@@ -207,19 +207,19 @@ fn state_of(
     let site = &runner.site;
     let run = site.root.run(thread.id);
     // The copies use up what the originals did, so the sums up to the old head hold.
-    let place = Place {
+    let limited = LimitedThread {
         workflow: limits,
-        ..Place::of(&run.ledger, thread)
+        ..LimitedThread::of(&run.ledger, thread)
     };
     let config = limits::of_config(site);
-    let reached = limits::reached_on_route(&site.store, &place, route, &config)?;
+    let reached = limits::reached_on_route(&site.store, &limited, route, &config)?;
     let state = ThreadState::of_active(route).at_limits(&reached);
     Ok(state.with_pause(run.pause.read()?))
 }
 
 fn migrated(
     thread: &Thread,
-    plan: Plan,
+    plan: Rebase,
     found: Found,
     state: ThreadState,
     (head, steps): (CasRef, u64),

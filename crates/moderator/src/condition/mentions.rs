@@ -31,7 +31,7 @@ pub(crate) enum Mention {
 
 /// What a subexpression refers to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum Referent {
     /// The whole thread.
     Thread,
     /// Its start.
@@ -52,7 +52,7 @@ enum Place {
 /// Returns the names in an expression, each once, in their order.
 pub(super) fn of(expression: &AstNode) -> Vec<Mention> {
     let mut walk = Walk::default();
-    walk.look(expression, &Place::Thread);
+    walk.look(expression, &Referent::Thread);
     walk.mentions
 }
 
@@ -69,11 +69,11 @@ impl Walk {
     }
 
     /// Walks an expression whose names are looked up in `here`. Returns what the expression refers to.
-    fn look(&mut self, node: &AstNode, here: &Place) -> Place {
+    fn look(&mut self, node: &AstNode, here: &Referent) -> Referent {
         match node {
             AstNode::Name(name) => self.name(name, here),
             AstNode::Variable(name) if name.is_empty() => here.clone(),
-            AstNode::ParentVariable(name) if name.is_empty() => Place::Thread,
+            AstNode::ParentVariable(name) if name.is_empty() => Referent::Thread,
             AstNode::Path { steps } => self.path(steps, here),
             AstNode::Function {
                 name,
@@ -83,7 +83,7 @@ impl Walk {
             AstNode::Binary { op, lhs, rhs } => self.binary(*op, lhs, rhs, here),
             AstNode::Block(parts) => {
                 let places = parts.iter().map(|part| self.look(part, here));
-                places.last().unwrap_or(Place::Other)
+                places.last().unwrap_or(Referent::Other)
             }
             AstNode::FunctionApplication(inner) => self.look(inner, here),
             AstNode::Sort { input, terms } => {
@@ -95,40 +95,40 @@ impl Walk {
             }
             _ => {
                 self.parts(node, here);
-                Place::Other
+                Referent::Other
             }
         }
     }
 
-    fn name(&mut self, name: &str, here: &Place) -> Place {
+    fn name(&mut self, name: &str, here: &Referent) -> Referent {
         match here {
-            Place::Thread => match name {
-                "steps" => Place::Steps(None),
-                "start" => Place::Start,
+            Referent::Thread => match name {
+                "steps" => Referent::Steps(None),
+                "start" => Referent::Start,
                 unknown => {
                     self.add(Mention::Unknown(unknown.to_owned()));
-                    Place::Other
+                    Referent::Other
                 }
             },
-            Place::Start => {
+            Referent::Start => {
                 if !matches!(name, "prompt" | "workflow") {
                     self.add(Mention::UnknownOfStart(name.to_owned()));
                 }
-                Place::Other
+                Referent::Other
             }
-            Place::Steps(role) => match name {
-                "role" => Place::RoleName,
-                "output" => Place::Answer {
+            Referent::Steps(role) => match name {
+                "role" => Referent::RoleName,
+                "output" => Referent::Answer {
                     role: role.clone(),
                     keys: Vec::new(),
                 },
-                "detail" | "agent" => Place::Other,
+                "detail" | "agent" => Referent::Other,
                 unknown => {
                     self.add(Mention::UnknownOfStep(unknown.to_owned()));
-                    Place::Other
+                    Referent::Other
                 }
             },
-            Place::Answer { role, keys } => {
+            Referent::Answer { role, keys } => {
                 let mut keys = keys.clone();
                 keys.push(name.to_owned());
                 let role = role.clone();
@@ -136,23 +136,24 @@ impl Walk {
                     role: role.clone(),
                     keys: keys.clone(),
                 });
-                Place::Answer { role, keys }
+                Referent::Answer { role, keys }
             }
-            Place::RoleName | Place::Other => Place::Other,
+            Referent::RoleName | Referent::Other => Referent::Other,
         }
     }
 
-    fn path(&mut self, steps: &[PathStep], here: &Place) -> Place {
+    fn path(&mut self, steps: &[PathStep], here: &Referent) -> Referent {
         let mut place = here.clone();
         for step in steps {
             place = self.look(&step.node, &place);
             if step.focus.is_some() || step.ancestor_label.is_some() {
                 // The following steps may refer to this one by a variable: we cannot follow that.
-                place = Place::Other;
+                place = Referent::Other;
             }
             for stage in &step.stages {
                 if let Stage::Filter(filter) = stage {
-                    if let (Place::Steps(role @ None), Some(named)) = (&mut place, role_in(filter))
+                    if let (Referent::Steps(role @ None), Some(named)) =
+                        (&mut place, role_in(filter))
                     {
                         *role = Some(named.to_owned());
                     }
@@ -164,37 +165,37 @@ impl Walk {
     }
 
     /// Walks a call of `$first` or `$last`.
-    fn answer_of(&mut self, args: &[AstNode], here: &Place) -> Place {
+    fn answer_of(&mut self, args: &[AstNode], here: &Referent) -> Referent {
         let [AstNode::String(role)] = args else {
             for arg in args {
                 self.look(arg, here);
             }
-            return Place::Other;
+            return Referent::Other;
         };
         self.add(Mention::Role(role.clone()));
-        Place::Answer {
+        Referent::Answer {
             role: Some(role.clone()),
             keys: Vec::new(),
         }
     }
 
-    fn binary(&mut self, op: BinaryOp, lhs: &AstNode, rhs: &AstNode, here: &Place) -> Place {
+    fn binary(&mut self, op: BinaryOp, lhs: &AstNode, rhs: &AstNode, here: &Referent) -> Referent {
         // In a chain `a ~> $f`, `$f` is called with `a`. Both sides are still walked in the same context.
         let sides = [self.look(lhs, here), self.look(rhs, here)];
         if matches!(op, BinaryOp::Equal | BinaryOp::NotEqual | BinaryOp::In) {
             for (place, other) in sides.iter().zip([rhs, lhs]) {
-                if *place == Place::RoleName {
+                if *place == Referent::RoleName {
                     for name in texts(other) {
                         self.add(Mention::Role(name.to_owned()));
                     }
                 }
             }
         }
-        Place::Other
+        Referent::Other
     }
 
     /// Walks the parts of an expression that itself refers to nothing of the thread.
-    fn parts(&mut self, node: &AstNode, here: &Place) {
+    fn parts(&mut self, node: &AstNode, here: &Referent) {
         match node {
             AstNode::Unary { operand, .. } => drop(self.look(operand, here)),
             AstNode::Function { args, .. } | AstNode::Array(args) | AstNode::ArrayGroup(args) => {
@@ -219,9 +220,9 @@ impl Walk {
                 }
             }
             // The context of a function body is known only when it is called.
-            AstNode::Lambda { body, .. } => drop(self.look(body, &Place::Other)),
+            AstNode::Lambda { body, .. } => drop(self.look(body, &Referent::Other)),
             AstNode::Call { procedure, args } => {
-                self.look(procedure, &Place::Other);
+                self.look(procedure, &Referent::Other);
                 for arg in args {
                     self.look(arg, here);
                 }

@@ -29,11 +29,12 @@ pub fn passages<S>(
     steps: &[(&RoleName, &Value)],
     next: Option<&Destination>,
 ) -> Vec<Passage> {
-    let places =
-        std::iter::once(Place::Start).chain(steps.iter().map(|(role, output)| Place::Step {
+    let nodes = std::iter::once(ChainNode::Start).chain(steps.iter().map(|(role, output)| {
+        ChainNode::Step {
             role,
             status: status_of(output),
-        }));
+        }
+    }));
     let roles = steps
         .iter()
         .map(|(role, _)| Destination::Role((*role).clone()));
@@ -41,19 +42,19 @@ pub fn passages<S>(
     let is_followed = followed_by.len();
     followed_by.push(next.cloned());
     let followed = followed_by.iter().enumerate();
-    places
+    nodes
         .zip(followed)
-        .map(|(place, (nth, next))| place.passage(workflow, next.as_ref(), nth < is_followed))
+        .map(|(node, (nth, next))| node.passage(workflow, next.as_ref(), nth < is_followed))
         .collect()
 }
 
 /// The start of a thread, or one of its steps.
-enum Place<'a> {
+enum ChainNode<'a> {
     Start,
     Step { role: &'a RoleName, status: Status },
 }
 
-impl Place<'_> {
+impl ChainNode<'_> {
     /// Returns the passage to the next step, or to where the thread stands.
     fn passage<S>(
         &self,

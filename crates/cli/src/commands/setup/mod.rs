@@ -23,7 +23,7 @@ use crate::commands::{Context, read_stdin};
 use crate::failure::{Failure, warn};
 use crate::output::{Format, print};
 use crate::text::{SetupView, Validation};
-use plan::{Answers, Behind, Key, ModelAnswer, Plan};
+use plan::{Answers, Behind, Key, ModelAnswer, SetupPlan};
 use terminal::Terminal;
 
 /// The environment and the config before `setup` changes anything.
@@ -87,7 +87,7 @@ pub(crate) fn run(context: &Context, args: &SetupArgs) -> Result<Exit, Failure> 
         None => of_flags(args, &setting)?,
     };
     warn_of_agent(&answers, &setting);
-    let plan = Plan::new(&answers, &setting.config)?;
+    let plan = SetupPlan::new(&answers, &setting.config)?;
     write(&setting, &plan, terminal.as_ref())?;
     let validation = answers
         .model
@@ -340,7 +340,7 @@ fn warn_of_agent(answers: &Answers, setting: &Setting) {
     }
 }
 
-fn write(setting: &Setting, plan: &Plan, terminal: Option<&Terminal>) -> Result<(), Failure> {
+fn write(setting: &Setting, plan: &SetupPlan, terminal: Option<&Terminal>) -> Result<(), Failure> {
     let _held = terminal.map(Terminal::hold);
     setting.root.create()?;
     uwf_config::change(setting.root, &plan.changes, &plan.variables)?;
@@ -355,7 +355,7 @@ fn probe(model: &ModelAnswer, env: &Env) -> Result<(), LlmError> {
 fn view(
     setting: &Setting,
     answers: &Answers,
-    plan: Plan,
+    plan: SetupPlan,
     validation: Option<&Result<(), LlmError>>,
 ) -> SetupView {
     let model = answers.model.as_ref();

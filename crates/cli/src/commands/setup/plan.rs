@@ -61,7 +61,7 @@ pub(super) enum Key {
 }
 
 /// The changes to write.
-pub(super) struct Plan {
+pub(super) struct SetupPlan {
     pub(super) changes: Vec<Change>,
     /// The variables for `.env`.
     pub(super) variables: Vec<(String, String)>,
@@ -94,7 +94,7 @@ impl ModelAnswer {
     }
 }
 
-impl Plan {
+impl SetupPlan {
     /// Decides what to write. The provider and the model `default` are replaced. The agent is added if it is missing, and
     /// becomes the default agent. An existing default model stays.
     pub(super) fn new(answers: &Answers, config: &Config) -> Result<Self, ConfigError> {
@@ -208,7 +208,7 @@ mod tests {
     fn a_new_config_gets_all_of_it() {
         let secret = Secret::new("k");
         let name = "P_KEY".to_owned();
-        let plan = Plan::new(&answers(Key::Env { name, secret }), &Config::default()).unwrap();
+        let plan = SetupPlan::new(&answers(Key::Env { name, secret }), &Config::default()).unwrap();
         let expected = [
             Change::set(&["providers", "p", "baseUrl"], "http://h/v1"),
             Change::set(&["providers", "p", "apiKeyEnv"], "P_KEY"),
@@ -231,7 +231,7 @@ mod tests {
             "defaultModel": "other",
         }));
         let secret = Secret::new("k");
-        let plan = Plan::new(&answers(Key::Config { secret }), &config).unwrap();
+        let plan = SetupPlan::new(&answers(Key::Config { secret }), &config).unwrap();
         let has = |change: Change| plan.changes.contains(&change);
         assert!(has(Change::set(&["providers", "p", "apiKey"], "k")));
         assert!(has(Change::unset(&["providers", "p", "apiKeyEnv"])));
@@ -252,7 +252,7 @@ mod tests {
                 agent: agent.to_owned(),
                 allowance: Some(Allowance::Edit),
             };
-            let plan = Plan::new(&answers, &config).unwrap();
+            let plan = SetupPlan::new(&answers, &config).unwrap();
             let args = plan
                 .changes
                 .into_iter()

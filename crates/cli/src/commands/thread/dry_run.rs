@@ -1,7 +1,7 @@
 //! `uwf thread step --dry-run`: who is next, and what the agent would be told.
 
 use uwf_agent_kit::context::{self, Past};
-use uwf_engine::{AgentPlan, Plan, Session, StepOptions, plan};
+use uwf_engine::{AgentPlan, Session, StepOptions, StepPlan, plan};
 use uwf_protocol::agent::{AgentCall, CallForm};
 use uwf_protocol::ids::ThreadId;
 
@@ -16,12 +16,12 @@ pub(super) fn show(
     options: &StepOptions,
 ) -> Result<(), Failure> {
     let view = match plan(&context.runner, thread, options)? {
-        Plan::Agent(plan) => {
+        StepPlan::Agent(plan) => {
             let prompt = prompt(context, &plan, options.session)?;
             PlanView::agent(*plan, prompt)
         }
-        Plan::Commit(step) => PlanView::commit(thread, step),
-        Plan::End => PlanView::end(thread),
+        StepPlan::Commit(step) => PlanView::commit(thread, step),
+        StepPlan::End => PlanView::end(thread),
     };
     print(&view, context.format)
 }

@@ -12,11 +12,11 @@ use tempfile::TempDir;
 use super::*;
 
 /// A folder `in` beside a folder `out`, which holds a secret, and a storage root inside.
-struct Place {
+struct Folders {
     dir: TempDir,
 }
 
-impl Place {
+impl Folders {
     fn new() -> Self {
         let dir = TempDir::new().unwrap();
         fs::create_dir_all(dir.path().join("in/sub")).unwrap();
@@ -65,16 +65,17 @@ fn text(mut file: File) -> String {
 
 #[test]
 fn this_kernel_confines_by_itself() {
-    let place = Place::new();
-    let workspace = Workspace::open(&place.path("in"), Reach::Inside, &place.path("x")).unwrap();
+    let folders = Folders::new();
+    let workspace =
+        Workspace::open(&folders.path("in"), Reach::Inside, &folders.path("x")).unwrap();
     assert_eq!(workspace.resolver, Resolver::Beneath);
 }
 
 #[test]
 fn files_inside_are_found_by_either_form_of_their_path() {
-    let place = Place::new();
-    let absolute = place.path("in").canonicalize().unwrap().join("file");
-    for workspace in place.confined() {
+    let folders = Folders::new();
+    let absolute = folders.path("in").canonicalize().unwrap().join("file");
+    for workspace in folders.confined() {
         for path in [
             "file",
             "./file",
@@ -91,21 +92,21 @@ fn files_inside_are_found_by_either_form_of_their_path() {
         let mut file = workspace.write("new/folders/file").unwrap();
         file.write_all(b"x").unwrap();
         assert_eq!(text(workspace.read("new/folders/file").unwrap()), "x");
-        fs::remove_dir_all(place.path("in/new")).unwrap();
+        fs::remove_dir_all(folders.path("in/new")).unwrap();
     }
 }
 
 #[test]
 fn nothing_leads_out() {
-    let place = Place::new();
-    let link = |target: &str, name: &str| symlink(target, place.path("in").join(name)).unwrap();
+    let folders = Folders::new();
+    let link = |target: &str, name: &str| symlink(target, folders.path("in").join(name)).unwrap();
     link("../out/secret", "link");
-    link(place.path("out/secret").to_str().unwrap(), "absolute");
+    link(folders.path("out/secret").to_str().unwrap(), "absolute");
     link("../out", "folder");
     link("../out/new", "dangling");
     link("/proc/self/cwd", "magic");
     link("/", "slash");
-    for workspace in place.confined() {
+    for workspace in folders.confined() {
         for path in [
             "link",
             "absolute",
@@ -120,7 +121,7 @@ fn nothing_leads_out() {
             "/etc/passwd",
             "/proc/self/environ",
             "/dev/null",
-            place.path("out/secret").to_str().unwrap(),
+            folders.path("out/secret").to_str().unwrap(),
         ] {
             let read = workspace.read(path).unwrap_err();
             let write = workspace.write(path).unwrap_err();
@@ -135,26 +136,26 @@ fn nothing_leads_out() {
         assert!(workspace.folder("folder").is_err());
         assert!(workspace.folder("..").is_err());
     }
-    place.outside_is_untouched();
+    folders.outside_is_untouched();
 }
 
 #[test]
 fn links_that_stay_inside_are_followed_by_the_kernel_alone() {
-    let place = Place::new();
-    symlink("../file", place.path("in/sub/link")).unwrap();
-    let [kernel, steps] = place.confined();
+    let folders = Folders::new();
+    symlink("../file", folders.path("in/sub/link")).unwrap();
+    let [kernel, steps] = folders.confined();
     assert_eq!(text(kernel.read("sub/link").unwrap()), "inside");
     assert!(steps.read("sub/link").unwrap_err().contains("link"));
 }
 
 #[test]
 fn the_storage_root_is_closed_by_whatever_name() {
-    let place = Place::new();
-    symlink("root", place.path("in/alias")).unwrap();
-    symlink("root/.env", place.path("in/env")).unwrap();
-    let mut free = place.workspace(Resolver::Free);
-    free.closed = Some(place.path("in/root").canonicalize().unwrap());
-    for workspace in [place.workspace(Resolver::Beneath), free] {
+    let folders = Folders::new();
+    symlink("root", folders.path("in/alias")).unwrap();
+    symlink("root/.env", folders.path("in/env")).unwrap();
+    let mut free = folders.workspace(Resolver::Free);
+    free.closed = Some(folders.path("in/root").canonicalize().unwrap());
+    for workspace in [folders.workspace(Resolver::Beneath), free] {
         for path in ["root/.env", "alias/.env", "env", "root/new", "root/a/b"] {
             let written = workspace.write(path);
             assert!(written.unwrap_err().contains("storage"), "{path}");
@@ -168,17 +169,17 @@ fn the_storage_root_is_closed_by_whatever_name() {
         assert!(workspace.folder("root").is_err());
     }
     assert_eq!(
-        fs::read_to_string(place.path("in/root/.env")).unwrap(),
+        fs::read_to_string(folders.path("in/root/.env")).unwrap(),
         "KEY=1"
     );
-    assert_eq!(fs::read_dir(place.path("in/root")).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folders.path("in/root")).unwrap().count(), 1);
 }
 
 #[test]
 fn outside_is_open_only_to_who_may_leave() {
-    let place = Place::new();
-    let secret = place.path("out/secret");
-    let free = Workspace::open(&place.path("in"), Reach::Everywhere, &place.path("x")).unwrap();
+    let folders = Folders::new();
+    let secret = folders.path("out/secret");
+    let free = Workspace::open(&folders.path("in"), Reach::Everywhere, &folders.path("x")).unwrap();
     assert_eq!(
         text(free.read(secret.to_str().unwrap()).unwrap()),
         "outside"
@@ -189,11 +190,11 @@ fn outside_is_open_only_to_who_may_leave() {
 
 #[test]
 fn what_is_no_file_is_neither_opened_nor_waited_for() {
-    let place = Place::new();
-    let pipe = place.path("in/pipe");
+    let folders = Folders::new();
+    let pipe = folders.path("in/pipe");
     rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(place.path("in/socket")).unwrap();
-    for workspace in place.confined() {
+    let _socket = std::os::unix::net::UnixListener::bind(folders.path("in/socket")).unwrap();
+    for workspace in folders.confined() {
         let both = |path: &str, part: &str| {
             for result in [workspace.read(path), workspace.write(path)] {
                 let error = result.unwrap_err();
@@ -212,16 +213,16 @@ fn what_is_no_file_is_neither_opened_nor_waited_for() {
         assert!(workspace.read("").is_err());
         assert!(workspace.read("a\0b").is_err());
     }
-    let free = place.workspace(Resolver::Free);
+    let free = folders.workspace(Resolver::Free);
     assert!(free.read("/dev/null").unwrap_err().contains("a device"));
 }
 
 #[test]
 fn a_folder_that_becomes_a_link_while_tools_write_leads_nobody_out() {
-    let place = Place::new();
+    let folders = Folders::new();
     let mut leaked = Vec::new();
-    let (folder, aside) = (place.path("in/sub"), place.path("in/aside"));
-    for workspace in place.confined() {
+    let (folder, aside) = (folders.path("in/sub"), folders.path("in/aside"));
+    for workspace in folders.confined() {
         let (stop, swaps) = (AtomicBool::new(false), AtomicU32::new(0));
         let mut written = 0;
         let begun = Instant::now();
@@ -255,5 +256,5 @@ fn a_folder_that_becomes_a_link_while_tools_write_leads_nobody_out() {
         assert!(written > 10 && swaps > 10, "{written} {swaps}");
     }
     assert_eq!(leaked, Vec::<String>::new());
-    place.outside_is_untouched();
+    folders.outside_is_untouched();
 }

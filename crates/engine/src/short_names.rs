@@ -5,7 +5,7 @@
 //! is, without a look at the disk. Given names are read only for a text that can be one.
 
 mod parse;
-mod place;
+mod step_place;
 
 use std::fmt;
 
@@ -16,8 +16,8 @@ use uwf_storage::{LastUsed, State, StorageError};
 use uwf_thread::{Head, ThreadError, read_program, read_start};
 use uwf_util::suggest;
 
-use self::parse::{NodeName, Place, ThreadName};
-use self::place::step_at;
+use self::parse::{NodeName, StepPlace, ThreadName};
+use self::step_place::step_at;
 use crate::{EngineError, Site, node_kind};
 
 /// How many candidates an ambiguous prefix names.
@@ -123,7 +123,7 @@ pub fn find_node(site: &Site, text: &str) -> Result<CasRef, NameError> {
         NodeName::Prefix(prefix) => by_prefix(site, text, &prefix),
         NodeName::OfThread(thread, place) => {
             let id = match (thread_named(site, text, thread), &place) {
-                (Err(NameError::NotGiven { near: None, .. }), Place::Back(0)) => {
+                (Err(NameError::NotGiven { near: None, .. }), StepPlace::Back(0)) => {
                     return Err(NameError::NoNode(text.to_owned()));
                 }
                 (found, _) => found?,

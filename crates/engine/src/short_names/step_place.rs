@@ -6,7 +6,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_thread::{Head, positions, steps, summarize};
 
 use super::NameError;
-use super::parse::Place;
+use super::parse::StepPlace;
 use crate::Site;
 
 /// From how many steps on reading them costs more than reading and writing their positions.
@@ -17,14 +17,14 @@ pub(super) fn step_at(
     site: &Site,
     thread: ThreadId,
     head: CasRef,
-    place: &Place,
+    place: &StepPlace,
 ) -> Result<Option<CasRef>, NameError> {
     let store = &site.store;
     match place {
-        Place::Back(0) => Ok(Some(head)),
-        Place::Number(0) => Ok(Some(Head::read(store, head)?.start())),
-        Place::Back(back) if *back < MANY => few_back(store, head, *back),
-        Place::Back(back) => {
+        StepPlace::Back(0) => Ok(Some(head)),
+        StepPlace::Number(0) => Ok(Some(Head::read(store, head)?.start())),
+        StepPlace::Back(back) if *back < MANY => few_back(store, head, *back),
+        StepPlace::Back(back) => {
             let steps = numbered(site, thread, head)?;
             match steps.count().checked_sub(*back) {
                 // Before the first step is the start.
@@ -33,8 +33,8 @@ pub(super) fn step_at(
                 None => Ok(None),
             }
         }
-        Place::Number(number) => Ok(numbered(site, thread, head)?.get(*number)),
-        Place::LastOf(role) => last_of(site, thread, head, role),
+        StepPlace::Number(number) => Ok(numbered(site, thread, head)?.get(*number)),
+        StepPlace::LastOf(role) => last_of(site, thread, head, role),
     }
 }
 

@@ -26,12 +26,12 @@ pub(super) enum NodeName {
     /// The beginning of its hash, or of the id of a thread for its head; in upper case.
     Prefix(String),
     /// A place in a thread.
-    OfThread(ThreadName, Place),
+    OfThread(ThreadName, StepPlace),
 }
 
 /// A place in a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum StepPlace {
     /// So many steps before the head.
     Back(usize),
     /// The step with this number, from 1; 0 is the start.
@@ -74,21 +74,21 @@ pub(super) fn node(text: &str) -> Result<NodeName, IdError> {
     }
     match thread(text).map_err(|_| not_a_hash())? {
         ThreadName::Prefix(prefix) => Ok(NodeName::Prefix(prefix)),
-        name => Ok(NodeName::OfThread(name, Place::Back(0))),
+        name => Ok(NodeName::OfThread(name, StepPlace::Back(0))),
     }
 }
 
 /// Reads what follows the name of a thread.
-fn place(text: &str) -> Option<Place> {
+fn place(text: &str) -> Option<StepPlace> {
     if let Some(role) = text.strip_prefix('/') {
-        return role.parse().ok().map(Place::LastOf);
+        return role.parse().ok().map(StepPlace::LastOf);
     }
     if let Some(number) = text.strip_prefix('@') {
-        return number.parse().ok().map(Place::Number);
+        return number.parse().ok().map(StepPlace::Number);
     }
     match text.strip_prefix('~')? {
-        "" => Some(Place::Back(1)),
-        back => back.parse().ok().map(Place::Back),
+        "" => Some(StepPlace::Back(1)),
+        back => back.parse().ok().map(StepPlace::Back),
     }
 }
 
@@ -133,22 +133,31 @@ mod tests {
         assert_eq!(node("0123456789abc"), Ok(found));
         assert_eq!(node("0123"), Ok(NodeName::Prefix("0123".to_owned())));
         let of = |name, place| Ok(NodeName::OfThread(name, place));
-        assert_eq!(node(ID), of(ThreadName::Id(id()), Place::Back(0)));
-        assert_eq!(node("@"), of(ThreadName::Newest(1), Place::Back(0)));
-        assert_eq!(node("@~"), of(ThreadName::Newest(1), Place::Back(1)));
-        assert_eq!(node("@2~3"), of(ThreadName::Newest(2), Place::Back(3)));
-        assert_eq!(node("@2@3"), of(ThreadName::Newest(2), Place::Number(3)));
+        assert_eq!(node(ID), of(ThreadName::Id(id()), StepPlace::Back(0)));
+        assert_eq!(node("@"), of(ThreadName::Newest(1), StepPlace::Back(0)));
+        assert_eq!(node("@~"), of(ThreadName::Newest(1), StepPlace::Back(1)));
+        assert_eq!(node("@2~3"), of(ThreadName::Newest(2), StepPlace::Back(3)));
+        assert_eq!(
+            node("@2@3"),
+            of(ThreadName::Newest(2), StepPlace::Number(3))
+        );
         let prefix = ThreadName::Prefix("01J7".to_owned());
         let reviewer = "reviewer".parse().unwrap();
-        assert_eq!(node("01j7/reviewer"), of(prefix, Place::LastOf(reviewer)));
+        assert_eq!(
+            node("01j7/reviewer"),
+            of(prefix, StepPlace::LastOf(reviewer))
+        );
         let given = || ThreadName::Given("fix-42".parse().unwrap());
-        assert_eq!(node("fix-42"), of(given(), Place::Back(0)));
-        assert_eq!(node("fix-42@3"), of(given(), Place::Number(3)));
-        assert_eq!(node("fix-42~"), of(given(), Place::Back(1)));
+        assert_eq!(node("fix-42"), of(given(), StepPlace::Back(0)));
+        assert_eq!(node("fix-42@3"), of(given(), StepPlace::Number(3)));
+        assert_eq!(node("fix-42~"), of(given(), StepPlace::Back(1)));
         let writer = "writer".parse().unwrap();
-        assert_eq!(node("fix-42/writer"), of(given(), Place::LastOf(writer)));
-        assert_eq!(node("-"), of(ThreadName::LastUsed, Place::Back(0)));
-        assert_eq!(node("-~2"), of(ThreadName::LastUsed, Place::Back(2)));
+        assert_eq!(
+            node("fix-42/writer"),
+            of(given(), StepPlace::LastOf(writer))
+        );
+        assert_eq!(node("-"), of(ThreadName::LastUsed, StepPlace::Back(0)));
+        assert_eq!(node("-~2"), of(ThreadName::LastUsed, StepPlace::Back(2)));
         for wrong in ["", "@x", "@@x", "01J7~x", "01J7/", "ä b~1", "~1"] {
             assert_eq!(node(wrong), Err(IdError::Hash(wrong.to_owned())), "{wrong}");
         }
