@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::world::World;
 
@@ -22,7 +22,7 @@ fn in_repository() -> Vec<String> {
 /// Types a line that was proposed, and returns what it prints.
 #[track_caller]
 fn typed(world: &World, line: &str) -> crate::world::Run {
-    let words = words::split(line).unwrap();
+    let words = shell_words::split(line).unwrap();
     let args: Vec<&str> = words.iter().map(String::as_str).collect();
     assert_eq!(args[0], "uwf", "{line}");
     world.uwf(&args[1..])

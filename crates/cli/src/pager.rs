@@ -11,7 +11,7 @@ use dialoguer::console::measure_text_width;
 use rustix::termios::tcgetwinsize;
 use signal_hook::consts::SIGINT;
 use uwf_storage::Env;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::failure::note;
 
@@ -101,7 +101,7 @@ fn terminal_size() -> Option<TerminalSize> {
 
 /// Runs a pager on a text until the person leaves it. It is no error to leave it before the end of the text.
 fn run(command: &str, text: &str) -> Result<(), String> {
-    let words = words::split(command).map_err(|error| error.to_string())?;
+    let words = shell_words::split(command).map_err(|error| error.to_string())?;
     let (program, args) = words.split_first().ok_or("it has no name")?;
     let mut pager = Command::new(program)
         .args(args)

@@ -3,13 +3,13 @@
 use uwf_protocol::limits::Reached;
 use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Paused, Reason};
-use uwf_util::{time, words};
+use uwf_util::{shell_words, time};
 
 /// Returns ` --agent <agent>`, quoted for a shell; the empty text for `None`.
 #[must_use]
 pub fn agent_option(agent: Option<&str>) -> String {
     agent.map_or_else(String::new, |agent| {
-        format!(" --agent {}", words::quote(agent))
+        format!(" --agent {}", shell_words::quote(agent))
     })
 }
 
@@ -17,7 +17,7 @@ pub fn agent_option(agent: Option<&str>) -> String {
 #[must_use]
 pub fn message_option(text: &str) -> String {
     let at = if text.starts_with('@') { "@" } else { "" };
-    format!(" -p {}", words::quote(&format!("{at}{text}")))
+    format!(" -p {}", shell_words::quote(&format!("{at}{text}")))
 }
 
 /// Returns the reached limits in one line.

@@ -13,8 +13,8 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{Paused, Reason, RemovedThread, StorageError};
 use uwf_thread::ThreadError;
+use uwf_util::shell_words::SplitError;
 use uwf_util::text::counted;
-use uwf_util::words::SplitError;
 
 use crate::agent_failure::AgentFailure;
 use crate::bundle::BundleError;

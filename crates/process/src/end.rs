@@ -25,13 +25,13 @@ pub trait Target {
     fn members(&self) -> Vec<Process>;
 }
 
-/// Whether the processes have got the request to end already.
+/// Whether somebody has sent the first signal, the request to end, before the call that ends the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// No.
-    NotYet,
-    /// Yes: a supervisor above us has sent the first signal and will send the others.
-    ByOurSupervisor,
+pub enum EndRequest {
+    /// Nobody has: the call sends it.
+    NotSent,
+    /// A supervisor above us has, and will send the other signals.
+    SentBySupervisor,
 }
 
 /// Ends all processes of a target and returns those that could not be ended.
@@ -43,12 +43,12 @@ pub enum Asked {
 /// A signal to this process means that somebody is impatient: the next stage starts at once.
 pub fn end(
     target: &mut dyn Target,
-    asked: Asked,
+    request: EndRequest,
     grace: Duration,
     signals: &Signals,
 ) -> Vec<Process> {
-    match asked {
-        Asked::NotYet => {
+    match request {
+        EndRequest::NotSent => {
             target.members().iter().for_each(ask_first);
             if empties(target, grace / 2, signals) {
                 return Vec::new();
@@ -60,7 +60,7 @@ pub fn end(
                 return Vec::new();
             }
         }
-        Asked::ByOurSupervisor => {
+        EndRequest::SentBySupervisor => {
             if empties(target, grace + DEFERENCE, signals) {
                 return Vec::new();
             }

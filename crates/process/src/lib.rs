@@ -26,10 +26,10 @@ mod signals;
 mod snapshot;
 mod tree;
 
-pub use end::{Asked, Target, end, end_for_another, left_running};
+pub use end::{EndRequest, Target, end, end_for_another, left_running};
 pub use identity::{is_alive, process_identity};
 pub use output::Output;
-pub use run::{Limits, Look, NextExit, WaitEnd};
+pub use run::{Limits, NextExit, OutputSeen, WaitEnd};
 pub use short::{ShortEnd, ShortRun, run_short};
 pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised};
 pub use snapshot::{Process, below, processes};

@@ -29,8 +29,8 @@ pub enum WaitEnd {
     Idle(Duration),
     /// This process was told to stop.
     Stopped(Stop),
-    /// The caller has seen [enough](Look::Enough).
-    Enough,
+    /// The caller has seen [more output than it wants](OutputSeen::TooMuch).
+    TooMuchOutput,
 }
 
 /// What waiting for the next of several programs brought.
@@ -49,15 +49,15 @@ pub enum NextExit {
     NoneLeft,
 }
 
-/// What the caller saw when it looked at the program's output.
+/// What the caller found in the program's output since it looked last. New output restarts the limit of silence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Look {
+pub enum OutputSeen {
     /// Nothing new.
-    Same,
+    Nothing,
     /// New output.
-    Grown,
+    New,
     /// More than is wanted: the program shall not go on.
-    Enough,
+    TooMuch,
 }
 
 impl Tree {
@@ -89,7 +89,7 @@ impl Tree {
         &mut self,
         signals: &Signals,
         limits: Limits,
-        look: &mut dyn FnMut() -> Look,
+        look: &mut dyn FnMut() -> OutputSeen,
     ) -> WaitEnd {
         let started = Instant::now();
         let mut last_output = started;
@@ -100,17 +100,17 @@ impl Tree {
             let event = signals.wait(self.pause(limits, started));
             if self.status().is_some() {
                 return match look() {
-                    Look::Enough => WaitEnd::Enough,
-                    Look::Same | Look::Grown => WaitEnd::Exited,
+                    OutputSeen::TooMuch => WaitEnd::TooMuchOutput,
+                    OutputSeen::Nothing | OutputSeen::New => WaitEnd::Exited,
                 };
             }
             if let Event::Stop(stop) = event {
                 return WaitEnd::Stopped(stop);
             }
             match look() {
-                Look::Same => {}
-                Look::Grown => last_output = Instant::now(),
-                Look::Enough => return WaitEnd::Enough,
+                OutputSeen::Nothing => {}
+                OutputSeen::New => last_output = Instant::now(),
+                OutputSeen::TooMuch => return WaitEnd::TooMuchOutput,
             }
             if let Some(limit) = is_over(limits.wall, started) {
                 return WaitEnd::TimedOut(limit);

@@ -8,8 +8,8 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::ioctl_fionbio;
 
-use crate::end::Asked;
-use crate::run::{Limits, Look, WaitEnd};
+use crate::end::EndRequest;
+use crate::run::{Limits, OutputSeen, WaitEnd};
 use crate::signals::Signals;
 use crate::tree::Tree;
 
@@ -69,19 +69,19 @@ pub fn run_short(
         idle: None,
     };
     let end = tree.wait(signals, limits, &mut || said.read(&output));
-    let asked = match end {
-        WaitEnd::Stopped(stop) if stop.by_supervisor => Asked::ByOurSupervisor,
-        _ => Asked::NotYet,
+    let request = match end {
+        WaitEnd::Stopped(stop) if stop.by_supervisor => EndRequest::SentBySupervisor,
+        _ => EndRequest::NotSent,
     };
     let end = match (end, tree.status()) {
         (WaitEnd::Exited, Some(status)) => ShortEnd::Exited(status),
         (WaitEnd::Stopped(_), _) => ShortEnd::Stopped,
-        (WaitEnd::Enough, _) => ShortEnd::TooMuch,
+        (WaitEnd::TooMuchOutput, _) => ShortEnd::TooMuch,
         (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => ShortEnd::TimedOut(limit),
     };
     if !matches!(end, ShortEnd::Exited(_)) {
         // What cannot be ended holds nothing of ours.
-        let _ = tree.end(asked, GRACE, signals);
+        let _ = tree.end(request, GRACE, signals);
         let _ = said.read(&output);
     }
     Ok(ShortRun {
@@ -99,19 +99,19 @@ struct Said {
 
 impl Said {
     /// Reads what is there.
-    fn read(&mut self, mut output: &io::PipeReader) -> Look {
+    fn read(&mut self, mut output: &io::PipeReader) -> OutputSeen {
         let mut chunk = [0; KEPT];
-        let mut look = Look::Same;
+        let mut seen = OutputSeen::Nothing;
         while let Ok(count @ 1..) = output.read(&mut chunk) {
             self.end.extend_from_slice(&chunk[..count]);
             let surplus = self.end.len().saturating_sub(KEPT);
             self.end.drain(..surplus);
             self.length = self.length.saturating_add(count);
             if self.length > MOST_SAID {
-                return Look::Enough;
+                return OutputSeen::TooMuch;
             }
-            look = Look::Grown;
+            seen = OutputSeen::New;
         }
-        look
+        seen
     }
 }

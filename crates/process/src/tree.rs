@@ -9,7 +9,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, wait,
 };
 
-use crate::end::{Asked, SETTLE, Target, empties, end, left_running};
+use crate::end::{EndRequest, SETTLE, Target, empties, end, left_running};
 use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 
 use crate::signals::{Signals, supervisors};
@@ -149,8 +149,8 @@ impl Tree {
 
     /// Ends everything that is left of the tree, as [`end`] does. Returns what could not be ended.
     #[must_use]
-    pub fn end(&mut self, asked: Asked, grace: Duration, signals: &Signals) -> Vec<Process> {
-        let left = end(self, asked, grace, signals);
+    pub fn end(&mut self, request: EndRequest, grace: Duration, signals: &Signals) -> Vec<Process> {
+        let left = end(self, request, grace, signals);
         if !self.is_empty() && left.is_empty() {
             // Without `/proc` only the groups of the programs are known.
             for program in self.programs_mut() {

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use uwf_process::{Asked, NextExit, Signals, Tree};
+use uwf_process::{EndRequest, NextExit, Signals, Tree};
 
 fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
@@ -41,7 +41,7 @@ fn the_end_of_each_program_is_told_once_and_all_are_ended_together() {
         panic!("a program ends");
     };
     assert!(status.success());
-    let left = tree.end(Asked::NotYet, Duration::from_secs(5), &signals);
+    let left = tree.end(EndRequest::NotSent, Duration::from_secs(5), &signals);
     assert!(left.is_empty(), "{left:?}");
     assert!(matches!(
         tree.next_exit(&signals),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
-use uwf_process::{Asked, Limits, Look, Signals, Tree, WaitEnd};
+use uwf_process::{EndRequest, Limits, OutputSeen, Signals, Tree, WaitEnd};
 
 /// The argument by which the agent's own program becomes the supervisor; the command follows.
 pub(super) const ARGUMENT: &str = "--supervise-command";
@@ -45,21 +45,21 @@ fn run(command: &str, grace: Duration) -> io::Result<ExitStatus> {
     let mut tree = Tree::spawn(&mut shell)?;
     let ending = tree.wait(&signals, Limits::default(), &mut || {
         if is_cut_off() {
-            Look::Enough
+            OutputSeen::TooMuch
         } else {
-            Look::Same
+            OutputSeen::Nothing
         }
     });
-    if ending == WaitEnd::Enough {
+    if ending == WaitEnd::TooMuchOutput {
         let _ = signals.wait(SIGNAL_DELAY);
     }
-    let (asked, grace) = match signals.stop() {
-        Some(stop) if stop.by_supervisor => (Asked::ByOurSupervisor, grace),
-        Some(_) => (Asked::NotYet, grace),
-        None => (Asked::NotYet, GRACE),
+    let (request, grace) = match signals.stop() {
+        Some(stop) if stop.by_supervisor => (EndRequest::SentBySupervisor, grace),
+        Some(_) => (EndRequest::NotSent, grace),
+        None => (EndRequest::NotSent, GRACE),
     };
     let status = tree.status();
-    let _ = tree.end(asked, grace, &signals);
+    let _ = tree.end(request, grace, &signals);
     let killed = ExitStatus::from_raw(Signal::KILL.as_raw());
     Ok(status.or(tree.status()).unwrap_or(killed))
 }

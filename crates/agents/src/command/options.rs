@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use regex::Regex;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::options::{self, Known};
 use crate::program::MAX_OUTPUT;
@@ -84,7 +84,7 @@ impl Options {
                 self.session_regex = Some(regex.map_err(|error| format!("`{name}`: {error}"))?);
             }
             "--resume-args" => {
-                let words = words::split(value);
+                let words = shell_words::split(value);
                 let words = words.map_err(|error| format!("`{name}`: {error}"))?;
                 self.resume_args.extend(words);
             }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use uwf_agent_kit::AdapterError;
-use uwf_process::{Asked, HeldSignals, Signals, Tree};
+use uwf_process::{EndRequest, HeldSignals, Signals, Tree};
 
 use super::ending::ProgramEnding;
 use super::lines::{Line, Lines};
@@ -94,7 +94,7 @@ impl<'a> Dialogue<'a> {
         match threads {
             Ok(()) => Ok(dialogue),
             Err(error) => {
-                dialogue.end_tree(Asked::NotYet);
+                dialogue.end_tree(EndRequest::NotSent);
                 Err(broken(error))
             }
         }
@@ -155,14 +155,14 @@ impl<'a> Dialogue<'a> {
             let _ = self.output.recv_timeout(TICK);
             self.check();
         }
-        let asked = match self.stopped {
-            Some(stop) if stop.by_supervisor => Asked::ByOurSupervisor,
-            Some(_) | None => Asked::NotYet,
+        let request = match self.stopped {
+            Some(stop) if stop.by_supervisor => EndRequest::SentBySupervisor,
+            Some(_) | None => EndRequest::NotSent,
         };
         let status = self.tree.status();
         let may_go_on = self.launch.supervision.keep_running || uwf_process::is_supervised();
         if !(may_go_on && status.is_some_and(|status| status.success())) {
-            self.end_tree(asked);
+            self.end_tree(request);
             // Signals may have arrived while the tree was ended.
             self.stopped = self.signals.with(Signals::stop);
         }
@@ -174,11 +174,13 @@ impl<'a> Dialogue<'a> {
         (ending, self.stderr.text())
     }
 
-    fn end_tree(&mut self, asked: Asked) {
+    fn end_tree(&mut self, request: EndRequest) {
         let grace = self.launch.supervision.grace;
         // A process that cannot be ended has inherited the thread's lock and keeps the thread busy.
         let tree = &mut self.tree;
-        let _ = self.signals.with(|signals| tree.end(asked, grace, signals));
+        let _ = self
+            .signals
+            .with(|signals| tree.end(request, grace, signals));
     }
 }
 

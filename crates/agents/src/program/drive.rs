@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use uwf_agent_kit::{AdapterError, Supervision};
-use uwf_process::{Asked, HeldSignals, Limits, Look, Output, Signals, Stop, Tree, WaitEnd};
+use uwf_process::{
+    EndRequest, HeldSignals, Limits, Output, OutputSeen, Signals, Stop, Tree, WaitEnd,
+};
 
 use super::ending::ProgramEnding;
 use super::stderr::Stderr;
@@ -75,16 +77,16 @@ pub(super) fn drive(
     stdout.reserve(ROOM);
     let mut stderr = Stderr::create(launch.run_dir).map_err(broken)?;
     let streams = streams(launch, &stdout, &stderr).map_err(broken)?;
-    let mut pump = |timing: Timing, stderr: &mut Stderr| -> Look {
+    let mut pump = |timing: Timing, stderr: &mut Stderr| -> OutputSeen {
         stderr.look();
-        let mut seen = Look::Same;
+        let mut seen = OutputSeen::Nothing;
         while let Ok(news) = stdout.news()
             && !news.is_empty()
         {
             if take(&news, timing).is_break() {
-                return Look::Enough;
+                return OutputSeen::TooMuch;
             }
-            seen = Look::Grown;
+            seen = OutputSeen::New;
         }
         stdout.look();
         seen
@@ -153,7 +155,7 @@ pub(crate) fn pass_through(
     let held = HeldSignals::new()?;
     let mut tree = Tree::spawn(command)?;
     Ok(held.with(|signals| {
-        let ending = tree.wait(signals, Limits::default(), &mut || Look::Same);
+        let ending = tree.wait(signals, Limits::default(), &mut || OutputSeen::Nothing);
         conclude(tree, ending, supervision, signals)
     }))
 }
@@ -165,28 +167,29 @@ fn conclude(
     supervision: Supervision,
     signals: &Signals,
 ) -> ProgramEnding {
-    let (asked, ending) = match (ending, tree.status()) {
-        (WaitEnd::Stopped(stop), _) if stop.by_supervisor => {
-            (Asked::ByOurSupervisor, ProgramEnding::Stopped(stop.signal))
-        }
-        (WaitEnd::Stopped(stop), _) => (Asked::NotYet, ProgramEnding::Stopped(stop.signal)),
+    let (request, ending) = match (ending, tree.status()) {
+        (WaitEnd::Stopped(stop), _) if stop.by_supervisor => (
+            EndRequest::SentBySupervisor,
+            ProgramEnding::Stopped(stop.signal),
+        ),
+        (WaitEnd::Stopped(stop), _) => (EndRequest::NotSent, ProgramEnding::Stopped(stop.signal)),
         (WaitEnd::TimedOut(limit), _) | (WaitEnd::Idle(limit), _) => {
-            (Asked::NotYet, ProgramEnding::TimedOut(limit))
+            (EndRequest::NotSent, ProgramEnding::TimedOut(limit))
         }
         (_, Some(status)) => {
             if status.success() && (supervision.keep_running || uwf_process::is_supervised()) {
                 return ProgramEnding::Exited(status);
             }
-            (Asked::NotYet, ProgramEnding::Exited(status))
+            (EndRequest::NotSent, ProgramEnding::Exited(status))
         }
         // The caller broke off a program that is still running.
         (_, None) => (
-            Asked::NotYet,
+            EndRequest::NotSent,
             ProgramEnding::Stopped(rustix::process::Signal::TERM.as_raw()),
         ),
     };
     // A process that cannot be ended has inherited the thread's lock and keeps the thread busy.
-    let _ = tree.end(asked, supervision.grace, signals);
+    let _ = tree.end(request, supervision.grace, signals);
     ending
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{CommandFactory as _, ValueEnum as _};
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::args::{Cli, Topic};
 use crate::commands::text_for_agents;
@@ -64,7 +64,7 @@ fn end_of_call(typed: &str) -> usize {
 fn check(name: &str, text: &str) -> usize {
     let found = calls(text);
     for call in &found {
-        let words = words::split(call).unwrap_or_else(|error| panic!("{call}: {error}"));
+        let words = shell_words::split(call).unwrap_or_else(|error| panic!("{call}: {error}"));
         let parsed = Cli::command().try_get_matches_from(words);
         let wrong = parsed.err().filter(|error| error.exit_code() != 0);
         assert!(wrong.is_none(), "{name}: {call}: {}", wrong.unwrap());

@@ -18,7 +18,7 @@ pub(super) fn of(path: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use clap::{Command, CommandFactory as _};
-    use uwf_util::words;
+    use uwf_util::shell_words;
 
     use super::*;
     use crate::args::Cli;
@@ -55,7 +55,8 @@ mod tests {
             for call in calls {
                 let typed = format!("uwf {}", call.split(" < ").next().unwrap());
                 assert!(typed.starts_with(&format!("uwf {command}")), "{typed}");
-                let parsed = Cli::command().try_get_matches_from(words::split(&typed).unwrap());
+                let parsed =
+                    Cli::command().try_get_matches_from(shell_words::split(&typed).unwrap());
                 assert!(parsed.is_ok(), "{typed}: {}", parsed.unwrap_err());
             }
         }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use uwf_protocol::exit::Exit;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::commands::Context;
 use crate::failure::Failure;
@@ -88,7 +88,10 @@ impl Demo {
 
     /// Shows a command, runs it, and shows what it prints.
     fn call(&self, args: &[&str]) -> Result<(), Failure> {
-        write(&format!("$ uwf {}", words::join(args.iter().copied())))?;
+        write(&format!(
+            "$ uwf {}",
+            shell_words::join(args.iter().copied())
+        ))?;
         let printed = self.run(args, self.format)?;
         write(&format!("{}\n", printed.trim_end()))
     }
@@ -119,7 +122,7 @@ impl Demo {
 
     fn farewell(&self, thread: &str, head: &str) -> Result<(), Failure> {
         let root = self.root.display().to_string();
-        let root = words::quote(&root);
+        let root = shell_words::quote(&root);
         let line = |command: String, what: &str| format!("  {command:<49}# {what}\n");
         let lines = [
             line(format!("uwf thread read {thread}"), "the whole story"),

@@ -2,7 +2,7 @@
 
 use uwf_engine::{EngineError, ForkPoint, MovedOn, Visit};
 use uwf_protocol::exit::Exit;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::args::{ForkArgs, MigrateArgs};
 use crate::commands::Context;
@@ -62,7 +62,7 @@ fn refused(error: EngineError, workflow: Option<&str>) -> Failure {
     let EngineError::Ended { thread, .. } = error else {
         return error.into();
     };
-    let workflow = words::quote(workflow.unwrap_or("<workflow>"));
+    let workflow = shell_words::quote(workflow.unwrap_or("<workflow>"));
     Failure::from(error).hint(format!(
         "`uwf thread fork --thread {thread} --workflow {workflow}` goes on from its end in a new thread"
     ))

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use uwf_protocol::exit::Exit;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::args::InitArgs;
 use crate::bundled_templates::{BundledTemplate, TEMPLATES};
@@ -84,11 +84,11 @@ fn next(template: &BundledTemplate, dir: Option<&Path>) -> NextCommands {
     let workflow = template.workflow_file();
     let run = ["uwf", "run", &workflow, "-p", template.task];
     let agent = format!("uwf-mock {}", template.script_file());
-    let with_mock = words::join(run.into_iter().chain(["--agent", &agent]));
+    let with_mock = shell_words::join(run.into_iter().chain(["--agent", &agent]));
     NextCommands {
-        folder: dir.map(|dir| format!("cd {}", words::quote(&dir.display().to_string()))),
+        folder: dir.map(|dir| format!("cd {}", shell_words::quote(&dir.display().to_string()))),
         with_mock: hints::here(&with_mock).into_owned(),
         set_up: hints::here("uwf setup").into_owned(),
-        with_agent: hints::here(&words::join(run)).into_owned(),
+        with_agent: hints::here(&shell_words::join(run)).into_owned(),
     }
 }

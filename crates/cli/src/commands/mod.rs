@@ -30,7 +30,7 @@ use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, Root};
-use uwf_util::{time, words};
+use uwf_util::{shell_words, time};
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
@@ -181,7 +181,7 @@ pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
                 .cause(&error)
                 .hint(format!(
                     "`{}` passes the text itself",
-                    words::join(["-p", &format!("@{text}")])
+                    shell_words::join(["-p", &format!("@{text}")])
                 ))
         }),
         None => text_or_stdin(text),

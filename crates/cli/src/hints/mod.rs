@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use uwf_engine::EngineError;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 /// The start of a command with the `--root` of this call. The commands that it proposes need the same root.
 static ROOT: OnceLock<String> = OnceLock::new();
@@ -21,7 +21,7 @@ static ROOT: OnceLock<String> = OnceLock::new();
 /// Records the root from the command line, before a command runs.
 pub(crate) fn set_root(root: &Path) {
     let root = root.display().to_string();
-    let _ = ROOT.set(format!("uwf --root {} ", words::quote(&root)));
+    let _ = ROOT.set(format!("uwf --root {} ", shell_words::quote(&root)));
 }
 
 /// Adds the `--root` of this call to the commands in a hint.

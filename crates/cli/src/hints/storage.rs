@@ -4,7 +4,7 @@ use std::path::Path;
 
 use uwf_protocol::failure::FULL_DISK_HINT;
 use uwf_storage::{StorageError, Vanished};
-use uwf_util::words;
+use uwf_util::shell_words;
 
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &StorageError) -> Option<String> {
@@ -78,5 +78,5 @@ fn vanished_hint(vanished: &Vanished) -> String {
 
 /// Returns a path, quoted for a shell if needed.
 fn quoted(path: &Path) -> String {
-    words::quote(&path.display().to_string()).into_owned()
+    shell_words::quote(&path.display().to_string()).into_owned()
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use uwf_process::Limits;
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
-use uwf_util::{suggest, time, words};
+use uwf_util::{shell_words, suggest, time};
 
 use crate::run::agent_hints;
 use crate::run::process::Program;
@@ -72,7 +72,7 @@ fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<
 }
 
 fn from_words(runner: &Runner, text: &str, config: &Config) -> Result<AgentCommand, EngineError> {
-    let mut words = words::split(text)?.into_iter();
+    let mut words = shell_words::split(text)?.into_iter();
     let command = words.next().ok_or(EngineError::EmptyAgent)?;
     let found = located(
         runner,

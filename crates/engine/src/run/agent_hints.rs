@@ -9,7 +9,7 @@ use uwf_protocol::agent::AnswerError;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::Phase;
-use uwf_util::{suggest, words};
+use uwf_util::{shell_words, suggest};
 
 use crate::Runner;
 use crate::run::agent_command::AgentCommand;
@@ -44,8 +44,8 @@ fn config_commands(alias: &str, program: &str, args: &[String]) -> String {
     let args = serde_json::Value::from(args).to_string();
     let set = |key: &str, value: &str| {
         let key = format!("agents.{alias}.{key}");
-        let value = words::quote(value);
-        format!("`uwf config set {} {value}`", words::quote(&key))
+        let value = shell_words::quote(value);
+        format!("`uwf config set {} {value}`", shell_words::quote(&key))
     };
     format!("{} and {}", set("command", program), set("args", &args))
 }
@@ -95,7 +95,7 @@ impl AgentCommand {
             return "`--agent` takes an alias of the config, or a program with its arguments"
                 .to_owned();
         };
-        let whole = words::split(&self.label).unwrap_or_default();
+        let whole = shell_words::split(&self.label).unwrap_or_default();
         if let [program, args @ ..] = whole.as_slice()
             && !args.is_empty()
             && matches!(&self.program, Program::File(path) if !path.exists())
@@ -170,7 +170,7 @@ impl AgentCommand {
         let commands = match &self.alias {
             None => {
                 let line = [ADAPTER].into_iter().chain(args.iter().map(String::as_str));
-                format!("`--agent {}`", words::quote(&words::join(line)))
+                format!("`--agent {}`", shell_words::quote(&shell_words::join(line)))
             }
             Some(alias) => config_commands(alias, ADAPTER, &args),
         };

@@ -5,7 +5,7 @@ use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::admission::{self, Admitted};
@@ -231,7 +231,7 @@ fn note_unused(unused: &Unused) -> String {
         true => "it was changed since you trusted it",
         false => "you have not said that you trust it",
     };
-    let quoted = words::quote(&folder.to_string()).into_owned();
+    let quoted = shell_words::quote(&folder.to_string()).into_owned();
     format!(
         "`{folder}/.uwf/config.yaml` is not used, because {why}: `uwf trust {quoted}` shows it and trusts it"
     )

@@ -10,7 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use uwf_process::{Asked, Limits, Look, Output, Signals, Stop, Tree, WaitEnd};
+use uwf_process::{EndRequest, Limits, Output, OutputSeen, Signals, Stop, Tree, WaitEnd};
 
 use crate::attempt::describe;
 use crate::describe::signal_name;
@@ -148,7 +148,7 @@ pub(crate) fn run<E: From<io::Error>>(
         spec.cwd.display()
     );
     if let Err(error) = started(tree.leader()) {
-        let survivors = tree.end(Asked::NotYet, spec.grace, signals);
+        let survivors = tree.end(EndRequest::NotSent, spec.grace, signals);
         if survivors.is_empty() {
             return Err(error);
         }
@@ -166,8 +166,8 @@ pub(crate) fn run<E: From<io::Error>>(
         let has_grown = stdout.look() | stderr.look() | (programs != before);
         watch.look(has_grown);
         match has_grown {
-            true => Look::Grown,
-            false => Look::Same,
+            true => OutputSeen::New,
+            false => OutputSeen::Nothing,
         }
     });
     drop(watch);
@@ -198,7 +198,7 @@ fn conclude(
         (WaitEnd::TimedOut(_) | WaitEnd::Idle(_), None) if has_finished() => RunEnding::Finished,
         (WaitEnd::TimedOut(limit), None) => RunEnding::TimedOut(limit),
         (WaitEnd::Idle(limit), None) => RunEnding::Idle(limit),
-        (WaitEnd::Exited | WaitEnd::Enough | WaitEnd::Stopped(_), None) => {
+        (WaitEnd::Exited | WaitEnd::TooMuchOutput | WaitEnd::Stopped(_), None) => {
             unreachable!(
                 "a program that succeeded or ended by itself has a status, and no output is enough"
             )
@@ -212,7 +212,7 @@ fn conclude(
     let succeeded = tree.succeeded_orphans();
     let survivors = match has_succeeded && spec.keep_running {
         true => Vec::new(),
-        false => describe(&tree.end(Asked::NotYet, spec.grace, signals)),
+        false => describe(&tree.end(EndRequest::NotSent, spec.grace, signals)),
     };
     EndedRun {
         ending,
@@ -224,11 +224,11 @@ fn conclude(
 }
 
 fn interrupted(mut tree: Tree, stop: Stop, spec: &LaunchSpec, signals: &Signals) -> EndedRun {
-    let asked = match stop.by_supervisor {
-        true => Asked::ByOurSupervisor,
-        false => Asked::NotYet,
+    let request = match stop.by_supervisor {
+        true => EndRequest::SentBySupervisor,
+        false => EndRequest::NotSent,
     };
-    let survivors = tree.end(asked, spec.grace, signals);
+    let survivors = tree.end(request, spec.grace, signals);
     EndedRun {
         ending: RunEnding::Interrupted(stop.signal),
         left: Vec::new(),

@@ -3,7 +3,7 @@
 use uwf_engine::Site;
 use uwf_protocol::config::Config;
 use uwf_protocol::hooks::{Hook, HookEvent};
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::text::Check;
 
@@ -25,7 +25,7 @@ fn one(site: &Site, event: HookEvent, hook: &Hook) -> Check {
             format!("`uwf config set hooks.{event}.command …` sets one"),
         );
     };
-    let first = match words::split(command) {
+    let first = match shell_words::split(command) {
         Ok(words) => words.into_iter().next(),
         Err(error) => {
             return Check::warning(

@@ -2,7 +2,7 @@
 
 use uwf_config::{ProjectConfig, Standing, Trust};
 use uwf_engine::Site;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::text::Check;
 
@@ -18,7 +18,7 @@ pub(super) fn look(site: &Site) -> Option<Check> {
     let (file, folder) = (project.file.display(), project.folder.display().to_string());
     let trust = format!(
         "`uwf trust {}` shows it and trusts it",
-        words::quote(&folder)
+        shell_words::quote(&folder)
     );
     let standing = match Trust::read(&site.root) {
         Ok(known) => known.standing(&project),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::io::ioctl_fionbio;
-use uwf_process::{Asked, HeldSignals, Limits, Look, Tree, WaitEnd};
+use uwf_process::{EndRequest, HeldSignals, Limits, OutputSeen, Tree, WaitEnd};
 
 /// The time limit for the answer.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -55,14 +55,14 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
         // A non-blocking pipe gives an error if there is nothing to read yet.
         let _ = (&mut stdout).take(MOST).read_to_end(&mut text);
         if text.len() as u64 >= MOST {
-            Look::Enough
+            OutputSeen::TooMuch
         } else {
-            Look::Same
+            OutputSeen::Nothing
         }
     };
     let ending = held.with(|signals| {
         let ending = tree.wait(signals, limits, &mut look);
-        let _ = tree.end(Asked::NotYet, GRACE, signals);
+        let _ = tree.end(EndRequest::NotSent, GRACE, signals);
         ending
     });
     drop(held);
@@ -71,6 +71,6 @@ fn ask(program: &Path) -> io::Result<Option<String>> {
         std::process::exit(128 + stop.signal);
     }
     let text = String::from_utf8_lossy(&text).into_owned();
-    let has_answered = matches!(ending, WaitEnd::Exited | WaitEnd::Enough);
+    let has_answered = matches!(ending, WaitEnd::Exited | WaitEnd::TooMuchOutput);
     Ok(has_answered.then_some(text))
 }

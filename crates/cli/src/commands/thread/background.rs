@@ -8,7 +8,7 @@ use rustix::process::{Pid, getsid, setsid};
 use uwf_engine::{Glance, StepOptions, glance, plan};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use super::many::step_arguments;
 use crate::args::StepArgs;
@@ -69,7 +69,10 @@ fn ended_at_once(status: ExitStatus, output: &str) -> Failure {
             "the call in the background ended at once ({status})"
         ))
     }
-    .hint(format!("`{}` shows why", words::join(["tail", output])))
+    .hint(format!(
+        "`{}` shows why",
+        shell_words::join(["tail", output])
+    ))
 }
 
 fn spawn(context: &Context, arguments: &[String], file: &File) -> std::io::Result<Child> {

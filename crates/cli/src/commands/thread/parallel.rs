@@ -10,7 +10,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use uwf_process::{Asked, NextExit, Stop, Tree};
+use uwf_process::{EndRequest, NextExit, Stop, Tree};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -80,8 +80,8 @@ pub(super) fn step(
 fn end(context: &Context, tree: &mut Tree, stop: Stop, grace: Duration) {
     stderr::erase_line();
     let asked = match stop.by_supervisor {
-        true => Asked::ByOurSupervisor,
-        false => Asked::NotYet,
+        true => EndRequest::SentBySupervisor,
+        false => EndRequest::NotSent,
     };
     // A process that could not be ended keeps its thread busy, and the next call names it.
     let _ = tree.end(asked, grace, &context.runner.signals);

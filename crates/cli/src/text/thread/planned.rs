@@ -3,7 +3,7 @@
 use serde::Serialize;
 use uwf_engine::AgentPlan;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_util::words;
+use uwf_util::shell_words;
 
 use crate::output::Show;
 use crate::text::table::{Page, fields};
@@ -71,7 +71,7 @@ impl Show for PlanView {
             };
             return fields(&[thread, ("next", next)], page);
         };
-        let command = words::join(plan.command.iter().map(String::as_str));
+        let command = shell_words::join(plan.command.iter().map(String::as_str));
         let rows = [
             thread,
             ("role", plan.role.to_string()),
