@@ -293,3 +293,24 @@ fn a_dash_is_the_thread_that_was_used_last_in_the_folder() {
     std::fs::create_dir(&record).unwrap();
     world.step(&second).exits(0);
 }
+
+#[test]
+fn a_fork_gets_a_name_and_labels_or_is_not_made() {
+    let world = world();
+    let thread = named(&world, "fix-42");
+    let fork = |name: &str| {
+        let args = ["thread", "fork", &thread, "--name", name];
+        world.uwf(&[&args[..], &["--label", "try=2"]].concat())
+    };
+    let forked = fork("fix-43").exits(0).json();
+    assert_eq!(forked["name"], json!("fix-43"));
+    assert_eq!(forked["labels"], json!({ "try": "2" }));
+    assert_eq!(world.show("fix-43")["thread"], forked["thread"]);
+    fork("fix-42")
+        .exits(1)
+        .says("the name `fix-42` is taken")
+        .says(&thread);
+    assert_eq!(threads(&world), 2, "there is no third thread");
+    let plain = world.uwf(&["step", "fork", &thread]).exits(0).json();
+    assert_eq!(plain.get("name"), None);
+}

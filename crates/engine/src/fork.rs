@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::naming::Naming;
 use uwf_protocol::workflow_diff::WorkflowDiff;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{ForkOrigin, State};
@@ -31,6 +32,8 @@ pub struct ForkPoint {
 pub struct Forked {
     /// The new thread.
     pub thread: ThreadId,
+    /// Its name and its labels.
+    pub naming: Naming,
     /// Where it came from.
     pub from: ForkOrigin,
     /// Its state there.
@@ -61,8 +64,14 @@ pub struct MovedOn {
 /// Creates a thread whose head is a stored start or step, or its copy under another workflow.
 ///
 /// # Errors
-/// When the node is missing, or is neither a start nor a step; when the chain cannot go on under the other workflow.
-pub fn fork(site: &Site, from: ForkPoint, workflow: Option<&str>) -> Result<Forked, EngineError> {
+/// When the node is missing, or is neither a start nor a step; when the chain cannot go on under the other workflow; when
+/// another thread has the name. Then there is no new thread.
+pub fn fork(
+    site: &Site,
+    from: ForkPoint,
+    workflow: Option<&str>,
+    naming: Naming,
+) -> Result<Forked, EngineError> {
     let _hold = site.store.hold()?;
     site.store.get(from.step)?;
     let id = site.new_thread_id()?;
@@ -94,13 +103,14 @@ pub fn fork(site: &Site, from: ForkPoint, workflow: Option<&str>) -> Result<Fork
     let config = limits::of_config(site);
     let reached = limits::reached_on_route(&site.store, &limited, &route, &config)?;
     let state = ThreadState::of_active(&route).at_limits(&reached);
-    State::new(&site.root).insert(id, thread.head)?;
+    State::new(&site.root).insert_named(id, thread.head, &naming)?;
     site.note_use(id);
     // A run folder proves that its thread exists, so the record comes after the thread. The thread works without it.
     let _ = run.origin.write(&origin);
     site.log(&thread, tags::FORKED, &format!("from={}", from.step));
     Ok(Forked {
         thread: id,
+        naming,
         from: origin,
         state,
         moved,

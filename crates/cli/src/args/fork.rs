@@ -3,6 +3,8 @@
 use clap::Args;
 use uwf_protocol::ids::RoleName;
 
+use super::naming::NameArgs;
+
 #[derive(Debug, Args)]
 pub(crate) struct ForkArgs {
     /// The step, or the start of a thread
@@ -23,6 +25,8 @@ pub(crate) struct ForkArgs {
     /// With --from-role: its last step
     #[arg(long, requires = "from_role", conflicts_with = "nth")]
     pub(crate) last: bool,
+    #[command(flatten)]
+    pub(crate) naming: NameArgs,
 }
 
 #[derive(Debug, Args)]

@@ -11,9 +11,10 @@ use crate::failure::Failure;
 use crate::output::print;
 use crate::text::ForkedView;
 
-pub(crate) fn fork(context: &Context, args: &ForkArgs) -> Result<Exit, Failure> {
-    let point = point(context, args)?;
-    let forked = uwf_engine::fork(context.site(), point, args.workflow.as_deref())?;
+pub(crate) fn fork(context: &Context, args: ForkArgs) -> Result<Exit, Failure> {
+    let point = point(context, &args)?;
+    let workflow = args.workflow.as_deref();
+    let forked = uwf_engine::fork(context.site(), point, workflow, args.naming.into())?;
     if let Some(moved) = &forked.moved {
         tell(moved);
     }

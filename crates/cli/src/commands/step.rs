@@ -14,7 +14,7 @@ pub(crate) fn run(context: &Context, command: StepCommand) -> Result<Exit, Failu
         StepCommand::List { thread } => list(context, &thread),
         StepCommand::Show { step } => show(context, &step),
         StepCommand::Read(args) => read(context, &args),
-        StepCommand::Fork(args) => fork::fork(context, &args),
+        StepCommand::Fork(args) => fork::fork(context, args),
     }
 }
 

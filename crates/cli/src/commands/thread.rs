@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),
         ThreadCommand::Diff(args) => comparing::diff(context, &args),
-        ThreadCommand::Fork(args) => fork::fork(context, &args),
+        ThreadCommand::Fork(args) => fork::fork(context, args),
         ThreadCommand::Migrate(args) => fork::migrate(context, &args),
         ThreadCommand::StepDetails { step } => step::details_as_yaml(context, &step),
         ThreadCommand::Rename(args) => naming::rename(context, args),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use uwf_engine::{Forked, Migrated, Misfit, MovedOn, ThreadState};
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::naming::Naming;
 use uwf_storage::ForkOrigin;
 use uwf_util::text::counted;
 
@@ -15,6 +16,8 @@ use crate::text::workflow_diff;
 #[derive(Serialize)]
 pub(crate) struct ForkedView {
     thread: ThreadId,
+    #[serde(flatten, skip_serializing_if = "Naming::is_empty")]
+    naming: Naming,
     #[serde(rename = "forkedFrom")]
     forked_from: ForkOrigin,
     #[serde(flatten)]
@@ -27,6 +30,7 @@ impl From<Forked> for ForkedView {
     fn from(forked: Forked) -> Self {
         Self {
             thread: forked.thread,
+            naming: forked.naming,
             forked_from: forked.from,
             moved: forked.moved,
             state: forked.state,
