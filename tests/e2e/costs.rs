@@ -161,3 +161,34 @@ fn a_thread_that_cannot_be_read_is_named_and_hides_no_other() {
     world.uwf(&["thread", "cost", &lost]).exits(4);
     world.uwf(&["thread", "cost", &thread]).exits(0);
 }
+
+#[test]
+fn a_sum_can_be_of_the_threads_with_a_label() {
+    let (world, thread) = world();
+    let other = world.start("review");
+    world.step(&other).exits(0);
+    world
+        .uwf(&["thread", "label", &thread, "team=web"])
+        .exits(0);
+    world
+        .uwf(&["thread", "label", &other, "team=core"])
+        .exits(0);
+    let keys = |args: &[&str]| {
+        let report = cost(&world, args);
+        let rows = report["rows"].as_array().unwrap().iter();
+        rows.map(|row| row["key"].clone()).collect::<Vec<Value>>()
+    };
+    let both = [json!(other), json!(thread)];
+    assert_eq!(keys(&["--label", "team"]), both);
+    assert_eq!(keys(&["--label", "team=web"]), both[1..]);
+    assert_eq!(
+        keys(&["--label", "team=web", "--label", "env"]),
+        [] as [Value; 0]
+    );
+    let named = keys(&[&thread, &other, "--label", "team=core"]);
+    assert_eq!(named, both[..1]);
+    world
+        .uwf(&["thread", "cost", "--label", "a b"])
+        .exits(2)
+        .says("is not a label");
+}

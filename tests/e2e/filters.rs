@@ -51,6 +51,12 @@ fn threads_are_chosen_by_workflow_label_and_folder() {
     let both = ["--label", "team=web", "--label", "env", "--all"];
     lists(&world, &both, &[&first]);
     lists(&world, &["--label", "team=none"], &[]);
+    world.uwf(&["thread", "rename", &first, "fix-1"]).exits(0);
+    world.uwf(&["thread", "rename", &third, "fix-23"]).exits(0);
+    lists(&world, &["--name", "fix-*", "--all"], &[&third, &first]);
+    lists(&world, &["--name", "fix-1"], &[&first]);
+    lists(&world, &["--name", "fix-?", "--label", "env"], &[&first]);
+    lists(&world, &["--name", "fix", "--all"], &[]);
     lists(&world, &["--here", "--all"], &[&third, &first]);
     lists(&world, &["--here", "--status", "completed"], &[&third]);
     lists(&world, &["--all", "--limit", "2"], &[&third, &second]);

@@ -35,6 +35,14 @@ pub enum NamingError {
         /// What is wrong with it.
         problem: &'static str,
     },
+    /// No name can be like the text.
+    #[error("`{text}` is not like the name of a thread: {problem}")]
+    Pattern {
+        /// The text.
+        text: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The thread would have too many labels.
     #[error("thread `{thread}` would have {count} labels; {MOST_LABELS} are the most")]
     TooMany {
@@ -280,6 +288,61 @@ impl FromStr for LabelSelector {
         }
         let key = LabelKey::of_label(text, text)?;
         Ok(Self { key, value: None })
+    }
+}
+
+/// Which names are looked for: `fix-42` is one name, `fix-*` is every name that begins so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamePattern(String);
+
+impl NamePattern {
+    /// Tells whether a name is looked for. `*` stands for any characters, `?` for one.
+    #[must_use]
+    pub fn selects(&self, name: &Name) -> bool {
+        let pattern: Vec<char> = self.0.chars().collect();
+        let name: Vec<char> = name.as_str().chars().collect();
+        matches_all(&pattern, &name)
+    }
+}
+
+/// Tells whether a pattern describes a whole text.
+fn matches_all(pattern: &[char], text: &[char]) -> bool {
+    // `matched[n]` tells whether the pattern, as far as it was read, describes the first n characters.
+    let mut matched = vec![false; text.len() + 1];
+    matched[0] = true;
+    for part in pattern {
+        let mut next = vec![false; text.len() + 1];
+        next[0] = *part == '*' && matched[0];
+        for (index, character) in text.iter().enumerate() {
+            next[index + 1] = match part {
+                '*' => matched[index + 1] || next[index],
+                '?' => matched[index],
+                other => matched[index] && other == character,
+            };
+        }
+        matched = next;
+    }
+    matched[text.len()]
+}
+
+impl FromStr for NamePattern {
+    type Err = NamingError;
+
+    fn from_str(text: &str) -> Result<Self, NamingError> {
+        let plain = text.replace(['*', '?'], "");
+        let problem = if text.is_empty() {
+            "it is empty"
+        } else if plain.contains(['~', '@', '/']) {
+            "`~`, `@` and `/` stand for a place in a thread"
+        } else if plain.chars().all(is_of_name) {
+            return Ok(Self(text.to_owned()));
+        } else {
+            "letters, digits, `-`, `_` and `.` are allowed, `*` for any of them, and `?` for one"
+        };
+        Err(NamingError::Pattern {
+            text: text.to_owned(),
+            problem,
+        })
     }
 }
 

@@ -2,11 +2,15 @@
 
 use clap::{Args, ValueEnum};
 use uwf_engine::CostKey;
+use uwf_protocol::naming::LabelSelector;
 
 #[derive(Debug, Args)]
 pub(crate) struct CostArgs {
     /// The threads (unset: all)
     pub(crate) threads: Vec<String>,
+    /// Only threads with this label: KEY=VALUE, or KEY for any value; may be repeated, then all must be there
+    #[arg(long = "label", value_name = "LABEL")]
+    pub(crate) labels: Vec<LabelSelector>,
     /// What the runs of one row have in common (unset: the role for one thread, the thread for several)
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) by: Option<CostBy>,

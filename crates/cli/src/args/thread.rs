@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use uwf_protocol::limits::Setting;
-use uwf_protocol::naming::LabelSelector;
+use uwf_protocol::naming::{LabelSelector, NamePattern};
 
 use super::care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use super::naming::{LabelArgs, NameArgs, RenameArgs};
@@ -152,6 +152,9 @@ pub(crate) struct FilterArgs {
     /// Only threads of this workflow: a name, which stands for all its versions, or a hash
     #[arg(long, value_name = "NAME")]
     pub(crate) workflow: Option<String>,
+    /// Only threads with this name; `*` stands for any characters, `?` for one
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) name: Option<NamePattern>,
     /// Only threads with this label: KEY=VALUE, or KEY for any value; may be repeated, then all must be there
     #[arg(long = "label", value_name = "LABEL")]
     pub(crate) labels: Vec<LabelSelector>,
@@ -171,12 +174,17 @@ impl FilterArgs {
             after,
             before,
             workflow,
+            name,
             labels,
             here,
             limit,
         } = self;
         let texts = [status, after, before, workflow];
-        texts.into_iter().any(Option::is_some) || !labels.is_empty() || *here || limit.is_some()
+        texts.into_iter().any(Option::is_some)
+            || name.is_some()
+            || !labels.is_empty()
+            || *here
+            || limit.is_some()
     }
 }
 

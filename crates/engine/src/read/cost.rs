@@ -7,8 +7,10 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
+use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
+use uwf_storage::State;
 use uwf_thread::{Head, Stored, read_program, read_start, steps};
 use uwf_util::time;
 
@@ -40,6 +42,8 @@ pub enum CostKey {
 pub struct CostOptions {
     /// The threads; none means all.
     pub threads: Vec<ThreadId>,
+    /// Only threads that have all of these labels.
+    pub labels: Vec<LabelSelector>,
     /// What the runs of one row have in common.
     pub by: CostKey,
     /// Only runs that ended at this time or later, in milliseconds since 1970.
@@ -82,7 +86,7 @@ pub struct CostRow {
 /// Forks share steps with the thread that they come from. Such a step counts once, for the oldest of the threads.
 ///
 /// # Errors
-/// When a thread that was asked for cannot be read, or the files of the state cannot be read.
+/// When a thread that was asked for cannot be read, the files of the state cannot be read, or the labels if they choose.
 pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineError> {
     let mut sums = Sums::new(options);
     let (threads, damaged) = threads(site, options)?;
@@ -102,17 +106,27 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
 
 /// Returns the threads that are asked for, each once.
 fn threads(site: &Site, options: &CostOptions) -> Result<Heads, EngineError> {
-    if options.threads.is_empty() {
-        return every_thread(site);
+    let (mut found, warnings) = match options.threads.as_slice() {
+        [] => every_thread(site)?,
+        ids => (heads_of(site, ids)?, Vec::new()),
+    };
+    if !options.labels.is_empty() {
+        let namings = State::new(&site.root).namings()?;
+        found.retain(|(id, _)| {
+            let labels = namings.of(*id).labels;
+            options.labels.iter().all(|one| one.selects(&labels))
+        });
     }
-    let mut ids = options.threads.clone();
+    Ok((found, warnings))
+}
+
+/// Returns threads with their heads, each once, oldest first.
+fn heads_of(site: &Site, threads: &[ThreadId]) -> Result<Vec<(ThreadId, CasRef)>, EngineError> {
+    let mut ids = threads.to_vec();
     ids.sort_by_key(|id| (id.time_ms(site.env.now_ms()), *id));
     ids.dedup();
-    let found: Result<Vec<_>, EngineError> = ids
-        .into_iter()
-        .map(|id| Ok((id, thread::find(site, id)?.head())))
-        .collect();
-    Ok((found?, Vec::new()))
+    let head = |id| Ok((id, thread::find(site, id)?.head()));
+    ids.into_iter().map(head).collect()
 }
 
 /// The runs of one thread.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use uwf_moderator::{HistoryNeed, end_result, history_need};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Limits;
-use uwf_protocol::naming::LabelSelector;
+use uwf_protocol::naming::{LabelSelector, NamePattern};
 use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
@@ -36,6 +36,8 @@ pub struct ListFilter {
     pub before_ms: Option<i64>,
     /// Only threads of this workflow.
     pub workflow: Option<WorkflowChoice>,
+    /// Only threads with such a name.
+    pub name: Option<NamePattern>,
     /// Only threads that have all of these labels.
     pub labels: Vec<LabelSelector>,
     /// Only threads that were started for this directory.
@@ -58,7 +60,7 @@ pub struct ThreadList {
 /// Lists threads. A thread that cannot be read is listed as corrupt.
 ///
 /// # Errors
-/// When the files of the state cannot be read, or the names of threads if the filter has labels.
+/// When the files of the state cannot be read, or the names of threads if the filter has a name or labels.
 pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError> {
     let (candidates, mut warnings) = candidates(site, filter)?;
     let namings = namings(site, filter, &mut warnings)?;
@@ -97,7 +99,7 @@ fn namings(
     warnings: &mut Vec<String>,
 ) -> Result<Namings, EngineError> {
     match State::new(&site.root).namings() {
-        Err(error) if filter.labels.is_empty() => {
+        Err(error) if filter.name.is_none() && filter.labels.is_empty() => {
             warnings.push(format!("the names of threads cannot be read: {error}"));
             Ok(Namings::default())
         }

@@ -1,4 +1,4 @@
-//! Which threads a list is about, by what they were made for: the labels, the workflow, the directory. This is looked up
+//! Which threads a list is about, by their name and labels, and what they were made for: the workflow, the directory. This is looked up
 //! before anything else of a thread is read, and only its start is read for it.
 
 use std::collections::HashMap;
@@ -97,7 +97,7 @@ impl<'a> Selector<'a> {
     /// Tells whether the list is about a thread. A thread that cannot be read is left out with a warning if only its start
     /// could tell.
     pub(super) fn selects(&mut self, thread: ThreadId, place: &Located) -> bool {
-        self.has_labels(thread)
+        self.is_called_so(thread)
             && self.is_right_from_start(place).unwrap_or_else(|error| {
                 let warning =
                     format!("thread `{thread}` cannot be read, and may belong here: {error}");
@@ -106,12 +106,16 @@ impl<'a> Selector<'a> {
             })
     }
 
-    fn has_labels(&self, thread: ThreadId) -> bool {
-        let wanted = &self.filter.labels;
-        wanted.is_empty() || {
-            let labels = self.namings.of(thread).labels;
-            wanted.iter().all(|one| one.selects(&labels))
+    fn is_called_so(&self, thread: ThreadId) -> bool {
+        let (wanted, labels) = (&self.filter.name, &self.filter.labels);
+        if wanted.is_none() && labels.is_empty() {
+            return true;
         }
+        let naming = self.namings.of(thread);
+        let is_named = wanted
+            .as_ref()
+            .is_none_or(|wanted| naming.name.is_some_and(|name| wanted.selects(&name)));
+        is_named && labels.iter().all(|one| one.selects(&naming.labels))
     }
 
     /// Compares the workflow and the directory of a thread. Of an ended thread, the history knows the workflow.

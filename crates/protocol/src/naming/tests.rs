@@ -131,3 +131,37 @@ fn a_naming_is_read_back_and_its_parts_are_checked() {
         assert!(serde_json::from_str::<Naming>(wrong).is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_pattern_describes_whole_names() {
+    let selects = |pattern: &str, name: &str| {
+        let pattern: NamePattern = pattern.parse().unwrap();
+        pattern.selects(&name.parse().unwrap())
+    };
+    for (pattern, name) in [
+        ("fix-42", "fix-42"),
+        ("fix-*", "fix-42"),
+        ("fix-*", "fix-"),
+        ("*", "x"),
+        ("*-42", "fix-42"),
+        ("f*4*", "fix-42"),
+        ("fix-?2", "fix-42"),
+        ("**2", "fix-42"),
+        ("?ber*", "über-1"),
+    ] {
+        assert!(selects(pattern, name), "{pattern} {name}");
+    }
+    for (pattern, name) in [
+        ("fix", "fix-42"),
+        ("ix-*", "fix-42"),
+        ("fix-?", "fix-42"),
+        ("fix-42?", "fix-42"),
+        ("FIX-*", "fix-42"),
+        ("*3*", "fix-42"),
+    ] {
+        assert!(!selects(pattern, name), "{pattern} {name}");
+    }
+    for wrong in ["", "a b", "fix@1", "@*", "a/*"] {
+        assert!(wrong.parse::<NamePattern>().is_err(), "{wrong}");
+    }
+}

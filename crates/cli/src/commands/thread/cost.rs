@@ -21,6 +21,7 @@ pub(super) fn cost(context: &Context, args: &CostArgs) -> Result<Exit, Failure> 
         by: args.by.map_or(usual, CostKey::from),
         since_ms: since_ms.transpose()?,
         threads,
+        labels: args.labels.clone(),
     };
     let report = uwf_engine::cost(context.site(), &options)?;
     for warning in &report.warnings {
