@@ -388,3 +388,47 @@ fn a_thread_with_a_lost_node_is_not_exported() {
         .says(&lost);
     assert_eq!(fs::read(world.project().join("old.tar")).unwrap(), b"kept");
 }
+
+#[test]
+fn names_and_labels_travel_and_take_no_name_from_a_thread() {
+    let (world, [ended, waiting, started]) = three_threads();
+    let other = other_root(&world);
+    let here = |args: &[&str]| world.uwf(args).exits(0);
+    let there = |args: &[&str]| uwf_at(&world, &other, args);
+    here(&["thread", "rename", &ended, "fix-41"]);
+    here(&["thread", "label", &ended, "team=web"]);
+    here(&["thread", "rename", &waiting, "fix-42"]);
+    here(&["thread", "label", &waiting, "team=core"]);
+    export(&world, &["--all"], "all.tar");
+    // Another thread has one of the names in the other root.
+    export(&world, &[&started], "started.tar");
+    import(&world, "started.tar").exits(0);
+    there(&["thread", "rename", &started, "fix-42"]).exits(0);
+    let imported = import(&world, "all.tar").exits(0);
+    let result = imported.json();
+    let about = |thread: &String| {
+        let threads = result["threads"].as_array().unwrap();
+        let found = threads.iter().find(|one| one["thread"] == json!(thread));
+        found.unwrap().clone()
+    };
+    assert_eq!(about(&ended).get("takenName"), None);
+    let taken = json!({ "name": "fix-42", "by": started });
+    assert_eq!(about(&waiting)["takenName"], taken);
+    let shown = |thread: &str| {
+        let shown = there(&["thread", "show", thread]).exits(0).json();
+        (shown["name"].clone(), shown["labels"].clone())
+    };
+    assert_eq!(shown(&ended), (json!("fix-41"), json!({ "team": "web" })));
+    assert_eq!(shown(&waiting), (Value::Null, json!({ "team": "core" })));
+    assert_eq!(shown(&started), (json!("fix-42"), json!({})));
+    // A thread that is there already is called what it is called there.
+    there(&["thread", "rename", &ended, "old"]).exits(0);
+    import(&world, "all.tar").exits(0);
+    assert_eq!(shown(&ended).0, json!("old"));
+    // In text, it is said beside the thread.
+    there(&["thread", "rm", "--force", &waiting]).exits(0);
+    let args = ["thread", "import", "all.tar", "--format", "text"];
+    let text = there(&args).exits(0).stdout;
+    let said = format!("added, without its name `fix-42`, which {started} has");
+    assert!(text.contains(&said), "{text}");
+}

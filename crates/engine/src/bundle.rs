@@ -15,7 +15,7 @@ mod source;
 
 pub use error::{BundleError, Divergence};
 pub use export::{Exported, all_threads, export_threads};
-pub use import::{Imported, ImportedThread, Outcome, import_threads};
+pub use import::{Imported, ImportedThread, Outcome, TakenName, import_threads};
 pub use plan::Diverging;
 pub use source::Given as NodeSource;
 pub(crate) use source::Source;

@@ -43,7 +43,7 @@ pub use agent_failure::AgentFailure;
 pub use attempt::orphans;
 pub use bundle::{
     BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
-    all_threads, export_threads, import_threads,
+    TakenName, all_threads, export_threads, import_threads,
 };
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use describe::{agent_option, describe_pause, message_option};

@@ -121,18 +121,26 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Adds a thread that has ended already, in another root. If it is active, nothing is changed.
+    /// Adds a thread that has ended already, in another root, with a name and labels. If it is active, nothing is changed.
     ///
     /// # Errors
-    /// See [`insert`](Self::insert).
-    pub fn insert_ended(&self, record: &HistoryRecord) -> Result<(), StorageError> {
+    /// See [`insert_named`](Self::insert_named).
+    pub fn insert_ended(
+        &self,
+        record: &HistoryRecord,
+        naming: &Naming,
+    ) -> Result<(), StorageError> {
         let _lock = self.lock()?;
         let heads = self.checked_heads()?;
         if heads.get(record.thread).is_some() {
             return Err(StorageError::ThreadExists(record.thread));
         }
+        // The name comes first, as in `insert_named`.
+        if !naming.is_empty() {
+            self.name_new_thread(record.thread, naming, &heads)?;
+        }
         self.record_end(record, &heads)?;
-        // See `insert`.
+        // See `insert_named`.
         let _ = self.root.run(record.thread).create();
         Ok(())
     }

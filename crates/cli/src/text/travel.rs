@@ -80,8 +80,14 @@ fn said(one: &ImportedThread) -> String {
         Outcome::Ahead => "nothing new: it went on here",
         Outcome::Busy => "busy: a step is at work here, or waits; import it again later",
     };
-    match one.forked_from {
-        Some(thread) => format!("{said}, as a fork of {thread}"),
-        None => said.to_owned(),
-    }
+    let fork = one
+        .forked_from
+        .map_or_else(String::new, |thread| format!(", as a fork of {thread}"));
+    let name = one.taken_name.as_ref().map_or_else(String::new, |taken| {
+        format!(
+            ", without its name `{}`, which {} has",
+            taken.name, taken.by
+        )
+    });
+    format!("{said}{fork}{name}")
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use uwf_cas_fs::{RawNode, Store};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
-use uwf_storage::{State, Threads};
+use uwf_storage::{Namings, State, Threads};
 use uwf_thread::{Head, read_start};
 
 use super::error::BundleError;
@@ -96,15 +96,17 @@ fn write(
 
 /// Returns what the manifest says about the threads, sorted by id.
 fn travelling(site: &Site, threads: &[ThreadId]) -> Result<Vec<Travelling>, EngineError> {
-    let recorded = State::new(&site.root).threads()?;
+    let state = State::new(&site.root);
+    let (recorded, namings) = (state.threads()?, state.namings()?);
     let threads: BTreeSet<ThreadId> = threads.iter().copied().collect();
-    let one = |thread| one_travelling(site, &recorded, thread);
+    let one = |thread| one_travelling(site, &recorded, &namings, thread);
     threads.into_iter().map(one).collect()
 }
 
 fn one_travelling(
     site: &Site,
     recorded: &Threads,
+    namings: &Namings,
     id: ThreadId,
 ) -> Result<Travelling, EngineError> {
     let Some(place) = recorded.places.get(&id) else {
@@ -119,6 +121,7 @@ fn one_travelling(
         thread: id,
         workflow: start.node.workflow,
         head,
+        naming: namings.of(id),
         status: end.map_or(Status::Active, |record| record.reason.into()),
         completed_at: end.map(|record| record.completed_at),
         replaced: replaced.cloned().collect(),

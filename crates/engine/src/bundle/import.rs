@@ -7,6 +7,7 @@ use std::io::Read;
 use serde::Serialize;
 use uwf_cas_fs::{RawNode, StoreError};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::{Name, Naming};
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{Advance, Reactivated, ReplacedStep, RunDir, State, StorageError};
 use uwf_thread::{Head, read_program, read_start, steps};
@@ -45,6 +46,18 @@ pub struct ImportedThread {
     /// Its id in the bundle, if it got another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ThreadId>,
+    /// The name that it has in the bundle and did not get, because another thread has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taken_name: Option<TakenName>,
+}
+
+/// A name that another thread has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TakenName {
+    /// The name.
+    pub name: Name,
+    /// The thread that has it.
+    pub by: ThreadId,
 }
 
 /// What happened to a thread of a bundle.
@@ -84,7 +97,7 @@ pub fn import_threads(
     let planned = plan_all(site, manifest.threads, diverging)?;
     let mut threads = Vec::with_capacity(planned.len());
     for (one, forked_from, plan) in planned {
-        let outcome = apply(site, &one, plan)?;
+        let (outcome, taken_name) = apply(site, &one, plan)?;
         let (thread, head) = (one.thread, one.head);
         let message = format!("outcome={outcome:?} head={head}");
         site.log_line(tags::IMPORTED, &message, Some(thread), Some(one.workflow));
@@ -93,6 +106,7 @@ pub fn import_threads(
             head,
             outcome,
             forked_from,
+            taken_name,
         });
     }
     Ok(Imported {
@@ -195,35 +209,61 @@ fn contradiction(site: &Site, one: &Travelling) -> Result<Option<String>, Engine
     Ok(None)
 }
 
-fn apply(site: &Site, one: &Travelling, plan: ThreadPlan) -> Result<Outcome, EngineError> {
+/// Does what was planned for a thread. Only a thread that is new here takes its name and its labels along. The name is
+/// returned if another thread has it.
+fn apply(
+    site: &Site,
+    one: &Travelling,
+    plan: ThreadPlan,
+) -> Result<(Outcome, Option<TakenName>), EngineError> {
     let state = State::new(&site.root);
     let run = site.root.run(one.thread);
     match plan {
         ThreadPlan::Add => {
             add_replaced(&state, one)?;
-            match one.end() {
-                Some(record) => state.insert_ended(&record)?,
-                None => state.insert(one.thread, one.head)?,
-            }
+            let taken_name = insert(&state, one)?;
             // The entry comes before the folder, which proves that the thread exists. If we are killed in between, the
             // next call finds the thread without its records, and adds them.
-            Ok(match add_record(&run, one)? {
+            let outcome = match add_record(&run, one)? {
                 Some(_) => Outcome::Added,
                 None => Outcome::Busy,
-            })
+            };
+            Ok((outcome, taken_name))
         }
         ThreadPlan::Keep(relation) => {
             let are_added = add_replaced(&state, one)?;
-            Ok(match (add_record(&run, one)?, relation) {
+            let outcome = match (add_record(&run, one)?, relation) {
                 (None, _) => Outcome::Busy,
                 (Some(is_added), _) if is_added || are_added => Outcome::Updated,
                 (Some(_), Relation::Ahead) => Outcome::Ahead,
                 (Some(_), Relation::Same | Relation::Behind | Relation::Diverged) => {
                     Outcome::Unchanged
                 }
-            })
+            };
+            Ok((outcome, None))
         }
-        ThreadPlan::Forward { from, is_ended } => forward(&state, &run, one, from, is_ended),
+        ThreadPlan::Forward { from, is_ended } => {
+            let outcome = forward(&state, &run, one, from, is_ended)?;
+            Ok((outcome, None))
+        }
+    }
+}
+
+/// Adds a thread with its labels, and with its name if no other thread has it. Returns a name that is taken.
+fn insert(state: &State<'_>, one: &Travelling) -> Result<Option<TakenName>, StorageError> {
+    let insert = |naming: &Naming| match one.end() {
+        Some(record) => state.insert_ended(&record, naming),
+        None => state.insert_named(one.thread, one.head, naming),
+    };
+    match insert(&one.naming) {
+        Err(StorageError::NameTaken { name, by }) => {
+            insert(&Naming {
+                name: None,
+                labels: one.naming.labels.clone(),
+            })?;
+            Ok(Some(TakenName { name, by }))
+        }
+        inserted => inserted.map(|()| None),
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{HistoryRecord, Reason, ReplacedStep};
 
@@ -35,6 +36,9 @@ pub(crate) struct Travelling {
     pub(crate) workflow: CasRef,
     pub(crate) head: CasRef,
     pub(crate) status: Status,
+    /// What people call it. Bundles of earlier versions do not tell.
+    #[serde(default, skip_serializing_if = "Naming::is_empty")]
+    pub(crate) naming: Naming,
     /// When it ended, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) completed_at: Option<i64>,
@@ -105,6 +109,11 @@ impl Manifest {
                     "the status of thread `{thread}` contradicts its end"
                 ));
             }
+            // Without a change, this compares the number of labels with the limit.
+            let mut naming = one.naming.clone();
+            naming
+                .change(thread, &[])
+                .map_err(|error| error.to_string())?;
             if one.replaced.iter().any(|step| step.in_thread != thread) {
                 return Err(format!(
                     "thread `{thread}` has replaced steps of another thread"
