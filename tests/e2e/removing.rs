@@ -339,3 +339,35 @@ fn the_folder_that_an_interrupted_removal_left_is_named_and_can_be_removed() {
     prune(&world, &[]);
     is_gone(&world, &second);
 }
+
+#[test]
+fn what_pruned_threads_alone_needed_is_collected_right_after_if_that_is_asked_for() {
+    let world = world(ONE_STEP, NOTE);
+    let thread = ended(&world, "one");
+    let head = text(&world.show(&thread)["head"]);
+    // What is young stays, as with `cas gc`.
+    let young = ended(&world, "one");
+    age_all(&world, 30 * DAY);
+    let last = ended(&world, "one");
+    let last_head = text(&world.show(&last)["head"]);
+    let pruned = prune(&world, &["--gc"]);
+    assert_eq!(pruned["removed"], json!(3));
+    is_gone(&world, &young);
+    assert!(
+        pruned["collected"]["removed"].as_u64().unwrap() > 0,
+        "{pruned}"
+    );
+    assert!(
+        pruned["collected"]["young"].as_u64().unwrap() > 0,
+        "{pruned}"
+    );
+    assert!(!has(&world, &head) && has(&world, &last_head));
+    let prune = ["thread", "prune", "--ended", "--gc"];
+    let text = world.uwf(&[&prune[..], &["--format", "text"]].concat());
+    let text = text.exits(0).stdout;
+    assert!(
+        text.starts_with("no ended thread matches\n0 nodes removed"),
+        "{text}"
+    );
+    world.uwf(&[&prune[..], &["--dry-run"]].concat()).exits(2);
+}

@@ -49,6 +49,9 @@ pub(crate) struct PruneArgs {
     /// Only list what would be removed
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Collect garbage right after, as `cas gc` does without options: what was used within 14 days stays
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) gc: bool,
 }
 
 fn parse_age(text: &str) -> Result<u64, String> {

@@ -1,6 +1,9 @@
 //! `uwf thread kill`, `pause`, `unpause`, `rm` and `prune`.
 
-use uwf_engine::{EngineError, Prune, PruneOptions, Removable, ThreadStatus};
+use uwf_cas_fs::Collect;
+use uwf_engine::{
+    EngineError, GcOptions, Prune, PruneOptions, Removable, ThreadStatus, USUAL_GRACE_MS,
+};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -9,7 +12,7 @@ use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::{Show, print};
-use crate::text::{KilledView, PausedView, PrunedView, RemovedView, UnpausedView};
+use crate::text::{CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView};
 
 pub(super) fn kill(context: &Context, args: &ThreadsArgs) -> Result<Exit, Failure> {
     each(context, args, |id| {
@@ -85,8 +88,30 @@ pub(super) fn prune(context: &Context, args: &PruneArgs) -> Result<Exit, Failure
         },
     };
     let pruned = uwf_engine::prune(context.site(), &options)?;
-    print(&PrunedView::new(pruned, options.mode), context.format)?;
-    Ok(Exit::Done)
+    let collected = args.gc.then(|| collect(context)).transpose();
+    // The threads are gone, also if the garbage cannot be collected.
+    let (collected, failure) = match collected {
+        Ok(collected) => (collected, None),
+        Err(error) => (None, Some(error)),
+    };
+    let view = PrunedView::new(pruned, options.mode, collected);
+    print(&view, context.format)?;
+    match failure {
+        Some(error) => Err(error.into()),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// Collects garbage as `uwf cas gc` does without options.
+fn collect(context: &Context) -> Result<CollectedView, EngineError> {
+    let options = GcOptions {
+        older_than_ms: USUAL_GRACE_MS,
+        mode: Collect::Remove,
+        lost: Vec::new(),
+        used_by: Vec::new(),
+    };
+    let collected = uwf_engine::gc(context.site(), &options)?;
+    Ok(CollectedView::new(&collected, options.mode))
 }
 
 /// Parses a comma list of statuses, all of which must be of ended threads.

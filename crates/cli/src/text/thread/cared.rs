@@ -1,5 +1,7 @@
 //! Threads that were paused or removed.
 
+use std::iter;
+
 use serde::Serialize;
 use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread, describe_pause};
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -9,6 +11,7 @@ use uwf_util::time;
 
 use crate::hints;
 use crate::output::Show;
+use crate::text::cas::CollectedView;
 use crate::text::table::{Page, fitted};
 
 /// A thread that is paused.
@@ -117,10 +120,13 @@ pub(crate) struct PrunedView {
     dry_run: bool,
     threads: Vec<PrunedThread>,
     busy: Vec<ThreadId>,
+    /// The garbage that was collected right after.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    collected: Option<CollectedView>,
 }
 
 impl PrunedView {
-    pub(crate) fn new(pruned: Pruned, mode: Prune) -> Self {
+    pub(crate) fn new(pruned: Pruned, mode: Prune, collected: Option<CollectedView>) -> Self {
         Self {
             removed: match mode {
                 Prune::Look => 0,
@@ -129,6 +135,7 @@ impl PrunedView {
             dry_run: mode == Prune::Look,
             threads: pruned.threads,
             busy: pruned.busy,
+            collected,
         }
     }
 
@@ -142,6 +149,7 @@ impl PrunedView {
         match (self.threads.len(), self.dry_run) {
             (0, _) => format!("no ended thread matches{busy}"),
             (_, true) => format!("{count} would be removed{busy}"),
+            (_, false) if self.collected.is_some() => format!("{count} removed{busy}"),
             (_, false) => format!(
                 "{count} removed{busy}; `{}` frees what only they needed when it is two weeks old",
                 hints::here("uwf cas gc")
@@ -152,8 +160,11 @@ impl PrunedView {
 
 impl Show for PrunedView {
     fn text(&self, page: Page) -> String {
+        let collected = self.collected.iter().map(|view| view.text(page));
+        let said: Vec<String> = iter::once(self.summary()).chain(collected).collect();
+        let said = said.join("\n");
         if self.threads.is_empty() {
-            return self.summary();
+            return said;
         }
         let row = |one: &PrunedThread| {
             vec![
@@ -165,6 +176,6 @@ impl Show for PrunedView {
         };
         let rows = self.threads.iter().map(row).collect();
         let table = fitted(&["THREAD", "ENDED (UTC)", "STATUS", "HEAD"], rows, 3, page);
-        format!("{table}\n{}", self.summary())
+        format!("{table}\n{said}")
     }
 }
