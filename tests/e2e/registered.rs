@@ -415,3 +415,23 @@ fn names_of_workflows() {
     transcript.say(&["workflow", "diff", "demo"]);
     transcript.matches("names-of-workflows");
 }
+
+#[test]
+fn a_registration_says_which_version_it_replaced() {
+    let world = World::new();
+    let put = |yaml: &str, options: &[&str]| {
+        let args = [&["workflow", "put", "-"], options].concat();
+        fed(&world, &args, yaml).exits(0)
+    };
+    let old = put(ONE_STEP, &[]).json();
+    assert_eq!(old.get("replaced"), None, "it is new");
+    assert_eq!(put(ONE_STEP, &[]).json(), old, "it is as before");
+    let new = put(&changed(ONE_STEP), &[]).json();
+    assert_eq!(new["replaced"], old["hash"]);
+    let text = put(ONE_STEP, &["--format", "text"]).stdout;
+    let (old, new) = (old["hash"].as_str(), new["hash"].as_str());
+    assert_eq!(
+        text,
+        format!("{}  one  (was {})\n", old.unwrap(), new.unwrap())
+    );
+}

@@ -28,6 +28,8 @@ pub struct Registered {
     pub name: String,
     /// Its node.
     pub hash: CasRef,
+    /// The other workflow that had the name before.
+    pub replaced: Option<CasRef>,
     /// The warnings about its file.
     pub warnings: Vec<Diagnostic>,
 }
@@ -63,8 +65,11 @@ fn put(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
     let registered = store(site, checked)?;
     let (name, hash) = (&registered.name, registered.hash);
     let now_ms = site.env.now_ms();
-    State::new(&site.root).register(name, hash, Registering::Put, now_ms)?;
-    Ok(registered)
+    let replaced = State::new(&site.root).register(name, hash, Registering::Put, now_ms)?;
+    Ok(Registered {
+        replaced,
+        ..registered
+    })
 }
 
 /// Checks the text of a workflow file. Includes are relative to the working directory. Nothing is stored.
@@ -138,6 +143,7 @@ pub(crate) fn store(site: &Site, checked: Checked) -> Result<Registered, EngineE
     Ok(Registered {
         name,
         hash,
+        replaced: None,
         warnings,
     })
 }

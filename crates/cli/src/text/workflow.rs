@@ -25,6 +25,8 @@ const PROMPT_SHOWN: usize = 60;
 pub(crate) struct RegisteredView {
     name: String,
     hash: CasRef,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replaced: Option<CasRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -34,6 +36,7 @@ impl From<Registered> for RegisteredView {
         Self {
             name: registered.name,
             hash: registered.hash,
+            replaced: registered.replaced,
             warnings: texts_of(&registered.warnings),
         }
     }
@@ -41,7 +44,10 @@ impl From<Registered> for RegisteredView {
 
 impl Show for RegisteredView {
     fn text(&self, _page: Page) -> String {
-        format!("{}  {}", self.hash, self.name)
+        let was = self
+            .replaced
+            .map_or_else(String::new, |hash| format!("  (was {hash})"));
+        format!("{}  {}{was}", self.hash, self.name)
     }
 }
 

@@ -70,7 +70,8 @@ impl State<'_> {
         Ok(RegistryHistory::parse(&content.unwrap_or_default()))
     }
 
-    /// Registers a workflow under a name, in place of the workflow that had the name before.
+    /// Registers a workflow under a name, in place of the workflow that had the name before. Returns that one if it is
+    /// another.
     ///
     /// # Errors
     /// See [`workflows`](Self::workflows).
@@ -80,9 +81,11 @@ impl State<'_> {
         hash: CasRef,
         why: Registering,
         now_ms: i64,
-    ) -> Result<(), StorageError> {
+    ) -> Result<Option<CasRef>, StorageError> {
         let _lock = self.lock()?;
         let path = self.root.registry_file();
+        let stood_for = self.registered(name)?.first().map(|(_, hash)| *hash);
+        let replaced = stood_for.filter(|before| *before != hash);
         let mut names = self.own_names()?;
         let before = names.insert(name.to_owned(), hash);
         self.record_earlier(name, before.filter(|before| *before != hash))?;
@@ -92,15 +95,15 @@ impl State<'_> {
         }
         let content = uwf_durable::read(&path)?.unwrap_or_default();
         registry::keep_copy(self.root, &content);
-        if self.registry_history()?.last(name) == Some(hash) {
-            return Ok(());
+        if self.registry_history()?.last(name) != Some(hash) {
+            self.record(&NameChange {
+                name: name.to_owned(),
+                hash: Some(hash),
+                at: Some(now_ms),
+                rollback: why == Registering::Rollback,
+            })?;
         }
-        self.record(&NameChange {
-            name: name.to_owned(),
-            hash: Some(hash),
-            at: Some(now_ms),
-            rollback: why == Registering::Rollback,
-        })
+        Ok(replaced)
     }
 
     /// Removes a name. The workflow stays in the store.
