@@ -103,3 +103,4 @@ mod waiting;
 mod which;
 mod workflows;
 mod world;
+mod zones;

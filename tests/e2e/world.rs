@@ -182,12 +182,13 @@ impl World {
     }
 
     /// Returns the environment of commands: nothing of the outside but PATH, and no colours.
-    pub(crate) fn environment(&self) -> [(&'static str, OsString); 4] {
+    pub(crate) fn environment(&self) -> [(&'static str, OsString); 5] {
         [
             ("PATH", std::env::var_os("PATH").unwrap_or_default()),
             ("HOME", self.dir.path().into()),
             // Tests read what terminals show.
             ("NO_COLOR", "1".into()),
+            ("TZ", "UTC".into()),
             ("UWF_STORAGE_ROOT", self.root().into()),
         ]
     }

@@ -8,6 +8,7 @@ mod completion;
 mod failure;
 mod hints;
 mod html;
+mod local_time;
 mod output;
 mod pager;
 mod panic;
@@ -93,6 +94,7 @@ fn run(cli: Cli, env: Env) -> u8 {
         hints::set_root(root);
     }
     style::set(cli.global.color, &env);
+    local_time::set(&env);
     let result = Format::asked(cli.global.format.and_then(Form::data), &env)
         .and_then(|asked| Context::new(&cli.global, asked, env))
         .and_then(|context| {

@@ -44,14 +44,20 @@ pub(crate) fn describe_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// Returns when a thread was paused, by whom and why: `since 2026-11-21 10:00:00 UTC by ann: wait`.
+/// Returns when a thread was paused, by whom and why: `since 2026-11-21 10:00:00 UTC by ann: wait`. `since` is the time, as
+/// the reader wants to see it.
 #[must_use]
-pub fn describe_pause(paused: &Paused) -> String {
+pub fn describe_pause(paused: &Paused, since: &str) -> String {
     let by = paused.by.as_ref();
     let by = by.map_or_else(String::new, |by| format!(" by {by}"));
     let reason = paused.reason.as_ref();
     let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
-    format!("since {} UTC{by}{reason}", time::format_utc(paused.at))
+    format!("since {since}{by}{reason}")
+}
+
+/// Returns a time for an error message, which does not depend on the time zone of the machine.
+pub(crate) fn utc(ms: i64) -> String {
+    format!("{} UTC", time::format_utc(ms))
 }
 
 /// Returns what is lost with a thread that has not ended.

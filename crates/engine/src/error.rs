@@ -20,6 +20,7 @@ use crate::agent_failure::AgentFailure;
 use crate::bundle::BundleError;
 use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
+    utc,
 };
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
@@ -49,7 +50,7 @@ pub enum EngineError {
         has_finished_step: bool,
     },
     /// A person paused the thread.
-    #[error("thread `{thread}` is paused {}", describe_pause(paused))]
+    #[error("thread `{thread}` is paused {}", describe_pause(paused, &utc(paused.at)))]
     Paused {
         /// The thread.
         thread: ThreadId,

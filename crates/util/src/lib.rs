@@ -1,5 +1,5 @@
-//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, sizes, amounts, suggestions, command lines,
-//! causes of errors, differences of texts, headers of tar archives, and text for terminals.
+//! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, time zones, sizes, amounts, suggestions,
+//! command lines, causes of errors, differences of texts, headers of tar archives, and text for terminals.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
@@ -17,3 +17,4 @@ pub mod text;
 pub mod time;
 pub mod ulid;
 pub mod ustar;
+pub mod zone;

@@ -1,4 +1,4 @@
-//! Times and durations as people write and read them, always in UTC.
+//! Times and durations as people write and read them, in UTC.
 //!
 //! Times are milliseconds since 1970 in an `i64`; nothing here asks a clock. A time filter has the forms that the
 //! reference program accepts. The one difference: a time without a zone is UTC, and not local time.
@@ -151,16 +151,19 @@ pub fn is_date(text: &str) -> bool {
     shape && text.parse::<Date>().is_ok()
 }
 
-/// Returns the time in UTC. A time beyond the years of the calendar becomes the first or the last of the calendar.
+/// Returns the time in UTC.
 fn utc(ms: i64) -> Zoned {
+    timestamp(ms).to_zoned(TimeZone::UTC)
+}
+
+/// Returns the time as the calendar knows it, or the first or the last of the calendar.
+pub(crate) fn timestamp(ms: i64) -> Timestamp {
     let nearest = if ms < 0 {
         Timestamp::MIN
     } else {
         Timestamp::MAX
     };
-    Timestamp::from_millisecond(ms)
-        .unwrap_or(nearest)
-        .to_zoned(TimeZone::UTC)
+    Timestamp::from_millisecond(ms).unwrap_or(nearest)
 }
 
 fn relative(text: &str, now_ms: i64) -> Option<i64> {

@@ -7,9 +7,10 @@ use serde_json::Value;
 use uwf_cas_fs::{BrokenNode, Collect, Collected, Garbage, Node, Verdict, Verified};
 use uwf_engine::VerifiedStore;
 use uwf_protocol::ids::CasRef;
+use uwf_util::size;
 use uwf_util::text::counted;
-use uwf_util::{size, time};
 
+use crate::local_time;
 use crate::output::{Show, yaml};
 use crate::text::table::{Page, table};
 
@@ -198,13 +199,14 @@ impl CollectedView {
 impl Show for CollectedView {
     fn text(&self, _page: Page) -> String {
         let row = |item: &GarbageItem| {
-            let used = time::format_utc(item.used_at);
+            let used = local_time::cell(item.used_at);
             vec![item.hash.to_string(), size::format(item.bytes), used]
         };
         let mut parts = Vec::new();
         if let Some(garbage) = self.garbage.as_ref().filter(|garbage| !garbage.is_empty()) {
             let rows = garbage.iter().map(row).collect();
-            parts.push(table(&["NODE", "SIZE", "LAST USED (UTC)"], rows));
+            let used = local_time::heading("LAST USED (UTC)");
+            parts.push(table(&["NODE", "SIZE", used], rows));
         }
         let (nodes, size) = (counted(self.removed, "node"), size::format(self.bytes));
         let files = match self.temporary_files {

@@ -1,7 +1,7 @@
 //! Tables whose columns yield when the page is too narrow for all of them.
 
 use super::table::{GAP, Page, USUAL, column_width, cut, painted, with_headings};
-use crate::style;
+use crate::{local_time, style};
 
 /// The least width of a column that is cut, as long as another column can be left out.
 const LEAST_CUT: usize = 18;
@@ -35,7 +35,10 @@ pub(crate) enum Room {
 
 /// Returns the rows as aligned lines below their headings. A spare or cut column without any content is left out.
 pub(crate) fn columns(columns: &[Column], rows: Vec<Vec<String>>, page: Page) -> String {
-    let headings: Vec<&str> = columns.iter().map(|column| column.heading).collect();
+    let headings: Vec<&str> = columns
+        .iter()
+        .map(|column| local_time::heading(column.heading))
+        .collect();
     let mut rows = with_headings(&headings, rows);
     let all: Vec<(Room, usize)> = columns
         .iter()

@@ -8,10 +8,11 @@ use uwf_engine::{
     LargeNode, LostNode, NodeTotal, Repair, RepairMode, StoreStats, Suffering, TypeStats,
 };
 use uwf_protocol::ids::CasRef;
+use uwf_util::size;
 use uwf_util::text::counted;
-use uwf_util::{size, time};
 
 use crate::hints;
+use crate::local_time;
 use crate::output::Show;
 use crate::text::table::{Page, fields, table};
 
@@ -28,7 +29,7 @@ impl Show for StoreStats {
             nodes: self.nodes,
             bytes: self.bytes,
         };
-        let when = |ms: Option<i64>| ms.map_or_else(|| "-".to_owned(), time::format_utc);
+        let when = |ms: Option<i64>| ms.map_or_else(|| "-".to_owned(), local_time::moment);
         let summary = fields(
             &[
                 ("stored", total(&all)),

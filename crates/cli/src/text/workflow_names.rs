@@ -6,9 +6,9 @@ use uwf_engine::{
 };
 use uwf_protocol::ids::CasRef;
 use uwf_util::text::counted;
-use uwf_util::time;
 
 use crate::hints;
+use crate::local_time;
 use crate::output::Show;
 use crate::text::table::{Page, columns, table};
 use crate::text::workflow_diff;
@@ -54,7 +54,8 @@ impl Show for WorkflowDifference {
 impl Show for WorkflowHistory {
     fn text(&self, _page: Page) -> String {
         let rows = self.versions.iter().map(version_row).collect();
-        let mut parts = vec![table(&["VERSION", "WHEN", "WHAT", "WORKFLOW", ""], rows)];
+        let when = local_time::heading("WHEN (UTC)");
+        let mut parts = vec![table(&["VERSION", when, "WHAT", "WORKFLOW", ""], rows)];
         if self.unreadable > 0 {
             parts.push(format!(
                 "{} of `registry.history.jsonl` cannot be read",
@@ -66,7 +67,7 @@ impl Show for WorkflowHistory {
 }
 
 fn version_row(version: &WorkflowVersion) -> Vec<String> {
-    let when = version.timestamp.map(time::format_utc);
+    let when = version.timestamp.map(local_time::cell);
     let what = match version.action {
         VersionAction::Put => "put",
         VersionAction::Rollback => "rollback",

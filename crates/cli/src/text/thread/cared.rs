@@ -7,9 +7,9 @@ use uwf_engine::{PausedThread, Prune, Pruned, PrunedThread, UnpausedThread, desc
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Paused, RemovedThread};
 use uwf_util::text::counted;
-use uwf_util::time;
 
 use crate::hints;
+use crate::local_time;
 use crate::output::Show;
 use crate::text::cas::CollectedView;
 use crate::text::table::{Page, fitted};
@@ -53,7 +53,12 @@ impl Show for PausedView {
 
 /// Returns the row with who paused a thread, when and why.
 pub(super) fn paused_row(paused: &Paused) -> (&'static str, String) {
-    ("paused", describe_pause(paused))
+    ("paused", paused_text(paused))
+}
+
+/// Returns who paused a thread, when and why.
+pub(super) fn paused_text(paused: &Paused) -> String {
+    describe_pause(paused, &local_time::moment(paused.at))
 }
 
 /// A thread that is not paused.
@@ -169,13 +174,14 @@ impl Show for PrunedView {
         let row = |one: &PrunedThread| {
             vec![
                 one.thread.to_string(),
-                time::format_utc(one.ended_at_ms),
+                local_time::cell(one.ended_at_ms),
                 one.status.as_str().to_owned(),
                 one.head.to_string(),
             ]
         };
         let rows = self.threads.iter().map(row).collect();
-        let table = fitted(&["THREAD", "ENDED (UTC)", "STATUS", "HEAD"], rows, 3, page);
+        let ended = local_time::heading("ENDED (UTC)");
+        let table = fitted(&["THREAD", ended, "STATUS", "HEAD"], rows, 3, page);
         format!("{table}\n{said}")
     }
 }

@@ -1,9 +1,11 @@
 //! The list of threads.
 
 use serde::Serialize;
-use uwf_engine::{ThreadItem, ThreadStatus, describe_pause};
+use uwf_engine::{ThreadItem, ThreadStatus};
 use uwf_util::time;
 
+use super::cared::paused_text;
+use crate::local_time;
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
 use crate::text::table::Page;
@@ -56,7 +58,7 @@ impl ThreadsView {
     fn row(&self, item: &ThreadItem) -> Vec<String> {
         let none = || "-".to_owned();
         let outline = &item.outline;
-        let started = outline.started_at_ms.map(time::format_utc);
+        let started = outline.started_at_ms.map(local_time::cell);
         let changed = outline.changed_at_ms.map(|at| age(self.now_ms, at));
         let hash = item.workflow.map(|hash| hash.to_string());
         let role = item.current_role.as_ref().or(item.suspended_role.as_ref());
@@ -102,7 +104,7 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
             Some("works without an engine".to_owned())
         }
         ThreadStatus::Running => None,
-        ThreadStatus::Paused => item.paused.as_ref().map(describe_pause),
+        ThreadStatus::Paused => item.paused.as_ref().map(paused_text),
         ThreadStatus::Suspended => item.suspend_message.clone(),
         ThreadStatus::Blocked => item.blocked_reason.clone(),
         ThreadStatus::Failed => item.failure_reason.clone(),

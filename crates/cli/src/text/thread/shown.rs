@@ -12,6 +12,7 @@ use super::listed::age;
 use super::naming::naming_rows;
 use super::{refused_row, result_rows, state_line, why_suspended, word_for};
 use crate::hints::{self, thread::next};
+use crate::local_time;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
 use crate::text::usage;
@@ -32,8 +33,7 @@ impl Show for ShownView {
         let view = &self.thread;
         let mut rows = facts(view, self.now_ms);
         if let Some(running) = &view.running {
-            let since = time::format_utc(running.started_at_ms);
-            rows.push(("since", format!("{since} UTC")));
+            rows.push(("since", local_time::moment(running.started_at_ms)));
         }
         if !view.orphans.is_empty() {
             let orphans = view.orphans.join(", ");
@@ -75,7 +75,7 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
         Some(name) => format!("{name} ({})", view.workflow),
         None => view.workflow.to_string(),
     };
-    let at = |ms: i64| format!("{} UTC, {}", time::format_utc(ms), age(now_ms, ms));
+    let at = |ms: i64| format!("{}, {}", local_time::moment(ms), age(now_ms, ms));
     let task = outline.task.clone().map(|task| ("task", task));
     let mut rows = vec![("thread", view.thread.to_string())];
     rows.extend(naming_rows(view.name.as_ref(), &view.labels));
@@ -139,7 +139,7 @@ fn attempt_field(attempt: &AttemptView) -> (&'static str, String) {
         error,
         ..
     } = attempt;
-    let at = time::format_utc(attempt.ended_at_ms);
+    let at = local_time::moment(attempt.ended_at_ms);
     let took = attempt.ended_at_ms.saturating_sub(attempt.started_at_ms);
     let took = time::format_duration(u64::try_from(took).unwrap_or(0));
     let again = attempt.replaces.map_or("", |_| ", doing it again");
