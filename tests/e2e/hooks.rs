@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::gates::{NOTE, at_work, gated_agent, open_gate};
 use crate::world::{ONE_STEP, REVIEW, Run, World};
 
 const ANSWERS: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: why }\n    - output: { $status: approved, summary: s }\n";
@@ -181,6 +182,62 @@ fn a_hook_runs_where_the_thread_works_with_the_variables_of_env_and_without_its_
     let place = std::fs::read_to_string(world.dir().join("told.where")).unwrap();
     let folder = folder.canonicalize().unwrap();
     assert_eq!(place, format!("{}\nthe-secret-of-env\n", folder.display()));
+}
+
+#[test]
+fn an_interrupt_while_a_hook_runs_stops_what_would_go_on() {
+    let calls: [&[&str]; 3] = [
+        &["thread", "step", "-c", "3"],
+        &["thread", "run"],
+        &["thread", "run", "-q"],
+    ];
+    for (name, number) in [("INT", 130), ("TERM", 143)] {
+        for call in calls {
+            let (world, thread) = told_of(&[]);
+            hook(&world, "step", &format!("kill -{name} $PPID; sleep 600"));
+            let run = world.uwf(&[call, &[thread.as_str()]].concat());
+            run.exits(number).says(&format!("interrupted by SIG{name}"));
+            assert_eq!(world.show(&thread)["steps"], json!(1));
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_while_a_hook_runs_is_not_forgotten_while_a_busy_thread_is_waited_for() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    gated_agent(&world, NOTE);
+    let (free, busy) = (world.start("one"), world.start("one"));
+    let engine = at_work(&world, &["thread", "step", &busy]);
+    hook(&world, "step", "kill -INT $PPID; sleep 600");
+    world.write("fast.yaml", NOTE);
+    let agent = "uwf-mock fast.yaml";
+    let step = [
+        "thread",
+        "step",
+        &free,
+        &busy,
+        "--agent",
+        agent,
+        "--wait=20s",
+    ];
+    world.uwf(&step).exits(130);
+    assert_eq!(world.show(&free)["status"], json!("completed"));
+    world.uwf(&["config", "unset", "hooks.step.command"]);
+    open_gate(&world);
+    Run::from(engine.wait_with_output().unwrap()).exits(0);
+}
+
+#[test]
+fn an_interrupt_while_a_hook_runs_starts_no_other_hook_and_keeps_the_result() {
+    let (world, thread) = told_of(&["suspended"]);
+    world.step(&thread).exits(0);
+    hook(&world, "step", "kill -INT $PPID; sleep 600");
+    let run = world.uwf(&["thread", "run", &thread]).exits(6);
+    assert!(run.stdout.contains("suspended"), "{}", run.stdout);
+    assert_eq!(events(&world), [] as [&str; 0]);
+    let log = hook_log(&world);
+    assert!(log[1]["msg"].as_str().unwrap().contains("was not started"));
 }
 
 #[test]

@@ -67,6 +67,10 @@ pub fn step(
     id: ThreadId,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
+    // The signal may have come after the step before this one, for example while a hook ran.
+    if let Some(stop) = runner.signals.stop() {
+        return Err(EngineError::NotStarted(stop.signal));
+    }
     let done = with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;

@@ -142,6 +142,9 @@ fn run(
         .env(THREAD_VARIABLE, thread.as_str())
         .env(env::STORAGE_ROOT, site.root.path())
         .env(env::OCAS_DIR, site.store.dir());
+    if runner.signals.stop().is_some() {
+        return Err("was not started: the call was told to stop".to_owned());
+    }
     let done = run_short(&mut command, input.as_bytes(), limit, &runner.signals)
         .map_err(|error| format!("cannot be started: {error}"))?;
     let why = match done.end {
