@@ -48,6 +48,7 @@ mod hermes;
 mod hints;
 mod hooks;
 mod hostile;
+mod jobs;
 mod kept_running;
 mod kills;
 mod limits;

@@ -49,14 +49,6 @@ fn several_threads_get_their_steps_in_turn_and_a_failure_stops_no_other() {
 }
 
 #[test]
-fn a_mistyped_thread_is_refused_before_any_step() {
-    let world = world();
-    let thread = world.start("one");
-    world.uwf(&["thread", "step", &thread, "nonsense"]).exits(1);
-    assert_eq!(runs(&world), 0);
-}
-
-#[test]
 fn all_steps_the_idle_threads_and_skips_the_busy_one() {
     for jobs in ["1", "3"] {
         let world = world();

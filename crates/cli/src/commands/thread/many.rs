@@ -1,6 +1,6 @@
 //! Steps of several threads: `uwf thread step A B C`, `--all`, and `--jobs`.
 
-use uwf_engine::{EngineError, ListFilter, Session, ThreadStatus};
+use uwf_engine::{EngineError, ListFilter, Session, ThreadStatus, glance};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::text::counted;
@@ -13,6 +13,25 @@ use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::output::{Format, print, write};
 use crate::text::{NotDoneView, SkippedView};
+
+/// Returns the threads that were named. All are looked for before the first one gets a step: a mistyped name is found at
+/// once, and not after hours of work.
+pub(super) fn named(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>, Failure> {
+    let are_several = args.threads.len() > 1;
+    let find = |text: &String| {
+        let thread = context.thread(text)?;
+        if are_several {
+            // An id is a name whether there is such a thread or not.
+            glance(context.site(), thread)?;
+        }
+        Ok(thread)
+    };
+    let found: Result<Vec<ThreadId>, Failure> = args.threads.iter().map(find).collect();
+    found.map_err(|failure| Failure {
+        note: are_several.then(|| "no thread got a step: all names are checked first".to_owned()),
+        ..failure
+    })
+}
 
 /// Does steps of each thread. A thread that fails does not stop the others; the first failure decides the exit code.
 pub(super) fn step_many(
@@ -54,7 +73,8 @@ pub(super) fn step_many(
     }
 }
 
-/// Returns the threads that `--all` names: the idle ones, unless other statuses were chosen.
+/// Returns the threads that `--all` names: the idle ones, unless other statuses were chosen. Damaged threads are named, too:
+/// nobody knows whether they are idle, and they must not be forgotten in silence. Their steps fail.
 fn steppable(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>, Failure> {
     let chosen = listing::filter(context, &args.filter)?;
     let statuses = chosen.statuses.unwrap_or_else(|| vec![ThreadStatus::Idle]);
@@ -72,7 +92,7 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>, Failur
         .hint("`--all` takes `--status` idle, failed or active"));
     }
     let filter = ListFilter {
-        statuses: Some(statuses),
+        statuses: Some([statuses, vec![ThreadStatus::Corrupt]].concat()),
         ..chosen
     };
     let listed = uwf_engine::list(context.site(), &filter)?;
@@ -98,6 +118,7 @@ fn step_one(
     for number in 0..args.count {
         let result = step_patiently(context, thread, &options, args.patience.wait);
         let is_on_record = result.as_ref().is_err_and(has_attempt);
+        let is_removed = matches!(result, Err(EngineError::Removed(_)));
         match or_print_failure(context, result, &options, None) {
             Ok(report) => {
                 options.session = Session::Known;
@@ -106,6 +127,11 @@ fn step_one(
                 if is_done {
                     break;
                 }
+            }
+            // Somebody removed it after it was listed. It counts as one that has ended.
+            Err(failure) if many == Many::All && is_removed => {
+                print(&SkippedView::of(thread, &failure), context.format)?;
+                return Ok(Exit::Ended);
             }
             // The last report has said where the thread stands.
             Err(failure) if many == Many::All && is_skipped(failure.exit) && number > 0 => break,

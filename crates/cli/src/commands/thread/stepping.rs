@@ -26,8 +26,7 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
     if args.quiet {
         stderr::be_quiet();
     }
-    let threads = args.threads.iter().map(|thread| context.thread(thread));
-    let threads: Vec<ThreadId> = threads.collect::<Result<_, _>>()?;
+    let threads = many::named(context, args)?;
     let options = step_options(&args.agent, args.new_session);
     if args.background {
         for thread in threads {
