@@ -1,9 +1,13 @@
 //! What `--all` and `--jobs` make of threads that go, fail, wait or are damaged meanwhile, and what they say about it.
 
+use std::io::{BufRead, BufReader};
+
 use serde_json::{Value, json};
 
-use crate::gates::{NOTE, gated_agent, runs};
-use crate::world::{ONE_STEP, REVIEW, Run, World, binary};
+use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
+use crate::processes::signal;
+use crate::pty::Terminal;
+use crate::world::{ONE_STEP, REVIEW, Run, World, binary, wait_until};
 
 /// A world with some threads of one step.
 fn world_with(count: usize) -> (World, Vec<String>) {
@@ -73,4 +77,78 @@ fn names_are_checked_before_the_first_step_also_those_that_look_like_ids() {
             .says("no thread got a step");
     }
     assert_eq!(runs(&world), 0);
+}
+
+#[test]
+fn errors_of_jobs_are_text_unless_json_was_asked_for() {
+    let (world, _) = world_with(2);
+    world.scripted_agent("echo broken >&2; exit 9");
+    let run = step_all(&world, "2").exits(3);
+    assert!(run.stderr.starts_with("error: "), "{}", run.stderr);
+    assert!(!run.stderr.contains('{'), "{}", run.stderr);
+    assert_eq!(run.stdout.lines().count(), 2);
+    let args = [
+        "thread", "step", "--all", "--jobs", "2", "--status", "failed",
+    ];
+    let asked = world.uwf(&[&args[..], &["--format", "json"]].concat());
+    let asked = asked.exits(3);
+    for line in asked.stderr.lines() {
+        serde_json::from_str::<Value>(line).unwrap();
+    }
+}
+
+#[test]
+fn jobs_name_the_signal_that_ended_them() {
+    let (world, threads) = world_with(2);
+    close_gate(&world);
+    let engine = world.spawn(&["thread", "step", "--all", "--jobs", "2"]);
+    wait_until("both agents work", || runs(&world) == 2);
+    signal("TERM", engine.id());
+    let run = Run::from(engine.wait_with_output().unwrap()).exits(143);
+    assert!(!run.stderr.contains("SIGINT"), "{}", run.stderr);
+    for thread in &threads {
+        let attempts = world.show(thread)["attempts"].to_string();
+        assert!(attempts.contains("SIGTERM"), "{attempts}");
+    }
+    run.says("interrupted by SIGTERM");
+}
+
+#[test]
+fn verbose_jobs_say_what_happens_as_it_happens_each_with_its_thread() {
+    let (world, threads) = world_with(2);
+    close_gate(&world);
+    world.scripted_agent(&format!(
+        "echo heard >&2\nwhile [ -e wait ]; do sleep 0.02; done\nexec {} agent mock answers.yaml \"$@\"",
+        binary().display(),
+    ));
+    let mut engine = world.spawn(&["-v", "thread", "step", "--all", "--jobs", "2"]);
+    let mut lines = BufReader::new(engine.stderr.take().unwrap()).lines();
+    let mut heard: Vec<String> = (0..2).map(|_| lines.next().unwrap().unwrap()).collect();
+    heard.sort();
+    let mut expected: Vec<String> = threads.iter().map(|id| format!("{id} | heard")).collect();
+    expected.sort();
+    assert_eq!(heard, expected);
+    open_gate(&world);
+    assert!(engine.wait_with_output().unwrap().status.success());
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert_eq!(rest, ["note: 2 threads: 2 stepped"]);
+}
+
+#[test]
+fn a_step_that_waits_for_a_slot_gives_a_sign_of_life() {
+    let (world, threads) = world_with(3);
+    world.configure("concurrency.maxRunning", "1");
+    let engine = at_work(&world, &["thread", "step", &threads[0]]);
+    let mut one = Terminal::start(&world, &["thread", "step", &threads[1]], &[]);
+    one.shows("waiting for a free slot")
+        .shows("0:01  waits for a slot");
+    one.shows("0:02  waits for a slot");
+    let args = ["thread", "step", &threads[1], &threads[2], "--jobs", "2"];
+    one.interrupts();
+    one.end().exits(130);
+    let mut several = Terminal::start(&world, &args, &[]);
+    several.shows("0 threads at work, 2 wait for a slot, 0 of 2 done");
+    open_gate(&world);
+    several.end().exits(0);
+    Run::from(engine.wait_with_output().unwrap()).exits(0);
 }

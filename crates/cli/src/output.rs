@@ -131,11 +131,15 @@ impl Format {
 
     /// Returns the default format of data: text on a terminal, JSON elsewhere.
     pub(crate) fn usual() -> Self {
-        if std::io::stdout().is_terminal() {
-            Self::Text
-        } else {
-            Self::Json
+        match std::io::stdout().is_terminal() {
+            true => Self::Text,
+            false => Self::usual_elsewhere(),
         }
+    }
+
+    /// Returns the default format of data where no terminal is.
+    pub(crate) fn usual_elsewhere() -> Self {
+        Self::Json
     }
 }
 

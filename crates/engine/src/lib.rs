@@ -105,7 +105,7 @@ pub use run::cycle::{Intervention, Session, StepOptions, step};
 pub use run::dry_run::{AgentPlan, StepPlan, plan};
 pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
-pub use run::observer::{Observer, Progress};
+pub use run::observer::{Doing, Observer, Progress};
 pub use run::patience::wait_until_free;
 pub use run::poke::poke;
 pub use run::resume::resume;

@@ -23,6 +23,10 @@ pub trait Target {
     fn is_empty(&mut self) -> bool;
     /// Returns the processes that are left.
     fn members(&self) -> Vec<Process>;
+    /// Returns the signal that asks a process to end: INT if it has a handler for INT, else TERM.
+    fn request(&self, process: &Process) -> Signal {
+        usual_request(process)
+    }
 }
 
 /// Whether somebody has sent the first signal, the request to end, before the call that ends the processes.
@@ -37,6 +41,7 @@ pub enum EndRequest {
 /// Ends all processes of a target and returns those that could not be ended.
 ///
 /// 1. A process that has a handler for INT gets INT, which is what interactive tools clean up on. All others get TERM.
+///    A target may [choose](Target::request) otherwise.
 /// 2. After half of the grace all that are left get TERM.
 /// 3. After the whole grace all that are left get KILL, again and again until the target is empty.
 ///
@@ -49,7 +54,9 @@ pub fn end(
 ) -> Vec<Process> {
     match request {
         EndRequest::NotSent => {
-            target.members().iter().for_each(ask_first);
+            for process in target.members() {
+                process.ask(target.request(&process));
+            }
             if empties(target, grace / 2, signals) {
                 return Vec::new();
             }
@@ -151,10 +158,16 @@ pub fn left_running(target: &mut dyn Target, signals: &Signals) -> Vec<Process> 
     target.members()
 }
 
-/// Asks a process to end: by INT if it has a handler for INT, else by TERM.
+/// Asks a process to end.
 fn ask_first(process: &Process) {
-    let catches = process.catches(Signal::INT);
-    process.ask(if catches { Signal::INT } else { Signal::TERM });
+    process.ask(usual_request(process));
+}
+
+pub(crate) fn usual_request(process: &Process) -> Signal {
+    match process.catches(Signal::INT) {
+        true => Signal::INT,
+        false => Signal::TERM,
+    }
 }
 
 fn kill(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {

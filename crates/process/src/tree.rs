@@ -9,7 +9,7 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, wait,
 };
 
-use crate::end::{EndRequest, SETTLE, Target, empties, end, left_running};
+use crate::end::{EndRequest, SETTLE, Target, empties, end, left_running, usual_request};
 use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 
 use crate::signals::{Signals, supervisors};
@@ -28,6 +28,8 @@ pub struct Tree {
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
     /// of `others`.
     mark: Option<String>,
+    /// The signal that its programs get as the request to end, if the caller chose one.
+    request: Option<Signal>,
 }
 
 /// One program of a tree.
@@ -62,7 +64,14 @@ impl Tree {
             orphans: Vec::new(),
             others,
             mark,
+            request: None,
         })
+    }
+
+    /// Chooses the signal by which [`end`](Self::end) asks the tree's programs to end, so that they can say which signal
+    /// ended them. What they started is asked as usual.
+    pub fn ask_by(&mut self, signal: i32) {
+        self.request = Signal::from_named_raw(signal);
     }
 
     /// Starts another program of the tree, in a process group of its own, and returns the number of its process.
@@ -226,6 +235,15 @@ impl Target for Tree {
 
     fn members(&self) -> Vec<Process> {
         descendants(|process| self.is_other(process))
+    }
+
+    fn request(&self, process: &Process) -> Signal {
+        let is_ours = |program: &Program| program.child.id() == process.pid;
+        let mut programs = std::iter::once(&self.first).chain(&self.added);
+        match self.request {
+            Some(signal) if programs.any(is_ours) && process.catches(signal) => signal,
+            Some(_) | None => usual_request(process),
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 use std::process::Command;
 
 use crate::commands::Context;
+use crate::output::Format;
 
-/// Returns a command of this program, with the options of every command as they were given to this call.
+/// Returns a command of this program, with the options of every command as they were given to this call. Its output is for
+/// a file, and not for a terminal.
 pub(super) fn command(context: &Context, args: &[String]) -> Command {
     let mut command = Command::new(context.site().env.program());
     command.args(args);
@@ -12,6 +14,9 @@ pub(super) fn command(context: &Context, args: &[String]) -> Command {
         command.arg("--root").arg(root);
     }
     command.args(std::iter::repeat_n("-v", context.global.verbose.into()));
-    command.args(["--format", context.format.name()]);
+    // The format also decides how messages are written. Data is JSON without being asked for, messages are not.
+    if context.asked.is_some() || context.format != Format::usual_elsewhere() {
+        command.args(["--format", context.format.name()]);
+    }
     command
 }

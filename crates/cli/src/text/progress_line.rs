@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use uwf_engine::Progress;
+use uwf_engine::{Doing, Progress};
 use uwf_util::printable::printable;
 use uwf_util::text::{counted, one_line};
 
@@ -11,28 +11,56 @@ use super::usage;
 
 /// Returns the line, cut to the width: `writer by claude  1:05  last output 0:12 ago  12k tokens  $0.42`.
 pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
-    let who = format!("{} by {}", progress.role, progress.agent);
-    let mut parts = vec![
-        one_line(&printable(&who)),
-        clock(progress.elapsed),
-        last_output(progress),
-    ];
-    parts.extend(progress.usage.as_ref().and_then(usage::so_far));
-    let facts = parts.split_off(1).join("  ");
+    let who = one_line(&printable(&format!(
+        "{} by {}",
+        progress.role, progress.agent
+    )));
+    let mut facts = vec![clock(progress.elapsed)];
+    match &progress.doing {
+        Doing::Waiting => facts.push("waits for a slot".to_owned()),
+        Doing::Working {
+            last_output: last,
+            usage: used,
+        } => {
+            facts.push(last_output(*last));
+            facts.extend(used.as_ref().and_then(usage::so_far));
+        }
+    }
+    let facts = facts.join("  ");
     // The name gives way first: a person knows it.
     let room = width.saturating_sub(facts.chars().count() + 2);
-    cut(&format!("{}  {facts}", cut(&parts[0], room.max(1))), width)
+    cut(&format!("{}  {facts}", cut(&who, room.max(1))), width)
 }
 
-/// Returns the line about several threads: `2 threads at work, 3 of 7 done  0:12`.
-pub(crate) fn jobs_line(at_work: usize, done: usize, all: usize, elapsed: Duration) -> String {
-    let threads = counted(at_work, "thread");
+/// How many threads are where.
+pub(crate) struct JobCounts {
+    pub(crate) at_work: usize,
+    /// How many wait for a slot.
+    pub(crate) waiting: usize,
+    pub(crate) done: usize,
+    pub(crate) all: usize,
+}
+
+/// Returns the line about several threads: `2 threads at work, 1 waits for a slot, 3 of 7 done  0:12`.
+pub(crate) fn jobs_line(counts: &JobCounts, elapsed: Duration) -> String {
+    let JobCounts {
+        at_work,
+        waiting,
+        done,
+        all,
+    } = counts;
+    let threads = counted(*at_work, "thread");
+    let waiting = match waiting {
+        0 => String::new(),
+        1 => "1 waits for a slot, ".to_owned(),
+        more => format!("{more} wait for a slot, "),
+    };
     let time = clock(elapsed);
-    format!("{threads} at work, {done} of {all} done  {time}")
+    format!("{threads} at work, {waiting}{done} of {all} done  {time}")
 }
 
-fn last_output(progress: &Progress) -> String {
-    match progress.last_output {
+fn last_output(last: Option<Duration>) -> String {
+    match last {
         Some(ago) => format!("last output {} ago", clock(ago)),
         None => "no output yet".to_owned(),
     }
@@ -57,7 +85,13 @@ mod tests {
             role: "writer".parse().unwrap(),
             agent: agent.to_owned(),
             elapsed: Duration::from_secs(65),
-            last_output: Some(Duration::from_secs(12)),
+            doing: working(Some(Duration::from_secs(12))),
+        }
+    }
+
+    fn working(last_output: Option<Duration>) -> Doing {
+        Doing::Working {
+            last_output,
             usage: None,
         }
     }
@@ -67,11 +101,36 @@ mod tests {
         let line = progress_line(&progress("claude"), 80);
         assert_eq!(line, "writer by claude  1:05  last output 0:12 ago");
         let silent = Progress {
-            last_output: None,
+            doing: working(None),
             ..progress("claude")
         };
         let line = progress_line(&silent, 80);
         assert_eq!(line, "writer by claude  1:05  no output yet");
+        let waiting = Progress {
+            doing: Doing::Waiting,
+            ..progress("claude")
+        };
+        let line = progress_line(&waiting, 80);
+        assert_eq!(line, "writer by claude  1:05  waits for a slot");
+    }
+
+    #[test]
+    fn the_line_about_several_threads_counts_those_that_wait() {
+        let mut counts = JobCounts {
+            at_work: 1,
+            waiting: 0,
+            done: 3,
+            all: 7,
+        };
+        let time = Duration::from_secs(12);
+        let line = jobs_line(&counts, time);
+        assert_eq!(line, "1 thread at work, 3 of 7 done  0:12");
+        counts.waiting = 1;
+        let line = jobs_line(&counts, time);
+        assert_eq!(
+            line,
+            "1 thread at work, 1 waits for a slot, 3 of 7 done  0:12"
+        );
     }
 
     #[test]

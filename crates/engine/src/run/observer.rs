@@ -12,35 +12,90 @@ use uwf_storage::Scratch;
 pub struct Observer {
     /// Gets what the agent writes to stderr: printable text, each line behind a margin.
     pub stderr: Option<fn(&str)>,
-    /// Gets the progress of the agent once a second, and `None` as soon as the agent has ended or is told to.
+    /// Gets the progress of the step once a second while it waits for a slot and while its agent works, and `None` as soon
+    /// as the wait is over or the agent has ended or is told to.
     pub progress: Option<fn(Option<&Progress>)>,
 }
 
-/// How far a running agent is.
+/// How far a step is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// The role that it plays.
+    /// The role that does it.
     pub role: RoleName,
-    /// Its label.
+    /// The label of its agent.
     pub agent: String,
-    /// How long it has been running.
+    /// How long the agent has been running, or how long the step has been waiting.
     pub elapsed: Duration,
-    /// How long ago it wrote something; `None` if it has written nothing yet.
-    pub last_output: Option<Duration>,
-    /// What it has used up so far, if it tells.
-    pub usage: Option<Usage>,
+    /// What it does.
+    pub doing: Doing,
+}
+
+/// What a step does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Doing {
+    /// It waits for a free slot.
+    Waiting,
+    /// Its agent works.
+    Working {
+        /// How long ago the agent wrote something; `None` if it has written nothing yet.
+        last_output: Option<Duration>,
+        /// What it has used up so far, if it tells.
+        usage: Option<Usage>,
+    },
+}
+
+/// The line about one step, which is shown once a second. Nothing is shown within the first second.
+pub(crate) struct Line<'a> {
+    show: Option<fn(Option<&Progress>)>,
+    role: &'a RoleName,
+    agent: &'a str,
+    started: Instant,
+    /// The second in which the progress was shown last.
+    second: u64,
+}
+
+impl<'a> Line<'a> {
+    /// Returns the line about something that begins now.
+    pub(crate) fn new(observer: Observer, role: &'a RoleName, agent: &'a str) -> Self {
+        Self {
+            show: observer.progress,
+            role,
+            agent,
+            started: Instant::now(),
+            second: 0,
+        }
+    }
+
+    /// Shows the progress if a new second has begun.
+    pub(crate) fn look(&mut self, doing: impl FnOnce() -> Doing) {
+        let Some(show) = self.show else { return };
+        let elapsed = self.started.elapsed();
+        if elapsed.as_secs() == self.second {
+            return;
+        }
+        self.second = elapsed.as_secs();
+        show(Some(&Progress {
+            role: self.role.clone(),
+            agent: self.agent.to_owned(),
+            elapsed,
+            doing: doing(),
+        }));
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        if let Some(show) = self.show {
+            show(None);
+        }
+    }
 }
 
 /// The look at one running agent.
 pub(crate) struct Watch<'a> {
-    show: Option<fn(Option<&Progress>)>,
+    line: Line<'a>,
     scratch: &'a Scratch,
-    role: &'a RoleName,
-    agent: &'a str,
-    started: Instant,
     last_output: Option<Instant>,
-    /// The second in which the progress was shown last. Nothing is shown of an agent that ends within the first.
-    second: u64,
 }
 
 impl<'a> Watch<'a> {
@@ -51,44 +106,21 @@ impl<'a> Watch<'a> {
         role: &'a RoleName,
         agent: &'a str,
     ) -> Self {
-        let now = Instant::now();
         Self {
-            show: observer.progress,
+            line: Line::new(observer, role, agent),
             scratch,
-            role,
-            agent,
-            started: now,
             last_output: None,
-            second: 0,
         }
     }
 
     /// Shows the progress if a new second has begun. `has_grown` tells whether there is new output since the last call.
     pub(crate) fn look(&mut self, has_grown: bool) {
-        let Some(show) = self.show else { return };
-        let now = Instant::now();
         if has_grown {
-            self.last_output = Some(now);
+            self.last_output = Some(Instant::now());
         }
-        let elapsed = now.duration_since(self.started);
-        if elapsed.as_secs() == self.second {
-            return;
-        }
-        self.second = elapsed.as_secs();
-        show(Some(&Progress {
-            role: self.role.clone(),
-            agent: self.agent.to_owned(),
-            elapsed,
-            last_output: self.last_output.map(|last| now.duration_since(last)),
+        self.line.look(|| Doing::Working {
+            last_output: self.last_output.map(|last| last.elapsed()),
             usage: self.scratch.usage(),
-        }));
-    }
-}
-
-impl Drop for Watch<'_> {
-    fn drop(&mut self) {
-        if let Some(show) = self.show {
-            show(None);
-        }
+        });
     }
 }

@@ -15,6 +15,7 @@ use uwf_util::time;
 
 use crate::pause::refuse_if_paused;
 use crate::run::agent_run::AgentRun;
+use crate::run::observer::{Doing, Line};
 use crate::{EngineError, Runner, thread};
 
 /// How often to look for a free slot.
@@ -59,6 +60,7 @@ pub(crate) fn take(
             run,
             thread: agent_run.thread.id,
             role: &agent_run.assignment.role,
+            agent: &agent.label,
             pool: &pool,
             whose: &whose,
             times: None,
@@ -78,14 +80,16 @@ struct Wait<'a> {
     run: &'a RunDir,
     thread: ThreadId,
     role: &'a RoleName,
+    agent: &'a str,
     pool: &'a Pool,
     whose: &'a str,
     /// The times of the wait; `None` until no slot was free once.
-    times: Option<Times>,
+    times: Option<Times<'a>>,
 }
 
 /// The times of a wait.
-struct Times {
+struct Times<'a> {
+    line: Line<'a>,
     started: Instant,
     /// When the thread was last checked.
     checked: Instant,
@@ -128,6 +132,7 @@ impl Wait<'_> {
         let Some(times) = &mut self.times else {
             self.start(holders)?;
             self.times = Some(Times {
+                line: Line::new(self.runner.observer, self.role, self.agent),
                 started: now,
                 checked: now,
                 notified: now,
@@ -144,6 +149,9 @@ impl Wait<'_> {
             let waited = time::format_duration(waited);
             let full = self.full(holders);
             (self.runner.notice)(&format!("still waiting after {waited}: {full}"));
+        }
+        if let Some(times) = &mut self.times {
+            times.line.look(|| Doing::Waiting);
         }
         match self.runner.signals.wait(POLL_INTERVAL) {
             Event::Stop(stop) => {

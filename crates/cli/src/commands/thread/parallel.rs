@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -18,10 +19,12 @@ use super::many::{Tally, step_arguments};
 use crate::args::{Many, StepArgs};
 use crate::commands::{Context, own_program};
 use crate::failure::Failure;
-use crate::text::jobs_line;
-use crate::{output, stderr};
+use crate::output;
+use crate::stderr::{self, Messages};
+use crate::text::{JobCounts, jobs_line};
 
-/// Does the steps of the threads, as many at once as the caller wants. What a process printed is shown when it has ended.
+/// Does the steps of the threads, as many at once as the caller wants. What a process printed is shown when it has ended, and
+/// with `-v`, what it says to people as soon as it says it.
 pub(super) fn step(
     context: &Context,
     args: &StepArgs,
@@ -55,9 +58,14 @@ pub(super) fn step(
             return failure;
         };
         match tree.next_exit_soon(signals) {
-            None => line.look(jobs.len()),
+            None => {
+                for job in jobs.values_mut() {
+                    job.tell();
+                }
+                line.look(context, jobs.values());
+            }
             Some(NextExit::Exited { pid, status }) => {
-                if let Some(job) = jobs.remove(&pid) {
+                if let Some(mut job) = jobs.remove(&pid) {
                     line.done += 1;
                     failure = failure.and(job.show());
                     tally.add(many, exit_of(status));
@@ -65,7 +73,7 @@ pub(super) fn step(
             }
             Some(NextExit::Stopped(stop)) => {
                 end(context, tree, stop, grace);
-                for job in jobs.values() {
+                for job in jobs.values_mut() {
                     failure = failure.and(job.show());
                     tally.add(many, Exit::Signal(stop.signal));
                 }
@@ -83,6 +91,7 @@ fn end(context: &Context, tree: &mut Tree, stop: Stop, grace: Duration) {
         true => EndRequest::SentBySupervisor,
         false => EndRequest::NotSent,
     };
+    tree.ask_by(stop.signal);
     // A process that could not be ended keeps its thread busy, and the next call names it.
     let _ = tree.end(asked, grace, &context.runner.signals);
 }
@@ -109,11 +118,21 @@ impl Line {
     }
 
     /// Draws the line if a new second has begun.
-    fn look(&mut self, at_work: usize) {
+    fn look<'j>(&mut self, context: &Context, jobs: impl Iterator<Item = &'j Job>) {
         let elapsed = self.started.elapsed();
         if self.is_wanted && elapsed.as_secs() != self.second {
             self.second = elapsed.as_secs();
-            stderr::show_line(&jobs_line(at_work, self.done, self.all, elapsed));
+            let (waiting, at_work): (Vec<&Job>, Vec<&Job>) = jobs.partition(|job| {
+                let record = context.site().root.run(job.thread).lease.read_record();
+                record.is_some_and(|record| record.waiting)
+            });
+            let counts = JobCounts {
+                at_work: at_work.len(),
+                waiting: waiting.len(),
+                done: self.done,
+                all: self.all,
+            };
+            stderr::show_line(&jobs_line(&counts, elapsed));
         }
     }
 }
@@ -128,8 +147,11 @@ fn start(
     let mut arguments = step_arguments(args, thread);
     arguments.push(format!("--part-of={}", many.name()));
     let job = Job {
+        thread,
         stdout: buffer("stdout")?,
         stderr: buffer("stderr")?,
+        tells_early: context.global.verbose > 0 && stderr::messages() == Messages::Text,
+        told: 0,
     };
     let mut command = own_program::command(context, &arguments);
     command
@@ -145,22 +167,60 @@ fn start(
 
 /// The output of one process. It is kept in memory: a pipe would stop a process whose output nobody reads yet.
 struct Job {
+    thread: ThreadId,
     stdout: File,
     stderr: File,
+    /// Whether its messages are shown as soon as they are there.
+    tells_early: bool,
+    /// How many bytes of its messages were shown.
+    told: u64,
 }
 
 impl Job {
     /// Shows what the process printed.
-    fn show(&self) -> Result<(), Failure> {
+    fn show(&mut self) -> Result<(), Failure> {
         stderr::erase_line();
         let unread = |error| Failure::request("cannot read the output of a step").cause(&error);
-        let said = text_of(&self.stderr).map_err(unread)?;
+        self.tell();
+        let said = self.untold().map_err(unread)?;
         if !said.is_empty() {
             stderr::write(said.trim_end());
         }
         match text_of(&self.stdout).map_err(unread)? {
             text if text.is_empty() => Ok(()),
             text => output::write(text.trim_end()),
+        }
+    }
+
+    /// Shows the lines that the process has written to stderr since the last call, each with its thread.
+    fn tell(&mut self) {
+        if !self.tells_early {
+            return;
+        }
+        // What cannot be read now is read at the end, which reports the error.
+        let said = self.untold().unwrap_or_default();
+        let Some(end) = said.rfind('\n') else {
+            return;
+        };
+        self.told += end as u64 + 1;
+        for line in said[..end].lines() {
+            stderr::write(&format!("{} {line}", self.thread));
+        }
+    }
+
+    /// Returns what the process has written to stderr and was not shown. The process goes on to write where it was: its
+    /// place in the file is not moved.
+    fn untold(&self) -> std::io::Result<String> {
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 8192];
+        loop {
+            match self
+                .stderr
+                .read_at(&mut chunk, self.told + bytes.len() as u64)?
+            {
+                0 => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                count => bytes.extend_from_slice(&chunk[..count]),
+            }
         }
     }
 }
