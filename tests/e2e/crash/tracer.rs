@@ -38,6 +38,8 @@ pub(crate) enum Verdict {
     KillWith(&'static str),
     /// Whatever ends the process, the kernel holds it until the command has ended: nobody can end it before.
     Outlive,
+    /// Tells the command to end, with SIGTERM, and lets the call be made.
+    Terminate,
 }
 
 /// What a traced command did. All its processes have ended.
@@ -221,6 +223,10 @@ impl<'a, J: FnMut(&Point) -> Verdict> Tracer<'a, J> {
             self.traced.points.push(point);
             let with = match verdict {
                 Verdict::GoOn => None,
+                Verdict::Terminate => {
+                    let _ = kill(self.first, Signal::SIGTERM);
+                    None
+                }
                 Verdict::Outlive => {
                     ptrace::setoptions(id, options() | Options::PTRACE_O_TRACEEXIT).unwrap();
                     None

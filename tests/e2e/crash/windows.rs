@@ -104,20 +104,21 @@ fn world_with_a_waiting_answer(verb: &str) -> (World, String) {
     (world, thread)
 }
 
-#[test]
-fn an_answer_that_waits_is_used_though_the_call_that_read_it_was_ended() {
+/// Ends the call that reads an answer that waits, before each call of its adapter. The program must not run again.
+fn the_call_that_reads_a_waiting_answer(by: Verdict) {
     for nth in 1.. {
         let (world, thread) = world_with_a_waiting_answer("step");
         let args = ["thread", "step", &thread];
         let mut calls = 0;
         let traced = trace(&world, &args, |point| {
-            calls += usize::from(point.command.contains(ADAPTER));
-            match calls == nth && point.command.contains(ADAPTER) {
-                true => Verdict::Kill,
+            let is_of_adapter = point.command.contains(ADAPTER);
+            calls += usize::from(is_of_adapter);
+            match is_of_adapter && calls == nth {
+                true => by,
                 false => Verdict::GoOn,
             }
         });
-        if traced.killed().is_none() {
+        if calls < nth {
             assert!(nth > 5, "{:#?}", traced.points);
             return;
         }
@@ -126,6 +127,16 @@ fn an_answer_that_waits_is_used_though_the_call_that_read_it_was_ended() {
         }
         assert_eq!(finished(&world), 2, "{:#?}", traced.points);
     }
+}
+
+#[test]
+fn an_answer_that_waits_is_used_though_the_adapter_that_read_it_was_killed() {
+    the_call_that_reads_a_waiting_answer(Verdict::Kill);
+}
+
+#[test]
+fn an_answer_that_waits_is_used_though_the_engine_that_read_it_was_told_to_end() {
+    the_call_that_reads_a_waiting_answer(Verdict::Terminate);
 }
 
 #[test]
