@@ -74,11 +74,22 @@ fn an_ended_thread_that_could_not_be_taken_up_has_ended_as_before() {
     let failing = [&resume[..], &["--agent", failing.to_str().unwrap()]].concat();
     world.uwf(&failing).exits(3);
     assert_eq!(world.show(&thread)["status"], json!("completed"));
+    let said = |command: &[&str]| {
+        let args = [&["thread"], command, &["--format", "text"]].concat();
+        world.uwf(&args).exits(0).stdout
+    };
+    let (list, show) = (said(&["list", "--all"]), said(&["show", &thread]));
+    assert!(list.contains("could not be resumed: "), "{list}");
+    assert!(show.contains("completed, can be resumed; the last attempt to resume it failed"));
+    let listed = world.uwf(&["thread", "list", "--all"]).json();
+    assert!(listed[0]["failureReason"].is_string(), "{listed}");
     world.step(&thread).exits(7);
     let report = world.uwf(&resume).exits(0).json();
     assert_eq!(report["role"], json!("writer"));
     let steps = world.uwf(&["thread", "steps", &thread]).json();
     assert_eq!(steps["steps"][2]["output"], json!({ "note": "second" }));
+    let listed = world.uwf(&["thread", "list", "--all"]).json();
+    assert_eq!(listed[0]["failureReason"], json!(null));
 }
 
 #[test]

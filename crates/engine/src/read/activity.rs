@@ -6,7 +6,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::run::{Attempt, LeaseRecord, Phase, ProcessIdentity};
-use uwf_storage::{Ledger, RunDir, Scratch, StorageError};
+use uwf_storage::{HistoryRecord, Ledger, RunDir, Scratch, StorageError};
 use uwf_util::causes::with_causes;
 
 use crate::attempt;
@@ -207,6 +207,12 @@ pub(crate) fn attempts_at(ledger: &Ledger, head: CasRef) -> Vec<AttemptView> {
         .filter(|attempt| attempt.at() == head)
         .map(AttemptView::from)
         .collect()
+}
+
+/// Returns the attempt to resume an ended thread, if that failed and is the last that happened to the thread.
+pub(crate) fn failed_resume(ledger: &Ledger, record: &HistoryRecord) -> Option<AttemptView> {
+    let last = attempts_at(ledger, record.head).pop();
+    last.filter(|attempt| attempt.started_at_ms >= record.completed_at)
 }
 
 /// Returns why the thread is blocked, with the causes; `None` if it is not.

@@ -15,7 +15,7 @@ use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, 
 
 use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
-use crate::read::activity::Activity;
+use crate::read::activity::{self, Activity};
 use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{Selector, WorkflowChoice};
 use crate::read::show::ended_status;
@@ -235,12 +235,14 @@ impl<'a> Reader<'a> {
             Err(_) => (None, None),
         };
         let start = start.map(|start| start.node);
+        let failed = activity::failed_resume(&ledger, record);
         let mut outline = Outline {
             usage: outline::on_record(&ledger, record.head),
             resumable: program
                 .as_ref()
                 .is_some_and(|program| outline::can_be_resumed(program)),
             ..Outline::of_ended(self.site, record, start.as_ref())
+                .with_failed_resume(failed.as_ref())
         };
         if let (Some(program), Some(last), Reason::Completed) = (&program, last, record.reason)
             && let Ok(last) = with_output(store, last)
@@ -254,6 +256,7 @@ impl<'a> Reader<'a> {
             workflow: Some(record.workflow),
             workflow_name: program.map(|program| program.name().to_owned()),
             steps: summary.map(|summary| summary.steps),
+            failure_reason: failed.map(|attempt| attempt.error),
             outline,
             ..ThreadItem::new(record.thread, record.head, ended_status(record.reason))
         }

@@ -11,7 +11,7 @@ use uwf_storage::{HistoryRecord, Ledger};
 use uwf_thread::used_up_to;
 use uwf_util::text::cut_line;
 
-use crate::read::activity::Activity;
+use crate::read::activity::{Activity, AttemptView};
 use crate::read::usage_total::UsageTotal;
 use crate::{EngineError, Site};
 
@@ -81,6 +81,15 @@ impl Outline {
             started_at_ms: record.thread.time_ms(site.env.now_ms()),
             changed_at_ms: Some(record.completed_at),
             ..Self::default()
+        }
+    }
+
+    /// Adds a failed attempt to resume the thread.
+    pub(crate) fn with_failed_resume(self, failed: Option<&AttemptView>) -> Self {
+        let failed_at_ms = failed.map(|attempt| attempt.ended_at_ms);
+        Self {
+            changed_at_ms: self.changed_at_ms.max(failed_at_ms),
+            ..self
         }
     }
 

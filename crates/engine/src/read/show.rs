@@ -43,6 +43,9 @@ pub struct ThreadView {
     /// What fixes that.
     #[serde(skip)]
     pub fix: Option<Fix>,
+    /// Whether it has ended, and the last that happened to it is that it could not be resumed.
+    #[serde(skip)]
+    pub resume_failed: bool,
     /// The failed attempts at the step after the head, or at doing the head again, newest last.
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
@@ -132,6 +135,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         state,
         fix,
         blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
+        resume_failed: false,
         attempts: activity.attempts,
         steps: count_steps(&site.store, &run.ledger, head)?,
         running: activity.running,
@@ -150,10 +154,11 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
 fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineError> {
     let run = site.root.run(record.thread);
     let program = read_program(&site.store, record.workflow).ok();
+    let failed = activity::failed_resume(&run.ledger, record);
     let outline = Outline {
         usage: outline::summed(site, &run.ledger, record.head).ok(),
         resumable: program.as_ref().is_some_and(outline::can_be_resumed),
-        ..outline_of_ended(site, record)
+        ..outline_of_ended(site, record).with_failed_resume(failed.as_ref())
     };
     Ok(ThreadView {
         workflow: record.workflow,
@@ -164,6 +169,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         hint: None,
         blocked_reason: None,
         fix: None,
+        resume_failed: failed.is_some(),
         attempts: activity::attempts_at(&run.ledger, record.head),
         steps: count_steps(&site.store, &run.ledger, record.head)?,
         running: None,

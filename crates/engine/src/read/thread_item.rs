@@ -38,7 +38,8 @@ pub struct ThreadItem {
     pub suspended_role: Option<RoleName>,
     /// The question or the limit, if the thread is suspended.
     pub suspend_message: Option<String>,
-    /// Why the last attempt failed, if the thread is failed.
+    /// Why the last attempt failed, if the thread is failed; why it could not be resumed, if it has ended and that was tried
+    /// last.
     pub failure_reason: Option<String>,
     /// How many steps it has; `None` if that is not on record, and was not counted.
     pub steps: Option<u64>,

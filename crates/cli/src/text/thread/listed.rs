@@ -115,6 +115,9 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
 
 fn ended_note(item: &ThreadItem) -> Option<String> {
     let outline = &item.outline;
+    if let Some(reason) = &item.failure_reason {
+        return Some(format!("could not be resumed: {reason}"));
+    }
     match (&outline.result, outline.resumable) {
         (Some(result), true) => Some(format!("{result} (can be resumed)")),
         (Some(result), false) => Some(result.clone()),

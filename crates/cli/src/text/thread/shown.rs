@@ -104,7 +104,11 @@ fn status_line(view: &ThreadView) -> String {
             format!("running, {} waits for a free slot", running.role)
         }
         _ if view.outline.resumable => {
-            format!("{}, can be resumed", view.state.status.as_str())
+            let failed = match view.resume_failed {
+                true => "; the last attempt to resume it failed",
+                false => "",
+            };
+            format!("{}, can be resumed{failed}", view.state.status.as_str())
         }
         _ => state_line(&view.state),
     }
