@@ -282,6 +282,28 @@ fn failed_attempts_and_raised_limits_travel() {
 }
 
 #[test]
+fn an_import_names_the_limits_that_it_raises() {
+    let world = World::new();
+    world.put(&format!("{REVIEW}limits: {{ maxSteps: 1 }}\n"));
+    world.mock(REVIEWED);
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    export(&world, &[&thread], "before.tar");
+    let resume = ["thread", "resume", &thread, "--raise", "maxSteps=2"];
+    world.uwf(&resume).exits(0);
+    export(&world, &[&thread], "after.tar");
+    let raised = |file: &str| import(&world, file).exits(0).json()["threads"][0]["raised"].clone();
+    assert_eq!(raised("before.tar"), Value::Null);
+    assert_eq!(raised("after.tar"), json!(["maxSteps=2"]));
+    assert_eq!(raised("after.tar"), Value::Null);
+    let third = world.dir().join("third");
+    let args = ["thread", "import", "after.tar", "--format", "text"];
+    let said = uwf_at(&world, &third, &args).exits(0).stdout;
+    let expected = "added; its limits are raised: maxSteps=2";
+    assert!(said.contains(expected), "{said}");
+}
+
+#[test]
 fn a_running_thread_is_exported_as_committed_and_not_moved() {
     let world = World::new();
     world.put(ONE_STEP);

@@ -251,6 +251,10 @@ fn a_manifest_that_lies_is_refused() {
     lie("cannot be read", &|value| {
         value["threads"][0]["thread"] = "../x".into();
     });
+    let nothing = serde_json::json!({ "runs": 1, "costUsd": -5.0, "costUnknown": 0, "tokens": 0, "tokensUnknown": 0, "durationMs": 0, "durationUnknown": 0 });
+    lie("is not sound: a run cannot have cost less", &|value| {
+        value["threads"][0]["record"]["dropped"] = nothing.clone();
+    });
     lie("contradicts its end", &|value| {
         value["threads"][0]["status"] = "active".into();
     });

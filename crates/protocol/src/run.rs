@@ -365,6 +365,20 @@ pub struct ThreadRecord {
     pub raises: Vec<Setting>,
 }
 
+impl ThreadRecord {
+    /// Tells whether it says that a run or a sum of runs cost less than nothing, which would lower other sums.
+    #[must_use]
+    pub fn has_negative_sum(&self) -> bool {
+        let sums = std::iter::once(&self.dropped);
+        let sums = sums.chain(self.chain.iter().map(|chain| &chain.used));
+        let costs = sums.map(|used| used.cost_usd);
+        let attempts = self.attempts.iter();
+        let mut costs =
+            costs.chain(attempts.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd));
+        costs.any(|cost| cost < 0.0)
+    }
+}
+
 /// The report of the agent kit about its own failure, in a file of the run. The engine makes an [`Attempt`] of it when the
 /// agent has exited.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -89,5 +89,10 @@ fn said(one: &ImportedThread) -> String {
             taken.name, taken.by
         )
     });
-    format!("{said}{fork}{name}")
+    let raised: Vec<String> = one.raised.iter().map(ToString::to_string).collect();
+    let raised = match raised.is_empty() {
+        true => String::new(),
+        false => format!("; its limits are raised: {}", raised.join(", ")),
+    };
+    format!("{said}{fork}{name}{raised}")
 }

@@ -7,6 +7,7 @@ use std::io::Read;
 use serde::Serialize;
 use uwf_cas_fs::{RawNode, StoreError};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Setting;
 use uwf_protocol::naming::{Name, Naming};
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{Advance, Reactivated, ReplacedStep, RunDir, State, StorageError};
@@ -43,6 +44,9 @@ pub struct ImportedThread {
     pub head: CasRef,
     /// What happened to it.
     pub outcome: Outcome,
+    /// The limits of the bundle that hold for it from now on and did not before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub raised: Vec<Setting>,
     /// Its id in the bundle, if it got another one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ThreadId>,
@@ -97,7 +101,10 @@ pub fn import_threads(
     let planned = plan_all(site, manifest.threads, diverging)?;
     let mut threads = Vec::with_capacity(planned.len());
     for (one, forked_from, plan) in planned {
+        let known = site.root.run(one.thread).ledger.raises();
         let (outcome, taken_name) = apply(site, &one, plan)?;
+        let mut raised = site.root.run(one.thread).ledger.raises();
+        raised.retain(|raise| !known.contains(raise));
         let (thread, head) = (one.thread, one.head);
         let message = format!("outcome={outcome:?} head={head}");
         site.log_line(tags::IMPORTED, &message, Some(thread), Some(one.workflow));
@@ -105,6 +112,7 @@ pub fn import_threads(
             thread,
             head,
             outcome,
+            raised,
             forked_from,
             taken_name,
         });

@@ -119,6 +119,11 @@ impl Manifest {
                     "thread `{thread}` has replaced steps of another thread"
                 ));
             }
+            if one.record.has_negative_sum() {
+                return Err(format!(
+                    "thread `{thread}` is not sound: a run cannot have cost less than nothing"
+                ));
+            }
         }
         Ok(())
     }
