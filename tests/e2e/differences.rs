@@ -109,3 +109,16 @@ fn steps_are_compared_and_a_thread_stands_for_its_head_beside_a_step() {
         .exits(1);
     world.uwf(&["thread", "diff", "NOSUCH", &thread]).exits(1);
 }
+
+#[test]
+fn steps_that_were_copied_onto_another_workflow_are_in_common() {
+    let (world, thread, fork) = forked();
+    let before = diff(&world, &thread, &fork);
+    world.put(&REVIEW.replace("Begin writing", "Begin to write"));
+    world.uwf(&["thread", "migrate", &thread]).exits(0);
+    let after = diff(&world, &thread, &fork);
+    assert_eq!(after["commonSteps"], json!(1));
+    assert_ne!(after["aWorkflow"], after["bWorkflow"]);
+    let paths = |found: &Value| found["steps"][0]["data"].clone();
+    assert_eq!(paths(&after), paths(&before));
+}

@@ -234,3 +234,28 @@ fn a_step_that_is_done_again_is_told_without_the_steps_before_it() {
     assert_eq!(stopped["status"], json!("cancelled"));
     follower.ends_well();
 }
+
+#[test]
+fn what_a_migration_copied_is_no_news() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock(
+        "roles:\n  writer: [{ output: { plan: p } }]\n  reviewer: [{ output: { $status: approved, summary: s } }]\n",
+    );
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    let mut follower = Follower::start(&world, &thread);
+    assert_eq!(follower.expect("turn")["role"], json!("writer"));
+    follower.expect("step");
+    world.put(&REVIEW.replace("Begin writing", "Begin to write"));
+    world.uwf(&["thread", "migrate", &thread]).exits(0);
+    world.step(&thread).exits(0);
+    let mut roles = Vec::new();
+    while let Some(event) = follower.next() {
+        if event["kind"] == "turn" || event["kind"] == "step" {
+            roles.push(event["role"].clone());
+        }
+    }
+    assert_eq!(roles, [json!("reviewer"), json!("reviewer")]);
+    follower.ends_well();
+}

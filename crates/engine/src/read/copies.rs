@@ -41,7 +41,7 @@ impl Past {
     }
 
     /// Returns the present node for a node of this chain or an earlier one.
-    fn now(&self, node: CasRef) -> CasRef {
+    pub(crate) fn now(&self, node: CasRef) -> CasRef {
         self.copies.get(&node).copied().unwrap_or(node)
     }
 }

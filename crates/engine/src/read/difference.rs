@@ -11,6 +11,7 @@ use crate::read::detail_summary::DetailSummary;
 use crate::read::history::History;
 use crate::read::step_detail;
 use crate::read::step_difference::{ComparedStep, StepDifference, TextHunk, text_hunks};
+use crate::read::work::Work;
 use crate::{EngineError, Site};
 
 /// The difference between two threads.
@@ -23,7 +24,7 @@ pub struct ThreadDifference {
     pub b: ThreadId,
     /// How many steps they have in common.
     pub common_steps: usize,
-    /// The last of them.
+    /// The last of them, in the first thread.
     pub last_common: Option<CasRef>,
     /// The workflow of the first thread.
     pub a_workflow: CasRef,
@@ -35,7 +36,8 @@ pub struct ThreadDifference {
     pub steps: Vec<StepDifference>,
 }
 
-/// Compares two threads: their tasks, and in pairs the steps after those that they have in common.
+/// Compares two threads: their tasks, and in pairs the steps after those that they have in common. A step and its copy under
+/// another workflow are the same work, so they are in common.
 ///
 /// # Errors
 /// When a thread is unknown or cannot be read.
@@ -47,7 +49,7 @@ pub fn diff_threads(
     let (one, other) = (History::read(site, a)?, History::read(site, b)?);
     let pairs = one.steps.iter().zip(&other.steps);
     let common = pairs
-        .take_while(|(one, other)| one.hash == other.hash)
+        .take_while(|(one, other)| Work::of(&one.node) == Work::of(&other.node))
         .count();
     let mut differences = Vec::new();
     for at in common..one.steps.len().max(other.steps.len()) {

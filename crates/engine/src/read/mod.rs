@@ -34,6 +34,7 @@ pub(crate) mod thread_story;
 pub(crate) mod usage_total;
 pub(crate) mod versions;
 pub(crate) mod which;
+mod work;
 pub(crate) mod workflow_difference;
 mod workflow_source;
 pub(crate) mod workflow_text;

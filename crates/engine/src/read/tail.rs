@@ -14,6 +14,7 @@ use uwf_storage::{RunDir, RunWatch};
 use uwf_thread::{Stored, Turn, read_turns, steps};
 
 use crate::read::activity::AttemptView;
+use crate::read::copies::Past;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::running_turns::RunningTurns;
 use crate::read::show::show;
@@ -128,6 +129,7 @@ impl<'a> Tail<'a> {
     /// Returns the events of the steps that are new since the head that was seen. Turns that were read while the first of
     /// them was running are not repeated.
     fn of_new_steps(&mut self, head: CasRef) -> Result<Vec<TailEvent>, EngineError> {
+        self.follow_migration(head)?;
         let mut new = Vec::new();
         for step in steps(&self.site.store, head) {
             let step = step?;
@@ -149,6 +151,16 @@ impl<'a> Tail<'a> {
             events.extend(self.of_step(step, own.map_or(0, |read| read.turns()))?);
         }
         Ok(events)
+    }
+
+    /// Takes the copy of the head that was seen in its place, if the thread was migrated since. The copies are no news.
+    fn follow_migration(&mut self, head: CasRef) -> Result<(), EngineError> {
+        let store = &self.site.store;
+        let start = |head| uwf_thread::Head::read(store, head).map(|head| head.start());
+        if start(head)? != start(self.seen.head)? {
+            self.seen.head = Past::read(self.site, self.thread, head)?.now(self.seen.head);
+        }
+        Ok(())
     }
 
     /// Tells whether the step stands where the head that was seen stood.
