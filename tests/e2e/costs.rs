@@ -192,3 +192,50 @@ fn a_sum_can_be_of_the_threads_with_a_label() {
         .exits(2)
         .says("is not a label");
 }
+
+/// Returns the runs of removed threads, and the total.
+fn removed_and_total(world: &World) -> (Value, Value) {
+    let all = cost(world, &[]);
+    (all["removed"]["runs"].clone(), all["total"].clone())
+}
+
+#[test]
+fn what_removed_threads_have_cost_is_kept_and_each_step_counts_once() {
+    let (world, thread) = world();
+    let fork = world.uwf(&["thread", "fork", &format!("{thread}@1")]);
+    let fork = fork.exits(0).json()["thread"].as_str().unwrap().to_owned();
+    world.step(&fork).exits(0);
+    let (none, before) = removed_and_total(&world);
+    assert_eq!((none, &before["runs"]), (Value::Null, &json!(4)));
+    // The step of both counts for the fork from now on.
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    assert_eq!(removed_and_total(&world), (json!(2), before.clone()));
+    assert_eq!(cost(&world, &[&fork])["total"]["runs"], json!(2));
+    world.uwf(&["thread", "kill", &fork]).exits(0);
+    world.uwf(&["thread", "prune", "--ended"]).exits(0);
+    assert_eq!(removed_and_total(&world), (json!(4), before));
+    let text = world.uwf(&["thread", "cost", "--format", "text"]).exits(0);
+    assert!(
+        text.stdout.contains("removed threads  4"),
+        "{}",
+        text.stdout
+    );
+    let since = world.uwf(&["thread", "cost", "--since", "1d"]).exits(0);
+    assert_eq!(since.json()["total"]["runs"], json!(0));
+    since.says("warning: the sum leaves out 4 earlier runs");
+}
+
+#[test]
+fn a_removed_thread_that_comes_back_counts_once() {
+    let (world, thread) = world();
+    let (_, before) = removed_and_total(&world);
+    for _ in 0..2 {
+        world
+            .uwf(&["thread", "export", &thread, "-o", "one.tar"])
+            .exits(0);
+        world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+        assert_eq!(removed_and_total(&world), (json!(3), before.clone()));
+        world.uwf(&["thread", "import", "one.tar"]).exits(0);
+        assert_eq!(removed_and_total(&world), (Value::Null, before.clone()));
+    }
+}

@@ -5,9 +5,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{Acquired, HistoryRecord, Located, RemovedThread, RunDir, State, ThreadLock};
+use uwf_storage::{
+    Acquired, HistoryRecord, Leaving, Located, RemovedThread, RunDir, State, ThreadLock,
+};
 use uwf_thread::summarize;
 
+use crate::read::removed_cost::used_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site, tags, thread};
@@ -71,30 +74,59 @@ pub struct PrunedThread {
 /// # Errors
 /// When the thread is unknown, when somebody works on it, or when it has not ended and only ended ones may be removed.
 pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThread, EngineError> {
-    let state = State::new(&site.root);
     let run = site.root.run(id);
-    let place = match thread::find(site, id) {
-        Err(EngineError::Removed(removed)) if run.exists() => {
-            // An earlier call was interrupted before it could remove the folder.
-            let _lock = lock(&run, id)?;
-            state.finish_removals()?;
-            log_removal(site, &removed);
-            run.remove()?;
-            return Ok(removed);
-        }
-        place => place?,
-    };
+    match thread::find(site, id) {
+        // An earlier call was interrupted before it could remove the folder.
+        Err(EngineError::Removed(_)) if run.exists() => {}
+        place => drop(place?),
+    }
     let _lock = lock(&run, id)?;
-    check_removable(site, &run, id, &place, which)?;
-    let removed = state.remove(&[(id, place)], site.env.now_ms())?;
-    // If the thread is not where it was found, a step or `kill` moved it before the lock was ours.
-    let removed = removed
-        .into_iter()
-        .next()
-        .ok_or_else(|| thread::busy(id, None))?;
+    // What was known before the lock was ours may be over: another call removed the thread, or an import brought it back.
+    let removed = match thread::find(site, id) {
+        Err(EngineError::Removed(removed)) => {
+            State::new(&site.root).finish_removals()?;
+            removed
+        }
+        place => {
+            let place = place?;
+            check_removable(site, &run, id, &place, which)?;
+            remove_from_state(site, id, place)?
+        }
+    };
     log_removal(site, &removed);
     run.remove()?;
     Ok(removed)
+}
+
+/// Removes a thread whose lock is ours from the files of the state.
+fn remove_from_state(
+    site: &Site,
+    id: ThreadId,
+    place: Located,
+) -> Result<RemovedThread, EngineError> {
+    let leaving = leaving(site, vec![(id, place)])?;
+    let removed = State::new(&site.root).remove(&leaving, site.env.now_ms())?;
+    // If the thread is not where it was found, `kill` moved it: that needs no lock.
+    removed
+        .into_iter()
+        .next()
+        .ok_or_else(|| thread::busy(id, None))
+}
+
+/// Returns the threads with what they used up: once they are removed, nobody can sum it any more.
+fn leaving(site: &Site, places: Vec<(ThreadId, Located)>) -> Result<Vec<Leaving>, EngineError> {
+    let heads: Vec<_> = places
+        .iter()
+        .map(|(id, place)| (*id, place.head()))
+        .collect();
+    let mut used = used_by_leaving(site, &heads)?;
+    let places = places.into_iter();
+    let leaving = places.map(|(thread, place)| Leaving {
+        thread,
+        place,
+        used: used.remove(&thread),
+    });
+    Ok(leaving.collect())
 }
 
 /// Removes ended threads, all in one change of the state. Threads on which somebody works stay.
@@ -122,7 +154,7 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     }
     let mut removed = HashSet::new();
     if !places.is_empty() {
-        for one in state.remove(&places, site.env.now_ms())? {
+        for one in state.remove(&leaving(site, places)?, site.env.now_ms())? {
             log_removal(site, &one);
             removed.insert(one.removed);
         }
@@ -151,30 +183,64 @@ fn chosen(state: &State<'_>, options: &PruneOptions) -> Result<Vec<HistoryRecord
     Ok(chosen)
 }
 
+/// How many folders are locked at once.
+const LOCKED_AT_ONCE: usize = 64;
+
 /// Removes the folders of all removed threads, also those that an interrupted call left: these threads are not forgotten
 /// yet. A folder whose lock is taken is left to the next call.
 fn remove_folders(site: &Site, forgotten: &HashSet<ThreadId>) -> Result<(), EngineError> {
+    let gone = removed_threads(site)?;
+    let mut left = Vec::new();
+    for run in site.root.runs()? {
+        let name = run.path().file_name().and_then(|name| name.to_str());
+        let thread: Option<ThreadId> = name.and_then(|name| name.parse().ok());
+        if let Some(thread) = thread.filter(|thread| gone.contains_key(thread)) {
+            left.push((thread, run));
+        }
+    }
+    for some in left.chunks(LOCKED_AT_ONCE) {
+        remove_left(site, some, forgotten)?;
+    }
+    Ok(())
+}
+
+/// Removes those of these folders whose threads are gone when their locks are ours. Before, an import may have brought a
+/// thread back.
+fn remove_left(
+    site: &Site,
+    left: &[(ThreadId, RunDir)],
+    forgotten: &HashSet<ThreadId>,
+) -> Result<(), EngineError> {
+    let mut locked = Vec::new();
+    for (thread, run) in left {
+        if let Some(lock) = run.lease.acquire_if_free()? {
+            locked.push((thread, run, lock));
+        }
+    }
+    let gone = removed_threads(site)?;
+    for (thread, run, _lock) in &locked {
+        let Some(removed) = gone.get(thread) else {
+            continue;
+        };
+        if !forgotten.contains(thread) {
+            log_removal(site, removed);
+        }
+        run.remove()?;
+    }
+    Ok(())
+}
+
+/// Returns the threads that are removed now.
+fn removed_threads(site: &Site) -> Result<HashMap<ThreadId, RemovedThread>, EngineError> {
     let state = State::new(&site.root);
+    // Active threads are read last: one that comes back meanwhile is found.
     let removed = state.history()?.removed.into_iter();
     let mut gone: HashMap<ThreadId, RemovedThread> =
         removed.map(|one| (one.removed, one)).collect();
     for (active, _) in state.heads()? {
         gone.remove(&active);
     }
-    for run in site.root.runs()? {
-        let name = run.path().file_name().and_then(|name| name.to_str());
-        let thread: Option<ThreadId> = name.and_then(|name| name.parse().ok());
-        let Some(removed) = thread.and_then(|thread| gone.get(&thread)) else {
-            continue;
-        };
-        if let Some(_lock) = run.lease.acquire_if_free()? {
-            if !forgotten.contains(&removed.removed) {
-                log_removal(site, removed);
-            }
-            run.remove()?;
-        }
-    }
-    Ok(())
+    Ok(gone)
 }
 
 /// Records a removal in the process log. A removal that was interrupted is recorded once more.
@@ -220,5 +286,39 @@ impl From<&HistoryRecord> for PrunedThread {
             status: ended_status(record.reason),
             ended_at_ms: record.completed_at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uwf_cas_fs::Store;
+    use uwf_storage::{Env, Root};
+
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_thread_that_came_back_before_its_lock_was_ours_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Root::at(dir.path().join("root"));
+        let store = Store::open(root.path().join("cas"));
+        let env = Env::from_parts(&[], dir.path(), 1_780_000_000_000, 7);
+        let site = Site { env, root, store };
+        site.create().unwrap();
+        let (thread, head) = (ThreadId::new(1_780_000_000_000, 1), CasRef::from_u64(7));
+        let state = State::new(&site.root);
+        state.insert(thread, head).unwrap();
+        let run = site.root.run(thread);
+        run.create().unwrap();
+        let left = [(thread, site.root.run(thread))];
+        remove_left(&site, &left, &HashSet::new()).unwrap();
+        assert!(run.exists());
+        let leaving = Leaving {
+            thread,
+            place: Located::Active(head),
+            used: None,
+        };
+        state.remove(&[leaving], 1).unwrap();
+        remove_left(&site, &left, &HashSet::new()).unwrap();
+        assert!(!run.exists());
     }
 }

@@ -8,6 +8,7 @@ use std::path::Path;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Used;
 
 use crate::BadLine;
 
@@ -67,7 +68,7 @@ impl ReplacedStep {
 }
 
 /// A thread that a person removed. The ends of it that are recorded before this line do not count.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemovedThread {
     /// The thread.
@@ -76,6 +77,9 @@ pub struct RemovedThread {
     pub head: CasRef,
     /// When it was removed, in milliseconds since 1970.
     pub removed_at: i64,
+    /// What its runs used up, without steps that other threads still had; `None` if that could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used: Option<Used>,
 }
 
 fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
@@ -83,7 +87,7 @@ fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reaso
 }
 
 /// The content of the file, in its order. A thread may have several lines; the last one counts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
     /// The ends of threads.
     pub records: Vec<HistoryRecord>,

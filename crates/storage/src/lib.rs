@@ -39,5 +39,5 @@ pub use run_dir::{
 };
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
-    Advance, Archived, Located, Reactivated, Registering, State, Threads, Unregistered,
+    Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,
 };

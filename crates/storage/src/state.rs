@@ -16,6 +16,7 @@ use crate::seal::Seal;
 use crate::{HistoryRecord, ReplacedStep, Root, StorageError, history};
 
 pub use naming_workflows::{Registering, Unregistered};
+pub use removal::Leaving;
 pub use threads::{Located, Threads};
 
 /// The state under a root. It caches nothing: every call reads the files.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use serde::Serialize;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::nodes::{StepNode, Usage};
@@ -16,7 +16,9 @@ use uwf_util::time;
 
 use crate::read::list::{Heads, every_thread};
 use crate::read::outline::first_line;
+use crate::read::removed_cost::OfRemoved;
 use crate::read::usage_total::UsageTotal;
+use crate::read::work::Work;
 use crate::{EngineError, Site, thread};
 
 /// What the runs of one row have in common.
@@ -60,7 +62,10 @@ pub struct CostReport {
     pub since_ms: Option<i64>,
     /// The sums: days and threads by time, the newest first; all others by cost, the highest first.
     pub rows: Vec<CostRow>,
-    /// The sum of all rows.
+    /// What threads used up that were removed. It is no row, because only the sum of it is on record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<UsageTotal>,
+    /// The sum of all rows and of removed threads.
     pub total: UsageTotal,
     /// What the sums leave out, one line each.
     #[serde(skip)]
@@ -83,7 +88,8 @@ pub struct CostRow {
 
 /// Sums what threads used up: their steps, their failed attempts, and steps that were replaced.
 ///
-/// Forks share steps with the thread that they come from. Such a step counts once, for the oldest of the threads.
+/// Forks share steps with the thread that they come from. Such a step counts once, for the oldest of the threads. If no
+/// thread and no label is named, removed threads count, too.
 ///
 /// # Errors
 /// When a thread that was asked for cannot be read, the files of the state cannot be read, or the labels if they choose.
@@ -100,6 +106,9 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
             }
             Err(error) => return Err(error),
         }
+    }
+    if options.threads.is_empty() && options.labels.is_empty() {
+        sums.add_removed(&OfRemoved::read(site)?);
     }
     Ok(sums.report())
 }
@@ -130,7 +139,7 @@ fn heads_of(site: &Site, threads: &[ThreadId]) -> Result<Vec<(ThreadId, CasRef)>
 }
 
 /// The runs of one thread.
-struct Account {
+pub(crate) struct Account {
     id: ThreadId,
     task: Option<String>,
     workflow: String,
@@ -141,21 +150,12 @@ struct Account {
     others: Used,
 }
 
-/// What an agent did for a step. A copy of the step under another workflow has another hash, and is the same work.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Work {
-    role: RoleName,
-    detail: CasRef,
-    completed_ms: Option<i64>,
-}
-
-impl Work {
-    fn of(step: &StepNode) -> Self {
-        Self {
-            role: step.role.clone(),
-            detail: step.detail,
-            completed_ms: step.completed_at_ms,
-        }
+impl Account {
+    /// Returns what all runs used up.
+    pub(crate) fn used(&self) -> Used {
+        let mut used = self.others.clone();
+        self.runs.iter().for_each(|run| used.add_all(&run.used));
+        used
     }
 }
 
@@ -169,11 +169,12 @@ struct Run {
 }
 
 /// The sums so far.
-struct Sums<'o> {
+pub(crate) struct Sums<'o> {
     options: &'o CostOptions,
     /// What was counted.
     seen: HashSet<Work>,
     sums: IndexMap<Option<String>, (Used, Option<String>)>,
+    removed: Option<Used>,
     total: Used,
     /// How many runs have no time on record, and were left out.
     untimed: u64,
@@ -181,11 +182,12 @@ struct Sums<'o> {
 }
 
 impl<'o> Sums<'o> {
-    fn new(options: &'o CostOptions) -> Self {
+    pub(crate) fn new(options: &'o CostOptions) -> Self {
         Self {
             options,
             seen: HashSet::new(),
             sums: IndexMap::new(),
+            removed: None,
             total: Used::default(),
             untimed: 0,
             warnings: Vec::new(),
@@ -193,7 +195,12 @@ impl<'o> Sums<'o> {
     }
 
     /// Reads the runs of a thread that were not counted yet.
-    fn read(&self, site: &Site, id: ThreadId, head: CasRef) -> Result<Account, EngineError> {
+    pub(crate) fn read(
+        &self,
+        site: &Site,
+        id: ThreadId,
+        head: CasRef,
+    ) -> Result<Account, EngineError> {
         let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
         let record = site.root.run(id).ledger.export();
         let mut account = Account {
@@ -217,7 +224,39 @@ impl<'o> Sums<'o> {
         Ok(account)
     }
 
-    fn add(&mut self, account: &Account) {
+    /// Takes the steps of a chain for counted, as far as they can be read.
+    pub(crate) fn see_chain(&mut self, site: &Site, head: CasRef) {
+        for step in steps(&site.store, head).map_while(Result::ok) {
+            if !self.seen.insert(Work::of(&step.node)) {
+                break;
+            }
+        }
+    }
+
+    /// Adds the threads that were removed.
+    fn add_removed(&mut self, removed: &OfRemoved) {
+        if removed.unknown > 0 {
+            let threads = if removed.unknown == 1 {
+                "thread"
+            } else {
+                "threads"
+            };
+            self.warnings.push(format!(
+                "the sum leaves out {} removed {threads} whose usage is not on record",
+                removed.unknown
+            ));
+        }
+        match self.options.since_ms {
+            _ if removed.used.runs == 0 => {}
+            Some(_) => self.untimed += removed.used.runs,
+            None => {
+                self.total.add_all(&removed.used);
+                self.removed = Some(removed.used.clone());
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, account: &Account) {
         self.seen.extend(account.steps.iter().cloned());
         let counts = |run: &&Run| {
             let since = self.options.since_ms;
@@ -286,6 +325,7 @@ impl<'o> Sums<'o> {
             by: self.options.by,
             since_ms: self.options.since_ms,
             rows,
+            removed: self.removed.as_ref().map(UsageTotal::from),
             total: UsageTotal::from(&self.total),
             warnings,
         }

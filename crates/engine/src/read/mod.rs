@@ -14,6 +14,7 @@ mod history;
 pub(crate) mod list;
 pub(crate) mod meaning;
 pub(crate) mod outline;
+pub(crate) mod removed_cost;
 pub(crate) mod report;
 mod running_turns;
 pub(crate) mod selection;

@@ -6,16 +6,28 @@
 //! 2. Their entries leave `threads.yaml`: now the active threads are gone, too.
 //! 3. The history is written anew without the void lines. This makes the file shorter, and changes nothing that it says.
 //!
-//! The line of a removed thread stays. It proves that the thread is not lost, and tells its last head.
+//! The line of a removed thread stays. It proves that the thread is not lost, and tells its last head and what it used up.
 
 use std::collections::HashMap;
 
 use uwf_durable::Durability;
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::limits::Used;
 
 use crate::heads::Heads;
 use crate::seal::Seal;
 use crate::{HistoryRecord, Located, RemovedThread, State, StorageError, history};
+
+/// A thread that is to be removed.
+#[derive(Debug, Clone)]
+pub struct Leaving {
+    /// The thread.
+    pub thread: ThreadId,
+    /// Where it was found.
+    pub place: Located,
+    /// What its runs used up, if that is known.
+    pub used: Option<Used>,
+}
 
 impl State<'_> {
     /// Removes threads that are still where the caller found them. Returns those that were removed. The others changed
@@ -25,7 +37,7 @@ impl State<'_> {
     /// See [`check`](Self::check).
     pub fn remove(
         &self,
-        threads: &[(ThreadId, Located)],
+        threads: &[Leaving],
         at_ms: i64,
     ) -> Result<Vec<RemovedThread>, StorageError> {
         let _lock = self.lock()?;
@@ -33,17 +45,18 @@ impl State<'_> {
         let records = self.history()?.records.into_iter();
         let ended: HashMap<ThreadId, HistoryRecord> =
             records.map(|record| (record.thread, record)).collect();
-        let is_there = |(thread, place): &&(ThreadId, Located)| match (heads.get(*thread), place) {
+        let is_there = |one: &&Leaving| match (heads.get(one.thread), &one.place) {
             (Some(head), Located::Active(found)) => head == *found,
-            (None, Located::Archived(found)) => ended.get(thread) == Some(found),
+            (None, Located::Archived(found)) => ended.get(&one.thread) == Some(found),
             (Some(_), Located::Archived(_)) | (None, Located::Active(_)) => false,
         };
         let removed = threads.iter().filter(is_there);
         let removed: Vec<RemovedThread> = removed
-            .map(|(thread, place)| RemovedThread {
-                removed: *thread,
-                head: place.head(),
+            .map(|one| RemovedThread {
+                removed: one.thread,
+                head: one.place.head(),
                 removed_at: at_ms,
+                used: one.used.clone(),
             })
             .collect();
         if removed.is_empty() {

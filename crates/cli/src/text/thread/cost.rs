@@ -9,7 +9,7 @@ use crate::text::usage;
 
 impl Show for CostReport {
     fn text(&self, page: Page) -> String {
-        if self.rows.is_empty() {
+        if self.rows.is_empty() && self.removed.is_none() {
             return "no runs".to_owned();
         }
         let headings = [
@@ -25,8 +25,14 @@ impl Show for CostReport {
             let key = row.key.as_deref().unwrap_or("(not on record)");
             cells(key, &row.usage, row.task.as_deref())
         });
+        let removed = self.removed.as_ref();
+        let removed = removed.map(|usage| cells("removed threads", usage, None));
         let total = cells("total", &self.total, None);
-        columns(&headings, rows.chain([total]).collect(), page)
+        columns(
+            &headings,
+            rows.chain(removed).chain([total]).collect(),
+            page,
+        )
     }
 }
 
