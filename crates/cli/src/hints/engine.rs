@@ -254,3 +254,28 @@ fn of_store(error: &EngineError) -> Option<String> {
     };
     Some(hint)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    /// Returns the variants that a source text names.
+    fn variants(source: &str) -> BTreeSet<&str> {
+        let after = source.split("EngineError::").skip(1);
+        let name = |text| str::split(text, |c: char| !c.is_alphanumeric()).next();
+        after.filter_map(name).collect()
+    }
+
+    /// The compiler demands that `hint` names a new error, and this test that the function of its theme decides about it.
+    #[test]
+    fn the_function_of_each_theme_names_every_error_that_it_gets() {
+        let source = include_str!("engine.rs");
+        let (code, _) = source.split_once("#[cfg(test)]").unwrap();
+        let (sent, decided) = code.split_once("\nfn of_thread(").unwrap();
+        let missing: Vec<_> = variants(sent)
+            .difference(&variants(decided))
+            .copied()
+            .collect();
+        assert_eq!(missing, Vec::<&str>::new());
+    }
+}
