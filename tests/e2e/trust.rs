@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::pty::Terminal;
 use crate::world::{ONE_STEP, Run, World};
 
 const NOTE: &str = "roles:\n  writer:\n    - output: { note: n }\n";
@@ -220,4 +221,68 @@ fn trust_in_a_folder_whose_config_is_gone_can_be_revoked() {
     assert_eq!(left.as_array().unwrap().len(), 1);
     again(&world);
     assert_eq!(ran(&world), "project\n");
+}
+
+#[test]
+fn what_a_project_sets_is_shown_before_it_is_trusted() {
+    let (world, thread) = world();
+    let program = world.project().canonicalize().unwrap();
+    let program = program.join("bin/project.sh").display().to_string();
+    let show = || world.uwf(&["trust", "--show"]).exits(0).json();
+    let shown = show();
+    assert_eq!(shown["trusted"], json!(false));
+    assert_eq!(shown["config"]["defaultAgent"], json!("own"));
+    assert_eq!(shown["commands"], json!([program]));
+    let text = world.uwf(&["trust", "--show", "--format", "text"]);
+    let text = text.exits(0).stdout;
+    assert!(
+        text.contains(&format!("its agents start:\n  {program}\n")),
+        "{text}"
+    );
+    world.step(&thread).exits(0);
+    assert_eq!(ran(&world), "user\n", "nothing is trusted yet");
+    world.uwf(&["trust", "--show", "--yes"]).exits(2);
+    world.uwf(&["trust"]).exits(0);
+    assert_eq!(show()["trusted"], json!(true));
+}
+
+#[test]
+fn on_a_terminal_a_person_is_asked_after_it_was_shown() {
+    let (world, _) = world();
+    let answers = |answer: &str| {
+        let mut terminal = Terminal::start_with_stdout(&world, &["trust"]);
+        terminal
+            .shows("bin/project.sh")
+            .shows("Trust it?")
+            .types(answer);
+        terminal.end()
+    };
+    answers("n")
+        .exits(1)
+        .says("is not trusted")
+        .says("uwf trust --yes");
+    again(&world);
+    answers("y").exits(0).says("it is trusted");
+    again(&world);
+    assert_eq!(ran(&world), "user\nproject\n");
+    world.uwf(&["trust", "--revoke"]).exits(0);
+    let terminal = Terminal::start_with_stdout(&world, &["trust", "--yes"]);
+    terminal.end().exits(0);
+    again(&world);
+    assert_eq!(ran(&world), "user\nproject\nproject\n");
+}
+
+#[test]
+fn a_damaged_record_of_trust_says_how_to_go_on() {
+    let (world, thread) = world();
+    let file = world.root().join("trust.json");
+    std::fs::write(&file, "{").unwrap();
+    let aside = format!("mv {0} {0}.damaged", file.display());
+    for args in [
+        &["trust"][..],
+        &["trust", "--list"],
+        &["thread", "step", &thread],
+    ] {
+        world.uwf(args).exits(1).says("trust.json:1:").says(&aside);
+    }
 }

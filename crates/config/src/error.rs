@@ -33,6 +33,18 @@ pub enum ConfigError {
         /// What is wrong there.
         problem: String,
     },
+    /// The record of what the user trusts cannot be parsed.
+    #[error("`{}:{line}:{column}`: {problem}", path.display())]
+    TrustDamaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// The column, from 1; 0 if it is not known.
+        column: u64,
+        /// What is wrong there.
+        problem: String,
+    },
     /// There is no configuration yet.
     #[error("there is no config file `{}`", path.display())]
     NoConfig {
@@ -75,6 +87,7 @@ impl ConfigError {
         match self {
             Self::Invalid { .. }
             | Self::Project { .. }
+            | Self::TrustDamaged { .. }
             | Self::NoConfig { .. }
             | Self::Key { .. }
             | Self::Comments { .. }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_protocol::config::Config;
 use uwf_storage::{Root, StorageError};
-use uwf_util::size;
+use uwf_util::{size, words};
 use uwf_yaml::{Data, Dialect};
 
 use crate::check;
@@ -148,6 +148,22 @@ impl ProjectConfig {
             .map(|(key, value)| (key.to_owned(), value))
             .collect();
         Ok(Value::Object(entries))
+    }
+
+    /// Returns the command lines that it names, each once.
+    ///
+    /// # Errors
+    /// As of [`read`](Self::read).
+    pub fn commands(&self) -> Result<Vec<String>, ConfigError> {
+        let mut lines = Vec::new();
+        for agent in self.read()?.agents.into_values() {
+            let words = agent.command.iter().chain(&agent.args);
+            let line = words::join(words.map(String::as_str));
+            if agent.command.is_some() && !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+        Ok(lines)
     }
 
     /// Returns the config with the paths of its programs made absolute: they start at the folder of the project.

@@ -33,18 +33,19 @@ impl Trust {
     /// Reads which configs of projects the user trusts.
     ///
     /// # Errors
-    /// [`ConfigError::Invalid`] if the file is damaged, [`ConfigError::Storage`] if it cannot be read.
+    /// [`ConfigError::TrustDamaged`] if the file is damaged, [`ConfigError::Storage`] if it cannot be read.
     pub fn read(root: &Root) -> Result<Self, ConfigError> {
         let path = root.trust_file();
         let Some(content) = uwf_durable::read(&path)? else {
             return Ok(Self::default());
         };
-        let texts = serde_json::from_slice(&content).map_err(|error| ConfigError::Invalid {
-            path,
-            line: error.line() as u64,
-            column: error.column() as u64,
-            problem: error.to_string(),
-        })?;
+        let texts =
+            serde_json::from_slice(&content).map_err(|error| ConfigError::TrustDamaged {
+                path,
+                line: error.line() as u64,
+                column: error.column() as u64,
+                problem: error.to_string(),
+            })?;
         Ok(Self { texts })
     }
 

@@ -1,19 +1,16 @@
 //! `uwf config …`.
 
-use std::io::IsTerminal;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use dialoguer::Confirm;
-use dialoguer::console::Term;
 use signal_hook::consts::SIGINT;
 use uwf_config::{ConfigError, Draft, Finding};
 use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root};
 
 use crate::args::ConfigCommand;
-use crate::commands::{Context, unanswered};
+use crate::commands::{Context, can_ask, confirm};
 use crate::failure::{Failure, say, warn};
 use crate::output::print;
 use crate::text::{
@@ -168,16 +165,8 @@ fn put_aside(draft: Draft, failure: Failure) -> Failure {
 
 /// Asks whether to edit again. Without a terminal nobody can answer, so the answer is no.
 fn edits_again() -> Result<bool, Failure> {
-    if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
+    if !can_ask() {
         return Ok(false);
     }
-    let answer = Confirm::new()
-        .with_prompt("Edit again?")
-        .default(true)
-        .interact();
-    answer.map_err(|dialoguer::Error::IO(error)| {
-        // The question hides the cursor.
-        let _ = Term::stderr().show_cursor();
-        unanswered(&error)
-    })
+    confirm("Edit again?", true)
 }

@@ -21,8 +21,10 @@ mod workflow;
 pub(crate) use prompt::text as text_for_agents;
 pub(crate) use setup::presets;
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 
+use dialoguer::Confirm;
+use dialoguer::console::Term;
 use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
 use uwf_engine::{NameError, Observer, Runner, Site};
@@ -186,6 +188,21 @@ pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
         }),
         None => text_or_stdin(text),
     }
+}
+
+/// Tells whether somebody can be asked on the terminal.
+pub(crate) fn can_ask() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Asks a question on the terminal. The default is the answer of somebody who only presses Enter.
+pub(crate) fn confirm(question: &str, default: bool) -> Result<bool, Failure> {
+    let question = Confirm::new().with_prompt(question).default(default);
+    question.interact().map_err(|dialoguer::Error::IO(error)| {
+        // The question hides the cursor.
+        let _ = Term::stderr().show_cursor();
+        unanswered(&error)
+    })
 }
 
 /// Returns the failure of a question on the terminal. An interrupt has its own exit code.

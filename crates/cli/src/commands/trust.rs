@@ -2,40 +2,54 @@
 
 use std::path::Path;
 
-use uwf_config::{ProjectConfig, Trust, revoke, trust};
+use uwf_config::{ProjectConfig, Standing, Trust, revoke, trust};
 use uwf_protocol::exit::Exit;
 
 use crate::args::TrustArgs;
-use crate::commands::Context;
-use crate::failure::Failure;
-use crate::output::print;
-use crate::text::{RevokedView, TrustItem, TrustList, TrustedView};
+use crate::commands::{Context, can_ask, confirm};
+use crate::failure::{Failure, note};
+use crate::output::{Format, print};
+use crate::text::{ProjectView, RevokedView, TrustItem, TrustList};
 
 pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> {
     let env = &context.site().env;
     let dir = args.dir.as_ref().map(|dir| env.cwd().join(dir));
     let dir = dir.as_deref().unwrap_or(env.cwd());
-    match (args.list, args.revoke) {
-        (true, _) => list(context),
-        (false, true) => revoke_at(context, dir),
-        (false, false) => trust_at(context, dir),
+    if args.list {
+        return list(context);
     }
+    if args.revoke {
+        return revoke_at(context, dir);
+    }
+    let project = find(context, dir)?;
+    if args.show {
+        let standing = Trust::read(&context.site().root)?.standing(&project);
+        let view = ProjectView::new(&project, standing == Standing::Trusted)?;
+        print(&view, context.format)?;
+        return Ok(Exit::Done);
+    }
+    trust_it(context, &project, args.yes)
 }
 
-/// Trusts the project around a folder, and shows what it sets: this is what the user agrees to.
-fn trust_at(context: &Context, dir: &Path) -> Result<Exit, Failure> {
+/// Trusts a project, and shows what it sets: this is what the user agrees to. A person is asked before.
+fn trust_it(context: &Context, project: &ProjectConfig, is_agreed: bool) -> Result<Exit, Failure> {
     let root = &context.site().root;
-    let project = find(context, dir)?;
-    let config = project.data()?;
+    let asks = !is_agreed && context.format == Format::Text && can_ask();
+    let view = ProjectView::new(project, !asks)?;
+    if asks {
+        print(&view, context.format)?;
+        if !confirm("Trust it?", false)? {
+            let file = project.file.display();
+            return Err(Failure::request(format!("`{file}` is not trusted"))
+                .hint("nothing was changed; `uwf trust --yes` trusts it without a question"));
+        }
+    }
     root.create()?;
-    trust(root, &project)?;
-    let view = TrustedView {
-        folder: project.folder,
-        file: project.file,
-        trusted: true,
-        config,
-    };
-    print(&view, context.format)?;
+    trust(root, project)?;
+    match asks {
+        true => note("it is trusted as it is now"),
+        false => print(&view, context.format)?,
+    }
     Ok(Exit::Done)
 }
 

@@ -41,5 +41,5 @@ pub(crate) use thread::{
     TopView, UnpausedView, WaitedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
-pub(crate) use trust::{RevokedView, TrustItem, TrustList, TrustedView};
+pub(crate) use trust::{ProjectView, RevokedView, TrustItem, TrustList};
 pub(crate) use workflow::{InvalidView, RegisteredView, ValidView};

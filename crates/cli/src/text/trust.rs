@@ -4,26 +4,48 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_config::Standing;
+use uwf_config::{ConfigError, ProjectConfig, Standing};
 
 use crate::output::Show;
 use crate::text::cas::document;
 use crate::text::table::{Page, table};
 
-/// A project that is trusted now, with what its config says.
+/// What the config of a project says, and whether it is trusted.
 #[derive(Serialize)]
-pub(crate) struct TrustedView {
-    pub(crate) folder: PathBuf,
-    pub(crate) file: PathBuf,
-    pub(crate) trusted: bool,
-    pub(crate) config: Value,
+pub(crate) struct ProjectView {
+    folder: PathBuf,
+    file: PathBuf,
+    trusted: bool,
+    config: Value,
+    /// The command lines that it names.
+    commands: Vec<String>,
 }
 
-impl Show for TrustedView {
+impl ProjectView {
+    pub(crate) fn new(project: &ProjectConfig, trusted: bool) -> Result<Self, ConfigError> {
+        Ok(Self {
+            folder: project.folder.clone(),
+            file: project.file.clone(),
+            trusted,
+            config: project.data()?,
+            commands: project.commands()?,
+        })
+    }
+}
+
+impl Show for ProjectView {
     fn text(&self, _page: Page) -> String {
         let file = self.file.display();
-        let config = document(&self.config);
-        format!("{config}\n\n`{file}` is trusted as it is now, which is shown above")
+        let mut parts = vec![document(&self.config)];
+        if !self.commands.is_empty() {
+            let commands = self.commands.join("\n  ");
+            parts.push(format!("its agents start:\n  {commands}"));
+        }
+        parts.push(match self.trusted {
+            true => format!("`{file}` is trusted as it is now, which is shown above"),
+            false => format!("`{file}` is not trusted as it is now, which is shown above"),
+        });
+        parts.join("\n\n")
     }
 }
 
