@@ -1,5 +1,8 @@
 //! `thread read --html`: a page in one file, in which nothing that was recorded is markup.
 
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
 use regex::Regex;
 use serde_json::json;
 
@@ -168,4 +171,45 @@ fn a_page_is_written_to_a_file_that_is_named() {
         .exits(1)
         .says("cannot write `no/such/folder.html`");
     world.uwf(&["thread", "read", &thread, "-o", "x"]).exits(2);
+}
+
+#[test]
+fn what_threads_contain_is_written_for_its_owner_and_over_no_link_and_no_state() {
+    let (world, thread) = hostile();
+    let page = ["thread", "read", &thread, "--html", "-o"];
+    let bundle = ["thread", "export", &thread, "-o"];
+    let at = |name: &str| world.project().join(name);
+    let root = world.root();
+    let state = root.join("threads.yaml");
+    let (before, linked) = (world.state("threads.yaml"), at("linked"));
+    std::fs::write(&linked, "mine").unwrap();
+    symlink(&linked, at("link")).unwrap();
+    symlink(&state, at("alias")).unwrap();
+    for command in [&page[..], &bundle] {
+        let write = |file: &str| world.uwf(&[command, &[file]].concat());
+        std::fs::write(at("old"), "old").unwrap();
+        std::fs::set_permissions(at("old"), Permissions::from_mode(0o644)).unwrap();
+        write("old").exits(0);
+        let mode = at("old").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        write("link").exits(1).says("is a symbolic link");
+        write("/dev/null").exits(1).says("is not a file");
+        let store = root.join("cas/story.bin");
+        let labels = root.join("labels.jsonl");
+        for own in [&state, &store, &labels, &at("alias")] {
+            write(own.to_str().unwrap())
+                .exits(1)
+                .says("belongs to the storage root")
+                .says("name another file");
+        }
+        write(root.join("story").to_str().unwrap()).exits(0);
+        assert!(!labels.exists() && !store.exists());
+    }
+    assert_eq!(std::fs::read_to_string(linked).unwrap(), "mine");
+    let graph = ["workflow", "graph", "--thread", &thread, "-o"];
+    world
+        .uwf(&[&graph[..], &[state.to_str().unwrap()]].concat())
+        .exits(1)
+        .says("belongs to the storage root");
+    assert_eq!(world.state("threads.yaml"), before);
 }

@@ -9,6 +9,7 @@ mod failure;
 mod hints;
 mod html;
 mod local_time;
+mod named_file;
 mod output;
 mod pager;
 mod panic;

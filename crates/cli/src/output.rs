@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
 
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
@@ -331,13 +330,6 @@ fn write_to_reader(text: &str) -> Result<Reader, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(Reader::Gone),
         Err(error) => Err(Failure::request("cannot write the result to stdout").cause(&error)),
     }
-}
-
-/// Writes a text to the file that the person named, as a redirection in a shell would.
-pub(crate) fn write_file(file: &Path, text: &str) -> Result<(), Failure> {
-    std::fs::write(file, text).map_err(|error| {
-        Failure::request(format!("cannot write `{}`", file.display())).cause(&error)
-    })
 }
 
 fn unprintable(error: impl std::fmt::Display) -> Failure {

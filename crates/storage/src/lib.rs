@@ -32,7 +32,7 @@ pub use labels::Namings;
 pub use last_used::LastUsed;
 pub use process_log::{LogEntry, ProcessLog, Tag};
 pub use registry_history::{NameChange, RegistryHistory};
-pub use root::Root;
+pub use root::{Root, is_of_root};
 pub use run_dir::{
     Acquired, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
     Scratch, Sessions, ThreadLock,

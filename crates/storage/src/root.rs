@@ -244,6 +244,26 @@ impl Root {
     }
 }
 
+/// Tells whether a path, given from a root on, has a meaning there.
+#[must_use]
+pub fn is_of_root(below: &Path) -> bool {
+    const FOLDERS: [&str; 4] = ["cas", "runs", "locks", "logs"];
+    let root = Root::at(PathBuf::new());
+    let files = [
+        root.threads_file(),
+        root.history_file(),
+        root.torn_history_file(),
+        root.registry_file(),
+        root.registry_history_file(),
+        root.foreign_registry_file(),
+        root.labels_file(),
+        root.trust_file(),
+        root.config_file(),
+        root.env_file(),
+    ];
+    files.iter().any(|file| file == below) || FOLDERS.iter().any(|folder| below.starts_with(folder))
+}
+
 /// Makes a path absolute; one that is absolute already stays as it is.
 fn absolute(path: &OsStr, env: &Env) -> PathBuf {
     env.cwd().join(path).components().collect()
@@ -297,6 +317,29 @@ mod tests {
         assert_eq!(root.cas_dir(&env("")), Path::new("/root/cas"));
         assert_eq!(root.cas_dir(&env("/cas")), Path::new("/cas"));
         assert_eq!(root.cas_dir(&env("cas")), Path::new("/work/cas"));
+    }
+
+    #[test]
+    fn files_of_the_state_are_told_from_others() {
+        for ours in [
+            "threads.yaml",
+            "labels.jsonl",
+            ".env",
+            "cas/x.bin",
+            "runs",
+            "locks/room",
+        ] {
+            assert!(is_of_root(Path::new(ours)), "{ours}");
+        }
+        for other in [
+            "",
+            "threads.tar",
+            "casual",
+            "x/threads.yaml",
+            "history.html",
+        ] {
+            assert!(!is_of_root(Path::new(other)), "{other}");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@ use crate::args::{ReadArgs, WHOLE};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::html::thread_page;
-use crate::output::{print_document, write, write_file};
+use crate::named_file;
+use crate::output::{print_document, write};
 
 pub(super) fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> {
     let before = args.before.as_deref().map(|step| context.hash(step));
@@ -20,7 +21,7 @@ pub(super) fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> 
     };
     let story = uwf_engine::read_thread(context.site(), context.thread(&args.thread)?, &options)?;
     if args.html {
-        write_page(&thread_page(&story), args.output.as_deref())?;
+        write_page(context, &thread_page(&story), args.output.as_deref())?;
     } else {
         print_document(&story, &story.document, context.asked, &context.pager)?;
     }
@@ -28,10 +29,13 @@ pub(super) fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> 
 }
 
 /// Writes a page to the file that was asked for, or to stdout.
-fn write_page(page: &str, file: Option<&Path>) -> Result<(), Failure> {
+fn write_page(context: &Context, page: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {
         Some(file) if file.as_os_str() != "-" => {
-            write_file(file, page)?;
+            named_file::write_private(context.site(), file, |out| {
+                let written = out.write_all(page.as_bytes());
+                written.map_err(|error| Failure::request("cannot write the page").cause(&error))
+            })?;
             note(&format!("the page is in {}", file.display()));
             Ok(())
         }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read};
 use std::path::Path;
 
-use uwf_durable::{Draft, FileError};
 use uwf_engine::{Diverging, Exported, Outcome, all_threads, export_threads, import_threads};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -12,6 +11,7 @@ use uwf_protocol::ids::ThreadId;
 use crate::args::{ExportArgs, ImportArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
+use crate::named_file;
 use crate::output::print;
 use crate::text::{ExportedView, ImportedView};
 
@@ -24,7 +24,9 @@ pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Exit, Failu
         let exported = to_stdout(context, &threads)?;
         note(&ExportedView::new(exported, None).sentence());
     } else {
-        let exported = to_file(context, &threads, &args.output)?;
+        let exported = named_file::write_private(context.site(), &args.output, |out| {
+            Ok(export_threads(context.site(), &threads, out)?)
+        })?;
         print(
             &ExportedView::new(exported, Some(&args.output)),
             context.format,
@@ -50,26 +52,6 @@ fn to_stdout(context: &Context, threads: &[ThreadId]) -> Result<Exported, Failur
     }
     let mut out = BufWriter::new(io::stdout().lock());
     Ok(export_threads(context.site(), threads, &mut out)?)
-}
-
-/// Writes a whole file or none: an old file stays until the new one is complete.
-fn to_file(context: &Context, threads: &[ThreadId], path: &Path) -> Result<Exported, Failure> {
-    let cannot = |error: FileError| {
-        Failure::request(format!("cannot write `{}`", path.display())).cause(&error)
-    };
-    if path.exists() && !path.is_file() {
-        return Err(
-            Failure::request(format!("`{}` is not a file", path.display()))
-                .hint("`-o` names the file to write; `-o -` writes to standard output"),
-        );
-    }
-    let draft = Draft::beside(path, b"").map_err(cannot)?;
-    let exported = {
-        let mut out = BufWriter::new(draft.file());
-        export_threads(context.site(), threads, &mut out)?
-    };
-    draft.replace_durably(path).map_err(cannot)?;
-    Ok(exported)
 }
 
 pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failure> {

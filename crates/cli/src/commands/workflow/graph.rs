@@ -8,7 +8,8 @@ use super::note_hidden;
 use crate::args::GraphArgs;
 use crate::commands::Context;
 use crate::failure::Failure;
-use crate::output::{Drawing, Form, Format, print, rendered, write_document, write_file};
+use crate::named_file;
+use crate::output::{Drawing, Form, Format, print, rendered, write_document};
 use crate::text::{Page, dot, mermaid, svg};
 
 pub(super) fn run(context: &Context, args: &GraphArgs) -> Result<(), Failure> {
@@ -25,7 +26,7 @@ pub(super) fn run(context: &Context, args: &GraphArgs) -> Result<(), Failure> {
         Form::Data(format) => rendered(&view, format, Page::default())?,
         Form::Drawing(drawing) => drawn(&view, drawing)?,
     };
-    write_file(file, &format!("{}\n", text.trim_end()))
+    named_file::write(context.site(), file, &format!("{}\n", text.trim_end()))
 }
 
 /// Returns the file to write; `-` stands for standard output.

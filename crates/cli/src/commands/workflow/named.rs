@@ -7,7 +7,8 @@ use uwf_engine::{Difference, WorkflowText};
 use crate::args::{WorkflowDiffArgs, WorkflowExportArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
-use crate::output::{print_document, print_long, write_file};
+use crate::named_file;
+use crate::output::{print_long, print_document};
 
 pub(super) fn diff(context: &Context, args: &WorkflowDiffArgs) -> Result<(), Failure> {
     let site = context.site();
@@ -40,7 +41,7 @@ pub(super) fn export(context: &Context, args: &WorkflowExportArgs) -> Result<(),
             exported.name
         ));
     }
-    write_file(file, &exported.text)
+    named_file::write(context.site(), file, &exported.text)
 }
 
 /// Warns if the text does not give the same workflow again.
