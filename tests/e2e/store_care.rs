@@ -330,3 +330,25 @@ fn a_file_that_cannot_be_read_stays_where_it_is() {
     assert_eq!(done["lost"][0]["hash"], json!(head), "{done}");
     assert!(file.is_symlink());
 }
+
+#[test]
+fn no_damaged_file_goes_through_a_link_to_another_folder() {
+    let (world, threads) = three_threads();
+    let head = text(&world.show(&threads[0])["head"]);
+    let file = node_file(&world, &head);
+    fs::write(&file, "damaged").unwrap();
+    let elsewhere = world.dir().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let link = quarantined(&world, "x").parent().unwrap().to_owned();
+    symlink(&elsewhere, &link).unwrap();
+    world
+        .uwf(&["cas", "repair"])
+        .exits(1)
+        .says("quarantine` is a symbolic link")
+        .says("remove the link");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "damaged");
+    assert_eq!(elsewhere.read_dir().unwrap().count(), 0);
+    fs::remove_file(&link).unwrap();
+    world.uwf(&["cas", "repair"]).exits(4);
+    assert!(!file.exists());
+}

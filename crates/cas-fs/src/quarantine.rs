@@ -79,6 +79,7 @@ pub(crate) fn set_aside(
     }
     let _hold = hold::own(store.dir())?;
     let folder = folder(store.dir());
+    refuse_link(&folder)?;
     uwf_durable::create_dir(&folder)?;
     let mut moved = Vec::new();
     for one in found {
@@ -93,6 +94,16 @@ pub(crate) fn set_aside(
         moved.push(still);
     }
     Ok(moved)
+}
+
+/// Fails for a link: the files would land where nobody looks for them, or in a folder of somebody else.
+fn refuse_link(folder: &Path) -> Result<(), FileError> {
+    match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_symlink() => Err(FileError::Link {
+            path: folder.to_owned(),
+        }),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Returns a path in the folder that is not taken. Only the owner of the lock makes files there.

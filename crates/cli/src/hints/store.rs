@@ -1,6 +1,7 @@
 //! What to type next after an error of the content-addressed store.
 
 use uwf_cas_fs::StoreError;
+use uwf_durable::FileError;
 use uwf_protocol::failure::FULL_DISK_HINT;
 
 pub(crate) fn hint(error: &StoreError) -> Option<String> {
@@ -24,6 +25,9 @@ pub(crate) fn hint(error: &StoreError) -> Option<String> {
         StoreError::Collision { .. } => "`uwf cas get <hash>` shows the node that was there first",
         StoreError::UnusableSchema { .. } | StoreError::NotASchema(_) => {
             "`uwf cas schema list` shows the schemas"
+        }
+        StoreError::File(FileError::Link { .. }) => {
+            "remove the link, or put what it points to in its place"
         }
         StoreError::File(_) => return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned()),
         StoreError::NotTheNode { .. } | StoreError::Invalid { .. } | StoreError::Encode(_) => {
