@@ -269,3 +269,30 @@ fn on_a_terminal_a_run_prints_text() {
     );
     assert!(!screen.contains('{'), "{screen}");
 }
+
+#[test]
+fn a_text_that_does_not_end_is_refused_at_the_limit() {
+    let world = world(APPROVED);
+    let start = ["thread", "start", "review", "-p"];
+    let zeros = || std::fs::File::open("/dev/zero").unwrap();
+    let fed = |args: &[&str]| -> Run {
+        let mut command = world.command(args);
+        command.stdin(zeros()).output().unwrap().into()
+    };
+    fed(&[&start[..], &["@/dev/zero"]].concat())
+        .exits(1)
+        .says("`/dev/zero` is longer than 16.0 MiB")
+        .says("name a large file in it");
+    fed(&[&start[..], &["-"]].concat())
+        .exits(1)
+        .says("standard input is longer than 16.0 MiB");
+    fed(&["workflow", "put", "-"])
+        .exits(1)
+        .says("standard input is longer than 256.0 MiB");
+    // The longest text is a text like others.
+    let longest = "x".repeat(16 << 20);
+    world.write("longest", &longest);
+    world.uwf(&[&start[..], &["@longest"]].concat()).exits(0);
+    world.write("longer", &(longest + "x"));
+    world.uwf(&[&start[..], &["@longer"]].concat()).exits(1);
+}

@@ -8,7 +8,7 @@ use crate::args::{WorkflowDiffArgs, WorkflowExportArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
 use crate::named_file;
-use crate::output::{print_long, print_document};
+use crate::output::{print_document, print_long};
 
 pub(super) fn diff(context: &Context, args: &WorkflowDiffArgs) -> Result<(), Failure> {
     let site = context.site();
