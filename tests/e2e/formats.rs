@@ -365,7 +365,7 @@ fn on_a_terminal_text_is_the_default_and_nothing_is_obeyed() {
     let read = on_terminal(&world, 80, &["thread", "read", &thread]);
     assert!(read.contains(r"\u{1b}[31m"), "{read}");
     let piped = world.uwf(&["thread", "read", &thread]).stdout;
-    assert!(piped.contains("\u{1b}[31m"), "{piped}");
+    assert!(piped.contains(r"\u{1b}[31m"), "{piped}");
     world.step(&thread).exits(6).says(r"\u{1b}[31m");
 }
 

@@ -137,6 +137,28 @@ fn json_and_yaml_escape_in_a_pipe_too_and_keep_the_value() {
     assert_eq!(node.json()["payload"]["prompt"], json!(HOSTILE));
 }
 
+#[test]
+fn documents_are_safe_in_a_pipe_and_sources_are_exact() {
+    let (world, thread, steps) = hostile();
+    for args in [
+        &["thread", "read", &thread, "--quota", "all"][..],
+        &["step", "read", &steps[1]],
+        &["step", "read", &steps[1], "--prompt"],
+    ] {
+        let document = world.uwf(args).exits(0).stdout;
+        let found: Vec<char> = document.chars().filter(|c| obeyed(*c)).collect();
+        assert!(found.is_empty(), "{args:?}: {found:?}");
+    }
+    let read = world.uwf(&["thread", "read", &thread, "--quota", "all"]);
+    assert!(read.stdout.contains(r"\u{202e}"), "{}", read.stdout);
+    // Whoever wants the exact text has it as data.
+    let data = [
+        "thread", "read", &thread, "--quota", "all", "--format", "json",
+    ];
+    let data = world.uwf(&data).exits(0).json();
+    assert!(data.to_string().contains('\u{202e}'), "{data}");
+}
+
 /// Asserts that no line of what was said begins with a message that is not ours.
 #[track_caller]
 fn is_not_fooled(args: &[&str], said: &str) {

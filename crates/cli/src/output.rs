@@ -257,17 +257,28 @@ impl Serialize for EscapableKey<'_> {
     }
 }
 
-/// Prints a Markdown document, or its data if JSON or YAML was requested.
+/// Prints a Markdown document for people, or its data if JSON or YAML was requested. Characters that a terminal would obey
+/// are spelled out, also in a pipe: another program may show it on one.
 pub(crate) fn print_document(
     data: &impl Serialize,
     document: &str,
     asked: Option<Format>,
     pager: &Pager,
 ) -> Result<(), Failure> {
+    print_source(data, &printable(document), asked, pager)
+}
+
+/// Prints a source that programs read, or its data if JSON or YAML was requested.
+pub(crate) fn print_source(
+    data: &impl Serialize,
+    source: &str,
+    asked: Option<Format>,
+    pager: &Pager,
+) -> Result<(), Failure> {
     match asked {
         Some(Format::Json) => write(&json(data)?),
         Some(Format::Yaml) => write(&yaml(&serde_json::to_value(data).map_err(unprintable)?)?),
-        Some(Format::Text) | None => write_document(document, pager),
+        Some(Format::Text) | None => write_document(source, pager),
     }
 }
 

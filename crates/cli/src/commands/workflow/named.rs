@@ -8,7 +8,7 @@ use crate::args::{WorkflowDiffArgs, WorkflowExportArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
 use crate::named_file;
-use crate::output::{print_document, print_long};
+use crate::output::{print_long, print_source};
 
 pub(super) fn diff(context: &Context, args: &WorkflowDiffArgs) -> Result<(), Failure> {
     let site = context.site();
@@ -24,7 +24,7 @@ pub(super) fn export(context: &Context, args: &WorkflowExportArgs) -> Result<(),
     warn_of_difference(&exported);
     let file = args.output.as_deref();
     let Some(file) = file.filter(|file| *file != Path::new("-")) else {
-        return print_document(
+        return print_source(
             &exported.data,
             &exported.text,
             context.asked,
