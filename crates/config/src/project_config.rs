@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_protocol::config::Config;
 use uwf_storage::{Root, StorageError};
-use uwf_util::{size, words};
+use uwf_util::{shell_words, size};
 use uwf_yaml::{Data, Dialect};
 
 use crate::check;
@@ -158,7 +158,7 @@ impl ProjectConfig {
         let mut lines = Vec::new();
         for agent in self.read()?.agents.into_values() {
             let words = agent.command.iter().chain(&agent.args);
-            let line = words::join(words.map(String::as_str));
+            let line = shell_words::join(words.map(String::as_str));
             if agent.command.is_some() && !lines.contains(&line) {
                 lines.push(line);
             }

@@ -1,7 +1,7 @@
 //! What to type next after an error of the configuration.
 
 use uwf_config::ConfigError;
-use uwf_util::words;
+use uwf_util::shell_words;
 
 /// Returns what the user can do next, unless the error text says it.
 pub(crate) fn hint(error: &ConfigError) -> Option<String> {
@@ -20,7 +20,7 @@ pub(crate) fn hint(error: &ConfigError) -> Option<String> {
             "correct the file, then `uwf trust` trusts it; `uwf trust --revoke` does without it"
         }
         ConfigError::TrustDamaged { path, .. } => {
-            let path = words::quote(&path.display().to_string()).into_owned();
+            let path = shell_words::quote(&path.display().to_string()).into_owned();
             return Some(format!(
                 "`mv {path} {path}.damaged` puts it aside: no project is trusted then, and `uwf trust` trusts one again"
             ));
