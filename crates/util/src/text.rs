@@ -28,7 +28,7 @@ pub fn cut_line(text: &str, max_chars: usize) -> String {
 
 /// Returns a number of things: `1 step`, `2 steps`. The plural of the noun must have just an `s` more.
 #[must_use]
-pub fn counted<N: Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
+pub fn counted<N: Copy + Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
