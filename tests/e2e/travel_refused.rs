@@ -255,6 +255,14 @@ fn a_manifest_that_lies_is_refused() {
     lie("is not sound: a run cannot have cost less", &|value| {
         value["threads"][0]["record"]["dropped"] = nothing.clone();
     });
+    lie("cannot be the name of a thread", &|value| {
+        value["threads"][0]["naming"] = serde_json::json!({ "name": "a b" });
+    });
+    lie("64 are the most", &|value| {
+        let labels = (0..65).map(|number| (format!("k{number}"), "v".into()));
+        value["threads"][0]["naming"] = serde_json::json!({});
+        value["threads"][0]["naming"]["labels"] = Value::Object(labels.collect());
+    });
     lie("contradicts its end", &|value| {
         value["threads"][0]["status"] = "active".into();
     });
