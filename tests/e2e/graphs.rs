@@ -148,6 +148,26 @@ fn the_format_stands_before_or_after_the_command_and_only_graphs_are_drawn() {
 }
 
 #[test]
+fn whoever_points_at_a_role_sees_its_goal_and_its_visits() {
+    let world = World::new();
+    world.put(&REVIEW.replacen("goal: ", "goal: NOW & ", 1));
+    world.mock("roles:\n  writer:\n    - output: { plan: p }\n");
+    let thread = world.start("review");
+    let title = |visits: &str| {
+        let drawn = graph(&world, &["--thread", &thread, "--format", "svg"]);
+        let title = drawn.split("<title>writer\n").nth(1).unwrap();
+        let title = title.split("</title>").next().unwrap().to_owned();
+        assert!(title.contains("NOW &amp; "), "{title}");
+        assert_eq!(title.contains("1 visit"), !visits.is_empty(), "{title}");
+    };
+    title("");
+    world.step(&thread).exits(0);
+    title("1 visit");
+    let view = graph(&world, &["review", "--format", "json"]);
+    assert!(view.contains("\"goal\":\"NOW & "), "{view}");
+}
+
+#[test]
 fn the_ending_of_a_file_tells_the_format() {
     let world = World::new();
     world.put(REVIEW);

@@ -46,6 +46,9 @@ pub struct GraphNode {
     pub kind: NodeKind,
     /// What the role is for; empty for the others.
     pub description: String,
+    /// What the role is told to be and to reach; empty for the others.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub goal: String,
     /// How often the thread was there: the steps of a role, or how often it started, suspended or ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub visits: Option<u64>,
@@ -218,6 +221,7 @@ fn plain_node(name: &str, kind: NodeKind) -> GraphNode {
         name: name.to_owned(),
         kind,
         description: String::new(),
+        goal: String::new(),
         visits: None,
         last_step: None,
         standing: None,
@@ -225,10 +229,14 @@ fn plain_node(name: &str, kind: NodeKind) -> GraphNode {
 }
 
 fn role_node<S>(workflow: &Workflow<S>, name: &RoleName) -> GraphNode {
-    let role = workflow.roles.get(name);
-    GraphNode {
-        description: role.map_or_else(String::new, |role| role.description.clone()),
-        ..plain_node(name.as_str(), NodeKind::Role)
+    let plain = plain_node(name.as_str(), NodeKind::Role);
+    match workflow.roles.get(name) {
+        Some(role) => GraphNode {
+            description: role.description.clone(),
+            goal: role.goal.trim().to_owned(),
+            ..plain
+        },
+        None => plain,
     }
 }
 

@@ -10,12 +10,16 @@ use uwf_layout::LayoutError;
 use uwf_layout::svg::{Look, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw};
 use uwf_util::text::cut;
 
+use crate::text::cas::counted;
+
 use super::{label, shown, thread_lines, times, was_taken, when, word};
 
 /// The longest text of a node, in characters.
 const NODE_TEXT: usize = 28;
 /// The longest label of an edge.
 const LABEL_TEXT: usize = 24;
+/// The longest text of a goal, which is shown when somebody points at its role.
+const GOAL_TEXT: usize = 300;
 /// The longest line of the caption.
 const CAPTION_TEXT: usize = 80;
 
@@ -80,9 +84,12 @@ fn picture(view: &GraphView) -> Picture {
 fn picture_node(node: &GraphNode) -> PictureNode {
     let visits = node.visits.unwrap_or(0);
     let standing = node.standing.map(|standing| word(standing).to_owned());
+    let is_visited = visits > 0 && node.kind == NodeKind::Role;
     let told = [
         Some(shown(&node.name)),
         Some(shown(&node.description)),
+        Some(cut(&shown(&node.goal), GOAL_TEXT).into_owned()),
+        is_visited.then(|| counted(usize::try_from(visits).unwrap_or(usize::MAX), "visit")),
         standing,
     ];
     let told = told.into_iter().flatten().filter(|text| !text.is_empty());

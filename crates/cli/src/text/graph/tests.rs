@@ -15,6 +15,7 @@ fn node(name: &str, kind: NodeKind) -> GraphNode {
         name: name.to_owned(),
         kind,
         description: String::new(),
+        goal: String::new(),
         visits: None,
         last_step: None,
         standing: None,
