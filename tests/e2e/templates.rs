@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use uwf_util::shell_words;
 
 use crate::world::World;
@@ -81,6 +81,51 @@ fn every_template_is_valid_and_runs_to_its_end_with_the_command_that_init_prints
             let steps = steps["steps"].as_array().unwrap();
             let worked = steps.iter().any(|step| step["role"] == *role);
             assert!(worked, "{name}: {role}");
+        }
+    }
+}
+
+/// Returns the answers that a schema allows: the status, if there is one, and the fields.
+fn answers(schema: &Value) -> Vec<(Option<&str>, Vec<&str>)> {
+    let variants: Vec<&Value> = match schema["oneOf"].as_array() {
+        Some(all) => all.iter().collect(),
+        None => vec![schema],
+    };
+    variants.into_iter().map(answer).collect()
+}
+
+/// Returns the answer that one schema describes.
+fn answer(variant: &Value) -> (Option<&str>, Vec<&str>) {
+    let status = variant["properties"]["$status"]["const"].as_str();
+    let names = variant["properties"].as_object().unwrap().keys();
+    let names = names.map(String::as_str);
+    (status, names.filter(|name| *name != "$status").collect())
+}
+
+#[test]
+fn every_field_that_a_template_asks_for_is_told_to_whoever_comes_next() {
+    for name in in_repository() {
+        let world = World::new();
+        world.uwf(&["init", &name]).exits(0);
+        let file = format!("{name}.yaml");
+        let graph = world.uwf(&["workflow", "graph", &file]).exits(0).json();
+        let edges = graph["edges"].as_array().unwrap();
+        let text = fs::read_to_string(world.project().join(&file)).unwrap();
+        let workflow: Value = serde_saphyr::from_str(&text).unwrap();
+        for (role, parts) in workflow["roles"].as_object().unwrap() {
+            for (status, fields) in answers(&parts["frontmatter"]) {
+                let leaves = edges.iter().filter(|edge| {
+                    edge["from"] == json!(role)
+                        && (status.is_none() || edge["status"] == json!(status))
+                });
+                for prompt in leaves.map(|edge| edge["prompt"].as_str().unwrap()) {
+                    for field in &fields {
+                        let told = [format!("{{{{{field}}}}}"), format!("{{{{#{field}}}}}")];
+                        let is_told = told.iter().any(|form| prompt.contains(form));
+                        assert!(is_told, "{name}: {role}: {field} in {prompt}");
+                    }
+                }
+            }
         }
     }
 }
