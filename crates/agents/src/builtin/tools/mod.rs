@@ -17,6 +17,7 @@ use uwf_agent_kit::tool_loop::Toolbox;
 use uwf_protocol::agent::env::{ATTEMPT, GRACE_MS, SUPERVISORS};
 use uwf_storage::Env;
 use uwf_util::suggest;
+use uwf_util::text::counted;
 
 use environment::Variables;
 use files::{PatchFile, ReadFile, WriteFile};
@@ -130,8 +131,8 @@ impl Toolbox for Tools<'_> {
         let left = self.turns_left;
         if (1..=FEW_TURNS).contains(&left) {
             text.push_str(&format!(
-                "\n\n[You can answer {left} more time{}. Call `finish` before your answers are used up.]",
-                if left == 1 { "" } else { "s" }
+                "\n\n[You can answer {}. Call `finish` before your answers are used up.]",
+                counted(left, "more time")
             ));
         }
         text
