@@ -61,6 +61,31 @@ pub(crate) fn read(dir: &Path, hash: CasRef) -> Result<Option<Stored>, StoreErro
     read_start(dir, hash, usize::MAX)
 }
 
+/// Reads the file of the node like [`read`], unless it has more bytes than `largest`: such a file is damage.
+pub(crate) fn read_limited(
+    dir: &Path,
+    hash: CasRef,
+    largest: usize,
+) -> Result<Option<Stored>, StoreError> {
+    let too_large = |(path, found): (PathBuf, Metadata)| {
+        let reason = Damage::TooLarge {
+            bytes: found.len(),
+            largest,
+        };
+        StoreError::Damaged { hash, path, reason }
+    };
+    if largest < usize::MAX {
+        let files = files_of(dir, hash)?.into_iter();
+        let sizes = files.map(|(path, _)| fs::metadata(&path).map(|found| (path, found)));
+        let mut existing = sizes.flatten();
+        if let Some(file) = existing.find(|(_, found)| found.len() > largest as u64) {
+            return Err(too_large(file));
+        }
+    }
+    // A file that grows meanwhile is cut, and then does not have its hash.
+    read_start(dir, hash, largest)
+}
+
 /// Reads at most `limit` bytes from the start of the file of the node, if there is one.
 pub(crate) fn read_start(
     dir: &Path,

@@ -115,6 +115,14 @@ pub enum Damage {
     /// Something else is where the file should be.
     #[error("it is {0}, not a regular file")]
     NotRegular(FileKind),
+    /// The file is larger than the reader allows.
+    #[error("it has {bytes} bytes, and at most {largest} are read")]
+    TooLarge {
+        /// How large it is.
+        bytes: u64,
+        /// How large it may be.
+        largest: usize,
+    },
     /// The bytes are those of another node.
     #[error("its content has the hash `{found}`")]
     OtherHash {

@@ -4,7 +4,7 @@ use uwf_protocol::ids::CasRef;
 
 use crate::error::StoreError;
 use crate::store::Store;
-use crate::{disk, graph, node};
+use crate::{graph, node};
 
 /// A node without its file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl RawNode {
 
 /// Reads a node without its references.
 pub(crate) fn read(store: &Store, hash: CasRef) -> Result<RawNode, StoreError> {
-    let stored = disk::read(store.dir(), hash)?.ok_or(StoreError::NotFound { hash })?;
+    let stored = store.stored(hash)?.ok_or(StoreError::NotFound { hash })?;
     RawNode::of_file(hash, &stored.bytes).map_err(|error| match error {
         StoreError::NotTheNode { hash, reason } => StoreError::Damaged {
             hash,

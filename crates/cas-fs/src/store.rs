@@ -11,6 +11,7 @@ use uwf_schema::Validator;
 
 use crate::batch::{Batch, Durability};
 use crate::bytes::{self, BytesError};
+use crate::disk::Stored;
 use crate::error::{BrokenNode, StoreError};
 use crate::gc::{Collect, Collected, Roots};
 use crate::hold::Hold;
@@ -42,14 +43,24 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct Store {
     dir: Arc<Path>,
+    /// How large the file of a node may be, in bytes.
+    largest: usize,
 }
 
 impl Store {
     /// Returns the store in this directory. This touches nothing on the disk.
     #[must_use]
     pub fn open(dir: impl Into<PathBuf>) -> Self {
+        Self::open_limited(dir, usize::MAX)
+    }
+
+    /// Returns the store in this directory, which strangers may have written: a node whose file has more than `largest`
+    /// bytes counts as damaged, and is not read. This touches nothing on the disk.
+    #[must_use]
+    pub fn open_limited(dir: impl Into<PathBuf>, largest: usize) -> Self {
         Self {
             dir: dir.into().into(),
+            largest,
         }
     }
 
@@ -57,6 +68,11 @@ impl Store {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Reads the file of a node, if there is one and it is not too large.
+    pub(crate) fn stored(&self, hash: CasRef) -> Result<Option<Stored>, StoreError> {
+        disk::read_limited(&self.dir, hash, self.largest)
     }
 
     /// Makes the directory with mode 0700, and stores the schemas that every store has.
@@ -88,7 +104,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Damaged`], or [`StoreError::File`] if the file cannot be read.
     pub fn find(&self, hash: CasRef) -> Result<Option<Node>, StoreError> {
-        let Some(stored) = disk::read(&self.dir, hash)? else {
+        let Some(stored) = self.stored(hash)? else {
             return Ok(None);
         };
         match node::check(hash, &stored.bytes) {

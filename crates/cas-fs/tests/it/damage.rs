@@ -89,6 +89,20 @@ fn a_node_under_the_name_of_another_is_damage() {
 }
 
 #[test]
+fn a_file_that_is_larger_than_the_reader_allows_is_damage() {
+    let (_dir, store) = store();
+    let hello = store.put(TEXT, &json!("hello"), NOW).unwrap();
+    let bytes = fs::metadata(file(&store, hello)).unwrap().len();
+    let largest = usize::try_from(bytes).unwrap();
+    let limited = |largest| Store::open_limited(store.dir(), largest);
+    assert_eq!(limited(largest).get(hello).unwrap().payload, "hello");
+    let largest = largest - 1;
+    let expected = Damage::TooLarge { bytes, largest };
+    assert_eq!(damaged(&limited(largest), hello), expected);
+    assert!(limited(largest).read_raw(hello).is_err());
+}
+
+#[test]
 fn verify_names_every_problem() {
     let (_dir, store) = store();
     let good = store.put(TEXT, &json!("good"), NOW).unwrap();
