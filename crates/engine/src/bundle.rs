@@ -7,6 +7,7 @@
 mod error;
 mod export;
 mod import;
+mod intake;
 mod lineage;
 mod manifest;
 mod members;

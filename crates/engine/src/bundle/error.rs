@@ -66,7 +66,8 @@ pub struct Divergence {
 /// How many nodes or threads a message names.
 const NAMED: usize = 5;
 
-fn listed(nodes: &[Unreadable]) -> String {
+/// Names nodes that cannot be read.
+pub(crate) fn listed(nodes: &[Unreadable]) -> String {
     let named = nodes
         .iter()
         .map(|node| format!("node `{}` {}", node.hash, node.problem));

@@ -14,15 +14,13 @@ use uwf_storage::{Advance, Reactivated, ReplacedStep, RunDir, State, StorageErro
 use uwf_thread::{Head, read_program, read_start, steps};
 
 use super::error::BundleError;
+use super::intake::Intake;
 use super::lineage::Relation;
 use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
 use super::plan::{Diverging, ThreadPlan, plan_all};
 use crate::attempt::WaitingAnswer;
 use crate::{EngineError, Site, tags};
-
-/// How many nodes, and about how many bytes, share one wait for the disk.
-const BATCH: (usize, usize) = (64, 8 << 20);
 
 /// What was imported.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -105,12 +103,9 @@ pub fn import_threads(
         let (outcome, taken_name) = apply(site, &one, plan)?;
         let mut raised = site.root.run(one.thread).ledger.raises();
         raised.retain(|raise| !known.contains(raise));
-        let (thread, head) = (one.thread, one.head);
-        let message = format!("outcome={outcome:?} head={head}");
-        site.log_line(tags::IMPORTED, &message, Some(thread), Some(one.workflow));
         threads.push(ImportedThread {
-            thread,
-            head,
+            thread: one.thread,
+            head: one.head,
             outcome,
             raised,
             forked_from,
@@ -139,25 +134,20 @@ fn read_manifest(bundle: &mut Reader<'_>) -> Result<Manifest, BundleError> {
 fn take_nodes(site: &Site, bundle: &mut Reader<'_>, expected: u64) -> Result<(), EngineError> {
     let now_ms = site.env.now_ms();
     let mut seen = HashSet::new();
-    let (mut batch, mut bytes) = (Vec::new(), 0);
+    let mut intake = Intake::new(site);
     while let Some((name, content)) = bundle.next()? {
         let node = read_node(&name, &content, now_ms)?;
         if !seen.insert(node.hash) {
             return Err(BundleError::Refused(format!("`{name}` is in it twice")).into());
         }
-        bytes += content.len();
-        batch.push(node);
-        if batch.len() >= BATCH.0 || bytes >= BATCH.1 {
-            site.store.import(&batch, now_ms)?;
-            (batch, bytes) = (Vec::new(), 0);
-        }
+        intake.add(node)?;
     }
     if seen.len() as u64 != expected {
         let found = seen.len();
         let problem = format!("it has {found} nodes, and its manifest says {expected}");
         return Err(BundleError::Refused(problem).into());
     }
-    Ok(site.store.import(&batch, now_ms)?)
+    intake.finish()
 }
 
 fn read_node(name: &str, content: &[u8], now_ms: i64) -> Result<RawNode, BundleError> {
@@ -198,8 +188,8 @@ fn check(site: &Site, manifest: &Manifest) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Returns in what the nodes of a thread contradict each other or the manifest.
-fn contradiction(site: &Site, one: &Travelling) -> Result<Option<String>, EngineError> {
+/// Returns in what the nodes of a thread contradict each other, or what is said about the thread.
+pub(crate) fn contradiction(site: &Site, one: &Travelling) -> Result<Option<String>, EngineError> {
     let store = &site.store;
     let start = read_start(store, Head::read(store, one.head)?.start())?;
     if start.node.workflow != one.workflow {
@@ -217,9 +207,21 @@ fn contradiction(site: &Site, one: &Travelling) -> Result<Option<String>, Engine
     Ok(None)
 }
 
-/// Does what was planned for a thread. Only a thread that is new here takes its name and its labels along. The name is
-/// returned if another thread has it.
-fn apply(
+/// Does what was planned about a thread, and logs it. Only a thread that is new here takes its name and its labels along.
+/// The name is returned if another thread has it.
+pub(crate) fn apply(
+    site: &Site,
+    one: &Travelling,
+    plan: ThreadPlan,
+) -> Result<(Outcome, Option<TakenName>), EngineError> {
+    let (outcome, taken_name) = carry_out(site, one, plan)?;
+    let message = format!("outcome={outcome:?} head={}", one.head);
+    let (thread, workflow) = (Some(one.thread), Some(one.workflow));
+    site.log_line(tags::IMPORTED, &message, thread, workflow);
+    Ok((outcome, taken_name))
+}
+
+fn carry_out(
     site: &Site,
     one: &Travelling,
     plan: ThreadPlan,

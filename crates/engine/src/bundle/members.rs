@@ -9,7 +9,7 @@ use super::error::BundleError;
 use super::manifest;
 
 /// The size of the largest member. A header that claims more is refused before anything is read.
-const LARGEST: u64 = 256 << 20;
+pub(crate) const LARGEST: u64 = 256 << 20;
 
 /// Returns the name of a node's member.
 pub(crate) fn node_name(hash: CasRef) -> String {

@@ -78,7 +78,7 @@ fn forked(one: &Travelling) -> Travelling {
 }
 
 /// Decides about a thread. `replaced` are all steps that were done again here.
-fn plan(
+pub(crate) fn plan(
     site: &Site,
     one: &Travelling,
     replaced: &[ReplacedStep],
