@@ -4,6 +4,7 @@
 //! Nodes never change; they belong to `uwf-cas-fs`. This crate does not decide what a step does. Only [`Env`] asks the
 //! machine for variables, time and randomness. Only `uwf-durable` opens and writes files.
 
+pub mod elsewhere;
 mod env;
 mod error;
 mod growing;
