@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 use crate::world::{ONE_STEP, World, fixture};
 
 /// A workflow of the reference's store; a thread of two steps ran in it.
-const MINI: &str = "5TPN3F60MJJRG";
-const MINI_START: &str = "97C2YXG9NPK8G";
-const MINI_FIRST: &str = "7GTJT2J27EKTY";
-const MINI_HEAD: &str = "2Q3G0BFJGMNMV";
+pub(crate) const MINI: &str = "5TPN3F60MJJRG";
+pub(crate) const MINI_START: &str = "97C2YXG9NPK8G";
+pub(crate) const MINI_FIRST: &str = "7GTJT2J27EKTY";
+pub(crate) const MINI_HEAD: &str = "2Q3G0BFJGMNMV";
 /// Ids as the reference makes them: the time is shifted by two bits.
-const SHIFTED: &str = "06F8J61JS00000000000000000";
+pub(crate) const SHIFTED: &str = "06F8J61JS00000000000000000";
 const SHIFTED_TIME_MS: i64 = 1_780_416_525_000;
-const ID_A: &str = "01J7K9Z000000000000000000A";
-const ID_B: &str = "01J7K9Z000000000000000000B";
-const ID_C: &str = "01J7K9Z000000000000000000C";
+pub(crate) const ID_A: &str = "01J7K9Z000000000000000000A";
+pub(crate) const ID_B: &str = "01J7K9Z000000000000000000B";
+pub(crate) const ID_C: &str = "01J7K9Z000000000000000000C";
 
 /// A world whose store is a copy of the reference's.
 fn foreign_world() -> World {
@@ -26,7 +26,7 @@ fn foreign_world() -> World {
     world
 }
 
-fn copy_nodes(from: &Path, to: &Path) {
+pub(crate) fn copy_nodes(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();

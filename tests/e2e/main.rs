@@ -48,6 +48,8 @@ mod hermes;
 mod hints;
 mod hooks;
 mod hostile;
+mod import_store;
+mod import_store_refused;
 mod jobs;
 mod kept_running;
 mod kills;

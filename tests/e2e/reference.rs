@@ -192,7 +192,9 @@ fn objects(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
 
 /// Returns the commands of a transcript that printed JSON, without their arguments, and what they printed.
 fn printed_as_json(transcript: &str) -> Vec<(String, Value)> {
-    let call = Regex::new(r"(?m)^\$ uwf (cas schema \S+|\S+ \S+).* --format json\n(.*)$").unwrap();
+    let call =
+        Regex::new(r"(?m)^\$ uwf (cas schema \S+|import-store|\S+ \S+).* --format json\n(.*)$")
+            .unwrap();
     let placeholder = Regex::new(r":\[(N|MS)\]").unwrap();
     let found = call.captures_iter(transcript);
     let parsed = found.filter_map(|found| {

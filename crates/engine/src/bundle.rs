@@ -14,9 +14,15 @@ mod members;
 mod plan;
 mod source;
 
+pub(crate) use error::listed;
 pub use error::{BundleError, Divergence};
 pub use export::{Exported, all_threads, export_threads};
 pub use import::{Imported, ImportedThread, Outcome, TakenName, import_threads};
+pub(crate) use import::{apply, contradiction};
+pub(crate) use intake::Intake;
+pub(crate) use manifest::{Status, Travelling};
+pub(crate) use members::LARGEST;
 pub use plan::Diverging;
+pub(crate) use plan::plan;
 pub use source::Given as NodeSource;
 pub(crate) use source::Source;

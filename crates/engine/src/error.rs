@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
 use uwf_config::project::ReadError;
+use uwf_foreign::ForeignError;
 use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
@@ -355,6 +356,9 @@ pub enum EngineError {
     /// A folder that was named as a source of nodes has none.
     #[error("`{}` is neither a root nor a store: it has no nodes", .0.display())]
     NoNodes(PathBuf),
+    /// The state of another program cannot be read.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
     /// Threads cannot travel.
     #[error(transparent)]
     Bundle(#[from] BundleError),
@@ -462,9 +466,8 @@ impl EngineError {
             | Self::ForeignState(_)
             | Self::NoNodes(_)
             | Self::Io { .. } => Exit::Request,
-            Self::Bundle(BundleError::Unreadable(_)) => Exit::Store,
-            Self::Bundle(_) => Exit::Request,
-            Self::NoThreads(_) => Exit::Store,
+            Self::Bundle(BundleError::Unreadable(_)) | Self::NoThreads(_) => Exit::Store,
+            Self::Bundle(_) | Self::Foreign(_) => Exit::Request,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Paused { .. } | Self::Limit { .. } => Exit::Suspended,
             // A signal ended the call: the exit code says so, even if processes are left.

@@ -33,6 +33,7 @@ mod short_names;
 mod site;
 mod start;
 mod store_error;
+mod store_import;
 mod tags;
 mod thread;
 mod unregister;
@@ -114,6 +115,9 @@ pub use short_names::{Candidate, NameError, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};
 pub use store_error::store_exit;
+pub use store_import::{
+    NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
+};
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use workflow_name_error::WorkflowNameError;
 pub use workflow_ref::{HiddenWorkflow, Origin};

@@ -6,6 +6,7 @@ use super::reader::Ledger;
 use super::sweep::{kill_at, kill_everywhere, restore, save};
 use super::tracer::Verdict;
 use crate::gc::node_file;
+use crate::import_store::{everything, full_store};
 use crate::store_care::{damage, nodes_of_head, repair};
 use crate::travel::three_threads;
 use crate::world::{REVIEW, World};
@@ -49,6 +50,21 @@ fn an_import_that_is_killed_anywhere_goes_on() {
         .rposition(|call| call.starts_with("rename root/cas/"));
     let state = first("write root/history.jsonl").unwrap();
     assert!(last_node.unwrap() < state, "{calls:#?}");
+}
+
+#[test]
+fn an_import_of_a_store_that_is_killed_anywhere_goes_on() {
+    let world = World::new();
+    world.put(REVIEW);
+    let store = full_store(&world);
+    let source = everything(&store);
+    let args = ["import-store", store.to_str().unwrap()];
+    kill_everywhere(&world, &args, " import-store ", |_| {
+        world.uwf(&args).exits(0);
+        assert_eq!(Ledger::read(&world.root()).threads.len(), 3);
+        assert!(world.state("registry.yaml").contains("mini"));
+        assert_eq!(everything(&store), source);
+    });
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) use thread::{
     FilterArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs, ThreadCommand,
     WHOLE,
 };
-pub(crate) use travel::{ExportArgs, ImportArgs};
+pub(crate) use travel::{ExportArgs, ImportArgs, ImportStoreArgs};
 pub(crate) use tree::furnished;
 pub(crate) use trust::TrustArgs;
 pub(crate) use workflow::{WorkflowCommand, WorkflowDiffArgs, WorkflowExportArgs};
@@ -170,6 +170,8 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: CasCommand,
     },
+    /// Take over the threads and workflow names of the reference program, the older `uwf` in TypeScript
+    ImportStore(ImportStoreArgs),
     /// Choose a provider, a model and an agent; asks on a terminal
     Setup(SetupArgs),
     /// Check the root, the config, agents, providers and threads for problems

@@ -1,4 +1,4 @@
-//! `uwf thread export` and `uwf thread import`.
+//! `uwf thread export`, `uwf thread import` and `uwf import-store`.
 
 use std::path::PathBuf;
 
@@ -24,4 +24,13 @@ pub(crate) struct ImportArgs {
     /// Give a thread that went on both here and in the bundle another id, instead of refusing the bundle
     #[arg(long)]
     pub(crate) as_fork: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportStoreArgs {
+    /// The root or the store of the reference program, such as ~/.ocas; it is not changed
+    pub(crate) dir: PathBuf,
+    /// Where its nodes are (unset: the folder `cas` in it, else the folder itself)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cas: Option<PathBuf>,
 }

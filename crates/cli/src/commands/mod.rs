@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod doctor;
 mod fork;
+mod import_store;
 mod init;
 mod log;
 mod manual;
@@ -146,6 +147,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Workflow { command } => workflow::run(context, command),
         Command::Init(args) => init::run(context, &args),
         Command::Cas { command } => cas::run(context, command),
+        Command::ImportStore(args) => import_store::run(context, &args),
         Command::Setup(args) => setup::run(context, &args),
         Command::Doctor(args) => doctor::run(context, &args),
         Command::Config { command } => config::run(context, command),

@@ -58,6 +58,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NoRoot { .. }
         | EngineError::ForeignState(_)
         | EngineError::NoNodes(_)
+        | EngineError::Foreign(_)
         | EngineError::Bundle(_)
         | EngineError::Store(_)
         | EngineError::ConfigFile(_)
@@ -245,6 +246,7 @@ fn of_store(error: &EngineError) -> Option<String> {
         ),
         EngineError::ForeignState(_) => "collect garbage with that program; this one does not know what it uses".to_owned(),
         EngineError::NoNodes(_) => "name a root, the `cas` folder of one, or a bundle of `uwf thread export`".to_owned(),
+        EngineError::Foreign(error) => return super::foreign::hint(error),
         EngineError::Bundle(error) => return super::bundle::hint(error),
         EngineError::Store(error) => return super::store::hint(error),
         EngineError::ConfigFile(error) => return super::config::hint(error),

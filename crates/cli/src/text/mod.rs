@@ -9,6 +9,7 @@ mod init;
 mod progress_line;
 mod setup;
 mod store_care;
+mod store_import;
 mod table;
 mod thread;
 mod travel;
@@ -33,6 +34,7 @@ pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;
+pub(crate) use store_import::StoreImportView;
 pub(crate) use table::{Page, cut};
 pub(crate) use thread::{
     BackgroundView, DetailView, FailedStepView, ForkedView, KilledView, NotDoneView, PausedView,

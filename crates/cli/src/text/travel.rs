@@ -72,14 +72,7 @@ impl Show for ImportedView {
 }
 
 fn said(one: &ImportedThread) -> String {
-    let said = match one.outcome {
-        Outcome::Added => "added",
-        Outcome::FastForwarded => "moved forward to this head",
-        Outcome::Updated => "its attempts, limits or replaced steps were added",
-        Outcome::Unchanged => "nothing new",
-        Outcome::Ahead => "nothing new: it went on here",
-        Outcome::Busy => "busy: a step is at work here, or waits; import it again later",
-    };
+    let said = outcome_text(one.outcome);
     let fork = one
         .forked_from
         .map_or_else(String::new, |thread| format!(", as a fork of {thread}"));
@@ -95,4 +88,16 @@ fn said(one: &ImportedThread) -> String {
         false => format!("; its limits are raised: {}", raised.join(", ")),
     };
     format!("{said}{fork}{name}{raised}")
+}
+
+/// Returns what happened to a thread of another place.
+pub(crate) fn outcome_text(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Added => "added",
+        Outcome::FastForwarded => "moved forward to this head",
+        Outcome::Updated => "its attempts, limits or replaced steps were added",
+        Outcome::Unchanged => "nothing new",
+        Outcome::Ahead => "nothing new: it went on here",
+        Outcome::Busy => "busy: a step is at work here, or waits; import it again later",
+    }
 }

@@ -8,9 +8,7 @@ use std::collections::HashMap;
 use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
 use uwf_layout::LayoutError;
 use uwf_layout::svg::{Look, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw};
-use uwf_util::text::cut;
-
-use crate::text::cas::counted;
+use uwf_util::text::{counted, cut};
 
 use super::{label, shown, thread_lines, times, was_taken, when, word};
 

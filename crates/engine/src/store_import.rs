@@ -1,0 +1,289 @@
+//! Takes threads and names of workflows out of a store of the reference program. Each thread is taken by itself: its nodes
+//! come first, then it is checked as a whole, and its head comes last. So one that is not sound keeps no other one out, and
+//! a call that was killed can be repeated.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use uwf_cas_fs::{Store, Unreadable};
+use uwf_config::project;
+use uwf_foreign::{ForeignError, Found, Thread};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Naming;
+use uwf_protocol::run::ThreadRecord;
+use uwf_storage::{Reason, Registering, ReplacedStep, State};
+use uwf_thread::{Head, read_program, read_start};
+use uwf_util::causes::with_causes;
+
+use crate::bundle::{
+    Divergence, Intake, LARGEST, Outcome, Status, Travelling, apply, contradiction, listed, plan,
+};
+use crate::{EngineError, Site, tags};
+
+/// What was taken out of a store.
+#[derive(Debug, Clone)]
+pub struct StoreImport {
+    /// The files that named the threads and the workflows.
+    pub read: Vec<PathBuf>,
+    /// The folder of the nodes.
+    pub nodes: PathBuf,
+    /// The threads, sorted by id.
+    pub threads: Vec<TakenThread>,
+    /// The names of workflows, sorted.
+    pub workflows: Vec<WorkflowName>,
+}
+
+/// A thread of the source.
+#[derive(Debug, Clone)]
+pub struct TakenThread {
+    /// Its id.
+    pub thread: ThreadId,
+    /// Its head in the source.
+    pub head: CasRef,
+    /// What happened to it, or why it was refused.
+    pub result: Result<Outcome, Refusal>,
+}
+
+/// A name of the source.
+#[derive(Debug, Clone)]
+pub struct WorkflowName {
+    /// The name.
+    pub name: String,
+    /// The workflow that it stands for in the source.
+    pub hash: CasRef,
+    /// What happened to it, or why it was refused.
+    pub result: Result<NameOutcome, Refusal>,
+}
+
+/// What happened to the name of a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameOutcome {
+    /// It is new here.
+    Added,
+    /// It stands for the same workflow here.
+    Unchanged,
+    /// It stands for this workflow here, and keeps it.
+    Kept(CasRef),
+}
+
+/// Why a thread or a name was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Nodes that it needs cannot be read in the source.
+    #[error("in the source, {}", listed(.0))]
+    Incomplete(Vec<Unreadable>),
+    /// Its nodes are not what they should be.
+    #[error("{0}")]
+    Unsound(String),
+    /// It went on in both places.
+    #[error("it {} `{}`, and went on in the source to `{}`", went(.0), .0.here, .0.there)]
+    Diverged(Divergence),
+}
+
+fn went(divergence: &Divergence) -> &'static str {
+    match divergence.is_cancelled {
+        true => "was cancelled here at",
+        false => "went on here to",
+    }
+}
+
+/// Takes all threads and all names of workflows that a folder of the reference program has. The folder is not changed.
+/// `nodes` is the folder of its nodes, if they are neither in the folder itself nor in `cas` in it.
+///
+/// # Errors
+/// When the source has no state or no nodes, or a file of its state cannot be understood. Then nothing is changed. A thread
+/// that cannot be taken is in the result.
+pub fn import_store(
+    site: &Site,
+    dir: &Path,
+    nodes: Option<&Path>,
+) -> Result<StoreImport, EngineError> {
+    let absolute = |path: &Path| site.env.cwd().join(path).components().collect::<PathBuf>();
+    let nodes = nodes.map(absolute);
+    let Found { read, nodes, state } = uwf_foreign::read(&absolute(dir), nodes.as_deref())?;
+    let largest = usize::try_from(LARGEST).unwrap_or(usize::MAX);
+    let source = Store::open_limited(&nodes, largest);
+    let is_empty = state.threads.is_empty() && state.workflows.is_empty();
+    if !is_empty && source.all()?.is_empty() {
+        return Err(ForeignError::NoNodes(nodes).into());
+    }
+    site.create()?;
+    // From here on nodes are referred to that may be old.
+    let _hold = site.store.hold()?;
+    let mut import = Import {
+        site,
+        source,
+        known: HashSet::new(),
+    };
+    Ok(StoreImport {
+        read,
+        nodes,
+        threads: import.take_threads(state.threads)?,
+        workflows: import.take_names(state.workflows)?,
+    })
+}
+
+/// A call of [`import_store`].
+struct Import<'a> {
+    site: &'a Site,
+    source: Store,
+    /// The nodes that this call has stored already.
+    known: HashSet<CasRef>,
+}
+
+impl Import<'_> {
+    fn take_threads(
+        &mut self,
+        threads: BTreeMap<ThreadId, Thread>,
+    ) -> Result<Vec<TakenThread>, EngineError> {
+        let replaced = State::new(&self.site.root).replaced()?;
+        let take = |(thread, one): (ThreadId, Thread)| {
+            Ok(TakenThread {
+                thread,
+                head: one.head,
+                result: self.take_thread(thread, one, &replaced)?,
+            })
+        };
+        threads.into_iter().map(take).collect()
+    }
+
+    /// Takes a thread. `replaced` are all steps that were done again here.
+    fn take_thread(
+        &mut self,
+        thread: ThreadId,
+        one: Thread,
+        replaced: &[ReplacedStep],
+    ) -> Result<Result<Outcome, Refusal>, EngineError> {
+        let recorded = one.end.and_then(|end| end.workflow);
+        let roots: Vec<CasRef> = recorded.into_iter().chain([one.head]).collect();
+        let missing = self.bring(&roots)?;
+        if !missing.is_empty() {
+            return Ok(Err(Refusal::Incomplete(missing)));
+        }
+        let read = travelling(self.site, thread, one)
+            .and_then(|one| Ok((contradiction(self.site, &one)?, one)));
+        // The nodes came from a stranger: that they cannot be read as a thread is a fact about the thread.
+        let one = match read {
+            Ok((None, one)) => one,
+            Ok((Some(problem), _)) => return Ok(Err(Refusal::Unsound(problem))),
+            Err(error) => return Ok(Err(Refusal::Unsound(with_causes(&error)))),
+        };
+        match plan(self.site, &one, replaced)? {
+            Ok(plan) => Ok(Ok(apply(self.site, &one, plan)?.0)),
+            Err(divergence) => Ok(Err(Refusal::Diverged(divergence))),
+        }
+    }
+
+    fn take_names(
+        &mut self,
+        names: BTreeMap<String, CasRef>,
+    ) -> Result<Vec<WorkflowName>, EngineError> {
+        let take = |(name, hash): (String, CasRef)| {
+            let result = self.take_name(&name, hash)?;
+            Ok(WorkflowName { name, hash, result })
+        };
+        names.into_iter().map(take).collect()
+    }
+
+    fn take_name(
+        &mut self,
+        name: &str,
+        hash: CasRef,
+    ) -> Result<Result<NameOutcome, Refusal>, EngineError> {
+        if let Some(problem) = name_problem(name) {
+            return Ok(Err(Refusal::Unsound(problem.to_owned())));
+        }
+        let state = State::new(&self.site.root);
+        match state.registered(name)?.first() {
+            Some((_, here)) if *here == hash => return Ok(Ok(NameOutcome::Unchanged)),
+            Some((_, here)) => return Ok(Ok(NameOutcome::Kept(*here))),
+            None => {}
+        }
+        let missing = self.bring(&[hash])?;
+        if !missing.is_empty() {
+            return Ok(Err(Refusal::Incomplete(missing)));
+        }
+        if let Err(error) = read_program(&self.site.store, hash) {
+            return Ok(Err(Refusal::Unsound(with_causes(&error))));
+        }
+        let now_ms = self.site.env.now_ms();
+        state.register(name, hash, Registering::Put, now_ms)?;
+        let message = format!("workflow={name}");
+        let workflow = Some(hash);
+        self.site.log_line(tags::IMPORTED, &message, None, workflow);
+        Ok(Ok(NameOutcome::Added))
+    }
+
+    /// Stores everything that these nodes need, each node after it was compared with its hash. Returns the nodes that
+    /// cannot be read in the source. If there are any, nothing is stored.
+    fn bring(&mut self, roots: &[CasRef]) -> Result<Vec<Unreadable>, EngineError> {
+        let missing = self.source.unreadable(roots)?;
+        if !missing.is_empty() {
+            return Ok(missing);
+        }
+        let mut nodes = self.source.closure(roots)?;
+        nodes.retain(|hash| !self.known.contains(hash));
+        let mut intake = Intake::new(self.site);
+        for &hash in &nodes {
+            intake.add(self.source.read_raw(hash)?)?;
+        }
+        intake.finish()?;
+        self.known.extend(nodes);
+        Ok(Vec::new())
+    }
+}
+
+/// Returns the thread as it would be in a bundle. Its nodes are in our store.
+fn travelling(site: &Site, thread: ThreadId, one: Thread) -> Result<Travelling, EngineError> {
+    let workflow = match one.end.and_then(|end| end.workflow) {
+        Some(workflow) => workflow,
+        None => {
+            let start = Head::read(&site.store, one.head)?.start();
+            read_start(&site.store, start)?.node.workflow
+        }
+    };
+    Ok(Travelling {
+        thread,
+        workflow,
+        head: one.head,
+        naming: Naming::default(),
+        status: match one.end.map(|end| end.reason) {
+            None => Status::Active,
+            Some(Reason::Completed) => Status::Completed,
+            Some(Reason::Cancelled) => Status::Cancelled,
+        },
+        completed_at: one.end.map(|end| end.completed_at),
+        replaced: Vec::new(),
+        record: ThreadRecord::default(),
+    })
+}
+
+/// Returns why a text cannot be the name of a workflow.
+fn name_problem(name: &str) -> Option<&'static str> {
+    if name.is_empty() {
+        Some("the name is empty")
+    } else if name.starts_with(['.', '-']) {
+        Some("the name starts with `.` or `-`")
+    } else if name.chars().any(char::is_control) {
+        Some("the name has control characters")
+    } else if project::looks_like_path(name) {
+        Some("the name looks like a file, so that the workflow could not be found by it")
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_means_something_else_is_refused() {
+        for name in ["", "..", "../x", "a/b", "-x", "x.yaml", "a\nb", ".hidden"] {
+            assert!(name_problem(name).is_some(), "{name:?}");
+        }
+        for name in ["solve-issue", "review_2", "v1.2", "Überblick"] {
+            assert_eq!(name_problem(name), None, "{name:?}");
+        }
+    }
+}
