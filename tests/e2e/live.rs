@@ -94,3 +94,20 @@ fn a_watched_list_in_a_pipe_has_a_line_for_each_change() {
     drop(lines);
     assert!(child.wait().unwrap().success(), "it ends when nobody reads");
 }
+
+#[test]
+fn a_watched_list_in_a_pipe_is_not_repeated_because_its_ages_grow() {
+    let (world, asks, idle) = world();
+    let mut child = world.spawn(&["thread", "list", "--watch", "--format", "text"]);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Vec<String> { (0..3).map(|_| lines.next().unwrap().unwrap()).collect() };
+    let first = next();
+    assert!(first[1].contains(&idle) && first[2].contains(&asks));
+    // Within this time it looks at least once more.
+    std::thread::sleep(std::time::Duration::from_secs(5));
+    world.step(&idle).exits(0);
+    let second = next();
+    assert!(second[1].contains("reviewer"), "{second:?}");
+    drop(lines);
+    assert!(child.wait().unwrap().success());
+}

@@ -12,7 +12,7 @@ use crate::commands::Context;
 use crate::failure::Failure;
 use crate::output::{Format, as_page, print, rendered, write};
 use crate::screen;
-use crate::text::{Page, TopView};
+use crate::text::{Page, ThreadsView, TopView};
 
 /// How often the page is drawn.
 const EVERY: Duration = Duration::from_secs(2);
@@ -28,8 +28,8 @@ pub(super) fn top(context: &Context) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Shows a list on a terminal until a key ends it. Elsewhere, prints the list whenever it has changed, until nobody reads
-/// it.
+/// Shows a list on a terminal until a key ends it. Elsewhere, prints the list whenever something has happened, until nobody
+/// reads it.
 pub(super) fn watch(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     let filter = list_options(context, args)?;
     let snapshot = || listed(context, args, &filter).map(|(view, _)| view);
@@ -38,15 +38,35 @@ pub(super) fn watch(context: &Context, args: &ListArgs) -> Result<Exit, Failure>
     }
     let mut last = None;
     loop {
-        let now = rendered(&snapshot()?, context.format, Page::default())?;
-        if last.as_ref() != Some(&now) {
-            write(&now)?;
-            last = Some(now);
+        let mut view = snapshot()?;
+        let news = news_of(&mut view, context.format)?;
+        if last.as_ref() != Some(&news) {
+            write(&rendered(&view, context.format, Page::default())?)?;
+            last = Some(news);
         }
         if !screen::is_read_after(EVERY) {
             return Ok(Exit::Done);
         }
     }
+}
+
+/// What must differ for a list to be printed again.
+#[derive(PartialEq)]
+struct News {
+    rendered: String,
+    changed_at_ms: Vec<Option<i64>>,
+}
+
+/// Returns what a list says apart from ages: an age grows although nothing happens.
+fn news_of(view: &mut ThreadsView, format: Format) -> Result<News, Failure> {
+    let now_ms = std::mem::take(&mut view.now_ms);
+    let rendered = rendered(view, format, Page::default())?;
+    view.now_ms = now_ms;
+    let changed = view.threads.iter().map(|item| item.outline.changed_at_ms);
+    Ok(News {
+        rendered,
+        changed_at_ms: changed.collect(),
+    })
 }
 
 /// Tells whether a person looks at the output.
