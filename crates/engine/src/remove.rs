@@ -76,9 +76,10 @@ pub struct PrunedThread {
 pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThread, EngineError> {
     let run = site.root.run(id);
     match thread::find(site, id) {
+        Ok(_) => {}
         // An earlier call was interrupted before it could remove the folder.
         Err(EngineError::Removed(_)) if run.exists() => {}
-        place => drop(place?),
+        Err(error) => return Err(error),
     }
     let _lock = lock(&run, id)?;
     // What was known before the lock was ours may be over: another call removed the thread, or an import brought it back.

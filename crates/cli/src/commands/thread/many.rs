@@ -20,11 +20,13 @@ pub(super) fn named(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>,
     let are_several = args.threads.len() > 1;
     let find = |text: &String| {
         let thread = context.thread(text)?;
-        if are_several {
-            // An id is a name whether there is such a thread or not.
-            glance(context.site(), thread)?;
+        // An id is a name whether there is such a thread or not. All else that is wrong with a thread is its own matter.
+        match are_several.then(|| glance(context.site(), thread)) {
+            Some(Err(error @ (EngineError::UnknownThread(_) | EngineError::Removed(_)))) => {
+                Err(Failure::from(error))
+            }
+            Some(Ok(_) | Err(_)) | None => Ok(thread),
         }
-        Ok(thread)
     };
     let found: Result<Vec<ThreadId>, Failure> = args.threads.iter().map(find).collect();
     found.map_err(|failure| Failure {
