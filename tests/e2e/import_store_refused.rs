@@ -90,7 +90,17 @@ fn a_database_of_another_program_is_refused() {
     refused(&world, &store, &["no table `variables`"]);
     make("CREATE TABLE variables (name TEXT); CREATE TABLE variable_tags (key TEXT)");
     refused(&world, &store, &["no such column"]);
-    // A view could compute forever.
+    // What is computed could take all time and memory.
+    make(
+        "CREATE TABLE variable_tags (key TEXT); CREATE TABLE variables (value TEXT, name TEXT AS (hex(zeroblob(400000000)))); INSERT INTO variables VALUES ('x')",
+    );
+    refused(
+        &world,
+        &store,
+        &["columns of its table `variables` are computed"],
+    );
+    make("CREATE TABLE variable_tags (key TEXT); CREATE VIRTUAL TABLE variables USING fts5(name)");
+    refused(&world, &store, &["no table `variables`"]);
     make(
         "CREATE TABLE variable_tags (key TEXT); CREATE VIEW variables AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS name FROM n",
     );

@@ -34,6 +34,12 @@ const VARIABLES: &str = "
     WHERE substr(v.name, 1, 5) = '@uwf/'
     ORDER BY v.updated, v.created, v.schema";
 
+/// How many tables have the name, and how many of their columns are computed. Views and virtual tables do not count.
+const TABLE: &str = "
+    SELECT
+        (SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1 AND sql LIKE 'CREATE TABLE%'),
+        (SELECT count(*) FROM pragma_table_xinfo(?1) WHERE hidden <> 0)";
+
 /// A row of [`VARIABLES`].
 #[derive(Debug, Default)]
 struct Variable {
@@ -71,30 +77,40 @@ fn variables(path: &Path) -> Result<Vec<Variable>, String> {
     // Writing is allowed because a database whose program was killed is recovered first. It is a copy.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags).map_err(said)?;
-    // What a stranger wrote into the schema must not call functions.
-    database
-        .pragma_update(None, "trusted_schema", false)
-        .map_err(said)?;
-    let sound: String = database
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
-        .map_err(said)?;
-    if sound != "ok" {
-        return Err(sound.trim().replace('\n', "; "));
+    // What a stranger wrote into the schema must compute nothing.
+    for (pragma, value) in [
+        ("trusted_schema", false),
+        ("ignore_check_constraints", true),
+    ] {
+        database.pragma_update(None, pragma, value).map_err(said)?;
     }
     for table in TABLES {
-        let query = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
-        let count: i64 = database
-            .query_row(query, [table], |row| row.get(0))
-            .map_err(said)?;
-        if count == 0 {
-            return Err(format!(
-                "it has no table `{table}`: another program wrote it"
-            ));
-        }
+        check(&database, table).map_err(said)??;
     }
     let mut query = database.prepare(VARIABLES).map_err(said)?;
     let rows = query.query_map([], variable).map_err(said)?;
     rows.collect::<Result<_, _>>().map_err(said)
+}
+
+/// Checks that a table is there, is stored as it is read, and is not damaged.
+fn check(database: &Connection, table: &str) -> rusqlite::Result<Result<(), String>> {
+    let (tables, computed): (i64, i64) =
+        database.query_row(TABLE, [table], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if tables == 0 {
+        let problem = format!("it has no table `{table}`: another program wrote it");
+        return Ok(Err(problem));
+    }
+    if computed > 0 {
+        let problem =
+            format!("columns of its table `{table}` are computed: another program wrote it");
+        return Ok(Err(problem));
+    }
+    let query = format!("PRAGMA quick_check('{table}')");
+    let found: String = database.query_row(&query, [], |row| row.get(0))?;
+    Ok(match found.as_str() {
+        "ok" => Ok(()),
+        problem => Err(problem.trim().replace('\n', "; ")),
+    })
 }
 
 fn variable(row: &Row<'_>) -> rusqlite::Result<Variable> {
