@@ -69,6 +69,7 @@ pub(crate) enum CasCommand {
         hash: String,
     },
     /// List the nodes of the store
+    #[command(visible_alias = "ls")]
     List {
         /// Only nodes of this schema
         #[arg(long, value_name = "HASH")]
@@ -133,6 +134,7 @@ fn parse_grace(text: &str) -> Result<u64, String> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum SchemaCommand {
     /// List the schemas of the store
+    #[command(visible_alias = "ls")]
     List,
     /// Show a schema
     Get {

@@ -8,6 +8,7 @@ use crate::commands::presets;
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
     /// Show the whole config, with keys masked
+    #[command(visible_alias = "ls")]
     List {
         /// List each value that holds in this folder, and which file it comes from
         #[arg(long)]
@@ -42,6 +43,7 @@ pub(crate) enum ConfigCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LogCommand {
     /// List the log files, newest first
+    #[command(visible_alias = "ls")]
     List,
     /// Show log lines, oldest first
     Show {

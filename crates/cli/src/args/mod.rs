@@ -100,6 +100,11 @@ impl Cli {
 
 /// Parses a command line. `path` is the command of `uwf` that the program stands for.
 fn parsed<C: CommandFactory + FromArgMatches>(args: &[OsString], path: &str) -> Parsed<C> {
+    let mut plain = C::command();
+    if let Ok(mut matches) = plain.try_get_matches_from_mut(args) {
+        return C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut plain));
+    }
+    // A call for help, or a mistake: only these show what furnishing adds, which takes as long as all the rest of parsing.
     let mut tree = furnished(C::command(), path);
     let mut matches = tree.try_get_matches_from_mut(args)?;
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))

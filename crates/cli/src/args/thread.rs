@@ -39,6 +39,7 @@ pub(crate) enum ThreadCommand {
         thread: String,
     },
     /// List threads, newest first
+    #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Watch what runs and what waits for a person; ends with q
     Top,
@@ -93,6 +94,7 @@ pub(crate) enum ThreadCommand {
 #[derive(Debug, Subcommand)]
 pub(crate) enum StepCommand {
     /// List all steps of a thread, oldest first
+    #[command(visible_alias = "ls")]
     List {
         /// The thread
         thread: String,

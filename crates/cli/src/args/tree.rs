@@ -15,10 +15,6 @@ pub(crate) fn furnished(command: Command, path: &str) -> Command {
         }
         None => command,
     };
-    let command = match command.get_name() {
-        "list" => command.visible_alias("ls"),
-        _ => command,
-    };
     command
         .mut_args(completion::of_values)
         .mut_subcommands(|below| {

@@ -27,6 +27,7 @@ pub(crate) enum WorkflowCommand {
     /// Draw the graph of a workflow, and the way of a thread through it
     Graph(GraphArgs),
     /// List the workflows of this project and of the registry
+    #[command(visible_alias = "ls")]
     List,
     /// Tell which file or which registered workflow a name means here, and what that hides
     Which {
