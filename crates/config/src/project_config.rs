@@ -45,6 +45,12 @@ pub struct Unused {
 }
 
 impl ProjectConfig {
+    /// Tells whether the user trusts it as it is now.
+    #[must_use]
+    pub fn standing(&self, trust: &Trust) -> Standing {
+        trust.standing(&self.folder, &self.text)
+    }
+
     /// Finds the config of the project around a directory; the nearest one counts. It is looked for where [workflows of a
     /// project](crate::project::discover) are.
     ///
@@ -198,7 +204,7 @@ pub fn load_for(root: &Root, directory: &Path) -> Result<(Config, Option<Unused>
     let Some(project) = project else {
         return Ok((user, None));
     };
-    let changed = match trust.standing(&project) {
+    let changed = match project.standing(&trust) {
         Standing::Trusted => {
             let mut both = user;
             put_over(&mut both, project.read()?);
@@ -230,7 +236,7 @@ pub struct OwnedValue {
 pub fn values_for(root: &Root, directory: &Path) -> Result<Vec<OwnedValue>, ConfigError> {
     let project = ProjectConfig::find(root, directory)?;
     let trust = Trust::read(root)?;
-    let project = project.filter(|project| trust.standing(project) == Standing::Trusted);
+    let project = project.filter(|project| project.standing(&trust) == Standing::Trusted);
     let mut values = Vec::new();
     let mut keys = Vec::new();
     if let Some(project) = &project {

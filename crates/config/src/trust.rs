@@ -9,7 +9,6 @@ use uwf_durable::Durability;
 use uwf_storage::Root;
 
 use crate::ConfigError;
-use crate::project_config::ProjectConfig;
 
 /// The folders that the user trusts, with the texts of their configs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -49,11 +48,11 @@ impl Trust {
         Ok(Self { texts })
     }
 
-    /// Tells whether a config is trusted.
+    /// Tells whether a text is trusted as the config of a folder.
     #[must_use]
-    pub fn standing(&self, project: &ProjectConfig) -> Standing {
-        match self.texts.get(&project.folder) {
-            Some(text) if *text == project.text => Standing::Trusted,
+    pub fn standing(&self, folder: &Path, text: &str) -> Standing {
+        match self.texts.get(folder) {
+            Some(trusted) if trusted == text => Standing::Trusted,
             Some(_) => Standing::Changed,
             None => Standing::Unknown,
         }
@@ -72,13 +71,13 @@ impl Trust {
     }
 }
 
-/// Trusts the config of a project as it is now.
+/// Trusts a text as the config of a folder.
 ///
 /// # Errors
 /// See [`Trust::read`].
-pub fn trust(root: &Root, project: &ProjectConfig) -> Result<(), ConfigError> {
+pub fn trust(root: &Root, folder: &Path, text: &str) -> Result<(), ConfigError> {
     change(root, |texts| {
-        texts.insert(project.folder.clone(), project.text.clone());
+        texts.insert(folder.to_owned(), text.to_owned());
     })
 }
 

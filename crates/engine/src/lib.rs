@@ -56,18 +56,19 @@ pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
-pub use read::cost::{CostKey, CostOptions, CostReport, CostRow, cost};
+pub use read::cost::cost;
+pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::glance::{Glance, glance};
 pub use read::graph::way::thread_graph;
 pub use read::graph::{
     GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,
 };
-pub use read::list::{ListFilter, ThreadList, list};
+pub use read::list::{ThreadList, list};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::outline::Outline;
 pub use read::report::StepReport;
-pub use read::selection::{WorkflowChoice, choose_workflow};
+pub use read::selection::{ListFilter, WorkflowChoice, choose_workflow};
 pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};

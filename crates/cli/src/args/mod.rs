@@ -10,6 +10,7 @@ mod examples;
 mod fork;
 mod graph;
 mod init;
+mod listing;
 mod naming;
 mod reading;
 mod refused;
@@ -35,16 +36,14 @@ pub(crate) use cost::CostArgs;
 pub(crate) use fork::{ForkArgs, MigrateArgs};
 pub(crate) use graph::GraphArgs;
 pub(crate) use init::InitArgs;
+pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
-    AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StepArgs, WaitArgs,
+    AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs,
 };
 pub(crate) use short::ShortCommand;
-pub(crate) use thread::{
-    FilterArgs, HowArgs, ListArgs, ReadArgs, StartArgs, StepCommand, StepReadArgs, ThreadCommand,
-    WHOLE,
-};
+pub(crate) use thread::{HowArgs, ReadArgs, StepCommand, StepReadArgs, ThreadCommand, WHOLE};
 pub(crate) use travel::{ExportArgs, ImportArgs, ImportStoreArgs};
 pub(crate) use tree::furnished;
 pub(crate) use trust::TrustArgs;
@@ -108,6 +107,14 @@ fn parsed<C: CommandFactory + FromArgMatches>(args: &[OsString], path: &str) -> 
     let mut tree = furnished(C::command(), path);
     let mut matches = tree.try_get_matches_from_mut(args)?;
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut tree))
+}
+
+/// Parses a number of something, from 1.
+fn positive(text: &str, what: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err(format!("{what} from 1 is expected")),
+        Ok(number) => Ok(number),
+    }
 }
 
 impl From<OcasCli> for Cli {

@@ -1,11 +1,13 @@
 //! The commands that do steps and wait for them: `uwf run`, `uwf thread run`, `step` and `wait`.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use uwf_util::time;
 
-use super::thread::{FilterArgs, StartArgs};
+use super::listing::FilterArgs;
+use super::naming::NameArgs;
 
 /// The options of every command that does steps.
 #[derive(Debug, Clone, Args)]
@@ -196,4 +198,18 @@ mod tests {
         assert_eq!(["", "x", "-1", "1.5.2"].map(seconds), [None; 4]);
         assert_eq!(parse_patience(""), Ok(Patience::Endless));
     }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// A name, a hash, or the path of a YAML file
+    pub(crate) workflow: String,
+    /// The task, @FILE for the text of a file, or - for standard input
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) prompt: String,
+    /// Where the agents work (unset: this folder)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) naming: NameArgs,
 }

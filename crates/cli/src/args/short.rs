@@ -3,8 +3,9 @@
 use clap::Subcommand;
 
 use super::care::RmArgs;
+use super::listing::ListArgs;
 use super::reading::TailArgs;
-use super::thread::{ListArgs, ThreadCommand};
+use super::thread::ThreadCommand;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ShortCommand {

@@ -4,23 +4,17 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use uwf_protocol::limits::Setting;
-use uwf_protocol::naming::{LabelSelector, NamePattern};
 
 use super::care::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
-use super::naming::{LabelArgs, NameArgs, RenameArgs};
-
-use super::{ExportArgs, ImportArgs};
-
+use super::cost::CostArgs;
+use super::listing::ListArgs;
+use super::naming::{LabelArgs, RenameArgs};
 use super::reading::{DiffArgs, TailArgs};
+use super::running::{AgentArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs};
+use super::{ExportArgs, ForkArgs, ImportArgs, MigrateArgs, positive};
 
 /// The quota of a whole document. It leaves room for sums.
 pub(crate) const WHOLE: usize = usize::MAX / 4;
-
-use super::cost::CostArgs;
-
-use super::running::{AgentArgs, RunThreadArgs, StepArgs, WaitArgs};
-
-use super::{ForkArgs, MigrateArgs};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ThreadCommand {
@@ -111,86 +105,6 @@ pub(crate) enum StepCommand {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct StartArgs {
-    /// A name, a hash, or the path of a YAML file
-    pub(crate) workflow: String,
-    /// The task, @FILE for the text of a file, or - for standard input
-    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub(crate) prompt: String,
-    /// Where the agents work (unset: this folder)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) naming: NameArgs,
-}
-
-#[derive(Debug, Default, Args)]
-pub(crate) struct ListArgs {
-    /// List ended threads too
-    #[arg(long)]
-    pub(crate) all: bool,
-    #[command(flatten)]
-    pub(crate) filter: FilterArgs,
-    /// Skip the first N
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) skip: usize,
-    /// Redraw the list every 2 seconds until q is pressed; in a pipe, print it whenever it has changed
-    #[arg(long)]
-    pub(crate) watch: bool,
-}
-
-/// The options that choose threads.
-#[derive(Debug, Default, Args)]
-pub(crate) struct FilterArgs {
-    /// Only these: a comma list of active (idle and running), idle, running, suspended, blocked, failed, paused, corrupt, completed, cancelled
-    #[arg(long, value_name = "LIST")]
-    pub(crate) status: Option<String>,
-    /// Only threads started after this time: 7d, 12h, 30m, or a date
-    #[arg(long, value_name = "TIME")]
-    pub(crate) after: Option<String>,
-    /// Only threads started before this time
-    #[arg(long, value_name = "TIME")]
-    pub(crate) before: Option<String>,
-    /// Only threads of this workflow: a name, which stands for all its versions, or a hash
-    #[arg(long, value_name = "NAME")]
-    pub(crate) workflow: Option<String>,
-    /// Only threads with this name; `*` stands for any characters, `?` for one
-    #[arg(long, value_name = "PATTERN")]
-    pub(crate) name: Option<NamePattern>,
-    /// Only threads with this label: KEY=VALUE, or KEY for any value; may be repeated, then all must be there
-    #[arg(long = "label", value_name = "LABEL")]
-    pub(crate) labels: Vec<LabelSelector>,
-    /// Only threads that were started for this folder
-    #[arg(long)]
-    pub(crate) here: bool,
-    /// At most N, the newest
-    #[arg(long, value_name = "N", visible_alias = "take", value_parser = parse_limit)]
-    pub(crate) limit: Option<usize>,
-}
-
-impl FilterArgs {
-    /// Tells whether any of the options was given.
-    pub(crate) fn is_given(&self) -> bool {
-        let Self {
-            status,
-            after,
-            before,
-            workflow,
-            name,
-            labels,
-            here,
-            limit,
-        } = self;
-        let texts = [status, after, before, workflow];
-        texts.into_iter().any(Option::is_some)
-            || name.is_some()
-            || !labels.is_empty()
-            || *here
-            || limit.is_some()
-    }
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct ReadArgs {
     /// The thread
     pub(crate) thread: String,
@@ -278,15 +192,4 @@ fn parse_attempt(text: &str) -> Result<u64, String> {
         "the number of a failed attempt is expected; `uwf thread steps <thread>` lists them"
             .to_owned()
     })
-}
-
-fn parse_limit(text: &str) -> Result<usize, String> {
-    positive(text, "a number of threads")
-}
-
-fn positive(text: &str, what: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(0) | Err(_) => Err(format!("{what} from 1 is expected")),
-        Ok(number) => Ok(number),
-    }
 }

@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use uwf_protocol::ids::ThreadId;
+
+use crate::args::{Patience, StepArgs};
 use crate::commands::Context;
 use crate::output::Format;
 
@@ -19,4 +22,32 @@ pub(super) fn command(context: &Context, args: &[String]) -> Command {
         command.args(["--format", context.format.name()]);
     }
     command
+}
+
+/// Returns the arguments of a call that does the same for one thread, in a process of its own.
+pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
+    let mut arguments = ["thread", "step", thread.as_str(), "--quiet", "--count"]
+        .map(str::to_owned)
+        .to_vec();
+    arguments.push(match args.count {
+        u64::MAX => "all".to_owned(),
+        count => count.to_string(),
+    });
+    arguments.extend(
+        args.agent
+            .agent
+            .iter()
+            .map(|agent| format!("--agent={agent}")),
+    );
+    let flags = [
+        (args.new_session, "--new-session"),
+        (args.agent.no_wait, "--no-wait"),
+    ];
+    let given = flags.iter().filter(|(is_given, _)| *is_given);
+    arguments.extend(given.map(|(_, flag)| (*flag).to_owned()));
+    arguments.extend(args.patience.wait.map(|patience| match patience {
+        Patience::Endless => "--wait".to_owned(),
+        Patience::Limited(time) => format!("--wait={}ms", time.as_millis()),
+    }));
+    arguments
 }

@@ -13,7 +13,9 @@ mod naming;
 mod parallel;
 mod reading;
 mod running;
+mod step_command;
 mod stepping;
+mod tally;
 mod travel;
 mod waiting;
 
@@ -30,7 +32,8 @@ use crate::text::{ShownView, StartedView};
 
 pub(crate) use listing::costly;
 pub(crate) use running::run_new;
-use stepping::{intervene, run_steps};
+use step_command::run_steps;
+use stepping::intervene;
 pub(crate) use travel::open as open_bundle;
 
 pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Failure> {
@@ -40,6 +43,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Run(args) => running::run_known(context, &args),
         ThreadCommand::Wait(args) => waiting::wait(context, &args),
         ThreadCommand::Show { thread } => show(context, &thread),
+        ThreadCommand::List(args) if args.watch => live::watch(context, &args),
         ThreadCommand::List(args) => listing::list(context, &args),
         ThreadCommand::Cost(args) => cost::cost(context, &args),
         ThreadCommand::Top => live::top(context),

@@ -23,7 +23,7 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> 
     }
     let project = find(context, dir)?;
     if args.show {
-        let standing = Trust::read(&context.site().root)?.standing(&project);
+        let standing = project.standing(&Trust::read(&context.site().root)?);
         let view = ProjectView::new(&project, standing == Standing::Trusted)?;
         print(&view, context.format)?;
         return Ok(Exit::Done);
@@ -45,7 +45,7 @@ fn trust_it(context: &Context, project: &ProjectConfig, is_agreed: bool) -> Resu
         }
     }
     root.create()?;
-    trust(root, project)?;
+    trust(root, &project.folder, &project.text)?;
     match asks {
         true => note("it is trusted as it is now"),
         false => print(&view, context.format)?,
@@ -104,7 +104,7 @@ fn list(context: &Context) -> Result<Exit, Failure> {
         let project = project.filter(|project| project.folder == folder);
         TrustItem {
             folder: folder.to_owned(),
-            status: project.map(|project| known.standing(&project)),
+            status: project.map(|project| project.standing(&known)),
         }
     };
     print(

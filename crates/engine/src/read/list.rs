@@ -8,7 +8,6 @@ use serde::Serialize;
 use uwf_moderator::{HistoryNeed, end_result, history_need};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Limits;
-use uwf_protocol::naming::{LabelSelector, NamePattern};
 use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
@@ -17,36 +16,11 @@ use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
 use crate::read::activity::{self, Activity};
 use crate::read::outline::{self, Active, Outline};
-use crate::read::selection::{Selector, WorkflowChoice};
+use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::thread_item::ThreadItem;
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
-
-/// Which threads are listed.
-#[derive(Debug, Clone, Default)]
-pub struct ListFilter {
-    /// Also ended threads. A status of ended threads includes them, too.
-    pub all: bool,
-    /// Only threads with one of these statuses.
-    pub statuses: Option<Vec<ThreadStatus>>,
-    /// Only threads made after this time, in milliseconds since 1970.
-    pub after_ms: Option<i64>,
-    /// Only threads made before this time, in milliseconds since 1970.
-    pub before_ms: Option<i64>,
-    /// Only threads of this workflow.
-    pub workflow: Option<WorkflowChoice>,
-    /// Only threads with such a name.
-    pub name: Option<NamePattern>,
-    /// Only threads that have all of these labels.
-    pub labels: Vec<LabelSelector>,
-    /// Only threads that were started for this directory.
-    pub cwd: Option<String>,
-    /// How many of the newest threads to leave out.
-    pub skip: usize,
-    /// How many threads to list at most.
-    pub take: Option<usize>,
-}
 
 /// The threads that a filter lets through.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -4,6 +4,7 @@
 pub(crate) mod activity;
 pub(crate) mod copies;
 pub(crate) mod cost;
+pub(crate) mod cost_sums;
 pub(crate) mod detail_summary;
 pub(crate) mod difference;
 mod document;

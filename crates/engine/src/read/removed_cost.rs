@@ -7,7 +7,7 @@ use uwf_protocol::limits::Used;
 use uwf_storage::State;
 use uwf_thread::{Head, read_start};
 
-use crate::read::cost::{CostKey, CostOptions, Sums};
+use crate::read::cost_sums::{CostKey, CostOptions, Sums};
 use crate::read::list::every_thread;
 use crate::{EngineError, Site};
 

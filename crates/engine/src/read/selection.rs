@@ -5,14 +5,40 @@ use std::collections::HashMap;
 
 use uwf_config::project;
 use uwf_protocol::ids::{CasRef, ThreadId, id_prefix};
+use uwf_protocol::naming::{LabelSelector, NamePattern};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas;
 use uwf_storage::{Located, Namings, State};
 use uwf_thread::{Head, read_program, read_start};
 use uwf_util::suggest;
 
-use crate::read::list::ListFilter;
+use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
+
+/// Which threads are listed.
+#[derive(Debug, Clone, Default)]
+pub struct ListFilter {
+    /// Also ended threads. A status of ended threads includes them, too.
+    pub all: bool,
+    /// Only threads with one of these statuses.
+    pub statuses: Option<Vec<ThreadStatus>>,
+    /// Only threads made after this time, in milliseconds since 1970.
+    pub after_ms: Option<i64>,
+    /// Only threads made before this time, in milliseconds since 1970.
+    pub before_ms: Option<i64>,
+    /// Only threads of this workflow.
+    pub workflow: Option<WorkflowChoice>,
+    /// Only threads with such a name.
+    pub name: Option<NamePattern>,
+    /// Only threads that have all of these labels.
+    pub labels: Vec<LabelSelector>,
+    /// Only threads that were started for this directory.
+    pub cwd: Option<String>,
+    /// How many of the newest threads to leave out.
+    pub skip: usize,
+    /// How many threads to list at most.
+    pub take: Option<usize>,
+}
 
 /// The workflow that listed threads have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,19 +3,15 @@
 
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
-use uwf_process::{Process, Target, is_alive, left_running};
-use uwf_protocol::agent::parse_answer;
-use uwf_protocol::ids::{RoleName, ThreadId};
-use uwf_protocol::run::{LeaseRecord, Pending, RefusedStep};
-use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::run::{Pending, RefusedStep};
+use uwf_storage::RunDir;
 use uwf_thread::{ThreadError, read_step, steps, with_output};
 
-use crate::attempt::{Members, describe, program_has_ended};
 use crate::read::report::{StepOrigin, StepReport};
-use crate::run::agent_command;
 use crate::run::answer::{self, Refusal};
 use crate::run::commit::{Nodes, commit, count_replaced, report};
-use crate::run::failure;
+use crate::run::leftovers::{end_remaining, printed_step};
 use crate::run::owned::OwnedRun;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, conditions, limits, tags};
@@ -135,137 +131,6 @@ pub(crate) fn refuse(
         replaces: pending.replaces,
         at_ms: runner.site.env.now_ms(),
     })?)
-}
-
-/// Deals with the processes of an attempt whose engine died.
-///
-/// If its step is finished, or its program has ended, the rest is left over: it is ended or may go on, as after any step,
-/// and is returned for people. Otherwise the processes may still be doing paid work, so the thread is busy.
-///
-/// If the thread's head has moved from where the attempt started, the step was committed by a call that was killed right
-/// after that. Then the attempt is over. Its lease record is blanked, or it would count as a failed attempt: invariant 9
-/// of the lock of a thread in docs/architecture.md.
-pub(crate) fn end_remaining(
-    runner: &Runner,
-    run: &RunDir,
-    thread: &Thread,
-    earlier: &LeaseRecord,
-    is_finished: bool,
-) -> Result<Vec<String>, EngineError> {
-    let is_over = earlier.is_behind(thread.expected_head());
-    let may_be_working = !is_finished && !is_over && !program_has_ended(earlier, &run.scratch);
-    let left = match Members::of(earlier, &run.scratch) {
-        None => Vec::new(),
-        Some(members) if may_be_working => expect_none(thread.id, &members.members())?,
-        Some(mut members) if !earlier.keep_running => end_members(runner, thread.id, &mut members)?,
-        Some(mut members) if agent_is_gone(earlier, &run.outbox) => {
-            describe(&left_running(&mut members, &runner.signals))
-        }
-        Some(members) => expect_none(thread.id, &members.members())?,
-    };
-    if is_over {
-        run.lease.clear_record()?;
-    }
-    Ok(left)
-}
-
-/// Takes the lock of a thread that processes of an earlier attempt still have, if that attempt is over.
-///
-/// The leftovers are ended, or may go on and lose the lock: invariants 4 and 5 of the lock of a thread in
-/// docs/architecture.md. Returns the lock with the ended processes, for people; `None` if the attempt may still be working.
-pub(crate) fn end_leftovers(
-    runner: &Runner,
-    run: &RunDir,
-    thread: ThreadId,
-    orphaned: Orphaned,
-) -> Result<Option<(ThreadLock, Vec<String>)>, EngineError> {
-    // While the agent lives, it may be writing its records.
-    let Some(earlier) = run
-        .lease
-        .read_record()
-        .filter(|it| agent_is_gone(it, &run.outbox))
-    else {
-        return Ok(None);
-    };
-    let pending = match run.outbox.read_pending()? {
-        Some(pending) => Some(pending),
-        None => printed_step(runner, run, &earlier),
-    };
-    let place = (earlier.head, earlier.replaces);
-    let is_finished =
-        pending.is_some_and(|pending| (Some(pending.head), pending.replaces) == place);
-    if !is_finished && !program_has_ended(&earlier, &run.scratch) {
-        return Ok(None);
-    }
-    if earlier.keep_running {
-        return Ok(Some((orphaned.take_over()?, Vec::new())));
-    }
-    let Some(members) = Members::of(&earlier, &run.scratch) else {
-        return Ok(None);
-    };
-    let mut members = members.with_lock(&run.lease);
-    let ended = end_members(runner, thread, &mut members)?;
-    Ok(orphaned.retry()?.map(|lock| (lock, ended)))
-}
-
-/// Tells whether the agent of an attempt was started and has ended.
-///
-/// An engine that died right after starting the agent did not record its process. Then the pending record names it: the
-/// agent wrote that with its finished step.
-fn agent_is_gone(earlier: &LeaseRecord, outbox: &Outbox) -> bool {
-    let finished = || outbox.read_pending().ok().flatten()?.agent;
-    let agent = earlier.agent.clone().or_else(finished);
-    agent.is_some_and(|agent| !is_alive(&agent))
-}
-
-/// Ends the leftovers of an attempt that is over, and returns them for people.
-fn end_members(
-    runner: &Runner,
-    thread: ThreadId,
-    members: &mut Members<'_>,
-) -> Result<Vec<String>, EngineError> {
-    let left = describe(&left_running(members, &runner.signals));
-    if left.is_empty() {
-        return Ok(left);
-    }
-    let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
-    let grace = agent_command::grace(&config)?;
-    let survivors = uwf_process::end_for_another(members, grace, &runner.signals);
-    expect_none(thread, &survivors)?;
-    Ok(left)
-}
-
-/// Fails if any process is left, and names the processes. Otherwise returns the empty list.
-fn expect_none(thread: ThreadId, processes: &[Process]) -> Result<Vec<String>, EngineError> {
-    if processes.is_empty() {
-        return Ok(Vec::new());
-    }
-    Err(EngineError::Survivors {
-        thread,
-        processes: describe(processes),
-        failed: None,
-    })
-}
-
-/// Returns the step that the agent's last line names, for an agent that speaks the contract itself and writes no pending
-/// record. The step is checked like any other.
-///
-/// The line counts only if it is from this attempt and was not judged yet. A lease record without a head means that no
-/// agent was started: then the output is from an earlier attempt. An attempt that is recorded as failed was judged.
-fn printed_step(runner: &Runner, run: &RunDir, earlier: &LeaseRecord) -> Option<Pending> {
-    let stdout = run.scratch.stdout_end(failure::ANSWER_TAIL);
-    let step = parse_answer(&stdout).ok()?;
-    let node = read_step(&runner.site.store, step).ok()?.node;
-    let head = node.prev.unwrap_or(node.start);
-    let counts = earlier.head == Some(head) && !failure::is_recorded(&run.ledger, earlier);
-    counts.then_some(Pending {
-        step,
-        head,
-        replaces: earlier.replaces,
-        at_ms: runner.site.env.now_ms(),
-        answer_of: None,
-        agent: None,
-    })
 }
 
 /// Returns the refused step that follows the thread's head after all: the head was moved back to where it was.

@@ -9,7 +9,6 @@ use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
 use uwf_util::{shell_words, suggest, time};
 
-use crate::run::agent_hints;
 use crate::run::process::Program;
 use crate::{EngineError, Runner, Site};
 
@@ -84,7 +83,7 @@ fn from_words(runner: &Runner, text: &str, config: &Config) -> Result<AgentComma
     // A typo on the command line is no failed attempt, so it is refused before one starts.
     if matches!(&found.program, Program::File(path) if !path.is_file()) {
         return Err(EngineError::NoProgram {
-            near: agent_hints::nearest(runner, &command, config.agents.keys().map(String::as_str)),
+            near: nearest(runner, &command, config.agents.keys().map(String::as_str)),
             word: command,
         });
     }
@@ -172,4 +171,24 @@ fn located(
         max_running: None,
         keep_running: false,
     }
+}
+
+/// Returns the alias or the built-in agent whose name is nearest to a word, if one is near.
+fn nearest<'a>(
+    runner: &Runner,
+    word: &str,
+    aliases: impl Iterator<Item = &'a str>,
+) -> Option<String> {
+    if runner.built_in_agents.contains(&word) {
+        return Some(format!("uwf-{word}"));
+    }
+    let alias = suggest::nearest(word, aliases).map(ToOwned::to_owned);
+    alias.or_else(|| nearest_built_in(runner, word))
+}
+
+/// Returns the built-in agent whose name is near. The prefix is ignored: with it, all names would be near.
+pub(crate) fn nearest_built_in(runner: &Runner, word: &str) -> Option<String> {
+    let name = word.strip_prefix("uwf-").unwrap_or(word);
+    let near = suggest::nearest(name, runner.built_in_agents.iter().copied())?;
+    Some(format!("uwf-{near}"))
 }

@@ -9,35 +9,15 @@ use uwf_protocol::agent::AnswerError;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::run::Phase;
-use uwf_util::{shell_words, suggest};
+use uwf_util::shell_words;
 
 use crate::Runner;
-use crate::run::agent_command::AgentCommand;
-use crate::run::failure::Problem;
+use crate::run::agent_command::{AgentCommand, nearest_built_in};
+use crate::run::attempted::Problem;
 use crate::run::process::{Program, RunEnding};
 
 /// The exit code of many programs for wrong options.
 const WRONG_OPTIONS: i32 = 2;
-
-/// Returns the alias or the built-in agent whose name is nearest to a word, if one is near.
-pub(crate) fn nearest<'a>(
-    runner: &Runner,
-    word: &str,
-    aliases: impl Iterator<Item = &'a str>,
-) -> Option<String> {
-    if runner.built_in_agents.contains(&word) {
-        return Some(format!("uwf-{word}"));
-    }
-    let alias = suggest::nearest(word, aliases).map(ToOwned::to_owned);
-    alias.or_else(|| nearest_built_in(runner, word))
-}
-
-/// Returns the built-in agent whose name is near. The prefix is ignored: with it, all names would be near.
-fn nearest_built_in(runner: &Runner, word: &str) -> Option<String> {
-    let name = word.strip_prefix("uwf-").unwrap_or(word);
-    let near = suggest::nearest(name, runner.built_in_agents.iter().copied())?;
-    Some(format!("uwf-{near}"))
-}
 
 /// Returns the commands that set the program and the arguments of an alias.
 fn config_commands(alias: &str, program: &str, args: &[String]) -> String {

@@ -13,8 +13,8 @@ use uwf_storage::{Outbox, RunDir};
 
 use crate::run::agent_command::AgentCommand;
 use crate::run::answer::{self, Refusal};
+use crate::run::attempted::{Attempted, Problem, Verb};
 use crate::run::contract::{self, SupervisionVariables};
-use crate::run::failure::{self, Problem};
 use crate::run::observer::Watch;
 use crate::run::owned::OwnedRun;
 use crate::run::process::{self, EndedRun, LaunchSpec, RunEnding};
@@ -29,6 +29,28 @@ pub(crate) struct AgentRun<'a> {
     pub(crate) cwd: &'a Path,
     /// The time that the agent and its descendants have to end after they were asked to.
     pub(crate) grace: Duration,
+}
+
+impl AgentRun<'_> {
+    /// Returns the attempt that starts now.
+    pub(crate) fn attempted(
+        &self,
+        choice: Option<String>,
+        verb: Verb,
+        started_at_ms: i64,
+    ) -> Attempted {
+        Attempted {
+            head: self.thread.head,
+            replaces: self.thread.replaces,
+            role: self.assignment.role.clone(),
+            agent: self.agent.label.clone(),
+            alias: self.agent.alias.clone(),
+            directory: self.cwd.to_owned(),
+            choice,
+            verb,
+            started_at_ms,
+        }
+    }
 }
 
 /// How a run of an agent went.
@@ -172,7 +194,7 @@ fn finished_step(
         }
         (Some(pending), _) => Ok(pending.step),
         (None, RunEnding::Exited(status)) if status.success() => {
-            let printed = run.scratch.stdout_end(failure::ANSWER_TAIL);
+            let printed = run.scratch.stdout_end(answer::ANSWER_TAIL);
             parse_answer(&printed).map_err(|error| agent.unanswered(&error))
         }
         (None, ending) => Err(agent.ended(ending)),

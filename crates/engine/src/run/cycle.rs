@@ -12,12 +12,12 @@ use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
+use crate::run::attempted::{Attempted, Problem, Verb};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
-use crate::run::failure::{self, Attempted, Problem};
+use crate::run::failure;
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
-use crate::run::retry::Verb;
 use crate::run::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, tags};
@@ -175,7 +175,7 @@ fn do_agent_step(
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     let now_ms = runner.site.env.now_ms();
-    let attempted = Attempted::new(&agent_run, options.agent.clone(), verb, now_ms);
+    let attempted = agent_run.attempted(options.agent.clone(), verb, now_ms);
     clear_scratch(runner, run, role, options.session)?;
     runner.site.log(
         &thread,

@@ -1,101 +1,19 @@
 //! Failed attempts: the record of what went wrong, for people and for the next attempt.
 
-use std::path::PathBuf;
-
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::{Attempt, LeaseRecord, Phase};
 use uwf_storage::{Ledger, RunDir, StorageError};
 
 use crate::agent_failure::AgentFailure;
-use crate::describe::signal_name;
-use crate::run::agent_run::AgentRun;
-use crate::run::retry::{Verb, ask_again, hint_for};
+use crate::run::attempted::{Attempted, Problem};
+use crate::run::retry::{ask_again, hint_for};
 use crate::thread::Thread;
 use crate::{EngineError, Site, tags};
 
-/// How much of the end of the agent's stdout is searched for the answer, in bytes. The last line may be as long as
-/// everything that the agent wrote.
-pub(crate) const ANSWER_TAIL: u64 = 32 * 1024 * 1024;
 /// How much of the end of the agent's stderr is recorded, in bytes.
 const STDERR_TAIL: u64 = 4 * 1024;
-
-/// An attempt that is being made: what its record needs if it fails.
-pub(crate) struct Attempted {
-    pub(crate) head: CasRef,
-    pub(crate) replaces: Option<CasRef>,
-    pub(crate) role: RoleName,
-    /// The label of the agent.
-    pub(crate) agent: String,
-    pub(crate) alias: Option<String>,
-    /// Where the agent worked.
-    pub(crate) directory: PathBuf,
-    /// The agent that the command line chose, if it did.
-    pub(crate) choice: Option<String>,
-    pub(crate) verb: Verb,
-    pub(crate) started_at_ms: i64,
-}
-
-impl Attempted {
-    /// Returns an attempt that starts now.
-    pub(crate) fn new(
-        agent_run: &AgentRun<'_>,
-        choice: Option<String>,
-        verb: Verb,
-        started_at_ms: i64,
-    ) -> Self {
-        let AgentRun { thread, agent, .. } = agent_run;
-        Self {
-            head: thread.head,
-            replaces: thread.replaces,
-            role: agent_run.assignment.role.clone(),
-            agent: agent.label.clone(),
-            alias: agent.alias.clone(),
-            directory: agent_run.cwd.to_owned(),
-            choice,
-            verb,
-            started_at_ms,
-        }
-    }
-}
-
-/// What went wrong in an attempt, as the engine sees it.
-pub(crate) struct Problem {
-    pub(crate) phase: Phase,
-    pub(crate) class: FailureClass,
-    pub(crate) text: String,
-    pub(crate) exit_code: Option<i32>,
-    pub(crate) hint: Option<String>,
-    /// The signal that told us to stop, if that is the cause.
-    pub(crate) signal: Option<i32>,
-}
-
-impl Problem {
-    /// Returns the problem of an answer that the engine refused.
-    pub(crate) fn refused(why: String) -> Self {
-        Self {
-            phase: Phase::Answer,
-            class: FailureClass::BadAnswer,
-            text: why,
-            exit_code: None,
-            hint: None,
-            signal: None,
-        }
-    }
-
-    /// Returns the problem of a run that was ended because a signal told us to stop.
-    pub(crate) fn interrupted(signal: i32) -> Self {
-        Self {
-            phase: Phase::Agent,
-            class: FailureClass::Cancelled,
-            text: format!("interrupted by {}", signal_name(signal)),
-            exit_code: None,
-            hint: None,
-            signal: Some(signal),
-        }
-    }
-}
 
 /// Returns the session that an attempt had started when it was killed. The record counts only if it is from this place
 /// and from this agent: it may be from an earlier attempt.

@@ -8,7 +8,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Acquired, RunDir, ThreadLock};
 
 use crate::pause::refuse_if_paused;
-use crate::run::adopt::end_leftovers;
+use crate::run::leftovers::end_leftovers;
 use crate::{EngineError, Runner, tags, thread};
 
 /// The run directory of a thread whose lock this process has.

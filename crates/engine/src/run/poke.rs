@@ -10,10 +10,10 @@ use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
+use crate::run::attempted::Verb;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
-use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 

@@ -8,11 +8,12 @@ use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
-use crate::run::adopt::{Adoption, adopt, end_remaining, refuse};
+use crate::run::adopt::{Adoption, adopt, refuse};
+use crate::run::attempted::Verb;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
+use crate::run::leftovers::end_remaining;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
-use crate::run::retry::Verb;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 

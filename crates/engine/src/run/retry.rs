@@ -9,21 +9,10 @@ use uwf_protocol::ids::ThreadId;
 use uwf_storage::RunDir;
 
 use crate::describe::{agent_option, message_option};
-use crate::run::failure::Attempted;
+use crate::run::attempted::{Attempted, Verb};
 
 /// The longest message of a person that a proposed command repeats, in bytes.
 const MAX_MESSAGE: usize = 200;
-
-/// The command of `uwf thread` that makes an attempt, and that repeats it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verb {
-    /// `step`.
-    Step,
-    /// `resume`, with the message of a person.
-    Resume(Option<String>),
-    /// `poke`, with the message of a person.
-    Poke(Option<String>),
-}
 
 impl Verb {
     /// Returns the command that repeats the attempt, with this choice of an agent.
@@ -40,14 +29,6 @@ impl Verb {
             Self::Poke(message) => {
                 format!("uwf thread poke {thread}{option}{}", prompt_option(message))
             }
-        }
-    }
-
-    /// Returns the message of a person, if there is one.
-    pub(crate) fn message(&self) -> Option<&str> {
-        match self {
-            Self::Step => None,
-            Self::Resume(message) | Self::Poke(message) => message.as_deref(),
         }
     }
 }

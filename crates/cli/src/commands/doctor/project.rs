@@ -21,7 +21,7 @@ pub(super) fn look(site: &Site) -> Option<Check> {
         shell_words::quote(&folder)
     );
     let standing = match Trust::read(&site.root) {
-        Ok(known) => known.standing(&project),
+        Ok(known) => project.standing(&known),
         Err(error) => {
             let hint = format!("bring it back from a copy, or delete it and trust again: {trust}");
             return Some(Check::error(NAME, error.to_string(), hint));

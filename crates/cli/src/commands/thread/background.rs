@@ -10,7 +10,6 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_util::shell_words;
 
-use super::many::step_arguments;
 use crate::args::StepArgs;
 use crate::commands::{Context, own_program};
 use crate::failure::Failure;
@@ -34,7 +33,7 @@ pub(super) fn start(context: &Context, args: &StepArgs, thread: ThreadId) -> Res
     }
     let scratch = context.site().root.run(thread).scratch;
     let (file, output) = scratch.open_background()?;
-    let mut arguments = step_arguments(args, thread);
+    let mut arguments = own_program::step_arguments(args, thread);
     arguments.push("--detached".to_owned());
     let mut child = spawn(context, &arguments, &file).map_err(|error| {
         Failure::request("cannot start this program in the background").cause(&error)

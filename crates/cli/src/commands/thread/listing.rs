@@ -5,7 +5,6 @@ use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 use uwf_util::suggest;
 
-use super::live;
 use crate::args::{FilterArgs, ListArgs};
 use crate::commands::{Context, past_time};
 use crate::failure::{Failure, warn};
@@ -14,9 +13,6 @@ use crate::text::ThreadsView;
 
 pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
     context.note_empty_root();
-    if args.watch {
-        return live::watch(context, args);
-    }
     let filter = list_options(context, args)?;
     let (threads, warnings) = listed(context, args, &filter)?;
     for warning in &warnings {

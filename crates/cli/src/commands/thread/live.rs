@@ -31,6 +31,7 @@ pub(super) fn top(context: &Context) -> Result<Exit, Failure> {
 /// Shows a list on a terminal until a key ends it. Elsewhere, prints the list whenever something has happened, until nobody
 /// reads it.
 pub(super) fn watch(context: &Context, args: &ListArgs) -> Result<Exit, Failure> {
+    context.note_empty_root();
     let filter = list_options(context, args)?;
     let snapshot = || listed(context, args, &filter).map(|(view, _)| view);
     if is_watched(context) {

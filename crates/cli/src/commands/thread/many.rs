@@ -3,12 +3,12 @@
 use uwf_engine::{EngineError, ListFilter, Session, ThreadStatus, glance};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
-use uwf_util::text::counted;
 
 use super::listing;
 use super::parallel;
 use super::stepping::{or_print_failure, print_report, step_options, step_patiently};
-use crate::args::{Many, Patience, StepArgs};
+use super::tally::{Tally, is_skipped};
+use crate::args::{Many, StepArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::output::{Format, print, write};
@@ -155,103 +155,4 @@ fn step_one(
 
 fn has_attempt(error: &EngineError) -> bool {
     error.attempt().is_some()
-}
-
-/// Tells whether a call with this exit code did nothing because the thread was busy, or not idle any more.
-fn is_skipped(exit: Exit) -> bool {
-    matches!(exit, Exit::Busy | Exit::Suspended | Exit::Ended)
-}
-
-/// What came of the threads.
-#[derive(Debug, Default)]
-pub(super) struct Tally {
-    done: usize,
-    skipped: usize,
-    failed: usize,
-    /// The exit code of the whole call: a signal, else the first failure.
-    decided: Exit,
-    last: Exit,
-}
-
-impl Tally {
-    /// Counts a thread by the exit code of its steps.
-    pub(super) fn add(&mut self, many: Many, exit: Exit) {
-        self.last = exit;
-        if exit == Exit::Done {
-            self.done += 1;
-        } else if many == Many::All && is_skipped(exit) {
-            self.skipped += 1;
-        } else {
-            self.failed += 1;
-            if self.decided == Exit::Done || matches!(exit, Exit::Signal(_)) {
-                self.decided = exit;
-            }
-        }
-    }
-
-    fn summary(&self) -> String {
-        let threads = counted(self.done + self.skipped + self.failed, "thread");
-        let counts = [
-            (self.done, "stepped"),
-            (self.skipped, "skipped"),
-            (self.failed, "failed"),
-        ];
-        let parts = counts.iter().filter(|(count, _)| *count > 0);
-        let parts: Vec<String> = parts
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect();
-        match parts.is_empty() {
-            true => threads,
-            false => format!("{threads}: {}", parts.join(", ")),
-        }
-    }
-}
-
-/// Returns the arguments of a call that does the same for one thread, in a process of its own.
-pub(super) fn step_arguments(args: &StepArgs, thread: ThreadId) -> Vec<String> {
-    let mut arguments = ["thread", "step", thread.as_str(), "--quiet", "--count"]
-        .map(str::to_owned)
-        .to_vec();
-    arguments.push(match args.count {
-        u64::MAX => "all".to_owned(),
-        count => count.to_string(),
-    });
-    arguments.extend(
-        args.agent
-            .agent
-            .iter()
-            .map(|agent| format!("--agent={agent}")),
-    );
-    let flags = [
-        (args.new_session, "--new-session"),
-        (args.agent.no_wait, "--no-wait"),
-    ];
-    let given = flags.iter().filter(|(is_given, _)| *is_given);
-    arguments.extend(given.map(|(_, flag)| (*flag).to_owned()));
-    arguments.extend(args.patience.wait.map(|patience| match patience {
-        Patience::Endless => "--wait".to_owned(),
-        Patience::Limited(time) => format!("--wait={}ms", time.as_millis()),
-    }));
-    arguments
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_thread_that_is_skipped_is_no_failure_and_the_first_failure_decides() {
-        let mut tally = Tally::default();
-        for exit in [Exit::Done, Exit::Busy, Exit::Agent, Exit::Store] {
-            tally.add(Many::All, exit);
-        }
-        assert_eq!(tally.decided, Exit::Agent);
-        assert_eq!(tally.summary(), "4 threads: 1 stepped, 1 skipped, 2 failed");
-        let mut named = Tally::default();
-        named.add(Many::Named, Exit::Busy);
-        assert_eq!(named.decided, Exit::Busy);
-        named.add(Many::Named, Exit::Signal(2));
-        assert_eq!(named.decided, Exit::Signal(2));
-        assert_eq!(Tally::default().summary(), "0 threads");
-    }
 }

@@ -15,7 +15,7 @@ use uwf_process::{EndRequest, NextExit, Stop, Tree};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
-use super::many::{Tally, step_arguments};
+use super::tally::Tally;
 use crate::args::{Many, StepArgs};
 use crate::commands::{Context, own_program};
 use crate::failure::Failure;
@@ -144,7 +144,7 @@ fn start(
     thread: ThreadId,
     tree: &mut Option<Tree>,
 ) -> std::io::Result<(u32, Job)> {
-    let mut arguments = step_arguments(args, thread);
+    let mut arguments = own_program::step_arguments(args, thread);
     arguments.push(format!("--part-of={}", many.name()));
     let job = Job {
         thread,

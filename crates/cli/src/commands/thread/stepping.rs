@@ -1,4 +1,4 @@
-//! The commands that do steps: `uwf thread step`, `resume` and `poke`.
+//! A step of one thread, as the commands do it, and `uwf thread resume` and `poke`.
 
 use std::time::Instant;
 
@@ -9,61 +9,13 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
 
-use crate::args::{AgentArgs, HowArgs, Patience, StepArgs};
-use crate::commands::thread::{background, dry_run, many};
+use crate::args::{AgentArgs, HowArgs, Patience};
 use crate::commands::{Context, prompt_text};
 use crate::failure::{Failure, note, warn};
 use crate::hints::{self, Given};
 use crate::output::{Format, print};
 use crate::stderr;
 use crate::text::{FailedStepView, StepView};
-
-/// Runs `uwf thread step`.
-pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
-    if args.detached {
-        background::leave_session()?;
-    }
-    if args.quiet {
-        stderr::be_quiet();
-    }
-    let threads = many::named(context, args)?;
-    let options = step_options(&args.agent, args.new_session);
-    if args.background {
-        for thread in threads {
-            background::start(context, args, thread)?;
-        }
-    } else if args.dry_run {
-        for thread in threads {
-            dry_run::show(context, thread, &options)?;
-        }
-    } else if let ([thread], None) = (threads.as_slice(), args.part_of) {
-        step_thread(context, *thread, args, options)?;
-    } else {
-        return many::step_many(context, args, threads);
-    }
-    Ok(Exit::Done)
-}
-
-/// Does steps of one thread and prints each result as soon as its step is recorded, like a loop of single calls. The first
-/// step that fails decides the exit code. If a step completes the thread, the loop ends.
-fn step_thread(
-    context: &Context,
-    thread: ThreadId,
-    args: &StepArgs,
-    mut options: StepOptions,
-) -> Result<(), Failure> {
-    for _ in 0..args.count {
-        let report = step_patiently(context, thread, &options, args.patience.wait);
-        let report = or_print_failure(context, report, &options, None)?;
-        options.session = Session::Known;
-        let is_done = report.state.done;
-        print_report(context, report, &options)?;
-        if is_done {
-            break;
-        }
-    }
-    Ok(())
-}
 
 /// Does a step. If the thread is busy, waits for it as long as the caller wants.
 pub(super) fn step_patiently(

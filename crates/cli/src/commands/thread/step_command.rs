@@ -1,0 +1,59 @@
+//! `uwf thread step`: of one thread or several, at once, in the background, or not at all.
+
+use uwf_engine::{Session, StepOptions};
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::ThreadId;
+
+use super::stepping::{or_print_failure, print_report, step_options, step_patiently};
+use super::{background, dry_run, many};
+use crate::args::StepArgs;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::stderr;
+
+/// Runs `uwf thread step`.
+pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Failure> {
+    if args.detached {
+        background::leave_session()?;
+    }
+    if args.quiet {
+        stderr::be_quiet();
+    }
+    let threads = many::named(context, args)?;
+    let options = step_options(&args.agent, args.new_session);
+    if args.background {
+        for thread in threads {
+            background::start(context, args, thread)?;
+        }
+    } else if args.dry_run {
+        for thread in threads {
+            dry_run::show(context, thread, &options)?;
+        }
+    } else if let ([thread], None) = (threads.as_slice(), args.part_of) {
+        step_thread(context, *thread, args, options)?;
+    } else {
+        return many::step_many(context, args, threads);
+    }
+    Ok(Exit::Done)
+}
+
+/// Does steps of one thread and prints each result as soon as its step is recorded, like a loop of single calls. The first
+/// step that fails decides the exit code. If a step completes the thread, the loop ends.
+fn step_thread(
+    context: &Context,
+    thread: ThreadId,
+    args: &StepArgs,
+    mut options: StepOptions,
+) -> Result<(), Failure> {
+    for _ in 0..args.count {
+        let report = step_patiently(context, thread, &options, args.patience.wait);
+        let report = or_print_failure(context, report, &options, None)?;
+        options.session = Session::Known;
+        let is_done = report.state.done;
+        print_report(context, report, &options)?;
+        if is_done {
+            break;
+        }
+    }
+    Ok(())
+}

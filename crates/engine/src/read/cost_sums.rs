@@ -1,0 +1,313 @@
+//! The sums of [`cost`](crate::cost): which runs count, once each, and in which row.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Used;
+use uwf_protocol::naming::LabelSelector;
+use uwf_protocol::nodes::{StepNode, Usage};
+use uwf_protocol::run::Attempt;
+use uwf_thread::{Head, Stored, read_program, read_start, steps};
+use uwf_util::text::counted;
+use uwf_util::time;
+
+use crate::read::outline::first_line;
+use crate::read::usage_total::UsageTotal;
+use crate::read::work::Work;
+use crate::{EngineError, Site};
+
+/// What the runs of one row have in common.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CostKey {
+    /// The role that did them.
+    Role,
+    /// The label of the agent.
+    Agent,
+    /// The model that answered.
+    Model,
+    /// The name of the workflow.
+    Workflow,
+    /// The day on which they ended, in UTC.
+    Day,
+    /// The thread.
+    Thread,
+}
+
+/// Which runs are summed, and how.
+#[derive(Debug, Clone)]
+pub struct CostOptions {
+    /// The threads; none means all.
+    pub threads: Vec<ThreadId>,
+    /// Only threads that have all of these labels.
+    pub labels: Vec<LabelSelector>,
+    /// What the runs of one row have in common.
+    pub by: CostKey,
+    /// Only runs that ended at this time or later, in milliseconds since 1970.
+    pub since_ms: Option<i64>,
+}
+
+/// What threads cost.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CostReport {
+    /// What the runs of one row have in common.
+    pub by: CostKey,
+    /// The time before which runs do not count, if there is one.
+    pub since_ms: Option<i64>,
+    /// The sums: days and threads by time, the newest first; all others by cost, the highest first.
+    pub rows: Vec<CostRow>,
+    /// What threads used up that were removed. It is no row, because only the sum of it is on record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub removed: Option<UsageTotal>,
+    /// The sum of all rows and of removed threads.
+    pub total: UsageTotal,
+    /// What the sums leave out, one line each.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// One sum.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CostRow {
+    /// What the runs have in common; `None` if that is not on record.
+    pub key: Option<String>,
+    /// The first line of the task, if the row is a thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What they used up.
+    #[serde(flatten)]
+    pub usage: UsageTotal,
+}
+
+/// The runs of one thread.
+pub(crate) struct Account {
+    id: ThreadId,
+    task: Option<String>,
+    workflow: String,
+    /// The steps that no older thread has, newest first.
+    steps: Vec<Work>,
+    runs: Vec<Run>,
+    /// What runs used up that are not on record one by one: old failed attempts, and steps that were replaced.
+    others: Used,
+}
+
+impl Account {
+    /// Returns what all runs used up.
+    pub(crate) fn used(&self) -> Used {
+        let mut used = self.others.clone();
+        self.runs.iter().for_each(|run| used.add_all(&run.used));
+        used
+    }
+}
+
+/// One run.
+struct Run {
+    role: String,
+    agent: String,
+    model: Option<String>,
+    ended_ms: i64,
+    used: Used,
+}
+
+/// The sums so far.
+pub(crate) struct Sums<'o> {
+    options: &'o CostOptions,
+    /// What was counted.
+    seen: HashSet<Work>,
+    sums: IndexMap<Option<String>, (Used, Option<String>)>,
+    removed: Option<Used>,
+    total: Used,
+    /// How many runs have no time on record, and were left out.
+    untimed: u64,
+    /// What the sums leave out, one line each.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<'o> Sums<'o> {
+    pub(crate) fn new(options: &'o CostOptions) -> Self {
+        Self {
+            options,
+            seen: HashSet::new(),
+            sums: IndexMap::new(),
+            removed: None,
+            total: Used::default(),
+            untimed: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    /// Reads the runs of a thread that were not counted yet.
+    pub(crate) fn read(
+        &self,
+        site: &Site,
+        id: ThreadId,
+        head: CasRef,
+    ) -> Result<Account, EngineError> {
+        let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
+        let record = site.root.run(id).ledger.export();
+        let mut account = Account {
+            id,
+            task: first_line(&start.prompt),
+            workflow: read_program(&site.store, start.workflow)?.name().to_owned(),
+            steps: Vec::new(),
+            runs: record.attempts.iter().map(Run::of_attempt).collect(),
+            others: record.dropped,
+        };
+        for step in steps(&site.store, head) {
+            let step = step?;
+            let work = Work::of(&step.node);
+            // Then all steps before it were counted, too.
+            if self.seen.contains(&work) {
+                break;
+            }
+            account.steps.push(work);
+            account.runs.push(Run::of_step(site, step)?);
+        }
+        Ok(account)
+    }
+
+    /// Takes the steps of a chain for counted, as far as they can be read.
+    pub(crate) fn see_chain(&mut self, site: &Site, head: CasRef) {
+        for step in steps(&site.store, head).map_while(Result::ok) {
+            if !self.seen.insert(Work::of(&step.node)) {
+                break;
+            }
+        }
+    }
+
+    /// Adds the threads that were removed.
+    pub(crate) fn add_removed(&mut self, used: &Used, unknown: u64) {
+        if unknown > 0 {
+            let threads = counted(unknown, "removed thread");
+            self.warnings.push(format!(
+                "the sum leaves out {threads} whose usage is not on record"
+            ));
+        }
+        match self.options.since_ms {
+            _ if used.runs == 0 => {}
+            Some(_) => self.untimed += used.runs,
+            None => {
+                self.total.add_all(used);
+                self.removed = Some(used.clone());
+            }
+        }
+    }
+
+    pub(crate) fn add(&mut self, account: &Account) {
+        self.seen.extend(account.steps.iter().cloned());
+        let counts = |run: &&Run| {
+            let since = self.options.since_ms;
+            since.is_none_or(|since| run.ended_ms >= since)
+        };
+        let runs: Vec<&Run> = account.runs.iter().filter(counts).collect();
+        for run in runs {
+            self.add_to(self.key(account, Some(run)), account, &run.used);
+        }
+        match self.options.since_ms {
+            _ if account.others.runs == 0 => {}
+            Some(_) => self.untimed += account.others.runs,
+            None => self.add_to(self.key(account, None), account, &account.others),
+        }
+    }
+
+    /// Returns the row of a run; of runs that are not on record one by one, if there is none.
+    fn key(&self, account: &Account, run: Option<&Run>) -> Option<String> {
+        match self.options.by {
+            CostKey::Thread => Some(account.id.to_string()),
+            CostKey::Workflow => Some(account.workflow.clone()),
+            CostKey::Role => run.map(|run| run.role.clone()),
+            CostKey::Agent => run.map(|run| run.agent.clone()),
+            CostKey::Model => run.and_then(|run| run.model.clone()),
+            CostKey::Day => run.map(|run| time::date_utc(run.ended_ms)),
+        }
+    }
+
+    fn add_to(&mut self, key: Option<String>, account: &Account, used: &Used) {
+        let task = || {
+            account
+                .task
+                .clone()
+                .filter(|_| self.options.by == CostKey::Thread)
+        };
+        let (sum, _) = self
+            .sums
+            .entry(key)
+            .or_insert_with(|| (Used::default(), task()));
+        sum.add_all(used);
+        self.total.add_all(used);
+    }
+
+    pub(crate) fn report(self) -> CostReport {
+        let mut warnings = self.warnings;
+        if self.untimed > 0 {
+            warnings.push(format!(
+                "the sum leaves out {} earlier runs whose time is not on record",
+                self.untimed
+            ));
+        }
+        let row = |(key, (used, task)): (_, (Used, _))| CostRow {
+            key,
+            task,
+            usage: UsageTotal::from(&used),
+        };
+        let mut rows: Vec<CostRow> = self.sums.into_iter().map(row).collect();
+        match self.options.by {
+            CostKey::Thread => rows.reverse(),
+            CostKey::Day => rows.sort_by_key(|row| Reverse(row.key.clone())),
+            CostKey::Role | CostKey::Agent | CostKey::Model | CostKey::Workflow => {
+                rows.sort_by(most_first);
+            }
+        }
+        CostReport {
+            by: self.options.by,
+            since_ms: self.options.since_ms,
+            rows,
+            removed: self.removed.as_ref().map(UsageTotal::from),
+            total: UsageTotal::from(&self.total),
+            warnings,
+        }
+    }
+}
+
+/// Orders rows by cost, then by tokens and time; equal ones by name.
+fn most_first(one: &CostRow, other: &CostRow) -> std::cmp::Ordering {
+    let dollars = |row: &CostRow| row.usage.cost_usd.unwrap_or(0.0);
+    let rest = |row: &CostRow| (row.usage.tokens, row.usage.duration_ms);
+    let by_cost = dollars(other).total_cmp(&dollars(one));
+    let by_rest = rest(other).cmp(&rest(one));
+    by_cost.then(by_rest).then_with(|| one.key.cmp(&other.key))
+}
+
+impl Run {
+    fn of_attempt(attempt: &Attempt) -> Self {
+        Self {
+            role: attempt.role.to_string(),
+            agent: attempt.agent.clone(),
+            model: None,
+            ended_ms: attempt.ended_at_ms,
+            used: Used::of_attempt(attempt),
+        }
+    }
+
+    fn of_step(site: &Site, step: Stored<StepNode>) -> Result<Self, EngineError> {
+        let Stored {
+            node, timestamp_ms, ..
+        } = step;
+        let detail = site.store.need(node.detail)?.payload;
+        let mut used = Used::default();
+        used.add(Some(&Usage::of_detail(&detail)), node.duration_ms());
+        let model = detail.get("model").and_then(serde_json::Value::as_str);
+        Ok(Self {
+            role: node.role.to_string(),
+            agent: node.agent,
+            model: model.map(str::to_owned),
+            ended_ms: node.completed_at_ms.unwrap_or(timestamp_ms),
+            used,
+        })
+    }
+}

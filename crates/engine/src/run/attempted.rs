@@ -1,0 +1,83 @@
+//! An attempt that is being made, and what went wrong in it.
+
+use std::path::PathBuf;
+
+use uwf_protocol::failure::FailureClass;
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::run::Phase;
+
+use crate::describe::signal_name;
+
+/// The command of `uwf thread` that makes an attempt, and that repeats it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Verb {
+    /// `step`.
+    Step,
+    /// `resume`, with the message of a person.
+    Resume(Option<String>),
+    /// `poke`, with the message of a person.
+    Poke(Option<String>),
+}
+
+impl Verb {
+    /// Returns the message of a person, if there is one.
+    pub(crate) fn message(&self) -> Option<&str> {
+        match self {
+            Self::Step => None,
+            Self::Resume(message) | Self::Poke(message) => message.as_deref(),
+        }
+    }
+}
+
+/// An attempt that is being made: what its record needs if it fails.
+pub(crate) struct Attempted {
+    pub(crate) head: CasRef,
+    pub(crate) replaces: Option<CasRef>,
+    pub(crate) role: RoleName,
+    /// The label of the agent.
+    pub(crate) agent: String,
+    pub(crate) alias: Option<String>,
+    /// Where the agent worked.
+    pub(crate) directory: PathBuf,
+    /// The agent that the command line chose, if it did.
+    pub(crate) choice: Option<String>,
+    pub(crate) verb: Verb,
+    pub(crate) started_at_ms: i64,
+}
+
+/// What went wrong in an attempt, as the engine sees it.
+pub(crate) struct Problem {
+    pub(crate) phase: Phase,
+    pub(crate) class: FailureClass,
+    pub(crate) text: String,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) hint: Option<String>,
+    /// The signal that told us to stop, if that is the cause.
+    pub(crate) signal: Option<i32>,
+}
+
+impl Problem {
+    /// Returns the problem of an answer that the engine refused.
+    pub(crate) fn refused(why: String) -> Self {
+        Self {
+            phase: Phase::Answer,
+            class: FailureClass::BadAnswer,
+            text: why,
+            exit_code: None,
+            hint: None,
+            signal: None,
+        }
+    }
+
+    /// Returns the problem of a run that was ended because a signal told us to stop.
+    pub(crate) fn interrupted(signal: i32) -> Self {
+        Self {
+            phase: Phase::Agent,
+            class: FailureClass::Cancelled,
+            text: format!("interrupted by {}", signal_name(signal)),
+            exit_code: None,
+            hint: None,
+            signal: Some(signal),
+        }
+    }
+}
