@@ -182,15 +182,19 @@ impl World {
     }
 
     /// Returns the environment of commands: nothing of the outside but PATH, and no colours.
-    pub(crate) fn environment(&self) -> [(&'static str, OsString); 5] {
-        [
+    pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
+        let mut environment = vec![
             ("PATH", std::env::var_os("PATH").unwrap_or_default()),
             ("HOME", self.dir.path().into()),
             // Tests read what terminals show.
             ("NO_COLOR", "1".into()),
             ("TZ", "UTC".into()),
             ("UWF_STORAGE_ROOT", self.root().into()),
-        ]
+        ];
+        // A measurement of coverage says with it where the binary writes what it ran.
+        let profile = "LLVM_PROFILE_FILE";
+        environment.extend(std::env::var_os(profile).map(|file| (profile, file)));
+        environment
     }
 
     /// Runs a command to its end.
