@@ -286,3 +286,22 @@ fn a_damaged_record_of_trust_says_how_to_go_on() {
         world.uwf(args).exits(1).says("trust.json:1:").says(&aside);
     }
 }
+
+#[test]
+fn an_argument_cannot_forge_a_line_below_the_programs_that_agents_start() {
+    let (world, _) = world();
+    let config = "agents: { own: { command: sh, args: ['-c', \"true\\nwarning: forged\"] } }\n";
+    world.write(".uwf/config.yaml", config);
+    let shown = world.uwf(&["trust", "--show", "--format", "text"]).exits(0);
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("sh -c") && line.contains("forged")),
+        "{lines:#?}"
+    );
+    assert!(
+        !lines.iter().any(|line| line.starts_with("warning")),
+        "{lines:#?}"
+    );
+}

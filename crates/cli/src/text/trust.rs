@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::Value;
 use uwf_config::{ConfigError, ProjectConfig, Standing};
+use uwf_util::printable::shortened;
 
 use crate::output::Show;
 use crate::text::cas::document;
@@ -38,7 +39,10 @@ impl Show for ProjectView {
         let file = self.file.display();
         let mut parts = vec![document(&self.config)];
         if !self.commands.is_empty() {
-            let commands = self.commands.join("\n  ");
+            // A line break in an argument must not begin a line that looks like one of ours.
+            let commands = self.commands.iter().map(|line| shortened(line, usize::MAX));
+            let commands: Vec<String> = commands.collect();
+            let commands = commands.join("\n  ");
             parts.push(format!("its agents start:\n  {commands}"));
         }
         parts.push(match self.trusted {
