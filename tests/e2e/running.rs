@@ -135,7 +135,9 @@ fn the_exit_code_says_how_the_run_stopped() {
         .uwf(&["run", "one", "-p", "t"])
         .exits(1)
         .says("no agent");
-    stopped(&run, "refused");
+    let end = stopped(&run, "refused");
+    let thread = end["thread"].as_str().unwrap();
+    run.says(&format!("is kept: `uwf thread run {thread}` goes on"));
 }
 
 #[test]

@@ -29,13 +29,22 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         (_, true) => print(&StartedView::from(started), context.format)?,
         (_, false) => note(&format!("thread {thread} was started")),
     }
-    Run {
+    let run = Run {
         context,
         thread,
         patience: None,
         is_quiet: args.how.quiet,
-    }
-    .to_its_stop(options)
+    };
+    run.to_its_stop(options).map_err(|failure| match failure.exit {
+        // The same call again would start another thread.
+        Exit::Request if failure.note.is_none() => Failure {
+            note: Some(format!(
+                "thread {thread} is kept: `uwf thread run {thread}` goes on with it, `uwf thread rm --force {thread}` removes it"
+            )),
+            ..failure
+        },
+        _ => failure,
+    })
 }
 
 /// Goes on with a thread.
