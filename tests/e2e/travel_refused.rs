@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::travel::{other_root, three_threads};
 use crate::world::{Run, World};
@@ -252,9 +252,16 @@ fn a_manifest_that_lies_is_refused() {
         value["threads"][0]["thread"] = "../x".into();
     });
     let nothing = serde_json::json!({ "runs": 1, "costUsd": -5.0, "costUnknown": 0, "tokens": 0, "tokensUnknown": 0, "durationMs": 0, "durationUnknown": 0 });
-    lie("is not sound: a run cannot have cost less", &|value| {
+    lie("is not sound: no run can have used up so much", &|value| {
         value["threads"][0]["record"]["dropped"] = nothing.clone();
     });
+    for (key, much) in [("costUsd", json!(1.7e308)), ("runs", json!(u64::MAX))] {
+        lie("is not sound: no run can have used up so much", &|value| {
+            value["threads"][0]["record"]["dropped"] = nothing.clone();
+            value["threads"][0]["record"]["dropped"]["costUsd"] = json!(1.0);
+            value["threads"][0]["record"]["dropped"][key] = much.clone();
+        });
+    }
     lie("cannot be the name of a thread", &|value| {
         value["threads"][0]["naming"] = serde_json::json!({ "name": "a b" });
     });

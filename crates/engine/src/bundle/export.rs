@@ -7,6 +7,7 @@ use serde::Serialize;
 use uwf_cas_fs::{RawNode, Store};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ThreadRecord;
+use uwf_protocol::schemas;
 use uwf_storage::{Namings, State, Threads};
 use uwf_thread::{Head, read_start};
 
@@ -80,10 +81,13 @@ fn write(
         return Err(BundleError::Refused(problem).into());
     }
     for &hash in nodes {
-        // The time tells when this store got the node, which is not part of the node.
+        let node = store.read_raw(hash)?;
+        // Views tell by it when a step was done. Of all others it tells only when this store got the node.
+        let is_of_chain = [schemas::START_NODE, schemas::STEP_NODE].contains(&node.type_hash);
+        let timestamp_ms = if is_of_chain { node.timestamp_ms } else { 0 };
         let node = RawNode {
-            timestamp_ms: 0,
-            ..store.read_raw(hash)?
+            timestamp_ms,
+            ..node
         };
         let content = node.file_bytes();
         if bundle.add(&members::node_name(hash), &content)?.is_none() {

@@ -156,8 +156,11 @@ fn read_node(name: &str, content: &[u8], now_ms: i64) -> Result<RawNode, BundleE
     };
     match RawNode::of_file(hash, content) {
         Ok(node) => Ok(RawNode {
-            // It is new in this store.
-            timestamp_ms: now_ms,
+            // Only steps and starts tell their time, and none in bundles of earlier versions.
+            timestamp_ms: match node.timestamp_ms {
+                1.. => node.timestamp_ms.min(now_ms),
+                _ => now_ms,
+            },
             ..node
         }),
         Err(StoreError::NotTheNode { reason, .. }) => Err(BundleError::Refused(format!(
@@ -290,7 +293,7 @@ fn forward(
     };
     let pending = run.outbox.read_pending()?;
     let is_pending = pending.is_some_and(|pending| pending.expects() == from);
-    if is_pending || WaitingAnswer::at(&run.scratch, from).is_some() {
+    if is_pending || WaitingAnswer::at(run, from).is_some() {
         return Ok(Outcome::Busy);
     }
     // The records come first: if we are killed, the next call still sees that the thread is behind.

@@ -119,9 +119,9 @@ impl Manifest {
                     "thread `{thread}` has replaced steps of another thread"
                 ));
             }
-            if one.record.has_negative_sum() {
+            if one.record.has_impossible_sum() {
                 return Err(format!(
-                    "thread `{thread}` is not sound: a run cannot have cost less than nothing"
+                    "thread `{thread}` is not sound: no run can have used up so much, or less than nothing"
                 ));
             }
         }

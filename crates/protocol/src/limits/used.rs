@@ -26,12 +26,42 @@ pub struct Used {
     pub duration_unknown: u64,
 }
 
+/// More dollars than anybody pays for a thread.
+const MOST_USD: f64 = 1e12;
+/// More runs, tokens or milliseconds than a thread can have. Programs that count with doubles know them exactly.
+const MOST: u64 = 1 << 53;
+
 impl Used {
+    /// Tells whether a thread can have used up this much.
+    #[must_use]
+    pub fn is_possible(&self) -> bool {
+        let counts = [
+            self.runs,
+            self.cost_unknown,
+            self.tokens,
+            self.tokens_unknown,
+            self.duration_ms,
+            self.duration_unknown,
+        ];
+        Self::is_possible_cost(self.cost_usd) && counts.iter().all(|count| *count <= MOST)
+    }
+
+    /// Tells whether runs can have cost so many dollars.
+    #[must_use]
+    pub fn is_possible_cost(usd: f64) -> bool {
+        (0.0..=MOST_USD).contains(&usd)
+    }
+
+    /// Adds dollars. The sum stays finite: JSON has no other numbers, and a line with one could not be read again.
+    fn add_cost(&mut self, usd: f64) {
+        self.cost_usd = (self.cost_usd + usd).min(f64::MAX);
+    }
+
     /// Adds one run.
     pub fn add(&mut self, usage: Option<&Usage>, duration_ms: Option<u64>) {
         self.runs = self.runs.saturating_add(1);
         match usage.and_then(|usage| usage.cost_usd) {
-            Some(cost) if cost.is_finite() && cost >= 0.0 => self.cost_usd += cost,
+            Some(cost) if cost.is_finite() && cost >= 0.0 => self.add_cost(cost),
             Some(_) | None => self.cost_unknown = self.cost_unknown.saturating_add(1),
         }
         let tokens = usage.and_then(|usage| {
@@ -97,7 +127,7 @@ impl Used {
     /// Adds what other runs used up.
     pub fn add_all(&mut self, other: &Self) {
         self.runs = self.runs.saturating_add(other.runs);
-        self.cost_usd += other.cost_usd;
+        self.add_cost(other.cost_usd);
         self.cost_unknown = self.cost_unknown.saturating_add(other.cost_unknown);
         self.tokens = self.tokens.saturating_add(other.tokens);
         self.tokens_unknown = self.tokens_unknown.saturating_add(other.tokens_unknown);
