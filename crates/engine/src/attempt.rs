@@ -6,10 +6,11 @@
 
 use std::path::PathBuf;
 
+use serde::Serialize;
 use uwf_process::{Process, Target, below, is_alive, processes};
 use uwf_protocol::agent::env;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::run::{LeaseRecord, ProcessIdentity};
+use uwf_protocol::run::{Launched, LeaseRecord, ProcessIdentity};
 use uwf_storage::{Lease, RunDir, Scratch};
 
 use crate::EngineError;
@@ -106,23 +107,31 @@ pub(crate) fn program_has_ended(record: &LeaseRecord, scratch: &Scratch) -> bool
 }
 
 /// The answer of a program that no step has yet: engine and adapter died before they could use it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WaitingAnswer {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct WaitingAnswer {
     /// The role that answered.
-    pub(crate) role: RoleName,
+    pub role: RoleName,
     /// The step that the answer replaces, if that step was being done again.
-    pub(crate) replaces: Option<CasRef>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<CasRef>,
+    /// What the program was told with `-p`. The answer is one to these words only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
 }
 
 impl WaitingAnswer {
     /// Returns the answer that waits at the head of a thread, as far as its files tell. The next attempt at the same place
-    /// uses it.
-    pub(crate) fn at(scratch: &Scratch, head: CasRef) -> Option<Self> {
-        let launched = scratch.launched()?;
+    /// uses it, if it is complete.
+    pub(crate) fn at(run: &RunDir, head: CasRef) -> Option<Self> {
+        let launched = run.scratch.launched()?;
         let has_content = |file: &PathBuf| file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         let is_here = launched.replaces.unwrap_or(launched.head) == head;
-        let outputs = [scratch.answer_file(), scratch.events_file()];
-        (is_here && outputs.iter().any(has_content)).then_some(Self {
+        let outputs = [run.scratch.answer_file(), run.scratch.events_file()];
+        if !is_here || !outputs.iter().any(has_content) {
+            return None;
+        }
+        Some(Self {
+            words: words_of(run, &launched),
             role: launched.role,
             replaces: launched.replaces,
         })
@@ -132,17 +141,35 @@ impl WaitingAnswer {
     pub(crate) fn refuse(self, thread: ThreadId) -> EngineError {
         EngineError::AnswerWaits {
             thread,
-            role: self.role,
-            is_of_poke: self.replaces.is_some(),
+            answer: self,
         }
     }
 }
 
-/// Fails if an answer waits at another place of the thread than the one that an agent is to work at: a step, if the newest
-/// step is to be done again, and the reverse.
-pub(crate) fn drop_no_answer(run: &RunDir, thread: &Thread) -> Result<(), EngineError> {
-    match WaitingAnswer::at(&run.scratch, thread.expected_head()) {
-        Some(answer) if answer.replaces != thread.replaces => Err(answer.refuse(thread.id)),
+/// Returns what the program was told: the lease record of its attempt says it, or the record of the attempt.
+fn words_of(run: &RunDir, launched: &Launched) -> Option<String> {
+    let record = run.lease.read_record();
+    match record.filter(|record| launched.mark.is_some() && record.attempt == launched.mark) {
+        Some(record) => record.words,
+        None => {
+            let attempts = run.ledger.attempts().into_iter();
+            let mut own = attempts.filter(|attempt| launched.attempt == Some(attempt.number));
+            own.next()?.words
+        }
+    }
+}
+
+/// Fails if an answer waits that this call would not use: a step's answer, if the newest step is to be done again, and the
+/// reverse, or one to other words.
+pub(crate) fn refuse_to_drop_an_answer(
+    run: &RunDir,
+    thread: &Thread,
+    words: Option<&str>,
+) -> Result<(), EngineError> {
+    match WaitingAnswer::at(run, thread.expected_head()) {
+        Some(answer) if (answer.replaces, answer.words.as_deref()) != (thread.replaces, words) => {
+            Err(answer.refuse(thread.id))
+        }
         Some(_) | None => Ok(()),
     }
 }

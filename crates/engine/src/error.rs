@@ -18,6 +18,7 @@ use uwf_util::shell_words::SplitError;
 use uwf_util::text::counted;
 
 use crate::agent_failure::AgentFailure;
+use crate::attempt::WaitingAnswer;
 use crate::bundle::BundleError;
 use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
@@ -182,15 +183,14 @@ pub enum EngineError {
     },
     /// A program finished after its engine and its adapter had died. No step has its answer yet.
     #[error(
-        "an answer of `{role}` waits in thread `{thread}`: no step has it yet, and this command would drop it"
+        "an answer of `{}` waits in thread `{thread}`: no step has it yet, and this command would drop it",
+        answer.role
     )]
     AnswerWaits {
         /// The thread.
         thread: ThreadId,
-        /// The role that answered.
-        role: RoleName,
-        /// Whether the newest step was being done again.
-        is_of_poke: bool,
+        /// The answer.
+        answer: WaitingAnswer,
     },
     /// The agent failed; the attempt is on record.
     #[error(transparent)]

@@ -41,7 +41,7 @@ mod workflow_name_error;
 mod workflow_ref;
 
 pub use agent_failure::AgentFailure;
-pub use attempt::orphans;
+pub use attempt::{WaitingAnswer, orphans};
 pub use bundle::{
     BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
     TakenName, all_threads, export_threads, import_threads,

@@ -116,6 +116,9 @@ pub struct LeaseRecord {
     /// Whether the engine still waits for a slot to start the agent in.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub waiting: bool,
+    /// What a person said with `-p` of the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
 }
 
 impl LeaseRecord {
@@ -366,16 +369,17 @@ pub struct ThreadRecord {
 }
 
 impl ThreadRecord {
-    /// Tells whether it says that a run or a sum of runs cost less than nothing, which would lower other sums.
+    /// Tells whether it says that a run or a sum of runs used up less than nothing, or more than anybody can: such a record
+    /// would make other sums useless.
     #[must_use]
-    pub fn has_negative_sum(&self) -> bool {
-        let sums = std::iter::once(&self.dropped);
-        let sums = sums.chain(self.chain.iter().map(|chain| &chain.used));
-        let costs = sums.map(|used| used.cost_usd);
-        let attempts = self.attempts.iter();
-        let mut costs =
-            costs.chain(attempts.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd));
-        costs.any(|cost| cost < 0.0)
+    pub fn has_impossible_sum(&self) -> bool {
+        let attempts = self.attempts.iter().map(Used::of_attempt);
+        let mut sums: Vec<Used> = attempts.collect();
+        sums.push(self.dropped.clone());
+        sums.extend(self.chain.iter().map(|chain| chain.used.clone()));
+        let costs = self.attempts.iter();
+        let mut costs = costs.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd);
+        costs.any(|cost| !Used::is_possible_cost(cost)) || !sums.iter().all(Used::is_possible)
     }
 }
 

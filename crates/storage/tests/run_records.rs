@@ -78,6 +78,7 @@ fn records_are_read_back_until_they_are_cleared() {
         role: role("writer"),
         started_at_ms: 7,
         waiting: false,
+        words: Some("use B".to_owned()),
     };
     run.lease.write_record(&record).unwrap();
     assert_eq!(run.lease.read_record(), Some(record));

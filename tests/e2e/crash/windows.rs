@@ -78,9 +78,14 @@ fn the_adapter_and_the_engine_when_their_program_goes_on() {
 /// Kills engine and adapter of `thread step` or `thread poke` while the program works, and waits until the program has
 /// finished. Its answer waits then.
 fn world_with_a_waiting_answer(verb: &str) -> (World, String) {
+    world_with_a_waiting_answer_to(verb, &[])
+}
+
+/// The same, for a call with options.
+fn world_with_a_waiting_answer_to(verb: &str, options: &[&str]) -> (World, String) {
     let (world, thread) = world_of_a_tool();
     let mut launches = 0;
-    let args = ["thread", verb, &thread];
+    let args = [&["thread", verb, &thread], options].concat();
     let traced = trace(&world, &args, |point| {
         let is_launch = point.call.contains("launched") && point.command.contains(ADAPTER);
         launches += usize::from(is_launch);
@@ -156,14 +161,45 @@ fn a_migration_does_not_drop_an_answer_that_waits() {
 fn a_poke_does_not_drop_an_answer_that_waits_nor_a_step_that_of_a_poke() {
     for (verb, other) in [("step", "poke"), ("poke", "step")] {
         let (world, thread) = world_with_a_waiting_answer(verb);
+        assert_eq!(world.show(&thread)["waitingAnswer"]["role"], "writer");
+        let text = world.uwf(&["thread", "show", &thread, "--format", "text"]);
+        let hint = format!("by writer: `uwf thread {verb} {thread}`");
+        assert!(text.stdout.contains(&hint), "{}", text.stdout);
         let refused = world.uwf(&["thread", other, &thread]).exits(1);
         let refused = refused.says("an answer of `writer` waits");
-        refused.says(&format!("`uwf thread {verb} {thread}` makes a step of it"));
+        refused.says(&format!("hint: `uwf thread {verb} {thread}`"));
         world.uwf(&["thread", verb, &thread]).exits(0);
         assert_eq!(finished(&world), 2, "{verb}");
         world.uwf(&["thread", other, &thread]).exits(0);
         assert_eq!(finished(&world), 3, "{verb}");
     }
+}
+
+#[test]
+fn a_poke_with_other_words_does_not_drop_an_answer_that_waits() {
+    let (world, thread) = world_with_a_waiting_answer_to("poke", &["-p", "again, please"]);
+    let poke = ["thread", "poke", &thread];
+    for other in [&[][..], &["-p", "shorter"]] {
+        let refused = world.uwf(&[&poke, other].concat()).exits(1);
+        refused.says(&format!("uwf thread poke {thread} -p 'again, please'"));
+    }
+    // The record of the attempt tells the words after the lease record is gone.
+    world.uwf(&["thread", "pause", &thread]).exits(0);
+    world.uwf(&["thread", "unpause", &thread]).exits(0);
+    world
+        .uwf(&[&poke[..], &["-p", "again, please"]].concat())
+        .exits(0);
+    assert_eq!(finished(&world), 2);
+}
+
+#[test]
+fn a_run_that_lost_its_engine_counts_in_a_thread_that_is_ended() {
+    let (world, thread) = world_with_a_waiting_answer("step");
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let cost = world.uwf(&["thread", "cost"]).exits(0).json();
+    assert_eq!(cost["total"]["runs"], 2, "{cost}");
+    let attempts = world.show(&thread)["attempts"].clone();
+    assert_eq!(attempts.as_array().map(Vec::len), Some(1), "{attempts}");
 }
 
 #[test]

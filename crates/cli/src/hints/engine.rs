@@ -2,7 +2,7 @@
 
 use uwf_engine::{EngineError, Fix, WorkflowNameError, agent_option, message_option};
 
-use super::thread::raise_command;
+use super::thread::{raise_command, use_answer};
 use super::{Given, fix};
 
 /// Returns what to type next, if there is something, after a call that was given this: the next one keeps it.
@@ -137,13 +137,9 @@ fn of_migration(error: &EngineError) -> Option<String> {
             "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
             misfit.before, misfit.role
         ),
-        EngineError::AnswerWaits {
-            thread, is_of_poke, ..
-        } => {
-            let verb = if *is_of_poke { "poke" } else { "step" };
-            format!(
-                "`uwf thread {verb} {thread}` makes a step of it, and pays nothing; then run the same command again"
-            )
+        EngineError::AnswerWaits { thread, answer } => {
+            let uses = use_answer(*thread, answer);
+            format!("{uses}, and then pays nothing; after that, run the same command again")
         }
         _ => return None,
     };

@@ -1,6 +1,6 @@
 //! What to type next about a thread in its present status.
 
-use uwf_engine::{ThreadState, ThreadStatus, ThreadView};
+use uwf_engine::{ThreadState, ThreadStatus, ThreadView, WaitingAnswer, message_option};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
 
@@ -19,6 +19,10 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
             "a finished step waits: `uwf thread step {thread}` commits it"
         ));
     }
+    if let Some(answer) = &view.waiting_answer {
+        let (role, uses) = (&answer.role, use_answer(thread, answer));
+        return Some(format!("an answer of `{role}` has no step yet: {uses}"));
+    }
     if !state.reached.is_empty() {
         let command = raise_command("resume", thread, &state.reached);
         return Some(format!("a limit is reached: `{command}` goes on"));
@@ -36,6 +40,20 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         | ThreadStatus::Cancelled
         | ThreadStatus::Corrupt => None,
     }
+}
+
+/// Returns what makes a step of an answer that waits.
+pub(crate) fn use_answer(thread: ThreadId, answer: &WaitingAnswer) -> String {
+    let words = answer.words.as_deref().map(message_option);
+    let words = words.unwrap_or_default();
+    let command = match (answer.replaces, words.is_empty()) {
+        (Some(_), _) => format!("`uwf thread poke {thread}{words}`"),
+        (None, false) => format!("`uwf thread resume {thread}{words}`"),
+        (None, true) => {
+            format!("`uwf thread step {thread}` (`uwf thread resume {thread}` if it is suspended)")
+        }
+    };
+    format!("{command} uses it if it is complete")
 }
 
 /// Returns the next command, if there is one.

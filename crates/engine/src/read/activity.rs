@@ -162,6 +162,8 @@ impl Activity {
                 && record.agent.as_ref().is_some_and(is_gone)
                 && (pending.is_some() || attempt::program_has_ended(record, &run.scratch))
         });
+        // An engine removes its record before it commits the step.
+        let is_committing = record.is_none() && pending.is_some() && run.lease.is_held()?;
         let orphans = attempt::orphans(run);
         let running = match record {
             Some(record) if !is_over && (!orphans.is_empty() || run.lease.is_held()?) => {
@@ -169,7 +171,7 @@ impl Activity {
             }
             Some(_) | None => None,
         };
-        let waits = pending.filter(|_| running.is_none());
+        let waits = pending.filter(|_| running.is_none() && !is_committing);
         Ok(Self {
             running,
             orphans,

@@ -10,7 +10,7 @@ use uwf_protocol::run::RefusedStep;
 use uwf_storage::{ForkOrigin, HistoryRecord, Ledger, Located, Reason, State};
 use uwf_thread::{Head, read_program, read_start, summarize};
 
-use crate::attempt;
+use crate::attempt::{self, WaitingAnswer};
 use crate::fix::Fix;
 use crate::limits::{self, LimitedThread};
 use crate::read::activity::{self, Activity, AttemptView, RunningView};
@@ -73,6 +73,9 @@ pub struct ThreadView {
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
+    /// The answer that no step has yet, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_answer: Option<WaitingAnswer>,
     /// The finished steps that were refused, because the thread's head had moved since they started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_steps: Vec<RefusedStep>,
@@ -126,7 +129,10 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let blocked = state.status == ThreadStatus::Blocked;
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
     let state = state.with_pause(run.pause.read()?);
+    let is_quiet = activity.running.is_none() && activity.finished_step.is_none();
+    let waiting_answer = WaitingAnswer::at(&run, head).filter(|_| is_quiet);
     Ok(ThreadView {
+        waiting_answer,
         workflow: thread.start.workflow,
         thread: id,
         head,
@@ -181,6 +187,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
         finished_step: None,
+        waiting_answer: None,
         refused_steps: run.outbox.refused(),
     })
 }

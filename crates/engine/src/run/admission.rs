@@ -11,6 +11,7 @@ use uwf_protocol::nodes::StartNode;
 use uwf_storage::RunDir;
 
 use crate::limits::{LimitedThread, reached_by};
+use crate::run::attempted::Verb;
 use crate::run::failure;
 use crate::thread::Thread;
 use crate::{EngineError, Site, attempt, tags};
@@ -29,9 +30,10 @@ pub(crate) fn admit(
     run: &RunDir,
     thread: &Thread,
     role: &RoleName,
+    verb: &Verb,
 ) -> Result<Admitted, EngineError> {
     let (config, unused) = config_for(site, thread)?;
-    attempt::drop_no_answer(run, thread)?;
+    attempt::refuse_to_drop_an_answer(run, thread, verb.message())?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let limited = LimitedThread::of(&run.ledger, thread);

@@ -77,9 +77,9 @@ pub(crate) fn run_agent(
     runner: &Runner,
     run: &OwnedRun,
     agent_run: &AgentRun<'_>,
-    started_at_ms: i64,
+    attempted: &Attempted,
 ) -> Result<AgentRunResult, EngineError> {
-    let ended = launch(runner, run, agent_run, started_at_ms);
+    let ended = launch(runner, run, agent_run, attempted);
     clean_up(run, agent_run.agent, ended.as_ref().ok())?;
     let mut ended = match ended {
         Ok(ended) => ended,
@@ -206,7 +206,7 @@ fn launch(
     runner: &Runner,
     run: &RunDir,
     agent_run: &AgentRun<'_>,
-    started_at_ms: i64,
+    attempted: &Attempted,
 ) -> Result<EndedRun, LaunchError> {
     let AgentRun {
         thread,
@@ -249,8 +249,9 @@ fn launch(
         replaces: thread.replaces,
         keep_running: agent.keep_running,
         role: assignment.role.clone(),
-        started_at_ms,
+        started_at_ms: attempted.started_at_ms,
         waiting: false,
+        words: attempted.verb.message().map(ToOwned::to_owned),
     };
     run.lease.write_record(&record).map_err(EngineError::from)?;
     let started = |pid| {

@@ -87,12 +87,14 @@ pub fn step(
             }),
             Ok(route @ Route::End { .. }) => archive(runner, run, thread, route),
             Ok(Route::To(assignment)) => {
-                let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
+                let verb = Verb::Step;
+                let admitted =
+                    admission::admit(&runner.site, run, &thread, &assignment.role, &verb)?;
                 let job = Job {
                     assignment: &assignment,
                     admitted,
                     options,
-                    verb: Verb::Step,
+                    verb,
                 };
                 do_step(runner, run, thread, job)
             }
@@ -182,8 +184,7 @@ fn do_agent_step(
         tags::AGENT_STARTED,
         &format!("agent={} role={role}", agent.label),
     );
-    let AgentRunResult { outcome, survivors } =
-        run_agent(runner, run, &agent_run, attempted.started_at_ms)?;
+    let AgentRunResult { outcome, survivors } = run_agent(runner, run, &agent_run, &attempted)?;
     let still_busy = |failed| EngineError::Survivors {
         thread: thread.id,
         processes: survivors.clone(),

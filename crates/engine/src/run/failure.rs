@@ -239,6 +239,7 @@ pub(crate) fn record_lost_run(
         session_id: started.map(|started| started.session_id),
         usage: run.scratch.usage(),
         end_unseen: true,
+        words: record.words,
         started_at_ms: record.started_at_ms,
         ended_at_ms: ended
             // The clock may have been set back since the attempt started.

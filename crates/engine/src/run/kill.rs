@@ -9,7 +9,7 @@ use uwf_protocol::run::ProcessIdentity;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Reason, RunDir, State};
 
 use crate::attempt::Members;
-use crate::run::agent_command;
+use crate::run::{agent_command, failure};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, tags};
 
@@ -38,24 +38,25 @@ pub struct Killed {
 /// When the thread is unknown or has ended.
 pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     let state = State::new(&runner.site.root);
-    loop {
+    let head = loop {
         let head = match thread::active_head(&runner.site, id) {
             // An earlier call archived the thread and was killed before it could end the agent.
             Err(EngineError::Ended {
                 reason: Reason::Cancelled,
                 ..
-            }) if runner.site.root.run(id).lease.is_held()? => break,
+            }) if runner.site.root.run(id).lease.is_held()? => break None,
             head => head?,
         };
         let record = cancelled(runner, id, head);
         match state.archive(&record)? {
-            Archived::Done => break,
+            Archived::Done => break Some(head),
             // A step was committed in between: we try again with the new head.
             Archived::HeadIs(_) | Archived::NotActive => {}
         }
-    }
+    };
     let run = runner.site.root.run(id);
     let agent_ended = end_agent(runner, &run)?;
+    record_lost_run(runner, &run, id, head)?;
     runner.site.log_line(
         tags::KILLED,
         &format!("agent_ended={agent_ended}"),
@@ -68,6 +69,27 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         // The thread is ended even if the pending record cannot be read.
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
     })
+}
+
+/// Records the attempt of an agent that died together with its engine before this call: it was paid for. Whoever still has
+/// the thread's lock records it.
+fn record_lost_run(
+    runner: &Runner,
+    run: &RunDir,
+    id: ThreadId,
+    head: Option<CasRef>,
+) -> Result<(), EngineError> {
+    let Some(head) = head.filter(|_| run.lease.read_record().is_some()) else {
+        return Ok(());
+    };
+    let Some(_lock) = run.lease.acquire_if_free()? else {
+        return Ok(());
+    };
+    match Thread::load(&runner.site.store, id, head) {
+        Ok(thread) => Ok(failure::record_lost_run(&runner.site, run, &thread)?),
+        // A thread with damaged nodes is ended all the same.
+        Err(_) => Ok(()),
+    }
 }
 
 /// Returns the history record of a thread that is cancelled at a head. A thread with damaged nodes can be cancelled, too:

@@ -107,7 +107,7 @@ pub fn migrate(
             Adoption::Nothing(thread) => *thread,
         };
         // The answer would be one to the old workflow's prompt, and could not be used any more.
-        if let Some(answer) = WaitingAnswer::at(&run.scratch, thread.head) {
+        if let Some(answer) = WaitingAnswer::at(run, thread.head) {
             return Err(answer.refuse(id));
         }
         // The lease record names the old head. The attempt that it is about must be on record before the head moves.

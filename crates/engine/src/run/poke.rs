@@ -39,14 +39,15 @@ pub fn poke(
         let without = thread.without_last(&runner.site.store)?;
         let (before, last) = without.ok_or(EngineError::NoStep(id))?;
         let assignment = again(runner, &before, last, options.prompt.as_deref())?;
-        let admitted = admission::admit(&runner.site, run, &before, &assignment.role)?;
+        let verb = Verb::Poke(options.prompt.clone());
+        let admitted = admission::admit(&runner.site, run, &before, &assignment.role, &verb)?;
         let message = format!("role={} replaces={head}", assignment.role);
         runner.site.log(&before, tags::POKED, &message);
         let job = Job {
             assignment: &assignment,
             admitted,
             options: &options.step,
-            verb: Verb::Poke(options.prompt.clone()),
+            verb,
         };
         do_step(runner, run, before, job)
     });

@@ -47,7 +47,7 @@ pub fn resume(
                 Ok(Route::To(assignment)) => (with_message(assignment, prompt), Verb::Step),
                 route => (answer(runner, &thread, route, prompt)?, answered()),
             };
-            let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
+            let admitted = admission::admit(&runner.site, run, &thread, &assignment.role, &verb)?;
             match verb {
                 // The thread waits for no answer: the call is useful only if it raises a limit or accepts an attempt.
                 Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
@@ -125,7 +125,8 @@ fn reactivate(
     }
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
     admission::raise(&runner.site, run, &thread, &options.raises)?;
-    let admitted = admission::admit(&runner.site, run, &thread, &assignment.role)?;
+    let verb = Verb::Resume(options.prompt.clone());
+    let admitted = admission::admit(&runner.site, run, &thread, &assignment.role, &verb)?;
     // A pending record from before the thread ended is not the result of this call.
     match run.outbox.read_pending() {
         Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,
@@ -149,7 +150,7 @@ fn reactivate(
         assignment: &assignment,
         admitted,
         options: &options.step,
-        verb: Verb::Resume(options.prompt.clone()),
+        verb,
     };
     let done = do_step(runner, run, thread, job);
     if done.is_err() {

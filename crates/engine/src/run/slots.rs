@@ -184,6 +184,7 @@ impl Wait<'_> {
                 role: self.role.clone(),
                 started_at_ms: self.runner.site.env.now_ms(),
                 waiting: true,
+                words: None,
             })?;
         }
         let full = self.full(holders);

@@ -48,6 +48,10 @@ impl Show for ShownView {
         if let Some(step) = view.finished_step {
             rows.push(("finished", format!("step {step} waits to be committed")));
         }
+        if let Some(answer) = &view.waiting_answer {
+            let uses = hints::thread::use_answer(view.thread, answer);
+            rows.push(("answered", format!("by {}: {uses}", answer.role)));
+        }
         rows.extend(view.refused_steps.iter().map(kept_row));
         let Outline {
             result,
@@ -55,7 +59,8 @@ impl Show for ShownView {
             ..
         } = &view.outline;
         rows.extend(result_rows(result.as_deref(), result_problem.as_deref()));
-        rows.extend(next(view.thread, &view.state).map(|next| ("next", next)));
+        let next = next(view.thread, &view.state).filter(|_| view.waiting_answer.is_none());
+        rows.extend(next.map(|next| ("next", next)));
         if view.outline.resumable {
             let resume = format!("uwf thread resume {} -p \"…\"", view.thread);
             rows.push(("next", resume));

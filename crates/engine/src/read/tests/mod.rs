@@ -161,6 +161,7 @@ impl World {
             role: role(role_name),
             started_at_ms: NOW,
             waiting: false,
+            words: None,
         };
         let run = self.site.root.run(thread);
         run.create().unwrap();
