@@ -2,12 +2,14 @@
 //! that evaluates conditions.
 
 mod args;
+mod ask;
 mod bundled_templates;
 mod commands;
 mod completion;
 mod failure;
 mod hints;
 mod html;
+mod input;
 mod local_time;
 mod named_file;
 mod output;

@@ -11,8 +11,9 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::schemas;
 
 use crate::args::{CasCommand, GcArgs, SchemaCommand};
-use crate::commands::{Context, read_stdin};
+use crate::commands::Context;
 use crate::failure::Failure;
+use crate::input::read_stdin;
 use crate::output::print;
 use crate::text::{
     CollectedView, ExistsView, HashView, HashesView, NodeView, NodesView, RefsView, ReindexedView,

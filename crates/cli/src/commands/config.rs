@@ -10,7 +10,8 @@ use uwf_protocol::exit::Exit;
 use uwf_storage::{Env, Root};
 
 use crate::args::ConfigCommand;
-use crate::commands::{Context, can_ask, confirm};
+use crate::ask::{can_ask, confirm};
+use crate::commands::Context;
 use crate::failure::{Failure, say, warn};
 use crate::output::print;
 use crate::text::{

@@ -22,30 +22,19 @@ mod workflow;
 pub(crate) use prompt::text as text_for_agents;
 pub(crate) use setup::presets;
 
-use std::fs::File;
-use std::io::{ErrorKind, IsTerminal, Read};
-
-use dialoguer::Confirm;
-use dialoguer::console::Term;
-use signal_hook::consts::SIGINT;
 use uwf_cas_fs::Store;
 use uwf_engine::{NameError, Observer, Runner, Site};
 use uwf_process::Signals;
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, Root};
-use uwf_util::{shell_words, size, time};
+use uwf_util::time;
 
 use crate::args::{Command, Global};
 use crate::failure::{Failure, note};
 use crate::output::Format;
 use crate::pager::Pager;
 use crate::stderr;
-
-/// The longest prompt, in bytes.
-const MAX_PROMPT: u64 = 16 << 20;
-/// The longest text from standard input, in bytes: as much as a node of a bundle may have.
-const MAX_INPUT: u64 = 256 << 20;
 
 /// What every command gets.
 pub(crate) struct Context {
@@ -163,111 +152,10 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
     }
 }
 
-/// Returns the text of an argument; `-` stands for standard input.
-fn text_or_stdin(text: String) -> Result<String, Failure> {
-    match text.as_str() {
-        "-" => read_input(MAX_PROMPT).map_err(for_a_prompt),
-        // The user pasted a hint without filling it in.
-        "…" => Err(Failure::usage("`…` stands for your own words")
-            .hint("put them in its place: `-p \"…\"`, or `-p -` to read them from standard input")),
-        _ => Ok(text),
-    }
-}
-
 /// Returns the time that an option names, in milliseconds since 1970: `7d` ago, or a date.
 pub(crate) fn past_time(context: &Context, text: &str) -> Result<i64, Failure> {
     time::parse_filter(text, context.site().env.now_ms()).map_err(|error| {
         Failure::request(error.to_string())
             .hint("write `7d`, `12h`, `30m`, or a date such as 2026-06-03")
     })
-}
-
-/// Returns the text of `-p`: `-` stands for standard input, `@file` for the text of a file, and `@@` for an `@`.
-pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
-    match text.strip_prefix('@') {
-        Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
-        Some(file) => read_prompt(file).map_err(|unread| match unread {
-            Unread::TooLong => for_a_prompt(too_long(&format!("`{file}`"), MAX_PROMPT)),
-            Unread::Failed(error) => {
-                Failure::request(format!("cannot read `{file}`, which `-p` names"))
-                    .cause(&error)
-                    .hint(format!(
-                        "`{}` passes the text itself",
-                        shell_words::join(["-p", &format!("@{text}")])
-                    ))
-            }
-        }),
-        None => text_or_stdin(text),
-    }
-}
-
-fn read_prompt(file: &str) -> Result<String, Unread> {
-    read_text(File::open(file).map_err(Unread::Failed)?, MAX_PROMPT)
-}
-
-/// Says what to do about a prompt that is too long.
-fn for_a_prompt(failure: Failure) -> Failure {
-    failure
-        .hint("every agent gets the prompt: name a large file in it, instead of passing its text")
-}
-
-/// Tells whether somebody can be asked on the terminal.
-pub(crate) fn can_ask() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
-}
-
-/// Asks a question on the terminal. The default is the answer of somebody who only presses Enter.
-pub(crate) fn confirm(question: &str, default: bool) -> Result<bool, Failure> {
-    let question = Confirm::new().with_prompt(question).default(default);
-    question.interact().map_err(|dialoguer::Error::IO(error)| {
-        // The question hides the cursor.
-        let _ = Term::stderr().show_cursor();
-        unanswered(&error)
-    })
-}
-
-/// Returns the failure of a question on the terminal. An interrupt has its own exit code.
-pub(crate) fn unanswered(error: &std::io::Error) -> Failure {
-    let failure = Failure::request("the question was not answered").cause(error);
-    match error.kind() {
-        ErrorKind::Interrupted => Failure {
-            exit: Exit::Signal(SIGINT),
-            ..failure
-        },
-        _ => failure,
-    }
-}
-
-/// Reads standard input to its end.
-pub(crate) fn read_stdin() -> Result<String, Failure> {
-    read_input(MAX_INPUT)
-}
-
-fn read_input(limit: u64) -> Result<String, Failure> {
-    read_text(std::io::stdin().lock(), limit).map_err(|unread| match unread {
-        Unread::TooLong => too_long("standard input", limit),
-        Unread::Failed(error) => Failure::request("cannot read standard input").cause(&error),
-    })
-}
-
-fn too_long(what: &str, limit: u64) -> Failure {
-    Failure::request(format!("{what} is longer than {}", size::format(limit)))
-}
-
-/// Why an input was not read.
-enum Unread {
-    TooLong,
-    Failed(std::io::Error),
-}
-
-/// Reads a text to its end. An input that does not end fails at the limit, and not when the memory is full.
-fn read_text(input: impl Read, limit: u64) -> Result<String, Unread> {
-    let mut bytes = Vec::new();
-    let read = input.take(limit + 1).read_to_end(&mut bytes);
-    read.map_err(Unread::Failed)?;
-    if bytes.len() as u64 > limit {
-        return Err(Unread::TooLong);
-    }
-    String::from_utf8(bytes)
-        .map_err(|error| Unread::Failed(std::io::Error::new(ErrorKind::InvalidData, error)))
 }

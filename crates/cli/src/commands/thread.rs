@@ -24,9 +24,10 @@ use uwf_protocol::exit::Exit;
 
 use crate::args::{StartArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
-use crate::commands::{Context, fork, prompt_text, step};
+use crate::commands::{Context, fork, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
+use crate::input::prompt_text;
 use crate::output::print;
 use crate::text::{ShownView, StartedView};
 

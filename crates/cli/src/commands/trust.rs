@@ -6,7 +6,8 @@ use uwf_config::{ProjectConfig, Standing, Trust, revoke, trust};
 use uwf_protocol::exit::Exit;
 
 use crate::args::TrustArgs;
-use crate::commands::{Context, can_ask, confirm};
+use crate::ask::{can_ask, confirm};
+use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::output::{Format, print};
 use crate::text::{ProjectView, RevokedView, TrustItem, TrustList};

@@ -10,8 +10,9 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::workflow_yaml::Diagnostic;
 
 use crate::args::WorkflowCommand;
-use crate::commands::{Context, read_stdin};
+use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
+use crate::input::read_stdin;
 use crate::output::{Format, print, print_long};
 use crate::text::{InvalidView, RegisteredView, ValidView};
 

@@ -19,8 +19,9 @@ use uwf_storage::{Env, Root};
 use uwf_util::suggest;
 
 use crate::args::SetupArgs;
-use crate::commands::{Context, read_stdin};
+use crate::commands::Context;
 use crate::failure::{Failure, warn};
+use crate::input::read_stdin;
 use crate::output::{Format, print};
 use crate::text::{SetupView, Validation};
 use plan::{Answers, Behind, Key, ModelAnswer, SetupPlan};

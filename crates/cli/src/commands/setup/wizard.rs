@@ -419,7 +419,7 @@ fn say(text: &str) {
 }
 
 fn unasked(dialoguer::Error::IO(error): dialoguer::Error) -> Failure {
-    crate::commands::unanswered(&error)
+    crate::ask::unanswered(&error)
 }
 
 #[cfg(test)]

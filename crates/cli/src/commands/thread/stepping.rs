@@ -10,9 +10,10 @@ use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Setting;
 
 use crate::args::{AgentArgs, HowArgs, Patience};
-use crate::commands::{Context, prompt_text};
+use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::hints::{self, Given};
+use crate::input::prompt_text;
 use crate::output::{Format, print};
 use crate::stderr;
 use crate::text::{FailedStepView, StepView};
