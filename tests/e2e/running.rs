@@ -273,7 +273,7 @@ fn on_a_terminal_a_run_prints_text() {
 }
 
 #[test]
-fn a_text_that_does_not_end_is_refused_at_the_limit() {
+fn a_text_that_does_not_end_or_is_no_text_is_refused() {
     let world = world(APPROVED);
     let start = ["thread", "start", "review", "-p"];
     let zeros = || std::fs::File::open("/dev/zero").unwrap();
@@ -291,6 +291,12 @@ fn a_text_that_does_not_end_is_refused_at_the_limit() {
     fed(&["workflow", "put", "-"])
         .exits(1)
         .says("standard input is longer than 256.0 MiB");
+    std::fs::write(world.project().join("bytes"), b"a\xff").unwrap();
+    let bytes = std::fs::File::open(world.project().join("bytes")).unwrap();
+    let mut command = world.command(&[&start[..], &["-"]].concat());
+    let run = Run::from(command.stdin(bytes).output().unwrap()).exits(1);
+    let run = run.says("cannot read standard input").says("utf-8");
+    assert!(!run.stderr.contains("hint: "), "{}", run.stderr);
     // The longest text is a text like others.
     let longest = "x".repeat(16 << 20);
     world.write("longest", &longest);

@@ -11,13 +11,15 @@ use crate::failure::Failure;
 const MAX_PROMPT: u64 = 16 << 20;
 /// The longest text from standard input, in bytes: as much as a node of a bundle may have.
 const MAX_INPUT: u64 = 256 << 20;
+/// What messages call standard input.
+const STDIN: &str = "standard input";
 
 /// Returns the text of `-p`: `-` stands for standard input, `@file` for the text of a file, and `@@` for an `@`.
 pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
     match text.strip_prefix('@') {
         Some(rest) if rest.starts_with('@') => Ok(rest.to_owned()),
         Some(file) => read_prompt(file).map_err(|unread| match unread {
-            Unread::TooLong => for_a_prompt(too_long(&format!("`{file}`"), MAX_PROMPT)),
+            Unread::TooLong => too_long_prompt(&format!("`{file}`")),
             Unread::Failed(error) => {
                 Failure::request(format!("cannot read `{file}`, which `-p` names"))
                     .cause(&error)
@@ -34,7 +36,10 @@ pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
 /// Returns the text of an argument; `-` stands for standard input.
 fn text_or_stdin(text: String) -> Result<String, Failure> {
     match text.as_str() {
-        "-" => read_input(MAX_PROMPT).map_err(for_a_prompt),
+        "-" => read_text(std::io::stdin().lock(), MAX_PROMPT).map_err(|unread| match unread {
+            Unread::TooLong => too_long_prompt(STDIN),
+            Unread::Failed(error) => unread_stdin(&error),
+        }),
         // The user pasted a hint without filling it in.
         "…" => Err(Failure::usage("`…` stands for your own words")
             .hint("put them in its place: `-p \"…\"`, or `-p -` to read them from standard input")),
@@ -44,24 +49,23 @@ fn text_or_stdin(text: String) -> Result<String, Failure> {
 
 /// Reads standard input to its end.
 pub(crate) fn read_stdin() -> Result<String, Failure> {
-    read_input(MAX_INPUT)
+    read_text(std::io::stdin().lock(), MAX_INPUT).map_err(|unread| match unread {
+        Unread::TooLong => too_long(STDIN, MAX_INPUT),
+        Unread::Failed(error) => unread_stdin(&error),
+    })
 }
 
 fn read_prompt(file: &str) -> Result<String, Unread> {
     read_text(File::open(file).map_err(Unread::Failed)?, MAX_PROMPT)
 }
 
-/// Says what to do about a prompt that is too long.
-fn for_a_prompt(failure: Failure) -> Failure {
-    failure
+fn too_long_prompt(what: &str) -> Failure {
+    too_long(what, MAX_PROMPT)
         .hint("every agent gets the prompt: name a large file in it, instead of passing its text")
 }
 
-fn read_input(limit: u64) -> Result<String, Failure> {
-    read_text(std::io::stdin().lock(), limit).map_err(|unread| match unread {
-        Unread::TooLong => too_long("standard input", limit),
-        Unread::Failed(error) => Failure::request("cannot read standard input").cause(&error),
-    })
+fn unread_stdin(error: &std::io::Error) -> Failure {
+    Failure::request(format!("cannot read {STDIN}")).cause(error)
 }
 
 fn too_long(what: &str, limit: u64) -> Failure {
