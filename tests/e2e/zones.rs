@@ -77,3 +77,17 @@ fn a_zone_that_nobody_knows_is_utc() {
         assert!(text.contains("STARTED (UTC)"), "{zone}: {text}");
     }
 }
+
+#[test]
+fn the_days_of_sums_are_those_of_utc_in_every_zone_and_the_heading_says_so() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    for zone in [BERLIN, "UTC"] {
+        let args = ["thread", "cost", "--by", "day", "--format", "text"];
+        let text = at(&world, zone, &args).exits(0).stdout;
+        assert!(text.starts_with("DAY (UTC)  "), "{zone}: {text}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Times in the text for people: in their time zone, with the offset, or in UTC if there is no other. JSON, YAML, documents
 //! and the days of sums and logs are in UTC.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -14,8 +15,6 @@ const OF_THE_MACHINE: &str = "/etc/localtime";
 const DATABASE: &str = "/usr/share/zoneinfo";
 /// The largest file of a time zone that is read. Those of the database have some KiB.
 const MAX_FILE: usize = 1 << 20;
-/// The end of headings above times in UTC.
-const UTC_MARK: &str = " (UTC)";
 
 /// What `TZ` says; `None` if it is not set. Most calls print no time, so nothing is read before it is needed.
 static TZ: OnceLock<Option<String>> = OnceLock::new();
@@ -43,11 +42,11 @@ pub(crate) fn cell(ms: i64) -> String {
     }
 }
 
-/// Returns the heading of a column of times, which is written for UTC. Other times have their offset beside them.
-pub(crate) fn heading(text: &'static str) -> &'static str {
-    match text.strip_suffix(UTC_MARK) {
-        Some(plain) if !zone().is_utc() => plain,
-        Some(_) | None => text,
+/// Returns the heading of a column of times. It says so if they are in UTC; other times have their offset beside them.
+pub(crate) fn heading(text: &'static str) -> Cow<'static, str> {
+    match zone().is_utc() {
+        true => Cow::Owned(format!("{text} (UTC)")),
+        false => Cow::Borrowed(text),
     }
 }
 
@@ -71,7 +70,7 @@ fn of_name(named: &str) -> Option<Zone> {
     }
     let file = match named.starts_with('/') {
         true => Some(PathBuf::from(named)),
-        // The variable may come from elsewhere: it names files of the database only.
+        // The variable may come from elsewhere: a relative name stays below the database.
         false if named.split('/').any(|part| part == "..") => None,
         false => Some(Path::new(DATABASE).join(named)),
     };

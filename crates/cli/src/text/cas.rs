@@ -205,8 +205,8 @@ impl Show for CollectedView {
         let mut parts = Vec::new();
         if let Some(garbage) = self.garbage.as_ref().filter(|garbage| !garbage.is_empty()) {
             let rows = garbage.iter().map(row).collect();
-            let used = local_time::heading("LAST USED (UTC)");
-            parts.push(table(&["NODE", "SIZE", used], rows));
+            let used = local_time::heading("LAST USED");
+            parts.push(table(&["NODE", "SIZE", &used], rows));
         }
         let (nodes, size) = (counted(self.removed, "node"), size::format(self.bytes));
         let files = match self.temporary_files {

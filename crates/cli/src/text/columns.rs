@@ -1,5 +1,7 @@
 //! Tables whose columns yield when the page is too narrow for all of them.
 
+use std::borrow::Cow;
+
 use super::table::{GAP, Page, USUAL, column_width, cut, painted, with_headings};
 use crate::{local_time, style};
 
@@ -9,13 +11,34 @@ const LEAST_CUT: usize = 18;
 /// A column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
-    pub(crate) heading: &'static str,
-    pub(crate) room: Room,
+    heading: &'static str,
+    room: Room,
+    /// Whether its cells are times of the person's time zone.
+    has_local_times: bool,
 }
 
 impl Column {
     pub(crate) const fn new(heading: &'static str, room: Room) -> Self {
-        Self { heading, room }
+        Self {
+            heading,
+            room,
+            has_local_times: false,
+        }
+    }
+
+    /// Returns a column whose cells are made by [`local_time::cell`].
+    pub(crate) const fn of_local_times(heading: &'static str, room: Room) -> Self {
+        Self {
+            has_local_times: true,
+            ..Self::new(heading, room)
+        }
+    }
+
+    fn heading(&self) -> Cow<'static, str> {
+        match self.has_local_times {
+            true => local_time::heading(self.heading),
+            false => Cow::Borrowed(self.heading),
+        }
     }
 }
 
@@ -35,10 +58,8 @@ pub(crate) enum Room {
 
 /// Returns the rows as aligned lines below their headings. A spare or cut column without any content is left out.
 pub(crate) fn columns(columns: &[Column], rows: Vec<Vec<String>>, page: Page) -> String {
-    let headings: Vec<&str> = columns
-        .iter()
-        .map(|column| local_time::heading(column.heading))
-        .collect();
+    let headings: Vec<Cow<str>> = columns.iter().map(Column::heading).collect();
+    let headings: Vec<&str> = headings.iter().map(AsRef::as_ref).collect();
     let mut rows = with_headings(&headings, rows);
     let all: Vec<(Room, usize)> = columns
         .iter()
@@ -130,26 +151,11 @@ mod tests {
     use super::*;
 
     const COLUMNS: [Column; 5] = [
-        Column {
-            heading: "ID",
-            room: Room::Fixed,
-        },
-        Column {
-            heading: "COST",
-            room: Room::Spare(1),
-        },
-        Column {
-            heading: "NEXT",
-            room: Room::Spare(2),
-        },
-        Column {
-            heading: "TASK",
-            room: Room::Cut,
-        },
-        Column {
-            heading: "NOTE",
-            room: Room::Cut,
-        },
+        Column::new("ID", Room::Fixed),
+        Column::new("COST", Room::Spare(1)),
+        Column::new("NEXT", Room::Spare(2)),
+        Column::new("TASK", Room::Cut),
+        Column::new("NOTE", Room::Cut),
     ];
 
     fn shown(width: Option<usize>, task: &str, note: &str) -> String {

@@ -54,8 +54,8 @@ impl Show for WorkflowDifference {
 impl Show for WorkflowHistory {
     fn text(&self, _page: Page) -> String {
         let rows = self.versions.iter().map(version_row).collect();
-        let when = local_time::heading("WHEN (UTC)");
-        let mut parts = vec![table(&["VERSION", when, "WHAT", "WORKFLOW", ""], rows)];
+        let when = local_time::heading("WHEN");
+        let mut parts = vec![table(&["VERSION", &when, "WHAT", "WORKFLOW", ""], rows)];
         if self.unreadable > 0 {
             parts.push(format!(
                 "{} of `registry.history.jsonl` cannot be read",

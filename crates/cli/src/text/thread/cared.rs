@@ -180,8 +180,8 @@ impl Show for PrunedView {
             ]
         };
         let rows = self.threads.iter().map(row).collect();
-        let ended = local_time::heading("ENDED (UTC)");
-        let table = fitted(&["THREAD", ended, "STATUS", "HEAD"], rows, 3, page);
+        let ended = local_time::heading("ENDED");
+        let table = fitted(&["THREAD", &ended, "STATUS", "HEAD"], rows, 3, page);
         format!("{table}\n{said}")
     }
 }

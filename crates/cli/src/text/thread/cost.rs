@@ -20,7 +20,7 @@ impl Show for CostReport {
             ("COST", Room::Fixed),
             ("TASK", Room::Cut),
         ];
-        let headings = headings.map(|(heading, room)| Column { heading, room });
+        let headings = headings.map(|(heading, room)| Column::new(heading, room));
         let rows = self.rows.iter().map(|row| {
             let key = row.key.as_deref().unwrap_or("(not on record)");
             cells(key, &row.usage, row.task.as_deref())

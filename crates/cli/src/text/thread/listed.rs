@@ -14,7 +14,7 @@ use crate::text::usage;
 /// The columns, with what is left out first where the page is narrow.
 const COLUMNS: [Column; 10] = [
     Column::new("THREAD", Room::Fixed),
-    Column::new("STARTED (UTC)", Room::Spare(0)),
+    Column::of_local_times("STARTED", Room::Spare(0)),
     Column::new("CHANGED", Room::Spare(5)),
     STATUS,
     Column::new("NEXT", Room::Spare(4)),
