@@ -273,6 +273,33 @@ fn on_a_terminal_a_person_is_asked_after_it_was_shown() {
 }
 
 #[test]
+fn a_person_is_asked_wherever_stdout_goes() {
+    let (world, _) = world();
+    for args in [&["trust"][..], &["trust", "--format", "json"]] {
+        let answers = |answer: &str| {
+            let mut terminal = Terminal::start(&world, args, &[]);
+            let terminal_shows = terminal.shows("bin/project.sh").shows("Trust it?");
+            terminal_shows.types(answer);
+            terminal.end()
+        };
+        assert_eq!(answers("n").exits(1).says("is not trusted").stdout, "");
+        assert_eq!(world.uwf(&["trust", "--list"]).json(), json!([]));
+        let trusted = answers("y").exits(0).json();
+        assert_eq!(trusted["trusted"], json!(true), "{args:?}");
+        world.uwf(&["trust", "--revoke"]).exits(0);
+    }
+}
+
+#[test]
+fn the_command_that_trusts_without_a_question_is_for_the_same_folder() {
+    let (world, _) = world();
+    world.write("a b/.uwf/config.yaml", "defaultAgent: own\n");
+    let mut terminal = Terminal::start(&world, &["trust", "a b"], &[]);
+    terminal.shows("Trust it?").types("n");
+    terminal.end().exits(1).says("`uwf trust --yes 'a b'`");
+}
+
+#[test]
 fn a_damaged_record_of_trust_says_how_to_go_on() {
     let (world, thread) = world();
     let file = world.root().join("trust.json");

@@ -1,15 +1,18 @@
 //! `uwf trust`: which configs of projects are used.
 
+use std::io::IsTerminal;
 use std::path::Path;
 
 use uwf_config::{ProjectConfig, Standing, Trust, revoke, trust};
 use uwf_protocol::exit::Exit;
+use uwf_util::shell_words;
 
 use crate::args::TrustArgs;
 use crate::ask::{can_ask, confirm};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
-use crate::output::{Format, print};
+use crate::output::{Format, as_page, print};
+use crate::stderr;
 use crate::text::{ProjectView, RevokedView, TrustItem, TrustList};
 
 pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> {
@@ -29,29 +32,39 @@ pub(crate) fn run(context: &Context, args: &TrustArgs) -> Result<Exit, Failure> 
         print(&view, context.format)?;
         return Ok(Exit::Done);
     }
-    trust_it(context, &project, args.yes)
+    trust_it(context, &project, args)
 }
 
-/// Trusts a project, and shows what it sets: this is what the user agrees to. A person is asked before.
-fn trust_it(context: &Context, project: &ProjectConfig, is_agreed: bool) -> Result<Exit, Failure> {
-    let root = &context.site().root;
-    let asks = !is_agreed && context.format == Format::Text && can_ask();
-    let view = ProjectView::new(project, !asks)?;
+/// Trusts a project, and shows what it sets: this is what the user agrees to. A person is asked before, wherever stdout goes:
+/// what it sets is shown beside the question.
+fn trust_it(context: &Context, project: &ProjectConfig, args: &TrustArgs) -> Result<Exit, Failure> {
+    let asks = !args.yes && can_ask();
     if asks {
-        print(&view, context.format)?;
+        stderr::write(&as_page(&ProjectView::new(project, false)?));
         if !confirm("Trust it?", false)? {
-            let file = project.file.display();
-            return Err(Failure::request(format!("`{file}` is not trusted"))
-                .hint("nothing was changed; `uwf trust --yes` trusts it without a question"));
+            return Err(refused(project, args.dir.as_deref()));
         }
     }
+    let view = ProjectView::new(project, true)?;
+    let root = &context.site().root;
     root.create()?;
     trust(root, &project.folder, &project.text)?;
-    match asks {
+    let was_seen = asks && context.format == Format::Text && std::io::stdout().is_terminal();
+    match was_seen {
         true => note("it is trusted as it is now"),
         false => print(&view, context.format)?,
     }
     Ok(Exit::Done)
+}
+
+/// Returns the failure after the answer *no*. The command in its hint is for the same folder.
+fn refused(project: &ProjectConfig, dir: Option<&Path>) -> Failure {
+    let dir = dir.map(|dir| dir.display().to_string());
+    let words = ["uwf", "trust", "--yes"].into_iter().chain(dir.as_deref());
+    let command = shell_words::join(words);
+    Failure::request(format!("`{}` is not trusted", project.file.display())).hint(format!(
+        "nothing was changed; `{command}` trusts it without a question"
+    ))
 }
 
 fn find(context: &Context, dir: &Path) -> Result<ProjectConfig, Failure> {

@@ -46,8 +46,8 @@ impl Show for ProjectView {
             parts.push(format!("its agents start:\n  {commands}"));
         }
         parts.push(match self.trusted {
-            true => format!("`{file}` is trusted as it is now, which is shown above"),
-            false => format!("`{file}` is not trusted as it is now, which is shown above"),
+            true => format!("`{file}`, shown above, is trusted"),
+            false => format!("`{file}`, shown above, is not trusted"),
         });
         parts.join("\n\n")
     }
