@@ -67,6 +67,27 @@ fn a_damaged_thread_is_named_and_fails_and_stops_no_other() {
 }
 
 #[test]
+fn damaged_threads_are_named_once_get_no_step_and_do_not_count_against_the_limit() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles: { writer: [{ output: { plan: p } }] }");
+    let (good, damaged) = (world.start("review"), world.start("review"));
+    let head = world.step(&damaged).exits(0).json()["head"].clone();
+    let node = format!("cas/{}.bin", head.as_str().unwrap());
+    std::fs::write(world.root().join(node), "x").unwrap();
+    let all = |more: &[&str]| {
+        let run = world.uwf(&[&["thread", "step", "--all"], more].concat());
+        let run = run.exits(4);
+        assert_eq!(run.stderr.matches(&damaged).count(), 1, "{}", run.stderr);
+        assert_eq!(line_of(&run, &damaged)["exit"], json!(4));
+        run
+    };
+    let run = all(&["--limit", "1"]).says("2 threads: 1 stepped, 1 failed");
+    assert_eq!(line_of(&run, &good)["role"], json!("writer"));
+    all(&["--status", "failed"]).says("1 thread: 1 failed");
+}
+
+#[test]
 fn names_are_checked_before_the_first_step_also_those_that_look_like_ids() {
     let (world, threads) = world_with(1);
     for unknown in ["nonsense", "01J7K9Z000000000000000000A"] {

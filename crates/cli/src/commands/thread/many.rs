@@ -1,6 +1,6 @@
 //! Steps of several threads: `uwf thread step A B C`, `--all`, and `--jobs`.
 
-use uwf_engine::{EngineError, ListFilter, Session, ThreadStatus, glance};
+use uwf_engine::{EngineError, ListFilter, Session, ThreadItem, ThreadStatus, glance};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -20,7 +20,8 @@ pub(super) fn named(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>,
     let are_several = args.threads.len() > 1;
     let find = |text: &String| {
         let thread = context.thread(text)?;
-        // An id is a name whether there is such a thread or not. All else that is wrong with a thread is its own matter.
+        // `context.thread` accepts any well-formed id, so look here whether the thread exists. Other errors are reported by
+        // the thread's own step.
         match are_several.then(|| glance(context.site(), thread)) {
             Some(Err(error @ (EngineError::UnknownThread(_) | EngineError::Removed(_)))) => {
                 Err(Failure::from(error))
@@ -46,11 +47,17 @@ pub(super) fn step_many(
         None if args.all => Many::All,
         None => Many::Named,
     };
+    let mut tally = Tally::default();
     let threads = match args.all {
-        true => steppable(context, args)?,
+        true => {
+            let found = steppable(context, args)?;
+            for item in &found.damaged {
+                tally.add(many, report_damaged(context, item)?);
+            }
+            found.threads
+        }
         false => named,
     };
-    let mut tally = Tally::default();
     if args.jobs > 1 && threads.len() > 1 {
         parallel::step(context, args, many, &threads, &mut tally)?;
     } else {
@@ -75,9 +82,17 @@ pub(super) fn step_many(
     }
 }
 
-/// Returns the threads that `--all` names: the idle ones, unless other statuses were chosen. Damaged threads are named, too:
-/// nobody knows whether they are idle, and they must not be forgotten in silence. Their steps fail.
-fn steppable(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>, Failure> {
+/// The threads that `--all` means.
+struct Steppable {
+    /// Those that get a step, the oldest first.
+    threads: Vec<ThreadId>,
+    /// Those that cannot be read. Nobody knows whether they are idle, and they must not be forgotten in silence.
+    damaged: Vec<ThreadItem>,
+}
+
+/// Returns the threads that `--all` means: the idle ones, unless other statuses were chosen. Damaged threads get no step, so
+/// they do not count against `--limit`.
+fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
     let chosen = listing::filter(context, &args.filter)?;
     let statuses = chosen.statuses.unwrap_or_else(|| vec![ThreadStatus::Idle]);
     let has_step = |status: &ThreadStatus| {
@@ -95,15 +110,33 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Vec<ThreadId>, Failur
     }
     let filter = ListFilter {
         statuses: Some([statuses, vec![ThreadStatus::Corrupt]].concat()),
+        take: None,
         ..chosen
     };
     let listed = uwf_engine::list(context.site(), &filter)?;
+    // A damaged thread is named by one of them.
     for warning in &listed.warnings {
         warn(warning);
     }
+    let is_damaged = |item: &ThreadItem| item.status == ThreadStatus::Corrupt;
+    let (damaged, good): (Vec<_>, Vec<_>) = listed.threads.into_iter().partition(is_damaged);
+    let newest = good.iter().take(args.filter.limit.unwrap_or(usize::MAX));
     // The oldest thread has waited longest.
-    let oldest_first = listed.threads.iter().rev();
-    Ok(oldest_first.map(|item| item.thread).collect())
+    let mut threads: Vec<ThreadId> = newest.map(|item| item.thread).collect();
+    threads.reverse();
+    Ok(Steppable { threads, damaged })
+}
+
+/// Prints for programs that a damaged thread got no step, and returns its exit code.
+fn report_damaged(context: &Context, item: &ThreadItem) -> Result<Exit, Failure> {
+    let thread = item.thread;
+    let failure = Failure {
+        exit: Exit::Store,
+        ..Failure::request(item.error.clone().unwrap_or_default())
+    };
+    let failure = failure.hint(format!("`uwf thread show {thread}` says what to do"));
+    print(&NotDoneView::of(thread, &failure), context.format)?;
+    Ok(failure.exit)
 }
 
 /// Does the steps of one of several threads, and prints what came of it. Returns the exit code of a single call.
