@@ -7,7 +7,7 @@ use regex::Regex;
 use serde_json::json;
 
 use crate::hostile::{quoted, workflow};
-use crate::world::{World, path_with};
+use crate::world::{REVIEW, World, path_with};
 
 /// Text that would leave every place in which a page could put it.
 const HOSTILE: &str = "</style></pre></title><script>alert(1)</script><img src=x onerror='x'>\" x=\" &lt; <!-- ]]> \u{202e}\u{2066}\u{9b}31m\u{1b}[31m\u{7f}";
@@ -212,4 +212,28 @@ fn what_threads_contain_is_written_for_its_owner_and_over_no_link_and_no_state()
         .exits(1)
         .says("belongs to the storage root");
     assert_eq!(world.state("threads.yaml"), before);
+}
+
+#[test]
+fn a_link_to_a_file_that_does_not_exist_yet_is_a_way_to_it() {
+    let world = World::new();
+    world.put(REVIEW);
+    let at = |name: &str| world.project().join(name);
+    let history = world.root().join("history.jsonl");
+    assert!(!history.exists());
+    symlink(&history, at("direct")).unwrap();
+    symlink("direct", at("by-link")).unwrap();
+    symlink("new.svg", at("mine")).unwrap();
+    symlink("loop", at("loop")).unwrap();
+    let draw = |file: &str| {
+        let draw = ["workflow", "graph", "review", "--format", "svg", "-o"];
+        world.uwf(&[&draw[..], &[file]].concat())
+    };
+    for file in ["direct", "by-link"] {
+        draw(file).exits(1).says("belongs to the storage root");
+    }
+    assert!(!history.exists());
+    draw("loop").exits(1).says("cannot write `loop`");
+    draw("mine").exits(0);
+    assert!(at("new.svg").exists());
 }

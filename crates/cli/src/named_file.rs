@@ -9,6 +9,9 @@ use uwf_engine::Site;
 
 use crate::failure::Failure;
 
+/// How many links Linux follows.
+const MOST_LINKS: usize = 40;
+
 /// Writes a text as a redirection in a shell would.
 pub(crate) fn write(site: &Site, file: &Path, text: &str) -> Result<(), Failure> {
     refuse_own(site, file)?;
@@ -57,14 +60,25 @@ fn refuse_own(site: &Site, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the file with all links resolved. One that does not exist yet lies where its folder is.
+/// Returns the file with all links resolved, also if it does not exist yet: a link may point to a file that is to be made.
 fn target(file: &Path) -> PathBuf {
-    let by_folder = || {
-        let folder = file.parent()?.canonicalize().ok()?;
-        Some(folder.join(file.file_name()?))
-    };
-    let found = file.canonicalize().ok().or_else(by_folder);
-    found.unwrap_or_else(|| file.to_owned())
+    let mut file = file.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Ok(found) = file.canonicalize() {
+            return found;
+        }
+        let (Some(parent), Some(name)) = (file.parent(), file.file_name()) else {
+            break;
+        };
+        let Ok(folder) = parent.canonicalize() else {
+            break;
+        };
+        match folder.join(name).read_link() {
+            Ok(next) => file = folder.join(next),
+            Err(_) => return folder.join(name),
+        }
+    }
+    file
 }
 
 fn cannot(file: &Path) -> Failure {
