@@ -1,6 +1,7 @@
 //! `workflow graph`: workflows and the ways of threads as text, drawings and data.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use regex::Regex;
 use serde_json::{Value, json};
@@ -308,6 +309,20 @@ fn a_thread_is_not_drawn_on_a_workflow_that_it_does_not_run() {
         .says("not `")
         .says("hint: `uwf workflow graph --thread");
     graph(&world, &["--thread", &thread]);
+}
+
+#[test]
+fn the_way_of_a_thread_is_written_to_a_private_file() {
+    let world = World::new();
+    let thread = asking(&world);
+    graph(&world, &["--thread", &thread, "-o", "way.svg"]);
+    graph(&world, &["review", "-o", "plain.svg"]);
+    let mode = |file: &str| {
+        let found = fs::metadata(world.project().join(file)).unwrap();
+        found.permissions().mode() & 0o777
+    };
+    assert_eq!(mode("way.svg"), 0o600);
+    assert_ne!(mode("plain.svg"), 0o600);
 }
 
 #[test]

@@ -41,6 +41,14 @@ pub(crate) fn write_private<T>(
     Ok(written)
 }
 
+/// Writes a text that tells of threads.
+pub(crate) fn write_private_text(site: &Site, file: &Path, text: &str) -> Result<(), Failure> {
+    write_private(site, file, |out| {
+        let written = out.write_all(text.as_bytes());
+        written.map_err(|error| cannot(file).cause(&error))
+    })
+}
+
 /// Refuses a file that has a meaning for this program: writing to it would lose threads.
 fn refuse_own(site: &Site, file: &Path) -> Result<(), Failure> {
     let target = target(&site.env.cwd().join(file));

@@ -32,10 +32,7 @@ pub(super) fn read(context: &Context, args: &ReadArgs) -> Result<Exit, Failure> 
 fn write_page(context: &Context, page: &str, file: Option<&Path>) -> Result<(), Failure> {
     match file {
         Some(file) if file.as_os_str() != "-" => {
-            named_file::write_private(context.site(), file, |out| {
-                let written = out.write_all(page.as_bytes());
-                written.map_err(|error| Failure::request("cannot write the page").cause(&error))
-            })?;
+            named_file::write_private_text(context.site(), file, page)?;
             note(&format!("the page is in {}", file.display()));
             Ok(())
         }

@@ -26,7 +26,11 @@ pub(super) fn run(context: &Context, args: &GraphArgs) -> Result<(), Failure> {
         Form::Data(format) => rendered(&view, format, Page::default())?,
         Form::Drawing(drawing) => drawn(&view, drawing)?,
     };
-    named_file::write(context.site(), file, &format!("{}\n", text.trim_end()))
+    let text = format!("{}\n", text.trim_end());
+    match args.thread {
+        Some(_) => named_file::write_private_text(context.site(), file, &text),
+        None => named_file::write(context.site(), file, &text),
+    }
 }
 
 /// Returns the file to write; `-` stands for standard output.
