@@ -133,7 +133,7 @@ fn replaced_steps_and_old_attempts_count_without_a_role() {
         .uwf(&["thread", "cost", &thread, "--since", "1d"])
         .exits(0);
     assert_eq!(since.json()["total"]["runs"], json!(3));
-    since.says("warning: the sum leaves out 1 earlier runs");
+    since.says("warning: the sum leaves out 1 earlier run, whose times are not on record");
 }
 
 #[test]
@@ -222,7 +222,12 @@ fn what_removed_threads_have_cost_is_kept_and_each_step_counts_once() {
     );
     let since = world.uwf(&["thread", "cost", "--since", "1d"]).exits(0);
     assert_eq!(since.json()["total"]["runs"], json!(0));
-    since.says("warning: the sum leaves out 4 earlier runs");
+    since.says(
+        "warning: the sum leaves out 4 runs of removed threads, whose times are not on record",
+    );
+    // What was removed before cannot count.
+    let later = world.uwf(&["thread", "cost", "--since", "2100-01-01"]);
+    assert_eq!(later.exits(0).stderr, "");
 }
 
 #[test]

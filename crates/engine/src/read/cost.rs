@@ -30,7 +30,7 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
         }
     }
     if options.threads.is_empty() && options.labels.is_empty() {
-        let removed = OfRemoved::read(site)?;
+        let removed = OfRemoved::read(site, options.since_ms)?;
         sums.add_removed(&removed.used, removed.unknown);
     }
     Ok(sums.report())

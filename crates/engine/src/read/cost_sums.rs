@@ -19,6 +19,9 @@ use crate::read::usage_total::UsageTotal;
 use crate::read::work::Work;
 use crate::{EngineError, Site};
 
+/// Why a sum leaves runs out.
+const NO_TIMES: &str = "whose times are not on record";
+
 /// What the runs of one row have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -122,8 +125,10 @@ pub(crate) struct Sums<'o> {
     sums: IndexMap<Option<String>, (Used, Option<String>)>,
     removed: Option<Used>,
     total: Used,
-    /// How many runs have no time on record, and were left out.
+    /// How many runs of threads that are here have no time on record, and were left out.
     untimed: u64,
+    /// How many runs of removed threads were left out.
+    untimed_of_removed: u64,
     /// What the sums leave out, one line each.
     pub(crate) warnings: Vec<String>,
 }
@@ -137,6 +142,7 @@ impl<'o> Sums<'o> {
             removed: None,
             total: Used::default(),
             untimed: 0,
+            untimed_of_removed: 0,
             warnings: Vec::new(),
         }
     }
@@ -190,7 +196,7 @@ impl<'o> Sums<'o> {
         }
         match self.options.since_ms {
             _ if used.runs == 0 => {}
-            Some(_) => self.untimed += used.runs,
+            Some(_) => self.untimed_of_removed += used.runs,
             None => {
                 self.total.add_all(used);
                 self.removed = Some(used.clone());
@@ -245,9 +251,13 @@ impl<'o> Sums<'o> {
     pub(crate) fn report(self) -> CostReport {
         let mut warnings = self.warnings;
         if self.untimed > 0 {
+            let runs = counted(self.untimed, "earlier run");
+            warnings.push(format!("the sum leaves out {runs}, {NO_TIMES}"));
+        }
+        if self.untimed_of_removed > 0 {
+            let runs = counted(self.untimed_of_removed, "run");
             warnings.push(format!(
-                "the sum leaves out {} earlier runs whose time is not on record",
-                self.untimed
+                "the sum leaves out {runs} of removed threads, {NO_TIMES}"
             ));
         }
         let row = |(key, (used, task)): (_, (Used, _))| CostRow {

@@ -63,7 +63,7 @@ impl Task {
     }
 }
 
-/// The runs of all threads that were removed and are not here again.
+/// The runs of threads that were removed and are not here again.
 #[derive(Default)]
 pub(crate) struct OfRemoved {
     pub(crate) used: Used,
@@ -72,15 +72,17 @@ pub(crate) struct OfRemoved {
 }
 
 impl OfRemoved {
-    /// Reads the records of removed threads.
-    pub(crate) fn read(site: &Site) -> Result<Self, EngineError> {
+    /// Reads the records of threads that were removed at this time or later, in milliseconds since 1970. All runs of a thread
+    /// ended before it was removed.
+    pub(crate) fn read(site: &Site, since_ms: Option<i64>) -> Result<Self, EngineError> {
         let state = State::new(&site.root);
         let active: HashSet<ThreadId> = state.heads()?.into_iter().map(|(id, _)| id).collect();
         let mut seen = HashSet::new();
         let mut sum = Self::default();
         // A thread that came back and was removed again has all its runs in its newest record.
         for one in state.history()?.removed.iter().rev() {
-            if active.contains(&one.removed) || !seen.insert(one.removed) {
+            let is_earlier = since_ms.is_some_and(|since| one.removed_at < since);
+            if active.contains(&one.removed) || !seen.insert(one.removed) || is_earlier {
                 continue;
             }
             match &one.used {
