@@ -78,7 +78,7 @@ impl Allowance {
     }
 }
 
-/// Returns the options of an adapter that say what the agent may do: those with a value, and flags.
+/// Returns the options of an adapter's tool that an allowance replaces: those that take a value, and those that take none.
 fn options(adapter: &str) -> (&'static [&'static str], &'static [&'static str]) {
     match adapter {
         "claude-code" => (
@@ -114,19 +114,45 @@ pub fn can_be_allowed(adapter: &str) -> bool {
     Allowance::Read.arguments(adapter).is_some()
 }
 
-/// Tells whether an agent's tool refuses edits and commands because its arguments say nothing about them.
+/// Tells whether the adapter's tool refuses edits and commands unless its arguments allow them, and these arguments neither
+/// allow nor forbid them.
 #[must_use]
 pub fn leaves_open(adapter: &str, args: &[String]) -> bool {
     let refuses = ["claude-code", "codex", "gemini", "cursor"].contains(&adapter);
-    refuses && !args.iter().any(|arg| says_something(adapter, arg))
+    refuses && !with_values(adapter, args).any(|option| decides(adapter, option))
 }
 
-fn says_something(adapter: &str, arg: &str) -> bool {
+/// Tells whether an option, with its value, decides what the agent may do. That a folder is trusted decides nothing about
+/// edits and commands.
+fn decides(adapter: &str, option: &[String]) -> bool {
+    is_replaced(adapter, option) && option[0] != "--skip-trust"
+}
+
+/// Tells whether an allowance replaces an option, which may have its value in the same argument or in the next one.
+fn is_replaced(adapter: &str, option: &[String]) -> bool {
     let (valued, flags) = options(adapter);
-    let name = arg.split_once('=').map_or(arg, |(name, _)| name);
-    let by_config = adapter == "codex" && arg.contains("sandbox_mode");
-    let is_trust = name == "--skip-trust";
-    (valued.contains(&name) || flags.contains(&name) || by_config) && !is_trust
+    let name = option[0].split_once('=');
+    let name = name.map_or(option[0].as_str(), |(name, _)| name);
+    let by_config = adapter == "codex" && option.iter().any(|arg| arg.contains("sandbox_mode"));
+    valued.contains(&name) || flags.contains(&name) || by_config
+}
+
+/// Returns the arguments one by one, but an option whose value is the next argument together with it.
+fn with_values<'a>(adapter: &str, args: &'a [String]) -> impl Iterator<Item = &'a [String]> {
+    let (valued, _) = options(adapter);
+    let of_config: &[&str] = match adapter {
+        "codex" => &["-c", "--config"],
+        _ => &[],
+    };
+    let mut rest = args;
+    std::iter::from_fn(move || {
+        let first = rest.first()?.as_str();
+        let has_value = valued.contains(&first) || of_config.contains(&first);
+        let count = if has_value { 2 } else { 1 };
+        let (option, others) = rest.split_at(count.min(rest.len()));
+        rest = others;
+        Some(option)
+    })
 }
 
 /// Returns the arguments of an agent with this allowance; `None` if the adapter has no such options. Earlier arguments
@@ -134,20 +160,14 @@ fn says_something(adapter: &str, arg: &str) -> bool {
 #[must_use]
 pub fn allow(adapter: &str, args: &[String], allowance: Allowance) -> Option<Vec<String>> {
     let ours = allowance.arguments(adapter)?;
-    let (valued, flags) = options(adapter);
     let mut allowed: Vec<String> = ours.iter().map(ToString::to_string).collect();
     let end = args
         .iter()
         .position(|arg| arg == "--")
         .unwrap_or(args.len());
-    let mut own = args[..end].iter();
-    while let Some(arg) = own.next() {
-        if valued.contains(&arg.as_str()) {
-            own.next();
-        } else if !says_something(adapter, arg) && !flags.contains(&arg.as_str()) {
-            allowed.push(arg.clone());
-        }
-    }
+    let own = with_values(adapter, &args[..end]);
+    let others = own.filter(|option| !is_replaced(adapter, option));
+    allowed.extend(others.flatten().cloned());
     allowed.extend_from_slice(&args[end..]);
     Some(allowed)
 }
@@ -218,5 +238,23 @@ mod tests {
         let again = allow("gemini", &owned(&["--skip-trust"]), Allowance::Edit).unwrap();
         assert_eq!(again, ["--approval-mode", "auto_edit", "--skip-trust"]);
         assert_eq!(allow("mock", &[], Allowance::Run), None);
+    }
+
+    #[test]
+    fn a_setting_of_the_config_is_replaced_with_the_option_that_gives_it() {
+        let replaced = |args: &[&str]| allow("codex", &owned(args), Allowance::Edit).unwrap();
+        let ours = ["--sandbox", "workspace-write"];
+        for name in ["-c", "--config"] {
+            let args = [name, "sandbox_mode=x", "--model", "m"];
+            assert_eq!(replaced(&args), [&ours[..], &args[2..]].concat());
+            let others = [name, "model_reasoning_effort=high", "--model", "m"];
+            assert_eq!(replaced(&others), [&ours[..], &others].concat());
+            assert!(!leaves_open("codex", &owned(&args)));
+            assert!(leaves_open("codex", &owned(&others)));
+        }
+        assert_eq!(
+            replaced(&["--config=sandbox_mode=x", "-c"]),
+            ["--sandbox", "workspace-write", "-c"]
+        );
     }
 }
