@@ -3,6 +3,7 @@
 //! The processes are one tree of the supervisor. So an interrupt ends all of them, each with its agent, and each process
 //! records its attempt as usual.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -184,7 +185,7 @@ impl Job {
         self.tell();
         let said = self.untold().map_err(unread)?;
         if !said.is_empty() {
-            stderr::write(said.trim_end());
+            stderr::write(String::from_utf8_lossy(&said).trim_end());
         }
         match text_of(&self.stdout).map_err(unread)? {
             text if text.is_empty() => Ok(()),
@@ -199,18 +200,18 @@ impl Job {
         }
         // What cannot be read now is read at the end, which reports the error.
         let said = self.untold().unwrap_or_default();
-        let Some(end) = said.rfind('\n') else {
+        let Some((lines, length)) = whole_lines(&said) else {
             return;
         };
-        self.told += end as u64 + 1;
-        for line in said[..end].lines() {
+        self.told += length;
+        for line in lines.lines() {
             stderr::write(&format!("{} {line}", self.thread));
         }
     }
 
     /// Returns what the process has written to stderr and was not shown. The process goes on to write where it was: its
     /// place in the file is not moved.
-    fn untold(&self) -> std::io::Result<String> {
+    fn untold(&self) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let mut chunk = [0; 8192];
         loop {
@@ -218,11 +219,17 @@ impl Job {
                 .stderr
                 .read_at(&mut chunk, self.told + bytes.len() as u64)?
             {
-                0 => return Ok(String::from_utf8_lossy(&bytes).into_owned()),
+                0 => return Ok(bytes),
                 count => bytes.extend_from_slice(&chunk[..count]),
             }
         }
     }
+}
+
+/// Returns the lines that are complete, and how many bytes they have. They may not be UTF-8, and then the text is longer.
+fn whole_lines(bytes: &[u8]) -> Option<(Cow<'_, str>, u64)> {
+    let end = bytes.iter().rposition(|byte| *byte == b'\n')?;
+    Some((String::from_utf8_lossy(&bytes[..end]), end as u64 + 1))
 }
 
 fn buffer(name: &str) -> std::io::Result<File> {
@@ -240,4 +247,17 @@ fn text_of(mut file: &File) -> std::io::Result<String> {
 /// call finds out what happened.
 fn exit_of(status: ExitStatus) -> Exit {
     status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_long_as_they_were_written() {
+        let of = |bytes| whole_lines(bytes).map(|(text, length)| (text.into_owned(), length));
+        assert_eq!(of(b"a\xff\nb\nc"), Some(("a\u{fffd}\nb".to_owned(), 5)));
+        assert_eq!(of(b"\n"), Some((String::new(), 1)));
+        assert_eq!(of(b"a\xff"), None);
+    }
 }
