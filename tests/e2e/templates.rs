@@ -118,7 +118,9 @@ fn every_field_that_a_template_asks_for_is_told_to_whoever_comes_next() {
                     edge["from"] == json!(role)
                         && (status.is_none() || edge["status"] == json!(status))
                 });
-                for prompt in leaves.map(|edge| edge["prompt"].as_str().unwrap()) {
+                let leaves: Vec<&Value> = leaves.collect();
+                assert!(!leaves.is_empty(), "{name}: {role}: no edge on {status:?}");
+                for prompt in leaves.iter().map(|edge| edge["prompt"].as_str().unwrap()) {
                     for field in &fields {
                         let told = [format!("{{{{{field}}}}}"), format!("{{{{#{field}}}}}")];
                         let is_told = told.iter().any(|form| prompt.contains(form));
