@@ -424,10 +424,10 @@ fn a_registration_says_which_version_it_replaced() {
         fed(&world, &args, yaml).exits(0)
     };
     let old = put(ONE_STEP, &[]).json();
-    assert_eq!(old.get("replaced"), None, "it is new");
+    assert_eq!(old.get("was"), None, "it is new");
     assert_eq!(put(ONE_STEP, &[]).json(), old, "it is as before");
     let new = put(&changed(ONE_STEP), &[]).json();
-    assert_eq!(new["replaced"], old["hash"]);
+    assert_eq!(new["was"], old["hash"]);
     let text = put(ONE_STEP, &["--format", "text"]).stdout;
     let (old, new) = (old["hash"].as_str(), new["hash"].as_str());
     assert_eq!(

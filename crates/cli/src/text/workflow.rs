@@ -25,8 +25,9 @@ const PROMPT_SHOWN: usize = 60;
 pub(crate) struct RegisteredView {
     name: String,
     hash: CasRef,
+    /// The workflow that the name stood for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    replaced: Option<CasRef>,
+    was: Option<CasRef>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
 }
@@ -36,7 +37,7 @@ impl From<Registered> for RegisteredView {
         Self {
             name: registered.name,
             hash: registered.hash,
-            replaced: registered.replaced,
+            was: registered.replaced,
             warnings: texts_of(&registered.warnings),
         }
     }
@@ -45,7 +46,7 @@ impl From<Registered> for RegisteredView {
 impl Show for RegisteredView {
     fn text(&self, _page: Page) -> String {
         let was = self
-            .replaced
+            .was
             .map_or_else(String::new, |hash| format!("  (was {hash})"));
         format!("{}  {}{was}", self.hash, self.name)
     }
