@@ -56,7 +56,6 @@ fn files_are_changed_where_they_are_made_durable_and_hardly_anywhere_else() {
             "cli/src/commands/manual.rs",
             // A file that the person named.
             "cli/src/named_file.rs",
-            // A drawing, in the file that the person named.
             "durable/src/calls.rs",
             "durable/src/open.rs",
             "durable/src/record.rs",

@@ -243,8 +243,9 @@ impl Service<'_> {
         })
     }
 
-    /// Stores the last answer and writes the failure record for the engine, on a full disk in the reserved space. Both are
-    /// best effort: the exit code alone says that the call failed.
+    /// Stores the last answer and the turns, and writes the failure record for the engine. All are best effort: the exit code
+    /// alone says that the call failed. On a full disk, the answer and the record get the reserved space. The turns do not:
+    /// there may be so many that none would be left for the record.
     fn record_failure(
         &self,
         task: &Task,

@@ -108,7 +108,7 @@ pub fn import_store(
         return Err(ForeignError::NoNodes(nodes).into());
     }
     site.create()?;
-    // From here on nodes are referred to that may be old.
+    // Old nodes are referred to from here on: the collector must wait.
     let _hold = site.store.hold()?;
     let mut import = Import {
         site,

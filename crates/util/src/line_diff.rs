@@ -26,8 +26,8 @@ pub struct Hunk<'a> {
     pub lines: Vec<Line<'a>>,
 }
 
-/// Returns the lines of both texts in one order, with as many common lines as there can be. Of different lines, those of
-/// the first text come first.
+/// Returns the lines of both texts in one order, with as many common lines as possible. Texts that differ in too many lines
+/// have only their beginning and their end in common. Of different lines, those of the first text come first.
 #[must_use]
 pub fn lines<'a>(first: &'a str, second: &'a str) -> Vec<Line<'a>> {
     let old: Vec<&str> = first.lines().collect();

@@ -26,7 +26,7 @@ pub fn cut_line(text: &str, max_chars: usize) -> String {
     cut(&one_line(text), max_chars).into_owned()
 }
 
-/// Returns a number of things: `1 step`, `2 steps`. The plural of the noun must have just an `s` more.
+/// Returns a number of things: `1 step`, `2 steps`. For nouns whose plural adds `s`.
 #[must_use]
 pub fn counted<N: Copy + Display + From<u8> + PartialEq>(count: N, noun: &str) -> String {
     let plural = if count == N::from(1) { "" } else { "s" };

@@ -99,8 +99,8 @@ impl Record {
         }
     }
 
-    /// Returns the new messages. If the session was shortened or split in between, these are the messages after the
-    /// last one to the agent.
+    /// Returns the new messages. If the session was shortened or split in between, these are the last message to the agent
+    /// and the messages after it.
     fn news(&self, before: Option<&Self>) -> &[Message] {
         let Some(before) = before else {
             return &self.messages;

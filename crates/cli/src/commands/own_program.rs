@@ -17,7 +17,7 @@ pub(super) fn command(context: &Context, args: &[String]) -> Command {
         command.arg("--root").arg(root);
     }
     command.args(std::iter::repeat_n("-v", context.global.verbose.into()));
-    // The format also decides how messages are written. Data is JSON without being asked for, messages are not.
+    // `--format json` also turns messages into JSON, so it is passed on only if the caller chose it.
     if context.asked.is_some() || context.format != Format::usual_elsewhere() {
         command.args(["--format", context.format.name()]);
     }

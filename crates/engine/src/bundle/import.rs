@@ -93,7 +93,7 @@ pub fn import_threads(
     let manifest = read_manifest(&mut bundle)?;
     site.create()?;
     take_nodes(site, &mut bundle, manifest.nodes)?;
-    // From here on nodes are referred to that may be old.
+    // Old nodes are referred to from here on: the collector must wait.
     let _hold = site.store.hold()?;
     check(site, &manifest)?;
     let planned = plan_all(site, manifest.threads, diverging)?;

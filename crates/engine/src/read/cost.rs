@@ -14,7 +14,7 @@ use crate::{EngineError, Site, thread};
 /// thread and no label is named, removed threads count, too.
 ///
 /// # Errors
-/// When a thread that was asked for cannot be read, the files of the state cannot be read, or the labels if they choose.
+/// When a named thread, the files of the state, or (with `labels`) the labels cannot be read.
 pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineError> {
     let mut sums = Sums::new(options);
     let (threads, damaged) = threads(site, options)?;

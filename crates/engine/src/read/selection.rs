@@ -123,7 +123,7 @@ impl<'a> Selector<'a> {
     /// Tells whether the list is about a thread. A thread that cannot be read is left out with a warning if only its start
     /// could tell.
     pub(super) fn selects(&mut self, thread: ThreadId, place: &Located) -> bool {
-        self.is_called_so(thread)
+        self.has_name_and_labels(thread)
             && self.is_right_from_start(place).unwrap_or_else(|error| {
                 let warning =
                     format!("thread `{thread}` cannot be read, and may belong here: {error}");
@@ -132,7 +132,7 @@ impl<'a> Selector<'a> {
             })
     }
 
-    fn is_called_so(&self, thread: ThreadId) -> bool {
+    fn has_name_and_labels(&self, thread: ThreadId) -> bool {
         let (wanted, labels) = (&self.filter.name, &self.filter.labels);
         if wanted.is_none() && labels.is_empty() {
             return true;

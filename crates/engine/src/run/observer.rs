@@ -12,8 +12,8 @@ use uwf_storage::Scratch;
 pub struct Observer {
     /// Gets what the agent writes to stderr: printable text, each line behind a margin.
     pub stderr: Option<fn(&str)>,
-    /// Gets the progress of the step once a second while it waits for a slot and while its agent works, and `None` as soon
-    /// as the wait is over or the agent has ended or is told to.
+    /// Gets the progress of the step once a second while it waits for a slot and while its agent works. Gets `None` when the
+    /// wait is over, when the agent ends, and when it is told to end.
     pub progress: Option<fn(Option<&Progress>)>,
 }
 

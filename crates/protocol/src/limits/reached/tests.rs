@@ -122,7 +122,7 @@ fn unknown_usage_counts_as_reaching_the_limit_unless_it_is_ignored() {
     );
     let lax = json!({ "maxCostUsd": 1, "unknownUsage": "ignore" });
     assert_eq!(by_workflow(lax.clone(), some.clone()), [""; 0]);
-    // What a workflow ignores, the config of the user need not.
+    // The config may still demand what the workflow ignores.
     let strict = json!({ "maxTokens": 9, "maxDuration": "1h" });
     assert_eq!(
         reached(lax, strict.clone(), &[], some.clone()),
