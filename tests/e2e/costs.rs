@@ -133,7 +133,7 @@ fn replaced_steps_and_old_attempts_count_without_a_role() {
         .uwf(&["thread", "cost", &thread, "--since", "1d"])
         .exits(0);
     assert_eq!(since.json()["total"]["runs"], json!(3));
-    since.says("warning: the sum leaves out 1 earlier run, whose times are not on record");
+    since.says("warning: the sum leaves out 1 earlier run without a time on record");
 }
 
 #[test]

@@ -19,9 +19,6 @@ use crate::read::usage_total::UsageTotal;
 use crate::read::work::Work;
 use crate::{EngineError, Site};
 
-/// Why a sum leaves runs out.
-const NO_TIMES: &str = "whose times are not on record";
-
 /// What the runs of one row have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -252,12 +249,14 @@ impl<'o> Sums<'o> {
         let mut warnings = self.warnings;
         if self.untimed > 0 {
             let runs = counted(self.untimed, "earlier run");
-            warnings.push(format!("the sum leaves out {runs}, {NO_TIMES}"));
+            warnings.push(format!(
+                "the sum leaves out {runs} without a time on record"
+            ));
         }
         if self.untimed_of_removed > 0 {
             let runs = counted(self.untimed_of_removed, "run");
             warnings.push(format!(
-                "the sum leaves out {runs} of removed threads, {NO_TIMES}"
+                "the sum leaves out {runs} of removed threads, whose times are not on record"
             ));
         }
         let row = |(key, (used, task)): (_, (Used, _))| CostRow {
