@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::gates::{NOTE, at_work, close_gate, gated_agent, open_gate, runs};
 use crate::processes::{is_running, signal, with_variable};
+use crate::trees::LOOP;
 use crate::world::{ONE_STEP, REVIEW, Run, World, wait_until};
 
 fn world() -> World {
@@ -46,6 +47,21 @@ fn several_threads_get_their_steps_in_turn_and_a_failure_stops_no_other() {
     assert_eq!(lines[2]["thread"], json!(last));
     assert_eq!(lines[2]["status"], json!("completed"));
     run.says("3 threads: 2 stepped, 1 failed");
+}
+
+#[test]
+fn with_a_limit_each_thread_gets_its_turn() {
+    let world = World::new();
+    world.put(LOOP);
+    let script = "roles: { writer: [{ output: { $status: again } }] }";
+    world.mock(script);
+    let threads = [(); 3].map(|()| world.start("loop"));
+    let turns = [(); 6].map(|()| {
+        let run = world.uwf(&["thread", "step", "--all", "--limit", "1"]);
+        lines(&run.exits(0))[0]["thread"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(turns[..3], threads);
+    assert_eq!(turns[3..], threads);
 }
 
 #[test]

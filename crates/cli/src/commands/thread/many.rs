@@ -119,11 +119,11 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
         warn(warning);
     }
     let is_damaged = |item: &ThreadItem| item.status == ThreadStatus::Corrupt;
-    let (damaged, good): (Vec<_>, Vec<_>) = listed.threads.into_iter().partition(is_damaged);
-    let newest = good.iter().take(args.filter.limit.unwrap_or(usize::MAX));
-    // The oldest thread has waited longest.
-    let mut threads: Vec<ThreadId> = newest.map(|item| item.thread).collect();
-    threads.reverse();
+    let (damaged, mut good): (Vec<_>, Vec<_>) = listed.threads.into_iter().partition(is_damaged);
+    // Whoever has waited longest comes first, so that with `--limit` each thread gets its turn.
+    good.sort_by_key(|item| (item.outline.changed_at_ms, item.thread));
+    good.truncate(args.filter.limit.unwrap_or(usize::MAX));
+    let threads = good.iter().map(|item| item.thread).collect();
     Ok(Steppable { threads, damaged })
 }
 
