@@ -274,3 +274,26 @@ fn a_manifest_that_lies_is_refused() {
         value["threads"][0]["status"] = "active".into();
     });
 }
+
+#[test]
+fn a_bundle_lowers_no_sum() {
+    let (world, members) = bundled();
+    let other = other_root(&world);
+    let at = |args: &[&str]| world.uwf(&[&["--root", other.to_str().unwrap()], args].concat());
+    let claims = |runs: u64, cost: f64| {
+        let dropped = serde_json::json!({ "runs": runs, "costUsd": cost, "costUnknown": 0, "tokens": 0, "tokensUnknown": 0, "durationMs": 0, "durationUnknown": 0 });
+        let lying = manifest(&members, |value| {
+            value["threads"][0]["record"]["dropped"] = dropped.clone();
+        });
+        fs::write(world.project().join("sums.tar"), pack(&lying, is)).unwrap();
+        let imported = at(&["thread", "import", "sums.tar"]).exits(0).json();
+        let thread = imported["threads"][0]["thread"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        at(&["thread", "show", &thread]).exits(0).json()["usage"]["costUsd"].clone()
+    };
+    assert_eq!(claims(5, 10.0), serde_json::json!(10.0));
+    assert_eq!(claims(6, 0.0), serde_json::json!(10.0));
+    assert_eq!(claims(7, 12.0), serde_json::json!(12.0));
+}

@@ -124,6 +124,17 @@ impl Used {
         }
     }
 
+    /// Takes the larger of each amount.
+    pub(crate) fn raise_to(&mut self, other: &Self) {
+        self.runs = self.runs.max(other.runs);
+        self.cost_usd = self.cost_usd.max(other.cost_usd);
+        self.cost_unknown = self.cost_unknown.max(other.cost_unknown);
+        self.tokens = self.tokens.max(other.tokens);
+        self.tokens_unknown = self.tokens_unknown.max(other.tokens_unknown);
+        self.duration_ms = self.duration_ms.max(other.duration_ms);
+        self.duration_unknown = self.duration_unknown.max(other.duration_unknown);
+    }
+
     /// Adds what other runs used up.
     pub fn add_all(&mut self, other: &Self) {
         self.runs = self.runs.saturating_add(other.runs);

@@ -4,28 +4,16 @@ use super::{Attempt, ThreadRecord};
 
 impl ThreadRecord {
     /// Adds what another record of the same thread knows and this one does not. Nothing that this one knows is lost, except
-    /// attempts that the other one counts in its sums. Adding the same record again changes nothing.
+    /// attempts that the other one counts in its sums. No amount gets smaller: the other record may come from a stranger.
+    /// Adding the same record again changes nothing.
     pub fn absorb(&mut self, other: &Self) {
-        if other.dropped.runs > self.dropped.runs {
-            let oldest = oldest_kept(other);
-            self.attempts
-                .retain(|attempt| attempt.started_at_ms >= oldest);
-            self.dropped = other.dropped.clone();
-            self.replaced = other.replaced;
-        }
+        self.absorb_sums(other);
         let oldest = oldest_kept(self);
         for attempt in &other.attempts {
-            match self
-                .attempts
-                .iter_mut()
-                .find(|known| is_same(known, attempt))
-            {
-                Some(known) => {
-                    known.unknown_accepted |= attempt.unknown_accepted;
-                    known.counted_in = known.counted_in.or(attempt.counted_in);
-                }
-                None if attempt.started_at_ms >= oldest => self.add(attempt),
-                None => {}
+            // What an attempt that is known here used up stays as it is known here.
+            let is_known = self.attempts.iter().any(|known| is_same(known, attempt));
+            if !is_known && attempt.started_at_ms >= oldest {
+                self.add(attempt);
             }
         }
         for raise in &other.raises {
@@ -33,6 +21,23 @@ impl ThreadRecord {
                 self.raises.push(raise.clone());
             }
         }
+    }
+
+    /// Takes the larger of each sum. Attempts that the other record has in its sums are no longer kept by themselves, and
+    /// count in the sums of this record, too.
+    fn absorb_sums(&mut self, other: &Self) {
+        if other.dropped.runs > self.dropped.runs {
+            let oldest = oldest_kept(other);
+            let attempts = std::mem::take(&mut self.attempts).into_iter();
+            let (kept, summed): (Vec<_>, Vec<_>) =
+                attempts.partition(|attempt| attempt.started_at_ms >= oldest);
+            self.attempts = kept;
+            for attempt in &summed {
+                self.dropped.add_attempt(attempt);
+            }
+            self.replaced = self.replaced.or(other.replaced);
+        }
+        self.dropped.raise_to(&other.dropped);
     }
 
     /// Adds an attempt under its number, or under the next free one.
@@ -69,6 +74,7 @@ mod tests {
     use super::*;
     use crate::ids::{CasRef, RoleName};
     use crate::limits::Used;
+    use crate::nodes::Usage;
 
     fn attempt(number: u64, started_at_ms: i64) -> Attempt {
         let role: RoleName = "writer".parse().unwrap();
@@ -126,20 +132,80 @@ mod tests {
         assert_eq!(joined(long, &short), expected);
     }
 
+    fn sum(runs: u64, cost_usd: f64) -> Used {
+        Used {
+            runs,
+            cost_usd,
+            ..Used::default()
+        }
+    }
+
     #[test]
-    fn what_a_person_decided_in_one_place_holds() {
+    fn no_sum_gets_smaller() {
+        let check = |here: Used, there: Used, expected: (u64, f64)| {
+            let of = |dropped| ThreadRecord {
+                dropped,
+                ..ThreadRecord::default()
+            };
+            let mut one = of(here);
+            one.absorb(&of(there));
+            assert_eq!((one.dropped.runs, one.dropped.cost_usd), expected);
+        };
+        check(sum(5, 10.0), sum(6, 0.0), (6, 10.0));
+        check(sum(5, 10.0), sum(6, 12.0), (6, 12.0));
+        check(sum(6, 0.0), sum(5, 10.0), (6, 10.0));
+        check(sum(0, 0.0), sum(1, 1.0), (1, 1.0));
+    }
+
+    #[test]
+    fn attempts_that_a_sum_is_said_to_count_keep_their_cost() {
+        let mut one = record(&[(1, 10), (2, 20)], 0);
+        for attempt in &mut one.attempts {
+            attempt.usage = Some(Usage {
+                cost_usd: Some(5.0),
+                ..Usage::default()
+            });
+        }
+        one.absorb(&record(&[(7, 70)], 6));
+        let numbers = one.attempts.iter().map(|attempt| attempt.number);
+        assert_eq!(numbers.collect::<Vec<_>>(), [7]);
+        assert_eq!((one.dropped.runs, one.dropped.cost_usd), (6, 10.0));
+    }
+
+    #[test]
+    fn a_step_that_was_counted_here_is_the_one_that_is_known() {
+        let mut one = record(&[], 1);
+        one.replaced = Some(CasRef::from_u64(1));
+        let mut other = record(&[], 2);
+        other.replaced = Some(CasRef::from_u64(2));
+        one.absorb(&other);
+        assert_eq!(one.replaced, Some(CasRef::from_u64(1)));
+    }
+
+    #[test]
+    fn what_an_attempt_used_up_is_not_taken_back() {
         let mut one = record(&[(1, 10)], 0);
-        one.raises = vec!["maxSteps=9".parse().unwrap()];
         let mut other = record(&[(1, 10)], 0);
         other.attempts[0].unknown_accepted = true;
+        other.attempts[0].counted_in = Some(CasRef::from_u64(2));
+        let before = one.clone();
+        one.absorb(&other);
+        assert_eq!(one, before);
+        other.absorb(&before);
+        assert!(other.attempts[0].unknown_accepted);
+        assert!(other.attempts[0].counted_in.is_some());
+    }
+
+    #[test]
+    fn raised_limits_of_both_places_hold() {
+        let mut one = record(&[], 0);
+        one.raises = vec!["maxSteps=9".parse().unwrap()];
+        let mut other = record(&[], 0);
         other.raises = vec![
             "maxSteps=9".parse().unwrap(),
             "maxSteps=12".parse().unwrap(),
         ];
         one.absorb(&other);
-        assert!(one.attempts[0].unknown_accepted);
         assert_eq!(one.raises, other.raises);
-        other.absorb(&record(&[(1, 10)], 0));
-        assert!(other.attempts[0].unknown_accepted);
     }
 }
