@@ -352,6 +352,20 @@ fn the_names_of_another_program_count_unless_our_registry_has_them() {
 }
 
 #[test]
+fn a_name_that_is_taken_is_not_registered_if_it_must_be_free() {
+    let world = World::new();
+    let state = world.state();
+    let foreign = format!("old: {THIRD}\n");
+    fs::write(world.root.path().join("workflows.yaml"), foreign).unwrap();
+    let register = |name: &str, hash| state.register_if_free(name, hash, 0).unwrap();
+    assert_eq!(register("solve", FIRST), None);
+    assert_eq!(register("solve", SECOND), Some(FIRST));
+    assert_eq!(register("old", SECOND), Some(THIRD));
+    let names = state.workflows().unwrap();
+    assert_eq!((names["solve"], names["old"]), (FIRST, THIRD));
+}
+
+#[test]
 fn a_damaged_registry_is_not_overwritten() {
     let world = World::new();
     fs::write(world.root.registry_file(), "solve: [\n").unwrap();

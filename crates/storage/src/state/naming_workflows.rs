@@ -83,9 +83,39 @@ impl State<'_> {
         now_ms: i64,
     ) -> Result<Option<CasRef>, StorageError> {
         let _lock = self.lock()?;
-        let path = self.root.registry_file();
         let stood_for = self.registered(name)?.first().map(|(_, hash)| *hash);
-        let replaced = stood_for.filter(|before| *before != hash);
+        self.write_name(name, hash, why, now_ms)?;
+        Ok(stood_for.filter(|before| *before != hash))
+    }
+
+    /// Registers a workflow under a name that stands for none. Returns the workflow that the name stands for already, if it
+    /// does: then nothing is changed.
+    ///
+    /// # Errors
+    /// See [`workflows`](Self::workflows).
+    pub fn register_if_free(
+        &self,
+        name: &str,
+        hash: CasRef,
+        now_ms: i64,
+    ) -> Result<Option<CasRef>, StorageError> {
+        let _lock = self.lock()?;
+        let stood_for = self.registered(name)?.first().map(|(_, hash)| *hash);
+        if stood_for.is_none() {
+            self.write_name(name, hash, Registering::Put, now_ms)?;
+        }
+        Ok(stood_for)
+    }
+
+    /// Writes what a name stands for, with its history. The caller has the lock of the state.
+    fn write_name(
+        &self,
+        name: &str,
+        hash: CasRef,
+        why: Registering,
+        now_ms: i64,
+    ) -> Result<(), StorageError> {
+        let path = self.root.registry_file();
         let mut names = self.own_names()?;
         let before = names.insert(name.to_owned(), hash);
         self.record_earlier(name, before.filter(|before| *before != hash))?;
@@ -103,7 +133,7 @@ impl State<'_> {
                 rollback: why == Registering::Rollback,
             })?;
         }
-        Ok(replaced)
+        Ok(())
     }
 
     /// Removes a name. The workflow stays in the store.
