@@ -121,6 +121,22 @@ pub struct ListEdge {
     pub location: Option<String>,
 }
 
+/// Returns why a text cannot be the name of a workflow.
+#[must_use]
+pub fn name_problem(name: &str) -> Option<&'static str> {
+    if name.trim() != name || name.is_empty() {
+        Some("is empty or has blanks around it")
+    } else if name.contains(['/', '\\']) || name.chars().any(char::is_control) {
+        Some("has a slash or a control character")
+    } else if name == "." || name == ".." {
+        Some("means a folder")
+    } else if name.parse::<CasRef>().is_ok() {
+        Some("looks like a hash, so that the workflow could not be found by it")
+    } else {
+        None
+    }
+}
+
 impl<S> Workflow<S> {
     /// Returns the nodes of the graph in breadth-first order from `$START`. Unreachable nodes come last.
     #[must_use]

@@ -9,8 +9,8 @@ use super::diagnostic::Finding;
 use super::fields::{Fields, entries, items, misfit, text};
 use super::graph;
 use super::options;
-use crate::ids::{CasRef, RoleName};
-use crate::workflow::{Condition, Role, Workflow};
+use crate::ids::RoleName;
+use crate::workflow::{Condition, Role, Workflow, name_problem};
 
 const WORKFLOW_KEYS: [&str; 7] = [
     "name",
@@ -61,13 +61,7 @@ pub(super) fn workflow(root: &Node, findings: &mut Vec<Finding>) -> Option<Workf
 
 fn name(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<String> {
     let name = fields.required_text("name", findings)?;
-    let problem = if name.trim() != name || name.is_empty() {
-        "is empty or has blanks around it"
-    } else if name.contains(['/', '\\']) || name.chars().any(char::is_control) {
-        "has a slash or a control character"
-    } else if name.parse::<CasRef>().is_ok() {
-        "looks like a hash, so that the workflow could not be found by it"
-    } else {
+    let Some(problem) = name_problem(&name) else {
         return Some(name);
     };
     let (_, node) = fields.get("name")?;
