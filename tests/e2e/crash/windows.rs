@@ -223,7 +223,13 @@ fn an_import_does_not_drop_an_answer_that_waits() {
     at(&["thread", "export", &thread, "-o", "ahead"]).exits(0);
     let import = ["thread", "import", "ahead"];
     let imported = world.uwf(&[&import[..], &["--format", "json"]].concat());
-    assert_eq!(imported.json()["threads"][0]["outcome"], "busy");
+    assert_eq!(
+        imported.exits(5).json()["threads"][0]["outcome"],
+        "answerWaits"
+    );
+    let said = world.uwf(&[&import[..], &["--format", "text"]].concat());
+    let step = format!("`uwf thread step {thread}`");
+    assert!(said.exits(5).stdout.contains(&step));
     world.step(&thread).exits(0);
     assert_eq!(finished(&world), 2);
     world.uwf(&import).exits(1).says("went on");

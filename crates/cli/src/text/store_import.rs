@@ -120,29 +120,27 @@ impl StoreImportView {
     /// Returns the last line: how much is new.
     fn conclusion(&self) -> String {
         let is_new = |one: &&ThreadItem| match &one.result {
-            ThreadResult::Taken { outcome } => match outcome {
-                Outcome::Added | Outcome::FastForwarded | Outcome::Updated => true,
-                Outcome::Unchanged | Outcome::Ahead | Outcome::Busy => false,
-            },
+            ThreadResult::Taken { outcome } => outcome.is_change(),
             ThreadResult::Refused(_) => false,
         };
         let threads = self.threads.iter().filter(is_new).count();
         let is_added = |one: &&NameItem| matches!(one.result, NameResult::Added);
         let names = self.workflows.iter().filter(is_added).count();
-        match (threads, names) {
-            (0, 0) => "nothing is new here; the source is as it was".to_owned(),
-            _ => format!(
-                "{} and {} of workflows are new here; the source is as it was",
-                counted(threads, "thread"),
-                counted(names, "name")
-            ),
-        }
+        let counts = [(threads, "thread"), (names, "workflow name")];
+        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+        let new: Vec<String> = counts.map(|(count, noun)| counted(count, noun)).collect();
+        let verb = if threads + names == 1 { "is" } else { "are" };
+        let new = match new.is_empty() {
+            true => "nothing is new here".to_owned(),
+            false => format!("{} {verb} new here", new.join(" and ")),
+        };
+        format!("{new}; the source was not changed")
     }
 }
 
 fn thread_row(one: &ThreadItem) -> Vec<String> {
     let result = match &one.result {
-        ThreadResult::Taken { outcome } => outcome_text(*outcome).to_owned(),
+        ThreadResult::Taken { outcome } => outcome_text(*outcome, one.thread),
         ThreadResult::Refused(Refused { problem }) => format!("refused: {problem}"),
     };
     vec![one.thread.to_string(), one.head.to_string(), result]

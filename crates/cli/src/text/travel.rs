@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use uwf_engine::{Exported, Imported, ImportedThread, Outcome};
+use uwf_protocol::ids::ThreadId;
 use uwf_util::size;
 use uwf_util::text::counted;
 
+use crate::hints;
 use crate::output::Show;
 use crate::text::table::{Page, table};
 
@@ -72,7 +74,7 @@ impl Show for ImportedView {
 }
 
 fn said(one: &ImportedThread) -> String {
-    let said = outcome_text(one.outcome);
+    let said = outcome_text(one.outcome, one.thread);
     let fork = one
         .forked_from
         .map_or_else(String::new, |thread| format!(", as a fork of {thread}"));
@@ -91,13 +93,21 @@ fn said(one: &ImportedThread) -> String {
 }
 
 /// Returns what happened to a thread of another place.
-pub(crate) fn outcome_text(outcome: Outcome) -> &'static str {
-    match outcome {
+pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId) -> String {
+    let waits = |verb: &str| {
+        let command = format!("`uwf thread {verb} {thread}`");
+        let command = hints::here(&command).into_owned();
+        format!("waiting: {command} makes a step of an answer that is here; then import it again")
+    };
+    let said = match outcome {
         Outcome::Added => "added",
         Outcome::FastForwarded => "moved forward to this head",
         Outcome::Updated => "its attempts, limits or replaced steps were added",
         Outcome::Unchanged => "nothing new",
         Outcome::Ahead => "nothing new: it went on here",
-        Outcome::Busy => "busy: a step is at work here, or waits; import it again later",
-    }
+        Outcome::Busy => "busy: a step is at work here; import it again later",
+        Outcome::AnswerWaits => return waits("step"),
+        Outcome::AnswerOfPokeWaits => return waits("poke"),
+    };
+    said.to_owned()
 }

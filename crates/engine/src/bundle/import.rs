@@ -12,6 +12,7 @@ use uwf_protocol::naming::{Name, Naming};
 use uwf_protocol::run::ThreadRecord;
 use uwf_storage::{Advance, Reactivated, ReplacedStep, RunDir, State, StorageError};
 use uwf_thread::{Head, read_program, read_start, steps};
+use uwf_util::causes::with_causes;
 
 use super::error::BundleError;
 use super::intake::Intake;
@@ -76,8 +77,40 @@ pub enum Outcome {
     Unchanged,
     /// It went on here.
     Ahead,
-    /// A step of it is at work here, or it or its answer waits to be committed. A later import goes on.
+    /// A step of it is at work here. A later import goes on.
     Busy,
+    /// A finished step of it, or an answer, waits here for the next step. Nobody works on it, so a later import finds the
+    /// same.
+    AnswerWaits,
+    /// The same, of an answer that waits for the newest step to be done again.
+    #[serde(rename = "answerWaits")]
+    AnswerOfPokeWaits,
+}
+
+impl Outcome {
+    /// Tells whether the thread would have been changed, and could not be at this time.
+    #[must_use]
+    pub fn is_held_up(self) -> bool {
+        match self {
+            Self::Busy | Self::AnswerWaits | Self::AnswerOfPokeWaits => true,
+            Self::Added | Self::FastForwarded | Self::Updated | Self::Unchanged | Self::Ahead => {
+                false
+            }
+        }
+    }
+
+    /// Tells whether something was changed.
+    #[must_use]
+    pub fn is_change(self) -> bool {
+        match self {
+            Self::Added | Self::FastForwarded | Self::Updated => true,
+            Self::Unchanged
+            | Self::Ahead
+            | Self::Busy
+            | Self::AnswerWaits
+            | Self::AnswerOfPokeWaits => false,
+        }
+    }
 }
 
 /// Takes all threads out of a bundle.
@@ -179,16 +212,28 @@ fn check(site: &Site, manifest: &Manifest) -> Result<(), EngineError> {
         return Err(BundleError::Incomplete(missing).into());
     }
     for one in &manifest.threads {
-        let problem = match contradiction(site, one) {
+        let problem = match judged(contradiction(site, one))? {
             Ok(None) => continue,
-            Ok(Some(problem)) => problem,
-            Err(EngineError::Store(error)) => return Err(error.into()),
-            Err(error) => error.to_string(),
+            Ok(Some(problem)) | Err(problem) => problem,
         };
         let problem = format!("thread `{}` is not sound: {problem}", one.thread);
         return Err(BundleError::Refused(problem).into());
     }
     Ok(())
+}
+
+/// Decides about what was read of a thread of another place. Its nodes came from a stranger: that they cannot be read as a
+/// thread is a problem of the thread, which is returned. An error of our own disk stays an error.
+pub(crate) fn judged<T>(read: Result<T, EngineError>) -> Result<Result<T, String>, EngineError> {
+    match read {
+        Ok(read) => Ok(Ok(read)),
+        Err(
+            error @ (EngineError::Store(StoreError::File(_))
+            | EngineError::Storage(_)
+            | EngineError::Io { .. }),
+        ) => Err(error),
+        Err(error) => Ok(Err(with_causes(&error))),
+    }
 }
 
 /// Returns in what the nodes of a thread contradict each other, or what is said about the thread.
@@ -292,9 +337,14 @@ fn forward(
         return Ok(Outcome::Busy);
     };
     let pending = run.outbox.read_pending()?;
-    let is_pending = pending.is_some_and(|pending| pending.expects() == from);
-    if is_pending || WaitingAnswer::at(run, from).is_some() {
-        return Ok(Outcome::Busy);
+    if pending.is_some_and(|pending| pending.expects() == from) {
+        return Ok(Outcome::AnswerWaits);
+    }
+    if let Some(answer) = WaitingAnswer::at(run, from) {
+        return Ok(match answer.replaces {
+            Some(_) => Outcome::AnswerOfPokeWaits,
+            None => Outcome::AnswerWaits,
+        });
     }
     // The records come first: if we are killed, the next call still sees that the thread is behind.
     add_replaced(state, one)?;
@@ -357,4 +407,25 @@ fn joined(run: &RunDir, one: &Travelling) -> Option<ThreadRecord> {
     let mut joined = known.clone();
     joined.absorb(&one.record);
     (joined != known).then_some(joined)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nodes_are_not_is_a_problem_of_the_thread_and_a_failing_disk_is_not() {
+        let hash = CasRef::from_u64(1);
+        let wrong = EngineError::WrongType {
+            hash,
+            expected: "step",
+            found: hash,
+        };
+        for problem in [wrong, StoreError::NotFound { hash }.into()] {
+            assert!(matches!(judged::<()>(Err(problem)), Ok(Err(_))));
+        }
+        let disk = EngineError::Storage(StorageError::NoHome);
+        assert!(judged::<()>(Err(disk)).is_err());
+        assert!(matches!(judged(Ok(1)), Ok(Ok(1))));
+    }
 }

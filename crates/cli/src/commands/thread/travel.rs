@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read};
 use std::path::Path;
 
-use uwf_engine::{Diverging, Exported, Outcome, all_threads, export_threads, import_threads};
+use uwf_engine::{Diverging, Exported, all_threads, export_threads, import_threads};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -65,10 +65,7 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failu
         Box::new(BufReader::new(open(&args.bundle)?))
     };
     let imported = import_threads(context.site(), &mut input, diverging)?;
-    let is_busy = imported
-        .threads
-        .iter()
-        .any(|one| one.outcome == Outcome::Busy);
+    let is_busy = imported.threads.iter().any(|one| one.outcome.is_held_up());
     print(&ImportedView(imported), context.format)?;
     Ok(if is_busy { Exit::Busy } else { Exit::Done })
 }
