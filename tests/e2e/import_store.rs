@@ -203,6 +203,28 @@ fn what_only_the_log_beside_the_database_has_is_taken_and_no_file_is_made_there(
     assert_eq!(everything(&store), before);
 }
 
+/// Copies our root into a root of the older form, which our own files have, too.
+pub(crate) fn older_root(world: &World) -> PathBuf {
+    let source = world.dir().join("source");
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .args([&world.root(), &source])
+        .status();
+    assert!(copied.unwrap().success());
+    only_older_files(&source);
+    source
+}
+
+/// Removes what the older form does not have.
+pub(crate) fn only_older_files(root: &Path) {
+    for folder in ["runs", "locks", "logs"] {
+        let _ = fs::remove_dir_all(root.join(folder));
+    }
+    for file in ["labels.jsonl", "registry.history.jsonl"] {
+        let _ = fs::remove_file(root.join(file));
+    }
+}
+
 /// Writes the three files of the older form, with an ending.
 fn older_files(dir: &Path, ending: &str, active: &str) {
     fs::create_dir_all(dir).unwrap();
@@ -322,24 +344,28 @@ fn a_thread_that_went_on_in_both_places_is_refused_by_name_and_the_others_are_ta
     world.put(REVIEW);
     world.mock("roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\n    - output: { $status: ask, question: q }\n");
     let diverged = world.start("review");
-    // Our own files have the older form.
-    let source = world.dir().join("source");
-    let copied = std::process::Command::new("cp")
-        .arg("-r")
-        .args([&world.root(), &source])
-        .status();
-    assert!(copied.unwrap().success());
+    let source = older_root(&world);
     let there = ["--root", source.to_str().unwrap()];
     let there = |args: &[&str]| world.uwf(&[&there, args].concat()).exits(0);
     let new = there(&["thread", "start", "review", "-p", "another"]).json();
     there(&["thread", "step", &diverged]);
+    only_older_files(&source);
     world.step(&diverged).exits(0);
     let head = world.show(&diverged)["head"].clone();
     let taken = import(&world, &source).exits(1);
     let taken = taken
         .says(&diverged)
         .says("went on here to")
+        .says("`uwf --root <other root> thread export")
         .says("--as-fork");
+    // The hint keeps the other root, and names this one where a command needs it.
+    let root = world.root();
+    let (root, dir) = (root.to_str().unwrap(), source.to_str().unwrap());
+    world
+        .uwf(&["--root", root, "import-store", dir])
+        .exits(1)
+        .says("`uwf --root <other root> thread export")
+        .says(&format!("`uwf --root {root} thread import"));
     let threads = outcomes(&taken, "threads");
     assert_eq!(threads[&diverged], "refused");
     assert_eq!(threads[&text(&new["thread"])], "added");

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::compat::{ID_A, ID_B, MINI, MINI_FIRST, MINI_HEAD, SHIFTED};
-use crate::import_store::{database, everything, full_store, import, nodes, outcomes, set};
-use crate::world::World;
+use crate::import_store::{
+    database, everything, full_store, import, nodes, older_root, outcomes, set,
+};
+use crate::world::{ONE_STEP, REVIEW, World};
 
 /// Imports a store that is refused as a whole.
 #[track_caller]
@@ -163,17 +165,21 @@ fn a_name_that_could_be_a_path_is_refused_and_the_rest_is_taken() {
     let world = World::new();
     let store = full_store(&world);
     let state = rusqlite::Connection::open(store.join("variables.db")).unwrap();
-    for name in ["..", "../../x", "mini.yaml"] {
+    for name in ["..", "../../x", "mini.yaml", "CTS5P6RD8HMCS"] {
         set(&state, &format!("@uwf/registry/{name}"), MINI, &[]);
     }
+    set(&state, "@uwf/registry/-x", MINI, &[]);
     set(&state, "@uwf/registry/no-workflow", MINI_HEAD, &[]);
     drop(state);
-    let run = import(&world, &store).exits(1).says("4 of 5 names");
+    let run = import(&world, &store)
+        .exits(1)
+        .says("5 of 7 workflow names");
     let names = outcomes(&run, "workflows");
     assert_eq!(names["mini"], "added");
     assert_eq!(names[".."], "refused");
     assert_eq!(names["no-workflow"], "refused");
-    assert_eq!(world.state("registry.yaml"), format!("mini: {MINI}\n"));
+    assert_eq!(names["CTS5P6RD8HMCS"], "refused", "it looks like a hash");
+    assert_eq!(names["-x"], "added", "`workflow put` takes it, too");
 }
 
 /// Puts something else in the place of a node, and asserts that only the thread which needs it is refused.
@@ -249,9 +255,105 @@ fn a_head_that_is_no_step_keeps_its_thread_out() {
     drop(state);
     let run = import(&world, &store).exits(1).says("2 of 2 threads");
     let run = run.says("is not a").says("its workflow is");
+    let run = run.says(&format!("uwf cas get {MINI}"));
     assert_eq!(outcomes(&run, "threads")[ID_A], "refused");
     assert_eq!(
         world.state("threads.yaml") + &world.state("history.jsonl"),
         ""
     );
+}
+
+#[test]
+fn a_file_that_a_thread_only_mentions_stops_no_other_thread() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    let sound = world.start("one");
+    let mentioned = "CTS5P6RD8HMCT";
+    let start = ["thread", "start", "one", "-p", mentioned];
+    let other = world.uwf(&start).exits(0).json();
+    let source = older_root(&world);
+    let file = format!("{mentioned}.bin");
+    symlink(&file, source.join("cas").join(&file)).unwrap();
+    let here = World::new();
+    let run = import(&here, &source).exits(1).says("cannot look for");
+    let threads = outcomes(&run.says("in the source"), "threads");
+    assert_eq!(threads[&sound], "added");
+    assert_eq!(threads[other["thread"].as_str().unwrap()], "refused");
+}
+
+#[test]
+fn a_file_of_the_state_that_is_too_large_is_refused_before_it_is_read() {
+    let world = World::new();
+    let store = nodes(&world);
+    let names = [
+        "variables.db",
+        "threads.yaml",
+        "history.jsonl",
+        "workflows.yaml.migrated",
+    ];
+    for name in names {
+        let file = store.join(name);
+        // It takes no space: it is a hole.
+        fs::File::create(&file).unwrap().set_len(3 << 30).unwrap();
+        refused(&world, &store, &[name, "3221225472 bytes", "268435456"]);
+        fs::remove_file(&file).unwrap();
+    }
+}
+
+#[test]
+fn a_file_of_the_state_that_is_no_file_is_refused() {
+    let world = World::new();
+    let store = nodes(&world);
+    let file = store.join("threads.yaml");
+    symlink("/dev/zero", &file).unwrap();
+    refused(&world, &store, &["threads.yaml", "a device"]);
+    fs::remove_file(&file).unwrap();
+    let made = Command::new("mkfifo").arg(&file).status().unwrap();
+    assert!(made.success());
+    refused(&world, &store, &["threads.yaml", "is a FIFO"]);
+}
+
+#[test]
+fn a_root_of_ours_is_refused_with_the_command_that_takes_all_of_it() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - { exit: 3, stderr: broken }\n");
+    let thread = world.start("one");
+    world.step(&thread).exits(3);
+    let here = World::new();
+    let before = everything(&world.root());
+    let run = import(&here, &world.root()).exits(1).says("runs");
+    let root = world.root();
+    let command = format!(
+        "`uwf --root {} thread export --all -o - | uwf thread import -`",
+        root.display()
+    );
+    run.says(&command);
+    assert!(!here.root().exists(), "nothing of ours is changed");
+    assert_eq!(everything(&root), before);
+
+    // What the reference program left in such a folder is taken, and the files of ours are not.
+    full_store(&here);
+    let left = here.dir().join("ocas");
+    fs::copy(left.join("variables.db"), root.join("variables.db")).unwrap();
+    let both = ["import-store", root.to_str().unwrap(), "--cas"];
+    let run = here.uwf(&[&both[..], &[left.to_str().unwrap()]].concat());
+    let threads = outcomes(&run.exits(0), "threads");
+    assert!(threads.contains_key(ID_A) && !threads.contains_key(&thread));
+}
+
+#[test]
+fn a_history_with_replaced_steps_is_ours() {
+    let world = World::new();
+    world.put(REVIEW);
+    world.mock("roles: { writer: [{ output: { plan: p } }, { output: { plan: q } }] }");
+    let thread = world.start("review");
+    world.step(&thread).exits(0);
+    world.uwf(&["thread", "poke", &thread]).exits(0);
+    let source = older_root(&world);
+    let here = World::new();
+    import(&here, &source)
+        .exits(1)
+        .says("history.jsonl")
+        .says("thread export --all");
 }

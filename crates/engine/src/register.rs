@@ -212,7 +212,7 @@ fn name_problem(path: &Path, name: &str) -> Option<Problem> {
 }
 
 /// Returns the problem that a name without a file has: a name that looks like a path would mean a file.
-fn path_name_problem(name: &str) -> Option<Problem> {
+pub(crate) fn path_name_problem(name: &str) -> Option<Problem> {
     project::looks_like_path(name).then(|| {
         let message =
             format!("`{name}` looks like a file, so that the workflow could not be found by it");

@@ -5,20 +5,21 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use uwf_cas_fs::{Store, Unreadable};
-use uwf_config::project;
+use uwf_cas_fs::{Store, StoreError, Unreadable};
 use uwf_foreign::{ForeignError, Found, Thread};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_protocol::run::ThreadRecord;
-use uwf_storage::{Reason, Registering, ReplacedStep, State};
+use uwf_protocol::workflow;
+use uwf_storage::{Reason, ReplacedStep, State};
 use uwf_thread::{Head, read_program, read_start};
 use uwf_util::causes::with_causes;
 
 use crate::bundle::{
-    Divergence, Intake, LARGEST, Outcome, Status, Travelling, apply, contradiction, listed, plan,
+    Divergence, Intake, LARGEST, Outcome, Status, Travelling, apply, contradiction, judged, listed,
+    plan,
 };
-use crate::{EngineError, Site, tags};
+use crate::{EngineError, Site, register, tags};
 
 /// What was taken out of a store.
 #[derive(Debug, Clone)]
@@ -72,6 +73,9 @@ pub enum Refusal {
     /// Nodes that it needs cannot be read in the source.
     #[error("in the source, {}", listed(.0))]
     Incomplete(Vec<Unreadable>),
+    /// A file of the source, which its nodes mention, cannot be read.
+    #[error("in the source, {0}")]
+    Unreadable(String),
     /// Its nodes are not what they should be.
     #[error("{0}")]
     Unsound(String),
@@ -156,17 +160,14 @@ impl Import<'_> {
     ) -> Result<Result<Outcome, Refusal>, EngineError> {
         let recorded = one.end.and_then(|end| end.workflow);
         let roots: Vec<CasRef> = recorded.into_iter().chain([one.head]).collect();
-        let missing = self.bring(&roots)?;
-        if !missing.is_empty() {
-            return Ok(Err(Refusal::Incomplete(missing)));
+        if let Err(refusal) = self.bring(&roots)? {
+            return Ok(Err(refusal));
         }
         let read = travelling(self.site, thread, one)
             .and_then(|one| Ok((contradiction(self.site, &one)?, one)));
-        // The nodes came from a stranger: that they cannot be read as a thread is a fact about the thread.
-        let one = match read {
+        let one = match judged(read)? {
             Ok((None, one)) => one,
-            Ok((Some(problem), _)) => return Ok(Err(Refusal::Unsound(problem))),
-            Err(error) => return Ok(Err(Refusal::Unsound(with_causes(&error)))),
+            Ok((Some(problem), _)) | Err(problem) => return Ok(Err(Refusal::Unsound(problem))),
         };
         match plan(self.site, &one, replaced)? {
             Ok(plan) => Ok(Ok(apply(self.site, &one, plan)?.0)),
@@ -191,45 +192,70 @@ impl Import<'_> {
         hash: CasRef,
     ) -> Result<Result<NameOutcome, Refusal>, EngineError> {
         if let Some(problem) = name_problem(name) {
-            return Ok(Err(Refusal::Unsound(problem.to_owned())));
+            return Ok(Err(Refusal::Unsound(problem)));
         }
         let state = State::new(&self.site.root);
-        match state.registered(name)?.first() {
-            Some((_, here)) if *here == hash => return Ok(Ok(NameOutcome::Unchanged)),
-            Some((_, here)) => return Ok(Ok(NameOutcome::Kept(*here))),
-            None => {}
+        if let Some((_, here)) = state.registered(name)?.first() {
+            return Ok(Ok(known_name(*here, hash)));
         }
-        let missing = self.bring(&[hash])?;
-        if !missing.is_empty() {
-            return Ok(Err(Refusal::Incomplete(missing)));
+        if let Err(refusal) = self.bring(&[hash])? {
+            return Ok(Err(refusal));
         }
-        if let Err(error) = read_program(&self.site.store, hash) {
-            return Ok(Err(Refusal::Unsound(with_causes(&error))));
+        let program = read_program(&self.site.store, hash);
+        if let Err(problem) = judged(program.map_err(EngineError::from))? {
+            return Ok(Err(Refusal::Unsound(problem)));
         }
-        let now_ms = self.site.env.now_ms();
-        state.register(name, hash, Registering::Put, now_ms)?;
+        // Somebody may have registered the name meanwhile.
+        if let Some(here) = state.register_if_free(name, hash, self.site.env.now_ms())? {
+            return Ok(Ok(known_name(here, hash)));
+        }
         let message = format!("workflow={name}");
         let workflow = Some(hash);
         self.site.log_line(tags::IMPORTED, &message, None, workflow);
         Ok(Ok(NameOutcome::Added))
     }
 
-    /// Stores everything that these nodes need, each node after it was compared with its hash. Returns the nodes that
-    /// cannot be read in the source. If there are any, nothing is stored.
-    fn bring(&mut self, roots: &[CasRef]) -> Result<Vec<Unreadable>, EngineError> {
-        let missing = self.source.unreadable(roots)?;
-        if !missing.is_empty() {
-            return Ok(missing);
-        }
-        let mut nodes = self.source.closure(roots)?;
+    /// Stores everything that these nodes need, each node after it was compared with its hash. What the source does not
+    /// have, or cannot be read there, is a fact about the thread or the name that needs it.
+    fn bring(&mut self, roots: &[CasRef]) -> Result<Result<(), Refusal>, EngineError> {
+        let mut nodes = match self.needed(roots) {
+            Ok(nodes) => nodes,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
         nodes.retain(|hash| !self.known.contains(hash));
         let mut intake = Intake::new(self.site);
         for &hash in &nodes {
-            intake.add(self.source.read_raw(hash)?)?;
+            match self.source.read_raw(hash) {
+                Ok(node) => intake.add(node)?,
+                Err(error) => return Ok(Err(unreadable(&error))),
+            }
         }
         intake.finish()?;
         self.known.extend(nodes);
-        Ok(Vec::new())
+        Ok(Ok(()))
+    }
+
+    /// Returns everything that these nodes need, or why it cannot be read in the source.
+    fn needed(&self, roots: &[CasRef]) -> Result<Vec<CasRef>, Refusal> {
+        let missing = self.source.unreadable(roots);
+        let missing = missing.map_err(|error| unreadable(&error))?;
+        if !missing.is_empty() {
+            return Err(Refusal::Incomplete(missing));
+        }
+        let nodes = self.source.closure(roots);
+        nodes.map_err(|error| unreadable(&error))
+    }
+}
+
+fn unreadable(error: &StoreError) -> Refusal {
+    Refusal::Unreadable(with_causes(error))
+}
+
+/// Returns what happens to a name that stands for a workflow here.
+fn known_name(here: CasRef, there: CasRef) -> NameOutcome {
+    match here == there {
+        true => NameOutcome::Unchanged,
+        false => NameOutcome::Kept(here),
     }
 }
 
@@ -258,19 +284,11 @@ fn travelling(site: &Site, thread: ThreadId, one: Thread) -> Result<Travelling, 
     })
 }
 
-/// Returns why a text cannot be the name of a workflow.
-fn name_problem(name: &str) -> Option<&'static str> {
-    if name.is_empty() {
-        Some("the name is empty")
-    } else if name.starts_with(['.', '-']) {
-        Some("the name starts with `.` or `-`")
-    } else if name.chars().any(char::is_control) {
-        Some("the name has control characters")
-    } else if project::looks_like_path(name) {
-        Some("the name looks like a file, so that the workflow could not be found by it")
-    } else {
-        None
-    }
+/// Returns why a text cannot be the name of a workflow: what `workflow put` says of a name without a file.
+fn name_problem(name: &str) -> Option<String> {
+    let problem = workflow::name_problem(name);
+    let problem = problem.map(|problem| format!("the name `{name}` {problem}"));
+    problem.or_else(|| register::path_name_problem(name).map(|problem| problem.message))
 }
 
 #[cfg(test)]
@@ -279,10 +297,26 @@ mod tests {
 
     #[test]
     fn a_name_that_means_something_else_is_refused() {
-        for name in ["", "..", "../x", "a/b", "-x", "x.yaml", "a\nb", ".hidden"] {
+        for name in [
+            "",
+            " x",
+            "..",
+            "../x",
+            "a/b",
+            "x.yaml",
+            "a\nb",
+            "CTS5P6RD8HMCS",
+        ] {
             assert!(name_problem(name).is_some(), "{name:?}");
         }
-        for name in ["solve-issue", "review_2", "v1.2", "Überblick"] {
+        for name in [
+            "solve-issue",
+            "review_2",
+            "v1.2",
+            "Überblick",
+            "-x",
+            ".hidden",
+        ] {
             assert_eq!(name_problem(name), None, "{name:?}");
         }
     }

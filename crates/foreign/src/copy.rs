@@ -5,10 +5,12 @@
 //! has what was written last.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tempfile::TempDir;
+use uwf_storage::elsewhere::{self, LARGEST};
 
 use crate::error::ForeignError;
 
@@ -39,14 +41,14 @@ impl Copy {
                 .map_err(cannot)?,
         };
         for ending in ENDINGS {
-            let Some(mut from) = uwf_durable::open(&with_ending(path, ending))? else {
+            let Some(from) = elsewhere::open(&with_ending(path, ending))? else {
                 if ending.is_empty() {
                     return Ok(None);
                 }
                 continue;
             };
             let mut to = uwf_durable::create(&with_ending(&copy.path(), ending))?;
-            std::io::copy(&mut from, &mut to).map_err(cannot)?;
+            std::io::copy(&mut from.take(LARGEST), &mut to).map_err(cannot)?;
         }
         if look_at(path) != before {
             return Err(ForeignError::InUse(path.to_owned()));

@@ -20,6 +20,16 @@ pub enum ForeignError {
         /// The files that may have a state.
         looked_for: Vec<PathBuf>,
     },
+    /// The state of the folder is that of our own program, which has more than is read here.
+    #[error(
+        "`{}` is a root of this program, as `{}` shows: what only this program records would be lost", dir.display(), record.display()
+    )]
+    Ours {
+        /// The folder.
+        dir: PathBuf,
+        /// A record that only our program makes.
+        record: PathBuf,
+    },
     /// The nodes of a state are somewhere else.
     #[error("`{}` has no nodes", .0.display())]
     NoNodes(PathBuf),

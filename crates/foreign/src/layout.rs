@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use uwf_storage::elsewhere;
+use uwf_storage::{Root, elsewhere};
 
 use crate::error::ForeignError;
 use crate::state::{End, State};
@@ -20,8 +20,12 @@ pub(crate) struct Layout {
     /// The folder of the nodes.
     pub(crate) nodes: PathBuf,
     pub(crate) databases: Vec<PathBuf>,
-    /// Those that the program still reads, then those that it has renamed.
-    pub(crate) files: [Files; 2],
+    /// Those that the program still reads.
+    pub(crate) files: Files,
+    /// Those that it has renamed.
+    pub(crate) renamed: Files,
+    /// The folder, as a root of ours.
+    root: Root,
 }
 
 /// The files of one generation.
@@ -52,14 +56,28 @@ impl Layout {
         Ok(Self {
             nodes,
             databases,
-            files: ["", MIGRATED].map(|ending| Files::of(dir, ending)),
+            files: Files::of(dir, ""),
+            renamed: Files::of(dir, MIGRATED),
+            root: Root::at(dir.to_owned()),
         })
+    }
+
+    /// Returns a record that shows that our program works in the folder, if there is one. Then the files there are ours: they
+    /// have more than the other program knows, such as steps that were done again.
+    pub(crate) fn own_record(&self) -> Result<Option<PathBuf>, ForeignError> {
+        if let Some(record) = self.root.own_record() {
+            return Ok(Some(record));
+        }
+        let history = elsewhere::history(&self.files.history)?;
+        let is_ours = history
+            .is_some_and(|history| !history.replaced.is_empty() || !history.removed.is_empty());
+        Ok(is_ours.then(|| self.files.history.clone()))
     }
 
     /// Returns all files that may have a state.
     pub(crate) fn all(&self) -> Vec<PathBuf> {
         let mut all = self.databases.clone();
-        for files in &self.files {
+        for files in [&self.files, &self.renamed] {
             all.extend([&files.heads, &files.history].map(Clone::clone));
             all.extend(files.registries.clone());
         }

@@ -31,8 +31,10 @@ pub struct Found {
 /// Reads the state that belongs to a folder: a storage root, or a store with a database. `nodes` names the folder of the
 /// nodes, if it is neither the folder itself nor `cas` in it. A relative path starts at the working directory.
 ///
+/// If our own program works in the folder, only the database and the renamed files count: the others are ours.
+///
 /// # Errors
-/// When there is no state, or a file of it cannot be read. Then nothing of it is returned.
+/// When there is no state, or only ours, or a file of it cannot be read. Then nothing of it is returned.
 pub fn read(dir: &Path, nodes: Option<&Path>) -> Result<Found, ForeignError> {
     let layout = Layout::of(dir, nodes)?;
     let mut found = Found {
@@ -45,18 +47,22 @@ pub fn read(dir: &Path, nodes: Option<&Path>) -> Result<Found, ForeignError> {
             found.take(path, state);
         }
     }
-    for files in &layout.files {
+    let own_record = layout.own_record()?;
+    let files = own_record.is_none().then_some(&layout.files);
+    for files in files.into_iter().chain([&layout.renamed]) {
         for (path, state) in files.read()? {
             found.take(&path, state);
         }
     }
-    if found.read.is_empty() {
-        return Err(ForeignError::Nothing {
-            dir: dir.to_owned(),
+    let dir = dir.to_owned();
+    match own_record {
+        _ if !found.read.is_empty() => Ok(found),
+        Some(record) => Err(ForeignError::Ours { dir, record }),
+        None => Err(ForeignError::Nothing {
+            dir,
             looked_for: layout.all(),
-        });
+        }),
     }
-    Ok(found)
 }
 
 impl Found {

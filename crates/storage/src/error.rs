@@ -74,6 +74,16 @@ pub enum StorageError {
         /// What it is.
         kind: FileKind,
     },
+    /// A file of another program is too large to be read.
+    #[error("`{}` has {bytes} bytes, and {largest} are the most that are read", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        largest: u64,
+    },
     /// No root is named, and there is no home directory to put one in.
     #[error("no storage root is named, and there is no home directory for `.uwf`")]
     NoHome,
@@ -113,6 +123,7 @@ impl StorageError {
             | Self::NotRegular { .. } => Exit::Store,
             Self::Io { .. }
             | Self::Link { .. }
+            | Self::TooLarge { .. }
             | Self::NoHome
             | Self::EmptyRoot
             | Self::ThreadExists(_)

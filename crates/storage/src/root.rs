@@ -236,6 +236,18 @@ impl Root {
         .any(|file| file.exists())
     }
 
+    /// Returns a record that only this program makes, if there is one: of runs, of names and labels, or of what names of
+    /// workflows stood for.
+    #[must_use]
+    pub fn own_record(&self) -> Option<PathBuf> {
+        let records = [
+            self.runs_dir(),
+            self.labels_file(),
+            self.registry_history_file(),
+        ];
+        records.into_iter().find(|record| record.exists())
+    }
+
     /// Returns the files that remain when another program has migrated the state.
     #[must_use]
     pub fn files_taken_over(&self) -> [PathBuf; 3] {

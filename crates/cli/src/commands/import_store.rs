@@ -1,6 +1,6 @@
 //! `uwf import-store`.
 
-use uwf_engine::{Outcome, StoreImport, import_store};
+use uwf_engine::{StoreImport, import_store};
 use uwf_protocol::exit::Exit;
 
 use crate::args::ImportStoreArgs;
@@ -13,10 +13,11 @@ use crate::text::StoreImportView;
 pub(super) fn run(context: &Context, args: &ImportStoreArgs) -> Result<Exit, Failure> {
     let import = import_store(context.site(), &args.dir, args.cas.as_deref())?;
     let refused = refused(&import);
-    let is_busy = import
-        .threads
-        .iter()
-        .any(|one| one.result == Ok(Outcome::Busy));
+    let is_busy = import.threads.iter().any(|one| {
+        one.result
+            .as_ref()
+            .is_ok_and(|outcome| outcome.is_held_up())
+    });
     print(&StoreImportView::from(import), context.format)?;
     match refused {
         Some(failure) => Err(failure),
@@ -32,7 +33,7 @@ const NAMED: usize = 5;
 fn refused(import: &StoreImport) -> Option<Failure> {
     let threads = import.threads.iter();
     let threads: Vec<_> = threads
-        .filter_map(|one| Some((one.thread, one.result.as_ref().err()?)))
+        .filter_map(|one| Some((one, one.result.as_ref().err()?)))
         .collect();
     let names = import.workflows.iter();
     let names: Vec<_> = names
@@ -42,7 +43,7 @@ fn refused(import: &StoreImport) -> Option<Failure> {
         return None;
     }
     let mut failure = Failure::request(format!(
-        "{} of {} threads and {} of {} names of workflows were refused",
+        "{} of {} threads and {} of {} workflow names were refused",
         threads.len(),
         import.threads.len(),
         names.len(),
@@ -50,7 +51,7 @@ fn refused(import: &StoreImport) -> Option<Failure> {
     ));
     let said = threads
         .iter()
-        .map(|(thread, refusal)| format!("thread `{thread}`: {refusal}"));
+        .map(|(one, refusal)| format!("thread `{}`: {refusal}", one.thread));
     let of_names = names
         .iter()
         .map(|(name, refusal)| format!("workflow `{name}`: {refusal}"));
@@ -62,7 +63,7 @@ fn refused(import: &StoreImport) -> Option<Failure> {
         failure = failure.cause(&format!("and {} more, which the result names", all - NAMED));
     }
     Some(match threads.first() {
-        Some((thread, refusal)) => failure.hint(hints::foreign::refused(*thread, refusal)),
+        Some((one, refusal)) => failure.hint(hints::foreign::refused(one, refusal, &import.nodes)),
         None => failure,
     })
 }

@@ -25,16 +25,25 @@ pub(crate) fn set_root(root: &Path) {
     let _ = ROOT.set(format!("uwf --root {} ", shell_words::quote(&root)));
 }
 
-/// Adds the `--root` of this call to the commands in a hint.
+/// Adds the `--root` of this call to the commands in a hint. A command that names another root keeps it.
 pub(crate) fn here(text: &str) -> Cow<'_, str> {
-    let Some(uwf) = ROOT.get() else {
-        return Cow::Borrowed(text);
-    };
-    let quoted = text.replace("`uwf ", &format!("`{uwf}"));
-    Cow::Owned(match quoted.strip_prefix("uwf ") {
-        Some(command) => format!("{uwf}{command}"),
-        None => quoted,
-    })
+    match ROOT.get() {
+        Some(uwf) => Cow::Owned(with_root(text, uwf)),
+        None => Cow::Borrowed(text),
+    }
+}
+
+fn with_root(text: &str, uwf: &str) -> String {
+    let mut parts = text.split("uwf ");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // A command begins the text, or follows a quote or the pipe that it reads from.
+        let is_command = shown.is_empty() || shown.ends_with('`') || shown.ends_with("| ");
+        let has_root = part.starts_with("--root ");
+        shown.push_str(if is_command && !has_root { uwf } else { "uwf " });
+        shown.push_str(part);
+    }
+    shown
 }
 
 /// Returns what to type next, if anything.
@@ -54,4 +63,26 @@ pub(crate) struct Given<'a> {
 /// Returns what to type next, if there is something, after a call that was given this.
 pub(crate) fn after(error: &EngineError, given: Given<'_>) -> Option<String> {
     engine::hint(error, given)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_root;
+
+    #[test]
+    fn commands_of_this_root_get_it_and_those_of_another_keep_theirs() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(with_root(text, "uwf --root r "), expected);
+        };
+        check("uwf thread list", "uwf --root r thread list");
+        check(
+            "`uwf thread list` shows it, not uwf alone",
+            "`uwf --root r thread list` shows it, not uwf alone",
+        );
+        check(
+            "`uwf --root o thread export -o - | uwf thread import -`",
+            "`uwf --root o thread export -o - | uwf --root r thread import -`",
+        );
+        check("nothing to type", "nothing to type");
+    }
 }

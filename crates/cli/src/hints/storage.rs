@@ -39,6 +39,9 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         StorageError::Link { .. } => {
             "change the file that it points to, or put a file in its place"
         }
+        StorageError::TooLarge { .. } => {
+            "nothing was changed; make the file smaller in a copy of the folder, and name the copy"
+        }
         StorageError::NoHome | StorageError::EmptyRoot => {
             "name a directory with `--root` or UWF_STORAGE_ROOT"
         }
