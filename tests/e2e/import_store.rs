@@ -385,6 +385,24 @@ fn a_name_that_stands_for_another_workflow_here_is_kept() {
 }
 
 #[test]
+fn the_last_line_says_what_is_new() {
+    let world = World::new();
+    let store = nodes(&world);
+    let state = database(&store);
+    let last = || {
+        let run = world.uwf(&["import-store", store.to_str().unwrap(), "--format", "text"]);
+        text(&json!(run.exits(0).stdout.trim_end().lines().last()))
+    };
+    set(&state, "@uwf/registry/mini", MINI, &[]);
+    let expected = "1 workflow name is new here; the source was not changed";
+    assert_eq!(last(), expected);
+    set(&state, "@uwf/registry/other", MINI, &[]);
+    set(&state, &format!("@uwf/thread/{ID_A}"), MINI_FIRST, &[]);
+    let expected = "1 thread and 1 workflow name are new here; the source was not changed";
+    assert_eq!(last(), expected);
+}
+
+#[test]
 fn a_store_that_is_taken_over() {
     let world = World::new();
     let store = full_store(&world);
