@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use uwf_cas_fs::{Store, StoreError, Unreadable};
-use uwf_foreign::{ForeignError, Found, Thread};
+use uwf_foreign::{ForeignError, ForeignSource, ForeignThread};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_protocol::run::ThreadRecord;
@@ -104,7 +104,7 @@ pub fn import_store(
 ) -> Result<StoreImport, EngineError> {
     let absolute = |path: &Path| site.env.cwd().join(path).components().collect::<PathBuf>();
     let nodes = nodes.map(absolute);
-    let Found { read, nodes, state } = uwf_foreign::read(&absolute(dir), nodes.as_deref())?;
+    let ForeignSource { read, nodes, state } = uwf_foreign::read(&absolute(dir), nodes.as_deref())?;
     let largest = usize::try_from(LARGEST).unwrap_or(usize::MAX);
     let source = Store::open_limited(&nodes, largest);
     let is_empty = state.threads.is_empty() && state.workflows.is_empty();
@@ -138,10 +138,10 @@ struct Import<'a> {
 impl Import<'_> {
     fn take_threads(
         &mut self,
-        threads: BTreeMap<ThreadId, Thread>,
+        threads: BTreeMap<ThreadId, ForeignThread>,
     ) -> Result<Vec<TakenThread>, EngineError> {
         let replaced = State::new(&self.site.root).replaced()?;
-        let take = |(thread, one): (ThreadId, Thread)| {
+        let take = |(thread, one): (ThreadId, ForeignThread)| {
             Ok(TakenThread {
                 thread,
                 head: one.head,
@@ -155,7 +155,7 @@ impl Import<'_> {
     fn take_thread(
         &mut self,
         thread: ThreadId,
-        one: Thread,
+        one: ForeignThread,
         replaced: &[ReplacedStep],
     ) -> Result<Result<Outcome, Refusal>, EngineError> {
         let recorded = one.end.and_then(|end| end.workflow);
@@ -260,7 +260,11 @@ fn known_name(here: CasRef, there: CasRef) -> NameOutcome {
 }
 
 /// Returns the thread as it would be in a bundle. Its nodes are in our store.
-fn travelling(site: &Site, thread: ThreadId, one: Thread) -> Result<Travelling, EngineError> {
+fn travelling(
+    site: &Site,
+    thread: ThreadId,
+    one: ForeignThread,
+) -> Result<Travelling, EngineError> {
     let workflow = match one.end.and_then(|end| end.workflow) {
         Some(workflow) => workflow,
         None => {

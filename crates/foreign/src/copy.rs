@@ -19,14 +19,14 @@ const ENDINGS: [&str; 3] = ["", "-wal", "-journal"];
 
 /// A copy, which is removed when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Copy {
+pub(crate) struct DatabaseCopy {
     dir: TempDir,
 }
 
 /// Size and time of a file, if it exists.
 type Look = Option<(u64, Option<SystemTime>)>;
 
-impl Copy {
+impl DatabaseCopy {
     /// Copies the database at a path; `None` if there is none.
     pub(crate) fn of(path: &Path) -> Result<Option<Self>, ForeignError> {
         let cannot = |source| ForeignError::Copy {

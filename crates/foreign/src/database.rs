@@ -7,9 +7,9 @@ use rusqlite::{Connection, OpenFlags, Row};
 use uwf_protocol::ids::{CasRef, IdError, ThreadId};
 use uwf_storage::Reason;
 
-use crate::copy::Copy;
+use crate::copy::DatabaseCopy;
 use crate::error::ForeignError;
-use crate::state::{End, State};
+use crate::state::{End, ForeignState};
 
 /// The tables that are read.
 const TABLES: [&str; 2] = ["variables", "variable_tags"];
@@ -51,8 +51,8 @@ struct Variable {
 }
 
 /// Reads a database; `None` if there is none.
-pub(crate) fn read(path: &Path) -> Result<Option<State>, ForeignError> {
-    let Some(copy) = Copy::of(path)? else {
+pub(crate) fn read(path: &Path) -> Result<Option<ForeignState>, ForeignError> {
+    let Some(copy) = DatabaseCopy::of(path)? else {
         return Ok(None);
     };
     let damaged = |problem: String| ForeignError::Database {
@@ -60,7 +60,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<State>, ForeignError> {
         problem,
     };
     let variables = variables(&copy.path()).map_err(damaged)?;
-    let mut state = State::default();
+    let mut state = ForeignState::default();
     for variable in variables {
         add(&mut state, &variable).map_err(|problem| ForeignError::Variable {
             path: path.to_owned(),
@@ -124,7 +124,7 @@ fn variable(row: &Row<'_>) -> rusqlite::Result<Variable> {
 }
 
 /// Adds what a variable says, or returns why it says nothing. A variable of another kind is left out.
-fn add(state: &mut State, variable: &Variable) -> Result<(), String> {
+fn add(state: &mut ForeignState, variable: &Variable) -> Result<(), String> {
     let name = variable.name.as_str();
     if let Some(thread) = name.strip_prefix(THREAD) {
         state.add_active(parsed(thread)?, parsed(&variable.value)?);
@@ -169,9 +169,9 @@ mod tests {
     const THREAD_A: &str = "01J7K9Z000000000000000000A";
     const HASH: &str = "CTS5P6RD8HMCS";
 
-    fn said(name: &str, value: &str, tags: [Option<&str>; 3]) -> Result<State, String> {
+    fn said(name: &str, value: &str, tags: [Option<&str>; 3]) -> Result<ForeignState, String> {
         let [completed_at, reason, workflow] = tags.map(|tag| tag.map(str::to_owned));
-        let mut state = State::default();
+        let mut state = ForeignState::default();
         let variable = Variable {
             name: name.to_owned(),
             value: value.to_owned(),
@@ -195,7 +195,10 @@ mod tests {
         assert_eq!(end.workflow.unwrap().as_str(), HASH);
         let named = said("@uwf/registry/solve-issue", HASH, none).unwrap();
         assert_eq!(named.workflows["solve-issue"].as_str(), HASH);
-        assert_eq!(said("@uwf/later/x", "x", none).unwrap(), State::default());
+        assert_eq!(
+            said("@uwf/later/x", "x", none).unwrap(),
+            ForeignState::default()
+        );
     }
 
     #[test]

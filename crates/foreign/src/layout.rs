@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use uwf_storage::{Root, elsewhere};
 
 use crate::error::ForeignError;
-use crate::state::{End, State};
+use crate::state::{End, ForeignState};
 
 const DATABASE: &str = "variables.db";
 /// The folder of the nodes in a root.
@@ -96,17 +96,17 @@ impl Files {
     }
 
     /// Returns the files that exist with what they say.
-    pub(crate) fn read(&self) -> Result<Vec<(PathBuf, State)>, ForeignError> {
+    pub(crate) fn read(&self) -> Result<Vec<(PathBuf, ForeignState)>, ForeignError> {
         let mut found = Vec::new();
         if let Some(heads) = elsewhere::heads(&self.heads)? {
-            let mut state = State::default();
+            let mut state = ForeignState::default();
             for (thread, head) in heads {
                 state.add_active(thread, head);
             }
             found.push((self.heads.clone(), state));
         }
         if let Some(history) = elsewhere::history(&self.history)? {
-            let mut state = State::default();
+            let mut state = ForeignState::default();
             for record in history.records {
                 let end = End {
                     completed_at: record.completed_at,
@@ -119,9 +119,9 @@ impl Files {
         }
         for path in &self.registries {
             if let Some(workflows) = elsewhere::workflows(path)? {
-                let state = State {
+                let state = ForeignState {
                     workflows: workflows.into_iter().collect(),
-                    ..State::default()
+                    ..ForeignState::default()
                 };
                 found.push((path.clone(), state));
             }

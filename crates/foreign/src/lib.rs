@@ -11,7 +11,7 @@ mod layout;
 mod state;
 
 pub use error::ForeignError;
-pub use state::{End, State, Thread};
+pub use state::{End, ForeignState, ForeignThread};
 
 use std::path::{Path, PathBuf};
 
@@ -19,13 +19,13 @@ use layout::Layout;
 
 /// What was found in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ForeignSource {
     /// The files that were read, the newest form first.
     pub read: Vec<PathBuf>,
     /// The folder of the nodes.
     pub nodes: PathBuf,
     /// What the files say. Where they differ, the newest form counts.
-    pub state: State,
+    pub state: ForeignState,
 }
 
 /// Reads the state that belongs to a folder: a storage root, or a store with a database. `nodes` names the folder of the
@@ -35,12 +35,12 @@ pub struct Found {
 ///
 /// # Errors
 /// When there is no state, or only ours, or a file of it cannot be read. Then nothing of it is returned.
-pub fn read(dir: &Path, nodes: Option<&Path>) -> Result<Found, ForeignError> {
+pub fn read(dir: &Path, nodes: Option<&Path>) -> Result<ForeignSource, ForeignError> {
     let layout = Layout::of(dir, nodes)?;
-    let mut found = Found {
+    let mut found = ForeignSource {
         read: Vec::new(),
         nodes: layout.nodes.clone(),
-        state: State::default(),
+        state: ForeignState::default(),
     };
     for path in &layout.databases {
         if let Some(state) = database::read(path)? {
@@ -65,8 +65,8 @@ pub fn read(dir: &Path, nodes: Option<&Path>) -> Result<Found, ForeignError> {
     }
 }
 
-impl Found {
-    fn take(&mut self, path: &Path, older: State) {
+impl ForeignSource {
+    fn take(&mut self, path: &Path, older: ForeignState) {
         self.read.push(path.to_owned());
         self.state.add_older(older);
     }

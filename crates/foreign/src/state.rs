@@ -7,16 +7,16 @@ use uwf_storage::Reason;
 
 /// Threads and names of workflows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct State {
+pub struct ForeignState {
     /// The threads, active or ended.
-    pub threads: BTreeMap<ThreadId, Thread>,
+    pub threads: BTreeMap<ThreadId, ForeignThread>,
     /// What the names of workflows stand for.
     pub workflows: BTreeMap<String, CasRef>,
 }
 
 /// A thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Thread {
+pub struct ForeignThread {
     /// The last node of its chain.
     pub head: CasRef,
     /// How it ended; `None` if it is active.
@@ -34,10 +34,11 @@ pub struct End {
     pub workflow: Option<CasRef>,
 }
 
-impl State {
+impl ForeignState {
     /// Adds an active thread. A thread that has ended, too, was resumed: it is active.
     pub(crate) fn add_active(&mut self, thread: ThreadId, head: CasRef) {
-        self.threads.insert(thread, Thread { head, end: None });
+        self.threads
+            .insert(thread, ForeignThread { head, end: None });
     }
 
     /// Adds the end of a thread, unless the thread is active. The last end of a thread counts.
@@ -45,7 +46,7 @@ impl State {
         let known = self.threads.get(&thread);
         if known.is_none_or(|known| known.end.is_some()) {
             let end = Some(end);
-            self.threads.insert(thread, Thread { head, end });
+            self.threads.insert(thread, ForeignThread { head, end });
         }
     }
 
@@ -79,14 +80,14 @@ mod tests {
     #[test]
     fn an_active_thread_stays_active_and_the_last_end_counts() {
         let hash = CasRef::from_u64;
-        let mut state = State::default();
+        let mut state = ForeignState::default();
         state.add_ended(thread('A'), hash(1), end(1));
         state.add_ended(thread('A'), hash(2), end(2));
         state.add_ended(thread('B'), hash(1), end(1));
         state.add_active(thread('B'), hash(3));
         state.add_ended(thread('B'), hash(2), end(2));
         let found = |last| {
-            let one: Thread = state.threads[&thread(last)];
+            let one: ForeignThread = state.threads[&thread(last)];
             (one.head, one.end.map(|end| end.completed_at))
         };
         assert_eq!(found('A'), (hash(2), Some(2)));
@@ -96,10 +97,10 @@ mod tests {
     #[test]
     fn an_older_place_only_adds() {
         let hash = CasRef::from_u64;
-        let mut state = State::default();
+        let mut state = ForeignState::default();
         state.add_ended(thread('A'), hash(2), end(2));
         state.workflows.insert("w".to_owned(), hash(7));
-        let mut older = State::default();
+        let mut older = ForeignState::default();
         older.add_active(thread('A'), hash(1));
         older.add_active(thread('B'), hash(1));
         older.workflows.insert("w".to_owned(), hash(6));
