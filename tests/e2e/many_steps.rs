@@ -58,7 +58,10 @@ fn with_a_limit_each_thread_gets_its_turn() {
     let threads = [(); 3].map(|()| world.start("loop"));
     let turns = [(); 6].map(|()| {
         let run = world.uwf(&["thread", "step", "--all", "--limit", "1"]);
-        lines(&run.exits(0))[0]["thread"].as_str().unwrap().to_owned()
+        lines(&run.exits(0))[0]["thread"]
+            .as_str()
+            .unwrap()
+            .to_owned()
     });
     assert_eq!(turns[..3], threads);
     assert_eq!(turns[3..], threads);
