@@ -329,7 +329,7 @@ fn what_a_program_behind_an_adapter_prints_is_a_sign_of_life() {
 }
 
 #[test]
-fn an_answer_to_other_words_is_not_used() {
+fn an_answer_to_other_words_is_neither_used_nor_dropped() {
     let world = World::new();
     world.put(crate::trees::LOOP);
     let body = format!(
@@ -353,11 +353,13 @@ fn an_answer_to_other_words_is_not_used() {
     signal("KILL", adapter);
     world.write("gate", "");
     wait_until("nothing is left", || alive(&world).is_empty());
-    world
-        .uwf(&["thread", "poke", &thread, "-p", "make it blue"])
-        .exits(0);
-    let runs = fs::read_to_string(world.project().join("runs")).unwrap();
-    assert_eq!(runs, "run\nrun\n");
+    let poke = |words: &str| world.uwf(&["thread", "poke", &thread, "-p", words]);
+    poke("make it blue").exits(1).says("-p 'make it red'");
+    poke("make it red").exits(0);
+    let runs = || fs::read_to_string(world.project().join("runs")).unwrap();
+    assert_eq!(runs(), "run\n");
+    poke("make it blue").exits(0);
+    assert_eq!(runs(), "run\nrun\n");
 }
 
 #[test]
