@@ -27,7 +27,7 @@ pub enum WaitEnd {
     TimedOut(Duration),
     /// It was silent for longer than this.
     Idle(Duration),
-    /// This process was told to stop.
+    /// This process was told to stop. The program may have failed at the same moment: whoever told us has often told it, too.
     Stopped(Stop),
     /// The caller has seen [more output than it wants](OutputSeen::TooMuch).
     TooMuchOutput,
@@ -98,10 +98,13 @@ impl Tree {
         };
         loop {
             let event = signals.wait(self.pause(limits, started));
-            if self.status().is_some() {
-                return match look() {
-                    OutputSeen::TooMuch => WaitEnd::TooMuchOutput,
-                    OutputSeen::Nothing | OutputSeen::New => WaitEnd::Exited,
+            if let Some(status) = self.status() {
+                let seen = look();
+                let stop = signals.stop().filter(|_| !status.success());
+                return match (stop, seen) {
+                    (Some(stop), _) => WaitEnd::Stopped(stop),
+                    (None, OutputSeen::TooMuch) => WaitEnd::TooMuchOutput,
+                    (None, OutputSeen::Nothing | OutputSeen::New) => WaitEnd::Exited,
                 };
             }
             if let Event::Stop(stop) = event {

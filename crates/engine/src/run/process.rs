@@ -207,6 +207,10 @@ fn conclude(
     if matches!(&ending, RunEnding::Exited(status) if status.code().is_none()) {
         // A signal ended the adapter, and its program may be ending, too. We wait for it, so that its output counts.
         let _ = tree.left_running(signals);
+        // Whoever ended the adapter may have told us to stop a moment later.
+        if let Some(stop) = signals.stop() {
+            return interrupted(tree, stop, spec, signals);
+        }
     }
     let ended_well = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
     let succeeded = tree.succeeded_orphans();
