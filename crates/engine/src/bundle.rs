@@ -1,8 +1,8 @@
 //! Threads that travel to another root: a *bundle* is a tar archive with threads and every node that they need.
 //!
 //! The first member is the [manifest](manifest::Manifest). The nodes follow, each under the name and with the bytes of its
-//! file in a store, but without its time. Nodes come after the nodes that they refer to. So the same threads always make
-//! the same bundle, and an unpacked bundle is a store.
+//! file in a store. Only starts and steps keep their times. Nodes come after the nodes that they refer to. So the same
+//! threads always make the same bundle, and an unpacked bundle is a store.
 
 mod error;
 mod export;

@@ -228,8 +228,8 @@ fn an_import_does_not_drop_an_answer_that_waits() {
         "answerWaits"
     );
     let said = world.uwf(&[&import[..], &["--format", "text"]].concat());
-    let step = format!("`uwf thread step {thread}`");
-    assert!(said.exits(5).stdout.contains(&step));
+    let show = format!("`uwf thread show {thread}`");
+    assert!(said.exits(5).stdout.contains(&show));
     world.step(&thread).exits(0);
     assert_eq!(finished(&world), 2);
     world.uwf(&import).exits(1).says("went on");

@@ -94,10 +94,12 @@ fn said(one: &ImportedThread) -> String {
 
 /// Returns what happened to a thread of another place.
 pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId) -> String {
-    let waits = |verb: &str| {
-        let command = format!("`uwf thread {verb} {thread}`");
-        let command = hints::here(&command).into_owned();
-        format!("waiting: {command} makes a step of an answer that is here; then import it again")
+    let waits = || {
+        let show = format!("`uwf thread show {thread}`");
+        let show = hints::here(&show);
+        format!(
+            "waiting: {show} says what makes a step of an answer that is here; then import it again"
+        )
     };
     let said = match outcome {
         Outcome::Added => "added",
@@ -106,8 +108,7 @@ pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId) -> String {
         Outcome::Unchanged => "nothing new",
         Outcome::Ahead => "nothing new: it went on here",
         Outcome::Busy => "busy: a step is at work here; import it again later",
-        Outcome::AnswerWaits => return waits("step"),
-        Outcome::AnswerOfPokeWaits => return waits("poke"),
+        Outcome::AnswerWaits => return waits(),
     };
     said.to_owned()
 }

@@ -82,9 +82,6 @@ pub enum Outcome {
     /// A finished step of it, or an answer, waits here for the next step. Nobody works on it, so a later import finds the
     /// same.
     AnswerWaits,
-    /// The same, of an answer that waits for the newest step to be done again.
-    #[serde(rename = "answerWaits")]
-    AnswerOfPokeWaits,
 }
 
 impl Outcome {
@@ -92,7 +89,7 @@ impl Outcome {
     #[must_use]
     pub fn is_held_up(self) -> bool {
         match self {
-            Self::Busy | Self::AnswerWaits | Self::AnswerOfPokeWaits => true,
+            Self::Busy | Self::AnswerWaits => true,
             Self::Added | Self::FastForwarded | Self::Updated | Self::Unchanged | Self::Ahead => {
                 false
             }
@@ -104,11 +101,7 @@ impl Outcome {
     pub fn is_change(self) -> bool {
         match self {
             Self::Added | Self::FastForwarded | Self::Updated => true,
-            Self::Unchanged
-            | Self::Ahead
-            | Self::Busy
-            | Self::AnswerWaits
-            | Self::AnswerOfPokeWaits => false,
+            Self::Unchanged | Self::Ahead | Self::Busy | Self::AnswerWaits => false,
         }
     }
 }
@@ -337,14 +330,9 @@ fn forward(
         return Ok(Outcome::Busy);
     };
     let pending = run.outbox.read_pending()?;
-    if pending.is_some_and(|pending| pending.expects() == from) {
+    let is_pending = pending.is_some_and(|pending| pending.expects() == from);
+    if is_pending || WaitingAnswer::at(run, from).is_some() {
         return Ok(Outcome::AnswerWaits);
-    }
-    if let Some(answer) = WaitingAnswer::at(run, from) {
-        return Ok(match answer.replaces {
-            Some(_) => Outcome::AnswerOfPokeWaits,
-            None => Outcome::AnswerWaits,
-        });
     }
     // The records come first: if we are killed, the next call still sees that the thread is behind.
     add_replaced(state, one)?;
