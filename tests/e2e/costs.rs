@@ -225,6 +225,8 @@ fn what_removed_threads_have_cost_is_kept_and_each_step_counts_once() {
     since.says(
         "warning: the sum leaves out 4 runs of removed threads, whose times are not on record",
     );
+    let labelled = world.uwf(&["thread", "cost", "--label", "team"]).exits(0);
+    labelled.says("leaves out 4 runs of removed threads, whose labels are not on record");
     // What was removed before cannot count.
     let later = world.uwf(&["thread", "cost", "--since", "2100-01-01"]);
     assert_eq!(later.exits(0).stderr, "");

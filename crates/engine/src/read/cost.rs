@@ -11,7 +11,7 @@ use crate::{EngineError, Site, thread};
 /// Sums what threads used up: their steps, their failed attempts, and steps that were replaced.
 ///
 /// Forks share steps with the thread that they come from. Such a step counts once, for the oldest of the threads. If no
-/// thread and no label is named, removed threads count, too.
+/// thread is named, removed threads count, too, unless only some of their runs or labels are asked for.
 ///
 /// # Errors
 /// When a named thread, the files of the state, or (with `labels`) the labels cannot be read.
@@ -29,7 +29,7 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
             Err(error) => return Err(error),
         }
     }
-    if options.threads.is_empty() && options.labels.is_empty() {
+    if options.threads.is_empty() {
         let removed = OfRemoved::read(site, options.since_ms)?;
         sums.add_removed(&removed.used, removed.unknown);
     }

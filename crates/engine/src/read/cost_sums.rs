@@ -125,7 +125,7 @@ pub(crate) struct Sums<'o> {
     /// How many runs of threads that are here have no time on record, and were left out.
     untimed: u64,
     /// How many runs of removed threads were left out.
-    untimed_of_removed: u64,
+    left_of_removed: u64,
     /// What the sums leave out, one line each.
     pub(crate) warnings: Vec<String>,
 }
@@ -139,7 +139,7 @@ impl<'o> Sums<'o> {
             removed: None,
             total: Used::default(),
             untimed: 0,
-            untimed_of_removed: 0,
+            left_of_removed: 0,
             warnings: Vec::new(),
         }
     }
@@ -183,7 +183,7 @@ impl<'o> Sums<'o> {
         }
     }
 
-    /// Adds the threads that were removed.
+    /// Adds the threads that were removed. Only their sum is on record, so it is left out if times or labels choose the runs.
     pub(crate) fn add_removed(&mut self, used: &Used, unknown: u64) {
         if unknown > 0 {
             let threads = counted(unknown, "removed thread");
@@ -191,16 +191,16 @@ impl<'o> Sums<'o> {
                 "the sum leaves out {threads} whose usage is not on record"
             ));
         }
-        match self.options.since_ms {
-            _ if used.runs == 0 => {}
-            Some(_) => self.untimed_of_removed += used.runs,
-            None => {
-                self.total.add_all(used);
-                self.removed = Some(used.clone());
-            }
+        let needs_more = self.options.since_ms.is_some() || !self.options.labels.is_empty();
+        if used.runs > 0 && needs_more {
+            self.left_of_removed += used.runs;
+        } else if used.runs > 0 {
+            self.total.add_all(used);
+            self.removed = Some(used.clone());
         }
     }
 
+    /// Adds the runs of a thread that were not counted yet.
     pub(crate) fn add(&mut self, account: &Account) {
         self.seen.extend(account.steps.iter().cloned());
         let counts = |run: &&Run| {
@@ -253,10 +253,14 @@ impl<'o> Sums<'o> {
                 "the sum leaves out {runs} without a time on record"
             ));
         }
-        if self.untimed_of_removed > 0 {
-            let runs = counted(self.untimed_of_removed, "run");
+        if self.left_of_removed > 0 {
+            let runs = counted(self.left_of_removed, "run");
+            let lacking = match self.options.since_ms {
+                Some(_) => "times",
+                None => "labels",
+            };
             warnings.push(format!(
-                "the sum leaves out {runs} of removed threads, whose times are not on record"
+                "the sum leaves out {runs} of removed threads, whose {lacking} are not on record"
             ));
         }
         let row = |(key, (used, task)): (_, (Used, _))| CostRow {

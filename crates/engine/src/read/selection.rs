@@ -1,5 +1,5 @@
-//! Which threads a list is about, by their name and labels, and what they were made for: the workflow, the directory. This is looked up
-//! before anything else of a thread is read, and only its start is read for it.
+//! Which threads a list is about: by name and labels, by workflow, and by directory. This is decided before anything else of
+//! a thread is read, and needs its start at most.
 
 use std::collections::HashMap;
 
