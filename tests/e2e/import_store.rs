@@ -96,6 +96,12 @@ pub(crate) fn import(world: &World, dir: &Path) -> Run {
     world.uwf(&["import-store", dir.to_str().unwrap()])
 }
 
+/// Imports from a root whose nodes are elsewhere.
+fn import_from_two(world: &World, root: &Path, store: &Path) -> Run {
+    let (root, store) = (root.to_str().unwrap(), store.to_str().unwrap());
+    world.uwf(&["import-store", root, "--cas", store])
+}
+
 /// Returns what happened to the threads or the workflows.
 pub(crate) fn outcomes(run: &Run, what: &str) -> BTreeMap<String, String> {
     let result = run.json();
@@ -263,13 +269,7 @@ fn every_form_in_which_the_program_kept_its_state_is_read() {
         .says("has no nodes")
         .says("--cas");
     assert!(!world.root().exists(), "nothing of ours is changed");
-    let both = [
-        "import-store",
-        root.to_str().unwrap(),
-        "--cas",
-        store.to_str().unwrap(),
-    ];
-    let taken = world.uwf(&both).exits(0);
+    let taken = import_from_two(&world, &root, &store).exits(0);
     assert_eq!(outcomes(&taken, "threads"), all("added", &three));
 
     // With the database: what it says counts, and the files add only what it does not know.
@@ -277,13 +277,7 @@ fn every_form_in_which_the_program_kept_its_state_is_read() {
     let root = world.dir().join("older");
     older_files(&root, ".migrated", MINI_START);
     let store = full_store(&world);
-    let both = [
-        "import-store",
-        root.to_str().unwrap(),
-        "--cas",
-        store.to_str().unwrap(),
-    ];
-    let taken = world.uwf(&both).exits(0);
+    let taken = import_from_two(&world, &root, &store).exits(0);
     assert_eq!(
         outcomes(&taken, "threads"),
         all("added", &[ID_A, ID_B, ID_C, SHIFTED])

@@ -159,8 +159,8 @@ fn words_of(run: &RunDir, launched: &Launched) -> Option<String> {
     }
 }
 
-/// Fails if an answer waits that this call would not use: a step's answer, if the newest step is to be done again, and the
-/// reverse, or one to other words.
+/// Fails if this call would drop an answer that waits: because it belongs to another place than the one that this call works
+/// at, or because its program was told other words.
 pub(crate) fn refuse_to_drop_an_answer(
     run: &RunDir,
     thread: &Thread,

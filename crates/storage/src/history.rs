@@ -179,8 +179,8 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
     history
 }
 
-/// Returns the content without the lines that removals made void. Lines of threads that are active are kept, and of those
-/// that ended after their removal: it was interrupted, and the replaced steps of such a thread are still theirs.
+/// Returns the content without the lines that removals made void. The lines of an active thread are kept. So are those of a
+/// thread that ended after its removal: the removal was interrupted, and the thread still needs its replaced steps.
 pub(crate) fn without_void(content: &str, is_active: impl Fn(ThreadId) -> bool) -> String {
     let lines = || (0..).zip(content.split_inclusive('\n'));
     let mut removed_at: HashMap<ThreadId, usize> = HashMap::new();

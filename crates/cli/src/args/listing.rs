@@ -44,7 +44,7 @@ pub(crate) struct FilterArgs {
     /// Only threads that were started for this folder
     #[arg(long)]
     pub(crate) here: bool,
-    /// At most N, the newest
+    /// At most N: the newest; with `step --all`, those that have waited longest
     #[arg(long, value_name = "N", visible_alias = "take", value_parser = parse_limit)]
     pub(crate) limit: Option<usize>,
 }

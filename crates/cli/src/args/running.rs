@@ -37,6 +37,21 @@ pub(crate) enum Patience {
     Limited(Duration),
 }
 
+/// What a thread is started with.
+#[derive(Debug, Args)]
+pub(crate) struct StartArgs {
+    /// A name, a hash, or the path of a YAML file
+    pub(crate) workflow: String,
+    /// The task, @FILE for the text of a file, or - for standard input
+    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) prompt: String,
+    /// Where the agents work (unset: this folder)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) naming: NameArgs,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -198,18 +213,4 @@ mod tests {
         assert_eq!(["", "x", "-1", "1.5.2"].map(seconds), [None; 4]);
         assert_eq!(parse_patience(""), Ok(Patience::Endless));
     }
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct StartArgs {
-    /// A name, a hash, or the path of a YAML file
-    pub(crate) workflow: String,
-    /// The task, @FILE for the text of a file, or - for standard input
-    #[arg(short, long, value_name = "TEXT", allow_hyphen_values = true)]
-    pub(crate) prompt: String,
-    /// Where the agents work (unset: this folder)
-    #[arg(long, value_name = "DIR")]
-    pub(crate) cwd: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) naming: NameArgs,
 }

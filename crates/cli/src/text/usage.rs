@@ -44,7 +44,7 @@ pub(crate) fn sentence(usage: &UsageTotal) -> String {
     format!("{cost}, {tokens}, {} in {runs}", duration(usage))
 }
 
-/// Returns the sums by their names, in words: they have room on a page.
+/// Returns each sum behind its label (`Time`, `1m 5s`), for a page that has room for whole words.
 pub(crate) fn spelled_out(usage: &UsageTotal) -> [(&'static str, String); 3] {
     let of = |known: Option<String>, unknown: u64| match (known, unknown) {
         (None, _) => "unknown".to_owned(),

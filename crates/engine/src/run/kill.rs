@@ -71,8 +71,8 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     })
 }
 
-/// Records the attempt of an agent that died together with its engine before this call: it was paid for. Whoever still has
-/// the thread's lock records it.
+/// Records the attempt of an agent that died together with its engine before this call: it was paid for. A
+/// process that still has the thread's lock records its own attempt.
 fn record_lost_run(
     runner: &Runner,
     run: &RunDir,

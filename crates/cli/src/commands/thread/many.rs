@@ -120,7 +120,7 @@ fn steppable(context: &Context, args: &StepArgs) -> Result<Steppable, Failure> {
     }
     let is_damaged = |item: &ThreadItem| item.status == ThreadStatus::Corrupt;
     let (damaged, mut good): (Vec<_>, Vec<_>) = listed.threads.into_iter().partition(is_damaged);
-    // Whoever has waited longest comes first, so that with `--limit` each thread gets its turn.
+    // The thread that has waited longest comes first. So each thread gets its turn, also with `--limit`.
     good.sort_by_key(|item| (item.outline.changed_at_ms, item.thread));
     good.truncate(args.filter.limit.unwrap_or(usize::MAX));
     let threads = good.iter().map(|item| item.thread).collect();

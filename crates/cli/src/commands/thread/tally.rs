@@ -33,7 +33,7 @@ impl Tally {
         }
     }
 
-    /// Returns the counts in words.
+    /// Returns the counts as a text: `4 threads: 1 stepped, 3 failed`.
     pub(super) fn summary(&self) -> String {
         let threads = counted(self.done + self.skipped + self.failed, "thread");
         let counts = [
