@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use uwf_moderator::graph::{reenter, route};
 use uwf_moderator::{Route, validate};
 use uwf_protocol::chain::StepContext;
-use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::ids::{CasRef, RoleName, Status};
 use uwf_protocol::nodes::{StartNode, StepNode};
 use uwf_protocol::workflow::{Edges, NodeName, Workflow};
 use uwf_protocol::workflow_yaml::{self, Included, Source};
@@ -22,11 +22,15 @@ pub fn check(data: &[u8]) {
         "text.md" => Ok(included(path, "Some text.\n")),
         _ => Err(format!("there is no `{path}`")),
     };
+    let any_end = |workflow: &str| match workflow {
+        "other" => Ok(vec![Status::new("done"), Status::new("failed")]),
+        _ => Err(format!("there is no `{workflow}`")),
+    };
     let source = Source {
         name: "self.yaml",
         text: &text,
     };
-    match workflow_yaml::load(source, &include, &validate) {
+    match workflow_yaml::load(source, &include, &any_end, &validate) {
         Ok(loaded) => follow(&loaded.workflow),
         Err(mistakes) => {
             assert!(!mistakes.is_empty(), "a refusal says why");
@@ -74,6 +78,7 @@ fn step_from(workflow: &Workflow<Value>, steps: &[StepContext], holds: Option<us
         workflow: CasRef::from_u64(1),
         prompt: "task".into(),
         cwd: None,
+        parent: None,
     };
     let routed = route(workflow, &start, steps, &mut |_| Ok(holds));
     if let Ok(Route::To(assignment)) = routed {

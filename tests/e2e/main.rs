@@ -69,6 +69,8 @@ mod overview;
 mod pagers;
 mod pages;
 mod pausing;
+mod played;
+mod played_refused;
 mod pokes;
 mod processes;
 mod pty;

@@ -82,6 +82,12 @@ mod tests {
                 schemas::detail_with_refusals(),
             ),
             (schemas::TURN_WITH_IDS, schemas::turn_with_ids()),
+            (
+                schemas::WORKFLOW_WITH_CHILDREN,
+                schemas::workflow_with_children(),
+            ),
+            (schemas::START_NODE_OF_CHILD, schemas::start_node_of_child()),
+            (schemas::DETAIL_OF_CHILDREN, schemas::detail_of_children()),
             (schemas::BYTES_PART, schemas::bytes_part()),
             (schemas::BYTES, schemas::bytes()),
         ];

@@ -76,8 +76,9 @@ impl BundledTemplate {
             text: self.workflow,
         };
         let no_files = |_: &str, _: &str| Err("a template includes no files".to_owned());
+        let any_end = |_: &str| Ok(Vec::new());
         let check = |_: &Workflow<_>| Vec::new();
-        workflow_yaml::load(source, &no_files, &check)
+        workflow_yaml::load(source, &no_files, &any_end, &check)
             .map_or_else(|_| String::new(), |loaded| loaded.workflow.description)
     }
 }

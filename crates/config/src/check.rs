@@ -447,6 +447,8 @@ providers:
             "concurrency: { maxRunning: x }",
             "concurrency: { max: 1 }",
             "concurrency:",
+            "maxDepth: 2",
+            "maxDepth: 0",
             "agents: { a: { command: c, maxRunning: 5000000000 } }",
             "a: [",
             "defaultAgent: a\ndefaultAgent: b",

@@ -90,6 +90,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
     ("limits", Shape::Limits),
     ("concurrency", Shape::Section(CONCURRENCY)),
+    ("maxDepth", Shape::Value(Kind::Count)),
     ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),
     ("grace", Shape::Value(Kind::Duration)),
 ];

@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 
 use uwf_durable::FileError;
 use uwf_protocol::workflow_yaml::{
-    self, Check, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source,
+    self, Check, Diagnostic, LoadedWorkflow, MAX_FILE_BYTES, Position, Source, Statuses,
 };
 use uwf_storage::StorageError;
 use uwf_util::text::counted;
@@ -33,17 +33,19 @@ pub enum ReadError {
 }
 
 /// Reads a workflow file with its includes. Messages show the file as `shown`, for example as the user typed it, and
-/// included files relative to that. `check` finds mistakes in the meaning of the workflow.
+/// included files relative to that. `statuses` knows how other workflows end, and `check` finds
+/// mistakes in the meaning of the workflow.
 ///
 /// # Errors
 /// [`ReadError::File`] if the file cannot be read, [`ReadError::Workflow`] with all mistakes in it.
 pub fn read_workflow_file(
     path: &Path,
     shown: &Path,
+    statuses: &Statuses<'_>,
     check: &Check<'_>,
 ) -> Result<LoadedWorkflow, ReadError> {
     let content = read_limited(path).map_err(StorageError::io("read", shown))?;
-    read_workflow_text(content, path, shown, check)
+    read_workflow_text(content, path, shown, statuses, check)
 }
 
 /// Reads the content of a workflow file, as [`read_workflow_file`] does. Includes are beside `path`, which need not exist.
@@ -54,6 +56,7 @@ pub fn read_workflow_text(
     content: Vec<u8>,
     path: &Path,
     shown: &Path,
+    statuses: &Statuses<'_>,
     check: &Check<'_>,
 ) -> Result<LoadedWorkflow, ReadError> {
     let name = shown.to_string_lossy();
@@ -76,7 +79,7 @@ pub fn read_workflow_text(
         text: &text,
     };
     let include = |from: &str, path: &str| includes.read(from, path);
-    workflow_yaml::load(source, &include, check).map_err(ReadError::Workflow)
+    workflow_yaml::load(source, &include, statuses, check).map_err(ReadError::Workflow)
 }
 
 /// Tells whether a reference to a workflow means a file rather than a name: it has a slash, or the

@@ -11,7 +11,8 @@ mod worker;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use uwf_moderator::condition::{ConditionError, FailedCondition, Question, Verdict};
+use serde_json::Value;
+use uwf_moderator::condition::{ConditionError, FailedCondition, Question, ValueQuestion, Verdict};
 use uwf_moderator::{Route, RouteError, next};
 use uwf_process::Signals;
 use uwf_protocol::chain::StepContext;
@@ -19,6 +20,7 @@ use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 
 use self::evaluator::{Evaluator, Trouble};
+use self::worker::{Asked, Reply};
 pub use self::worker::{EVALUATOR_COMMAND, evaluate_conditions};
 use crate::EngineError;
 
@@ -109,6 +111,28 @@ impl<'e> Conditions<'e> {
         }
     }
 
+    /// Returns what an expression gives. The inner error says what is wrong with the expression.
+    ///
+    /// # Errors
+    /// When a signal told us to stop, or the expression cannot be evaluated now.
+    pub(crate) fn value(
+        &mut self,
+        question: ValueQuestion,
+    ) -> Result<Result<Value, ConditionError>, EngineError> {
+        let expression = question.expression.clone();
+        let deadline = Instant::now() + QUESTION_LIMIT;
+        let trouble = match self.exchange(&Asked::Value(question), deadline) {
+            Ok(Reply::Value(value)) => return Ok(value),
+            Ok(Reply::At(_) | Reply::Verdict(_)) => wrong_kind(),
+            Err((_, trouble)) => trouble,
+        };
+        self.evaluator = None;
+        match self.outside_error(&trouble) {
+            Some(error) => Err(error),
+            None => Ok(Err(self.problem(&expression, trouble))),
+        }
+    }
+
     fn ask(&mut self, question: &Question) -> Verdict {
         if let Some(known) = self.unanswered.get(&question.expressions) {
             return Err(known.clone());
@@ -118,12 +142,14 @@ impl<'e> Conditions<'e> {
             Budget::Each(limit) => limit,
             Budget::All { left, share } => left / share,
         };
-        let answered = self.exchange(question, started + limit);
+        let asked = Asked::First(question.clone());
+        let answered = self.exchange(&asked, started + limit);
         if let Budget::All { left, .. } = &mut self.budget {
             *left = left.saturating_sub(started.elapsed());
         }
         let (index, trouble) = match answered {
-            Ok(verdict) => return verdict,
+            Ok(Reply::Verdict(verdict)) => return verdict,
+            Ok(Reply::At(_) | Reply::Value(_)) => (0, wrong_kind()),
             Err(found) => found,
         };
         // The process is gone or in an unknown state: the next question starts another one.
@@ -140,11 +166,7 @@ impl<'e> Conditions<'e> {
     }
 
     /// Asks the worker process. An error names the condition that it was evaluating, and what went wrong.
-    fn exchange(
-        &mut self,
-        question: &Question,
-        deadline: Instant,
-    ) -> Result<Verdict, (usize, Trouble)> {
+    fn exchange(&mut self, asked: &Asked, deadline: Instant) -> Result<Reply, (usize, Trouble)> {
         if deadline <= Instant::now() {
             return Err((0, Trouble::Late));
         }
@@ -152,7 +174,7 @@ impl<'e> Conditions<'e> {
             Some(evaluator) => evaluator,
             none => none.insert(Evaluator::start().map_err(|error| (0, error))?),
         };
-        evaluator.answer(question, deadline, self.signals)
+        evaluator.answer(asked, deadline, self.signals)
     }
 
     /// Returns the error for trouble that no condition causes. In a list such trouble is shown with its thread instead.
@@ -208,6 +230,10 @@ impl<'e> Conditions<'e> {
     }
 }
 
+fn wrong_kind() -> Trouble {
+    Trouble::Broken("gave an answer of another kind".to_owned())
+}
+
 fn less_memory() -> String {
     let most = worker::MEMORY >> 20;
     format!("this process may use less than the {most} MiB of memory that a condition may take")
@@ -256,6 +282,7 @@ mod tests {
             workflow: CasRef::from_u64(1),
             prompt: "task".to_owned(),
             cwd: None,
+            parent: None,
         };
         let mut conditions = Conditions::within(None, Budget::Each(QUESTION_LIMIT));
         let route = conditions.route(&program, &start, &[]).unwrap();

@@ -20,6 +20,7 @@ use uwf_util::text::counted;
 use crate::agent_failure::AgentFailure;
 use crate::attempt::WaitingAnswer;
 use crate::bundle::BundleError;
+use crate::child_error::ChildError;
 use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
     utc,
@@ -37,7 +38,7 @@ pub enum EngineError {
     UnknownThread(ThreadId),
     /// The thread was removed.
     #[error("thread `{}` was removed at {} UTC", .0.removed, uwf_util::time::format_utc(.0.removed_at))]
-    Removed(RemovedThread),
+    Removed(Box<RemovedThread>),
     /// A thread is to be removed that has not ended.
     #[error(
         "thread `{thread}` has not ended: removing it would lose {}",
@@ -296,6 +297,9 @@ pub enum EngineError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The child threads of a step did not get on.
+    #[error(transparent)]
+    Child(#[from] Box<ChildError>),
     /// A workflow reference leads nowhere.
     #[error("workflow `{name}` was not found")]
     UnknownWorkflow {
@@ -423,6 +427,7 @@ impl EngineError {
                 failed: Some(failed),
                 ..
             } => failed.attempt(),
+            Self::Child(error) => error.source_error()?.attempt(),
             _ => None,
         }
     }
@@ -481,6 +486,7 @@ impl EngineError {
             | Self::NotEvaluated(_)
             | Self::NoSlot { .. } => Exit::Busy,
             Self::Unrouted { source, .. } => source.exit(),
+            Self::Child(error) => error.exit(),
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted { signal, .. }
             | Self::NotStarted(signal)

@@ -10,6 +10,8 @@
 mod agent_failure;
 mod attempt;
 mod bundle;
+mod child_error;
+mod children;
 mod conditions;
 mod describe;
 mod error;
@@ -34,6 +36,7 @@ mod site;
 mod start;
 mod store_error;
 mod store_import;
+mod stored_workflow;
 mod tags;
 mod thread;
 mod unregister;
@@ -46,6 +49,7 @@ pub use bundle::{
     BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
     TakenName, all_threads, export_threads, import_threads,
 };
+pub use child_error::{ChildError, ChildProblem};
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
 pub use describe::{agent_option, describe_pause, message_option};
 pub use error::EngineError;
@@ -56,6 +60,7 @@ pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
+pub use read::child_view::ChildView;
 pub use read::cost::cost;
 pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
@@ -67,7 +72,7 @@ pub use read::graph::{
 pub use read::list::{ThreadList, list};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::outline::Outline;
-pub use read::report::StepReport;
+pub use read::report::{ChildReport, StepReport};
 pub use read::selection::{ListFilter, WorkflowChoice, choose_workflow};
 pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};

@@ -9,6 +9,7 @@ use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
 use uwf_storage::Ledger;
 use uwf_thread::{summarize, used_by, used_up_to};
 
+use crate::children::has_children;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -19,6 +20,10 @@ pub(crate) struct LimitedThread<'a> {
     pub(crate) head: CasRef,
     /// The step after the head that is done again, if one is.
     pub(crate) replaces: Option<CasRef>,
+    /// What the children used up that work for the next step.
+    pub(crate) by_children: Used,
+    /// Whether the workflow has roles that children play.
+    pub(crate) has_children: bool,
 }
 
 impl<'a> LimitedThread<'a> {
@@ -28,6 +33,8 @@ impl<'a> LimitedThread<'a> {
             workflow: thread.program.limits(),
             head: thread.head,
             replaces: thread.replaces,
+            by_children: Used::default(),
+            has_children: has_children(&thread.program),
         }
     }
 }
@@ -84,7 +91,7 @@ pub(crate) fn reached_by(
         used: Used::default(),
     };
     let mut summed = None;
-    if rules.need_usage() {
+    if rules.need_usage() || limited.has_children {
         let recorded = limited.ledger.chain_usage();
         let is_new = recorded
             .as_ref()
@@ -92,9 +99,11 @@ pub(crate) fn reached_by(
         let usage = used_up_to(store, recorded.as_ref(), limited.head)?;
         spent.used = usage.used.clone();
         spent.used.add_all(&limited.ledger.used_by_attempts());
+        spent.used.add_all(&limited.by_children);
         if let Some(replaced) = limited.replaces {
             spent.used.add_all(&used_by(store, replaced)?);
         }
+        spent.steps += spent.used.child_steps;
         summed = is_new.then_some(usage);
     }
     let mut reached = rules.reached(&spent);

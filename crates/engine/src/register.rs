@@ -1,8 +1,11 @@
 //! Registering a workflow: its file is read, checked as a whole, and written to the store in one batch.
 
-use std::io::ErrorKind;
-use std::path::Path;
+mod children;
 
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
 use serde_json::{Value, json};
 use uwf_cas_fs::Batch;
 use uwf_config::project::{self, ReadError};
@@ -17,6 +20,7 @@ use uwf_storage::{Registering, State, StorageError};
 use uwf_util::suggest;
 
 use crate::{EngineError, Site};
+use children::{Children, Finder};
 
 /// What messages call a workflow file that was read from standard input.
 const STANDARD_INPUT: &str = "<stdin>";
@@ -41,6 +45,8 @@ pub struct Checked {
     pub workflow: Workflow<Value>,
     /// The warnings about its file.
     pub warnings: Vec<Diagnostic>,
+    /// The workflows that play its roles.
+    pub(crate) children: Children,
 }
 
 /// Checks a workflow file, stores it, and registers it under its name.
@@ -79,14 +85,17 @@ fn put(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
 pub fn check_text(site: &Site, text: String) -> Result<Checked, EngineError> {
     let shown = Path::new(STANDARD_INPUT);
     let path = site.env.cwd().join(shown);
+    let finder = Finder::new(site, &path, &[]);
     let check = |workflow: &Workflow<Value>| {
         let name = path_name_problem(&workflow.name).into_iter();
-        name.chain(problems(workflow)).collect()
+        name.chain(problems(workflow, &finder)).collect()
     };
-    let loaded = project::read_workflow_text(text.into_bytes(), &path, shown, &check)?;
+    let statuses = |word: &str| finder.statuses(word);
+    let loaded = project::read_workflow_text(text.into_bytes(), &path, shown, &statuses, &check)?;
     Ok(Checked {
         workflow: loaded.workflow,
         warnings: loaded.warnings,
+        children: finder.into_children(),
     })
 }
 
@@ -95,12 +104,24 @@ pub fn check_text(site: &Site, text: String) -> Result<Checked, EngineError> {
 /// # Errors
 /// When the file cannot be read or has errors: then with all of them.
 pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
+    check_file_below(site, file, &[])
+}
+
+/// Reads and checks a workflow file that plays a role of these files, outermost first.
+pub(crate) fn check_file_below(
+    site: &Site,
+    file: &Path,
+    above: &[PathBuf],
+) -> Result<Checked, EngineError> {
     let path = site.env.cwd().join(file);
+    let finder = Finder::new(site, &path, above);
     let check = |workflow: &Workflow<Value>| {
         let name = name_problem(&path, &workflow.name).into_iter();
-        name.chain(problems(workflow)).collect()
+        name.chain(problems(workflow, &finder)).collect()
     };
-    let loaded = project::read_workflow_file(&path, file, &check).map_err(|error| match error {
+    let statuses = |word: &str| finder.statuses(word);
+    let read = project::read_workflow_file(&path, file, &statuses, &check);
+    let loaded = read.map_err(|error| match error {
         ReadError::File(StorageError::Io { source, .. })
             if source.kind() == ErrorKind::NotFound =>
         {
@@ -115,6 +136,7 @@ pub fn check_file(site: &Site, file: &Path) -> Result<Checked, EngineError> {
     Ok(Checked {
         workflow: loaded.workflow,
         warnings: loaded.warnings,
+        children: finder.into_children(),
     })
 }
 
@@ -133,12 +155,12 @@ fn similar_file(path: &Path, typed: &Path) -> Option<String> {
     Some(typed.with_file_name(near).display().to_string())
 }
 
-/// Writes the role schemas and the workflow node in one batch.
+/// Writes the role schemas and the workflow node in one batch, and those of the workflows that play its roles.
 pub(crate) fn store(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
-    let Checked { workflow, warnings } = checked;
-    let name = workflow.name.clone();
+    let name = checked.workflow.name.clone();
+    let warnings = checked.warnings.clone();
     let mut batch = site.store.batch();
-    let hash = put_in(&mut batch, workflow, site.env.now_ms())?;
+    let hash = put_in(&mut batch, checked, site.env.now_ms())?;
     batch.commit()?;
     Ok(Registered {
         name,
@@ -149,21 +171,25 @@ pub(crate) fn store(site: &Site, checked: Checked) -> Result<Registered, EngineE
 }
 
 /// Returns the hash that a workflow has in the store. Nothing is stored.
-pub(crate) fn hash_of(site: &Site, workflow: Workflow<Value>) -> Result<CasRef, EngineError> {
-    put_in(&mut site.store.batch(), workflow, site.env.now_ms())
+pub(crate) fn hash_of(site: &Site, checked: Checked) -> Result<CasRef, EngineError> {
+    put_in(&mut site.store.batch(), checked, site.env.now_ms())
 }
 
-/// Adds the role schemas and the workflow to a batch.
-fn put_in(
+/// Adds a workflow with the schemas of its roles to a batch, and the workflows that play its roles.
+pub(crate) fn put_in(
     batch: &mut Batch<'_>,
-    workflow: Workflow<Value>,
+    checked: Checked,
     now: i64,
 ) -> Result<CasRef, EngineError> {
-    let mut roles = indexmap::IndexMap::new();
+    let Checked {
+        workflow, children, ..
+    } = checked;
+    let children = children::put(batch, children, now)?;
+    let mut roles = IndexMap::new();
     for (name, role) in &workflow.roles {
         let title = usual_title(&workflow.name, name);
         let schema = batch.put(schemas::META, &titled(&role.schema, &title), now)?;
-        roles.insert(name.clone(), with_schema(role, schema));
+        roles.insert(name.clone(), with_references(role, schema, &children)?);
     }
     let stored = Workflow {
         name: workflow.name,
@@ -174,11 +200,27 @@ fn put_in(
         limits: workflow.limits,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
+    if type_hash == schemas::WORKFLOW_WITH_CHILDREN {
+        batch.put(schemas::META, &schemas::workflow_with_children(), now)?;
+    }
     Ok(batch.put(type_hash, &payload, now)?)
 }
 
-fn with_schema(role: &Role<Value>, schema: CasRef) -> Role<CasRef> {
-    Role {
+fn with_references(
+    role: &Role<Value>,
+    schema: CasRef,
+    children: &IndexMap<String, CasRef>,
+) -> Result<Role<CasRef>, EngineError> {
+    let hash_of = |word: &Value| {
+        let word = word.as_str().unwrap_or_default();
+        let found = children.get(word).copied();
+        found.ok_or_else(|| EngineError::UnknownWorkflow {
+            name: word.to_owned(),
+            near: None,
+        })
+    };
+    Ok(Role {
+        work: role.work.try_map(hash_of)?,
         description: role.description.clone(),
         goal: role.goal.clone(),
         capabilities: role.capabilities.clone(),
@@ -186,7 +228,7 @@ fn with_schema(role: &Role<Value>, schema: CasRef) -> Role<CasRef> {
         output: role.output.clone(),
         schema,
         extract: role.extract,
-    }
+    })
 }
 
 /// Gives a schema without a title this one, so that a stored schema tells which role it belongs to.
@@ -221,9 +263,11 @@ pub(crate) fn path_name_problem(name: &str) -> Option<Problem> {
 }
 
 /// Returns what is wrong with a workflow wherever it was written.
-fn problems(workflow: &Workflow<Value>) -> impl Iterator<Item = Problem> {
+fn problems(workflow: &Workflow<Value>, finder: &Finder<'_>) -> impl Iterator<Item = Problem> {
     let schemas = schema_problems(workflow).into_iter();
-    schemas.chain(validate(workflow))
+    schemas
+        .chain(validate(workflow))
+        .chain(finder.problems(workflow))
 }
 
 fn schema_problems(workflow: &Workflow<Value>) -> Vec<Problem> {

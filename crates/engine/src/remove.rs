@@ -86,7 +86,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
     let removed = match thread::find(site, id) {
         Err(EngineError::Removed(removed)) => {
             State::new(&site.root).finish_removals()?;
-            removed
+            *removed
         }
         place => {
             let place = place?;

@@ -56,6 +56,7 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
         workflow,
         prompt: options.prompt.clone(),
         cwd: Some(cwd),
+        parent: None,
     };
     let payload = serde_json::to_value(&node).expect("a start node is plain data");
     let head = site

@@ -144,7 +144,7 @@ pub(crate) fn find(site: &Site, id: ThreadId) -> Result<Located, EngineError> {
         return Ok(place);
     }
     Err(match state.removed(id)? {
-        Some(removed) => EngineError::Removed(removed),
+        Some(removed) => EngineError::Removed(Box::new(removed)),
         None => EngineError::UnknownThread(id),
     })
 }

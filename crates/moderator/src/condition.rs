@@ -95,6 +95,44 @@ pub struct Question {
     thread: Value,
 }
 
+/// A question about data: what does this expression give?
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ValueQuestion {
+    /// The expression.
+    pub expression: String,
+    /// What it is evaluated on; see [`History`].
+    thread: Value,
+}
+
+impl ValueQuestion {
+    /// Returns the question what an expression gives for a thread. Beside what conditions see there is `last`: the data of the
+    /// last step. The steps are oldest first.
+    #[must_use]
+    pub fn new(expression: &str, start: &StartNode, steps: &[StepContext]) -> Self {
+        let mut thread = thread_of(start, steps);
+        thread["last"] = steps
+            .last()
+            .map(|last| last.output.clone())
+            .unwrap_or_default();
+        Self {
+            expression: expression.to_owned(),
+            thread,
+        }
+    }
+
+    /// Returns what the expression gives; `null` if that is undefined.
+    ///
+    /// # Errors
+    /// When it cannot be parsed, fails, or gives something that is no data, such as a function.
+    pub fn answer(self) -> Result<Value, ConditionError> {
+        let value = value_of(&self.expression, &History::new(self.thread))?;
+        if value.is_undefined() {
+            return Ok(Value::Null);
+        }
+        serde_json::to_value(&value).map_err(|error| failed(&self.expression, &error.to_string()))
+    }
+}
+
 /// The answer to a [`Question`]: the index of the first condition that holds, if one does.
 pub type Verdict = Result<Option<usize>, FailedCondition>;
 
@@ -114,18 +152,9 @@ impl Question {
     /// Returns the question which of these expressions holds first for a thread. The steps are oldest first.
     #[must_use]
     pub fn new(expressions: Vec<String>, start: &StartNode, steps: &[StepContext]) -> Self {
-        let thread = json!({
-            "start": { "workflow": start.workflow, "prompt": start.prompt },
-            "steps": steps.iter().map(|step| json!({
-                "role": step.node.role,
-                "output": step.output,
-                "detail": step.node.detail,
-                "agent": step.node.agent,
-            })).collect::<Vec<_>>(),
-        });
         Self {
             expressions,
-            thread,
+            thread: thread_of(start, steps),
         }
     }
 
@@ -153,6 +182,18 @@ impl Question {
         }
         Ok(None)
     }
+}
+
+fn thread_of(start: &StartNode, steps: &[StepContext]) -> Value {
+    json!({
+        "start": { "workflow": start.workflow, "prompt": start.prompt },
+        "steps": steps.iter().map(|step| json!({
+            "role": step.node.role,
+            "output": step.output,
+            "detail": step.node.detail,
+            "agent": step.node.agent,
+        })).collect::<Vec<_>>(),
+    })
 }
 
 /// A thread as expressions see it: `start` with `workflow` and `prompt`, and `steps`, oldest first, each with `role`,
@@ -196,6 +237,11 @@ pub fn check(expression: &str) -> Result<(), ConditionError> {
 /// # Errors
 /// When the expression cannot be parsed, fails, or reaches a limit of time, depth or size.
 fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionError> {
+    value_of(expression, history).map(|value| is_true(&value))
+}
+
+/// Returns what an expression gives.
+fn value_of(expression: &str, history: &History) -> Result<JValue, ConditionError> {
     let ast = parse(expression)?;
     let options = EvaluatorOptions {
         timeout_ms: Some(TIMEOUT_MS),
@@ -206,7 +252,6 @@ fn evaluate(expression: &str, history: &History) -> Result<bool, ConditionError>
     let mut evaluator = Evaluator::with_options(Context::new(), options);
     bind_helpers(&mut evaluator, history)
         .and_then(|()| evaluator.evaluate(&ast, &history.data))
-        .map(|value| is_true(&value))
         .map_err(|error| failed(expression, error.message()))
 }
 

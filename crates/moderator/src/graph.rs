@@ -64,14 +64,14 @@ pub fn route<S>(
     match workflow.graph.get(&at.node) {
         Some(Edges::ByStatus(targets)) => {
             if let Some((key, target)) = target_for(targets, &at.status) {
-                return at.follow(&Edge::of_target(key, target));
+                return at.follow(workflow, &Edge::of_target(key, target));
             }
             at.suspended_by_answer()
                 .ok_or_else(|| at.unknown_status(targets))
         }
         Some(Edges::InOrder(edges)) => match at.suspended_by_answer() {
             Some(route) => Ok(route),
-            None => at.follow_first(&workflow.conditions, edges, start, steps, ask),
+            None => at.follow_first(workflow, edges, start, steps, ask),
         },
         None => at
             .suspended_by_answer()
@@ -88,11 +88,9 @@ fn enter<S>(workflow: &Workflow<S>, start: &StartNode, ask: Ask<'_>) -> Result<R
                 .get_key_value(&Status::unit())
                 .or_else(|| targets.get_key_value(&Status::new(NEW)))
                 .ok_or_else(|| at.unknown_status(targets))?;
-            at.follow(&Edge::of_target(new.0, new.1))
+            at.follow(workflow, &Edge::of_target(new.0, new.1))
         }
-        Some(Edges::InOrder(edges)) => {
-            at.follow_first(&workflow.conditions, edges, start, &[], ask)
-        }
+        Some(Edges::InOrder(edges)) => at.follow_first(workflow, edges, start, &[], ask),
         None => Err(RouteError::NoEdges { node: at.node }),
     }
 }
@@ -107,7 +105,7 @@ pub fn reenter<S>(workflow: &Workflow<S>) -> Result<Route, RouteError> {
         Some(Edges::ByStatus(targets)) => {
             let resume = targets.get_key_value(&Status::new(RESUME));
             let (key, target) = resume.ok_or(RouteError::NoResume)?;
-            at.follow(&Edge::of_target(key, target))
+            at.follow(workflow, &Edge::of_target(key, target))
         }
         Some(Edges::InOrder(_)) => Err(RouteError::NoResume),
         None => Err(RouteError::NoEdges { node: at.node }),
@@ -155,7 +153,7 @@ pub fn status_of(output: &Value) -> Status {
 }
 
 /// Returns the target of a status in a map, with the two exceptions that [`route`] explains.
-fn target_for<'w>(
+pub(crate) fn target_for<'w>(
     targets: &'w IndexMap<Status, Target>,
     status: &Status,
 ) -> Option<(&'w Status, &'w Target)> {

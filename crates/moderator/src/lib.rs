@@ -4,7 +4,9 @@
 //! conditions of a workflow could take too long, so the caller brings a function for it. Other crates read workflows and
 //! threads, and act on the decision.
 
+mod children;
 pub mod condition;
+mod ends;
 pub mod graph;
 mod program;
 mod route;
@@ -12,6 +14,8 @@ mod route_error;
 pub mod template;
 mod validate;
 
+pub use children::{PlanError, PlannedChild, plan};
+pub use ends::{end_status, end_statuses};
 pub use graph::Passage;
 pub use program::{assign, end_result, history_need, is_routed_exactly, next, passages, reenter};
 pub use route::{Assignment, EndResult, HistoryNeed, Performer, Route};

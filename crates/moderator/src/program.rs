@@ -78,12 +78,10 @@ pub fn assign(
     location: Option<String>,
 ) -> Assignment {
     Assignment {
-        role,
         prompt,
         location,
-        performer: match program {
-            Program::Graph(_) => Performer::Agent,
-        },
+        performer: Performer::of_role(program, &role),
+        role,
     }
 }
 

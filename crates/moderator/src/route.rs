@@ -1,6 +1,8 @@
 //! The route of a thread as a value: what it does next.
 
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::program::Program;
+use uwf_protocol::work::Work;
 
 use crate::route_error::RouteError;
 
@@ -32,7 +34,8 @@ pub type EndResult = Result<Option<String>, Box<RouteError>>;
 pub struct Assignment {
     /// The role.
     pub role: RoleName,
-    /// The instruction; empty if the edge of a list has none.
+    /// The instruction; empty if the edge of a list has none. For a role with branches it is the template: each branch fills it
+    /// in for itself.
     pub prompt: String,
     /// The working directory; `None` is the thread's own.
     pub location: Option<String>,
@@ -45,6 +48,24 @@ pub struct Assignment {
 pub enum Performer {
     /// An agent. The command line or the config says which one.
     Agent,
+    /// Child threads. The definition of the role says which ones.
+    Children,
+}
+
+impl Performer {
+    /// Returns who does the work of a role of a program.
+    #[must_use]
+    pub fn of_role(program: &Program, role: &RoleName) -> Self {
+        Self::of(program.task(role).map(|role| &role.work))
+    }
+
+    /// Returns who does this work. A role without a definition is an agent's: starting it fails with a message of its own.
+    pub(crate) fn of<S>(work: Option<&Work<S>>) -> Self {
+        match work {
+            Some(Work::Agent) | None => Self::Agent,
+            Some(Work::Workflow(_) | Work::Branches(_)) => Self::Children,
+        }
+    }
 }
 
 /// How many steps of a thread are needed to decide what comes next.

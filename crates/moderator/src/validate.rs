@@ -1,7 +1,8 @@
 //! Validating a well-formed workflow, before a thread is started.
 //!
 //! Each module checks one thing: `graph` the graph itself, `statuses` that statuses and edges match, `variables` the names
-//! in templates, `conditions` the names in conditions, `required` the schemas. `uwf_schema` knows what a JSON Schema
+//! in templates, `conditions` the names in conditions, `required` the schemas, `work` the roles that
+//! other threads play. `uwf_schema` knows what a JSON Schema
 //! guarantees about a value.
 
 mod conditions;
@@ -9,8 +10,10 @@ mod graph;
 mod required;
 mod statuses;
 mod variables;
+mod work;
 
 use serde_json::Value;
+pub(crate) use statuses::{keys_of, routing_field};
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::limits::MaxVisits;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};
@@ -26,6 +29,7 @@ pub fn validate(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems.extend(limits_of_unknown_roles(workflow));
     problems.extend(conditions::check(workflow));
     problems.extend(required::check(workflow));
+    problems.extend(work::check(workflow));
     problems
 }
 

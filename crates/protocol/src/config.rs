@@ -41,6 +41,9 @@ pub struct Config {
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,
+    /// How many threads may be above a child thread; [`MAX_DEPTH`](Self::MAX_DEPTH) if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_depth: Option<NonZeroU32>,
     /// The time that an agent and its descendants have to end after they were asked to, such as `5s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<String>,
@@ -64,6 +67,15 @@ impl Config {
 
     /// The purpose in `modelOverrides` of a model that works as an agent.
     pub const AGENT: &str = "agent";
+
+    /// How many threads may be above a child thread, if the config does not say.
+    pub const MAX_DEPTH: u32 = 3;
+
+    /// Returns how many threads may be above a child thread.
+    #[must_use]
+    pub fn depth_limit(&self) -> u32 {
+        self.max_depth.map_or(Self::MAX_DEPTH, NonZeroU32::get)
+    }
 
     /// The purposes that `modelOverrides` may name.
     pub const PURPOSES: &[&str] = &[Self::EXTRACT, Self::AGENT];

@@ -89,6 +89,24 @@ impl ThreadId {
             .expect("a ULID is a thread id")
     }
 
+    /// Returns the id of a child thread, given a hash of what tells it from all others. It has the time of this thread, so
+    /// both stand together in lists.
+    #[must_use]
+    pub fn of_child(&self, hash: CasRef) -> Self {
+        const TIME: usize = ulid::DIGITS - 16;
+        let mut digits = self.0;
+        let (of_hash, mark) = digits[TIME..].split_at_mut(base32::U64_DIGITS);
+        of_hash.copy_from_slice(&hash.0);
+        mark.fill(b'0');
+        Self(digits)
+    }
+
+    /// Tells whether the thread may be a child thread: the ids of all children end like this, and those of few other threads.
+    #[must_use]
+    pub fn may_be_child(&self) -> bool {
+        self.0.ends_with(b"000")
+    }
+
     /// Returns the 26 digits.
     #[must_use]
     pub fn as_str(&self) -> &str {

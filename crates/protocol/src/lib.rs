@@ -6,6 +6,7 @@
 pub mod agent;
 pub mod answer;
 pub mod chain;
+pub mod child;
 pub mod config;
 pub mod endpoint;
 pub mod exit;
@@ -19,6 +20,7 @@ pub mod policy;
 pub mod program;
 pub mod run;
 pub mod schemas;
+pub mod work;
 pub mod workflow;
 pub mod workflow_diff;
 pub mod workflow_export;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use uwf_util::amount::dollars;
 use uwf_util::text::counted;
 
+use crate::child::Parent;
 use crate::ids::{CasRef, RoleName};
 
 /// The root of a thread: which workflow, and what was asked.
@@ -18,6 +19,9 @@ pub struct StartNode {
     /// The working directory of the thread's agents; older nodes have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
+    /// Whom the thread works for, if it is a child thread. Such a start has a type of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
 }
 
 /// One completed step of a thread. Older nodes lack all that is optional here.

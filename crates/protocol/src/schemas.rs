@@ -3,10 +3,13 @@
 //! The schemas of workflow, start and step are those of the reference program, byte for byte: a change of
 //! one is a new schema under a new hash, never an edit.
 
+mod children;
+
 use serde_json::{Value, json};
 use uwf_schema::Violation;
 
 use crate::ids::CasRef;
+pub use children::{detail_of_children, start_node_of_child, workflow_with_children};
 
 /// The schema of schemas, which types itself.
 pub const META: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -18,14 +21,28 @@ pub const OBJECT: CasRef = CasRef::from_digits(b"944RT37WX1PQ5");
 pub const WORKFLOW: CasRef = CasRef::from_digits(b"4EAEYQKFHTJ23");
 /// Start nodes.
 pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
+/// Start nodes of child threads. The schema is put into a store with the first of them.
+pub const START_NODE_OF_CHILD: CasRef = CasRef::from_digits(b"4E5KZ9M3WK3CG");
+/// Every type under which starts are stored.
+pub const START_NODES: [CasRef; 2] = [START_NODE, START_NODE_OF_CHILD];
+/// The detail of a step that child threads did. The schema is put into a store with the first of them.
+pub const DETAIL_OF_CHILDREN: CasRef = CasRef::from_digits(b"7XW481CXM8KXN");
 /// Step nodes.
 pub const STEP_NODE: CasRef = CasRef::from_digits(b"108DB063KRQWW");
 /// Workflows in the form with `meta`, `conditions`, and list edges beside status maps.
 pub const WORKFLOW_WITH_CONDITIONS: CasRef = CasRef::from_digits(b"153NFJJQAHQFM");
 /// The same with `limits`, and with options of roles.
 pub const WORKFLOW_WITH_OPTIONS: CasRef = CasRef::from_digits(b"7H093VPSMNGM7");
+/// The same with roles that are played by other threads, and with a supervisor. The schema is put into a store with the
+/// first such workflow.
+pub const WORKFLOW_WITH_CHILDREN: CasRef = CasRef::from_digits(b"4DFGN02ENESZZ");
 /// Every type under which workflows are stored.
-pub const WORKFLOWS: [CasRef; 3] = [WORKFLOW, WORKFLOW_WITH_CONDITIONS, WORKFLOW_WITH_OPTIONS];
+pub const WORKFLOWS: [CasRef; 4] = [
+    WORKFLOW,
+    WORKFLOW_WITH_CONDITIONS,
+    WORKFLOW_WITH_OPTIONS,
+    WORKFLOW_WITH_CHILDREN,
+];
 /// Detail nodes of the agent kit.
 pub const DETAIL: CasRef = CasRef::from_digits(b"BVC993YSEPJZD");
 /// Detail nodes with refused tool calls; only steps with such calls have one. The schema is put into a store with the first

@@ -11,6 +11,7 @@ use indexmap::IndexMap;
 use crate::ids::{CasRef, RoleName, Status};
 use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
+use crate::work::Work;
 
 /// The reserved names of a graph.
 pub mod reserved {
@@ -22,8 +23,8 @@ pub mod reserved {
     pub const SUSPEND: &str = "$SUSPEND";
 }
 
-/// A workflow. `S` is the schema of a role's answer: the JSON Schema itself in a parsed file, a reference in a stored
-/// workflow.
+/// A workflow. `S` stands for another node: in a stored workflow it is a reference. In a parsed file it is what was written
+/// there, such as the JSON Schema of a role's answer itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workflow<S = CasRef> {
     /// The name: the stem of the file it was written in.
@@ -40,7 +41,7 @@ pub struct Workflow<S = CasRef> {
     pub limits: Limits,
 }
 
-/// One role: the task of an agent, and the schema of its answer.
+/// One role: a task, who does it, and the schema of the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Role<S = CasRef> {
     /// What the role is for, for people; agents do not see it.
@@ -57,6 +58,8 @@ pub struct Role<S = CasRef> {
     pub schema: S,
     /// How the data may be extracted from the answer, if the workflow says so.
     pub extract: Option<ExtractPolicy>,
+    /// Who does the work.
+    pub work: Work<S>,
 }
 
 /// A named JSONata expression over the thread.

@@ -183,6 +183,7 @@ fn fields<S: PartialEq>(old: &Role<S>, new: &Role<S>) -> Vec<&'static str> {
         ("output", old.output == new.output),
         ("frontmatter", old.schema == new.schema),
         ("extract", old.extract == new.extract),
+        ("work", old.work == new.work),
     ];
     let differ = compared.into_iter().filter(|(_, same)| !same);
     differ.map(|(field, _)| field).collect()
@@ -345,7 +346,7 @@ graph:
             text,
         };
         let include = |_: &str, _: &str| Err("there are no files".to_owned());
-        let loaded = load(source, &include, &|_| Vec::new());
+        let loaded = load(source, &include, &|_| Ok(Vec::new()), &|_| Vec::new());
         loaded.unwrap().workflow
     }
 

@@ -1,11 +1,15 @@
 //! Writes a workflow as the YAML of a workflow file. The order of roles, nodes and statuses was lost in the store, so
 //! roles and nodes come in the order in which a thread visits them.
 
+use std::convert::Infallible;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value, json};
 
 use crate::ids::{CasRef, RoleName};
+use crate::work::Work;
 use crate::workflow::{Edges, ListEdge, NodeName, Role, Target, Workflow};
+use crate::workflow_stored::work as stored_work;
 
 /// Returns the title that a role's schema gets in the store if its file gives it none.
 #[must_use]
@@ -28,6 +32,7 @@ pub fn with_schemas(
             output: role.output.clone(),
             schema: schemas.get(name).cloned().unwrap_or_default(),
             extract: role.extract,
+            work: as_written(&role.work),
         };
         (name.clone(), role)
     };
@@ -39,6 +44,15 @@ pub fn with_schemas(
         graph: stored.graph.clone(),
         limits: stored.limits.clone(),
     })
+}
+
+/// Returns the work with the hashes of other workflows as texts.
+fn as_written(work: &Work) -> Work<Value> {
+    let written: Result<_, Infallible> = work.try_map(|workflow| Ok(json!(workflow)));
+    match written {
+        Ok(work) => work,
+        Err(never) => match never {},
+    }
 }
 
 /// Returns the workflow without the titles of schemas that the store would add again.
@@ -126,7 +140,11 @@ fn role_fields(role: &Role<Value>) -> Value {
     if let Some(extract) = role.extract {
         fields.insert("extract".to_owned(), json!(extract.as_str()));
     }
-    fields.insert("frontmatter".to_owned(), role.schema.clone());
+    fields.extend(stored_work::write(&role.work));
+    // The schema of branches cannot be chosen.
+    if !matches!(role.work, Work::Branches(_)) {
+        fields.insert("frontmatter".to_owned(), role.schema.clone());
+    }
     Value::Object(fields)
 }
 

@@ -1,10 +1,13 @@
-//! How a workflow is written in the store. There are three forms, each with a type of its own:
+//! How a workflow is written in the store. There are four forms, each with a type of its own:
 //!
 //! 1. A workflow of status maps alone is stored exactly as the reference program stores it, so that both get one hash.
 //! 2. A workflow with conditions or lists of edges is stored in the form with list edges.
 //! 3. A workflow with more, such as limits, is stored in the second form with the options added.
+//! 4. A workflow with a role that is played by other threads is stored in the third form with the work of such roles added.
 //!
 //! The store sorts the keys of a payload. So the order of roles, nodes and statuses is lost, and nothing may depend on it.
+
+pub(crate) mod work;
 
 use indexmap::IndexMap;
 use serde::Deserialize;
@@ -14,9 +17,11 @@ use crate::ids::{CasRef, IdError, RoleName, Status};
 use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
 use crate::schemas;
+use crate::work::Work;
 use crate::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, reserved,
 };
+use work::StoredWork;
 
 /// Why a node of the store cannot be read as a workflow.
 #[derive(Debug, thiserror::Error)]
@@ -30,6 +35,9 @@ pub enum StoredError {
     /// The payload has a name that cannot be a role's.
     #[error("the stored workflow has an impossible role")]
     Role(#[from] IdError),
+    /// The payload does not say who does the work of a role.
+    #[error("the stored workflow does not say who does the work of `{0}`")]
+    Work(RoleName),
 }
 
 /// Returns the type and the payload of the node that holds the workflow.
@@ -38,7 +46,8 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     let has_list = |edges: &Edges| matches!(edges, Edges::InOrder(_));
     let has_conditions = !workflow.conditions.is_empty() || workflow.graph.values().any(has_list);
     let has_options = has_options(workflow);
-    if !has_conditions && !has_options {
+    let has_children = workflow.roles.values().any(|role| role.work != Work::Agent);
+    if !has_conditions && !has_options && !has_children {
         return (schemas::WORKFLOW, payload(workflow, "frontmatter"));
     }
     let mut payload = payload(workflow, "meta");
@@ -46,12 +55,16 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
         &workflow.conditions,
         |condition| json!({ "description": condition.description, "expression": condition.expression }),
     );
-    if !has_options {
+    if !has_options && !has_children {
         return (schemas::WORKFLOW_WITH_CONDITIONS, payload);
     }
     payload["limits"] =
         serde_json::to_value(&workflow.limits).expect("limits are plain data with text for keys");
-    (schemas::WORKFLOW_WITH_OPTIONS, payload)
+    let type_hash = match has_children {
+        true => schemas::WORKFLOW_WITH_CHILDREN,
+        false => schemas::WORKFLOW_WITH_OPTIONS,
+    };
+    (type_hash, payload)
 }
 
 /// Tells whether the workflow has options that only the third form can store.
@@ -73,12 +86,15 @@ pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRe
     for (name, edges) in &stored.graph {
         graph.insert(node_name(name)?, read_edges(edges)?);
     }
-    let roles = stored.roles.into_iter();
+    let roles = stored.roles.into_iter().map(|(name, role)| {
+        let role = role.read(&name)?;
+        Ok((name, role))
+    });
     let conditions = stored.conditions.into_iter();
     Ok(Workflow {
         name: stored.name,
         description: stored.description,
-        roles: roles.map(|(name, role)| (name, role.into())).collect(),
+        roles: roles.collect::<Result<_, StoredError>>()?,
         conditions: conditions
             .map(|(name, condition)| (name, condition.into()))
             .collect(),
@@ -99,6 +115,9 @@ fn payload(workflow: &Workflow<CasRef>, schema_key: &str) -> Value {
         });
         if let Some(extract) = role.extract {
             payload["extract"] = extract.as_str().into();
+        }
+        if let Some(fields) = payload.as_object_mut() {
+            fields.extend(work::write(&role.work));
         }
         payload
     };
@@ -164,6 +183,8 @@ struct StoredRole {
     #[serde(alias = "meta")]
     frontmatter: CasRef,
     extract: Option<ExtractPolicy>,
+    #[serde(flatten)]
+    work: StoredWork,
 }
 
 #[derive(Deserialize)]
@@ -187,17 +208,19 @@ struct StoredListEdge {
     location: Option<String>,
 }
 
-impl From<StoredRole> for Role<CasRef> {
-    fn from(stored: StoredRole) -> Self {
-        Self {
-            description: stored.description,
-            goal: stored.goal,
-            capabilities: stored.capabilities,
-            procedure: stored.procedure,
-            output: stored.output,
-            schema: stored.frontmatter,
-            extract: stored.extract,
-        }
+impl StoredRole {
+    fn read(self, name: &RoleName) -> Result<Role<CasRef>, StoredError> {
+        let work = self.work.read();
+        Ok(Role {
+            description: self.description,
+            goal: self.goal,
+            capabilities: self.capabilities,
+            procedure: self.procedure,
+            output: self.output,
+            schema: self.frontmatter,
+            extract: self.extract,
+            work: work.ok_or_else(|| StoredError::Work(name.clone()))?,
+        })
     }
 }
 
@@ -268,7 +291,7 @@ mod tests {
             text,
         };
         let include = |_: &str, _: &str| Err("nothing is included here".to_owned());
-        let loaded = load(source, &include, &|_| Vec::new()).unwrap();
+        let loaded = load(source, &include, &|_| Ok(Vec::new()), &|_| Vec::new()).unwrap();
         let workflow = loaded.workflow;
         let schema = SCHEMA.parse::<CasRef>().unwrap();
         let roles = workflow.roles.into_iter().map(|(name, role)| {
@@ -280,6 +303,7 @@ mod tests {
                 output: role.output,
                 schema,
                 extract: role.extract,
+                work: role.work.try_map(|_| Ok::<_, IdError>(schema)).unwrap(),
             };
             (name, role)
         });

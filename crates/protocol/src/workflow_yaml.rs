@@ -2,8 +2,8 @@
 //!
 //! Reading has two stages. `document` parses the texts into one tree in which every key and value knows its place; aliases
 //! and includes are resolved. `shape` walks the tree and builds the [`Workflow`]. Both stages go on after a mistake, so that
-//! all mistakes are reported at once. The caller brings two functions: one opens included files, the other checks whether
-//! the graph makes sense.
+//! all mistakes are reported at once. The caller brings three functions: one opens included files, one knows
+//! how other workflows end, and one checks whether the graph makes sense.
 
 mod diagnostic;
 mod document;
@@ -13,9 +13,11 @@ mod options;
 mod shape;
 #[cfg(test)]
 mod tests;
+mod work;
 
 use serde_json::Value;
 
+use crate::ids::Status;
 use crate::workflow::{Problem, Severity, Workflow};
 pub use diagnostic::{Diagnostic, Position, Positions};
 
@@ -44,6 +46,10 @@ pub struct Included {
 /// The error says what is wrong with the path.
 pub type Resolve<'a> = dyn Fn(&str, &str) -> Result<Included, String> + 'a;
 
+/// Returns the statuses with which another workflow can end, given its name as it was written: a name, a hash, or a path
+/// that starts at the folder of the workflow file. The error says what is wrong with it.
+pub type Statuses<'a> = dyn Fn(&str) -> Result<Vec<Status>, String> + 'a;
+
 /// Says what is wrong with the meaning of a workflow.
 pub type Check<'a> = dyn Fn(&Workflow<Value>) -> Vec<Problem> + 'a;
 
@@ -65,6 +71,8 @@ pub struct LoadedWorkflow {
 /// program demands, gives the same workflow here and there. `version` and keys that start with `x-` are
 /// accepted and dropped, every other unknown key is an error.
 ///
+/// A role that another workflow plays needs no schema: `statuses` tells what it answers.
+///
 /// What was read is given to `check`, which says what is wrong with its meaning; not if a part of it is missing or
 /// could not be read, since then most of what it said would only follow from that.
 ///
@@ -74,12 +82,13 @@ pub struct LoadedWorkflow {
 pub fn load(
     source: Source<'_>,
     include: &Resolve<'_>,
+    statuses: &Statuses<'_>,
     check: &Check<'_>,
 ) -> Result<LoadedWorkflow, Vec<Diagnostic>> {
     let mut documents = document::Documents::new(include);
     let root = documents.read(source);
     let (files, mut findings) = documents.finish();
-    let workflow = shape::workflow(&root, &mut findings);
+    let workflow = shape::workflow(&root, statuses, &mut findings);
     let positions = Positions::new(files, root);
     let is_whole = findings.iter().all(|finding| finding.is_surplus);
     if let Some(workflow) = workflow.filter(|_| is_whole) {

@@ -1,5 +1,7 @@
 //! Whole prompts, as agents get them.
 
+use uwf_protocol::work::Work;
+
 use super::*;
 use serde_json::json;
 use uwf_protocol::schemas;
@@ -13,6 +15,7 @@ fn role() -> Role {
         output: String::new(),
         schema: schemas::OBJECT,
         extract: None,
+        work: Work::Agent,
     }
 }
 

@@ -13,6 +13,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::nodes::{Detail, StepNode};
 use uwf_protocol::run::{Attempt, KitFailure};
+use uwf_protocol::work::Work;
 use uwf_protocol::workflow::{Role, Workflow};
 use uwf_protocol::{schemas, workflow_stored};
 use uwf_storage::{Env, Root, RunDir};
@@ -58,6 +59,7 @@ impl World {
             output: String::new(),
             schema,
             extract: None,
+            work: Work::Agent,
         };
         let workflow = Workflow {
             name: "demo".to_owned(),

@@ -10,6 +10,9 @@ pub(crate) struct ListArgs {
     /// List ended threads too
     #[arg(long)]
     pub(crate) all: bool,
+    /// List child threads too: those that play a role of another thread
+    #[arg(long)]
+    pub(crate) children: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Skip the first N

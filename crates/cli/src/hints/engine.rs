@@ -1,6 +1,8 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
-use uwf_engine::{EngineError, Fix, WorkflowNameError, agent_option, message_option};
+use uwf_engine::{
+    ChildError, ChildProblem, EngineError, Fix, WorkflowNameError, agent_option, message_option,
+};
 
 use super::thread::{raise_command, use_answer};
 use super::{Given, fix};
@@ -22,6 +24,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::HeadMoved { .. }
         | EngineError::Blocked { .. }
         | EngineError::Unrouted { .. }
+        | EngineError::Child(_)
         | EngineError::StepNotInThread { .. }
         | EngineError::EmptyPrompt => of_thread(error, given),
         EngineError::NoWayOn { .. }
@@ -114,11 +117,38 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Unrouted { report, .. } => {
             format!("`uwf thread step {}` goes on", report.thread)
         }
+        EngineError::Child(error) => return of_child(error, given),
         EngineError::EmptyPrompt => "say what is to be done: `-p \"…\"`".to_owned(),
         EngineError::StepNotInThread { thread, .. } => {
             format!("`uwf thread steps {thread}` lists its steps")
         }
         _ => return None,
+    };
+    Some(hint)
+}
+
+/// Returns the hint of an error about the children of a thread: the commands name the thread that they work for.
+fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
+    let option = agent_option(given.agent);
+    let thread = error.thread;
+    let hint = match &error.problem {
+        ChildProblem::Waits { .. } => {
+            format!("answer with `uwf thread resume {thread}{option} -p \"…\"`")
+        }
+        ChildProblem::Limit { reached, .. } => {
+            let command = raise_command("resume", thread, reached);
+            format!("`{command}{option}` goes on")
+        }
+        ChildProblem::TooDeep { depth, .. } => {
+            format!("`uwf config set maxDepth {depth}` allows it")
+        }
+        ChildProblem::AtWork(child) => format!(
+            "`uwf thread step {thread}` lets it go on; `uwf thread kill {child}` gives it up"
+        ),
+        ChildProblem::Unknown(_) | ChildProblem::Misfit { .. } => format!(
+            "change the workflow, then `uwf thread migrate {thread} <workflow>` goes on with it"
+        ),
+        ChildProblem::Failed { source, .. } => return hint(source, given),
     };
     Some(hint)
 }

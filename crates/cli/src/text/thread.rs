@@ -23,6 +23,7 @@ use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::RefusedCalls;
+use uwf_util::text::counted;
 
 pub(crate) use cared::{PausedView, PrunedView, RemovedView, UnpausedView};
 pub(crate) use compared::{StepDifferenceView, ThreadDifferenceView};
@@ -83,6 +84,8 @@ pub(crate) struct KilledView {
     agent_ended: bool,
     #[serde(rename = "finishedStep", skip_serializing_if = "Option::is_none")]
     finished_step: Option<CasRef>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    children: Vec<ThreadId>,
 }
 
 impl From<Killed> for KilledView {
@@ -93,6 +96,7 @@ impl From<Killed> for KilledView {
             cancelled: true,
             agent_ended: killed.agent_ended,
             finished_step: killed.finished_step,
+            children: killed.children,
         }
     }
 }
@@ -111,7 +115,14 @@ impl Show for KilledView {
                 hints::here(&fork)
             )
         });
-        format!("{} is cancelled and archived{agent}{finished}", self.thread)
+        let children = match self.children.len() {
+            0 => String::new(),
+            count => format!("; {} with it", counted(count as u64, "child thread")),
+        };
+        format!(
+            "{} is cancelled and archived{agent}{children}{finished}",
+            self.thread
+        )
     }
 }
 

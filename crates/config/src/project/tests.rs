@@ -29,7 +29,7 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 
 /// Reads a workflow file without checking its meaning.
 fn read(path: &Path, shown: &Path) -> Result<LoadedWorkflow, ReadError> {
-    read_workflow_file(path, shown, &|_| Vec::new())
+    read_workflow_file(path, shown, &|_| Ok(Vec::new()), &|_| Vec::new())
 }
 
 /// Reads `w.yaml` of a directory, shown as `flows/w.yaml`, and returns the messages about it.

@@ -14,6 +14,7 @@ use uwf_thread::{Head, read_start};
 use super::error::BundleError;
 use super::manifest::{self, Manifest, Status, Travelling};
 use super::members::{self, Writer};
+use crate::children::with_descendants;
 use crate::{EngineError, Site, thread};
 
 /// What was exported.
@@ -83,7 +84,8 @@ fn write(
     for &hash in nodes {
         let node = store.read_raw(hash)?;
         // Views tell by it when a step was done. Of all others it tells only when this store got the node.
-        let is_of_chain = [schemas::START_NODE, schemas::STEP_NODE].contains(&node.type_hash);
+        let is_of_chain =
+            node.type_hash == schemas::STEP_NODE || schemas::START_NODES.contains(&node.type_hash);
         let timestamp_ms = if is_of_chain { node.timestamp_ms } else { 0 };
         let node = RawNode {
             timestamp_ms,
@@ -102,7 +104,8 @@ fn write(
 fn travelling(site: &Site, threads: &[ThreadId]) -> Result<Vec<Travelling>, EngineError> {
     let state = State::new(&site.root);
     let (recorded, namings) = (state.threads()?, state.namings()?);
-    let threads: BTreeSet<ThreadId> = threads.iter().copied().collect();
+    let threads = with_descendants(site, threads)?;
+    let threads: BTreeSet<ThreadId> = threads.into_iter().collect();
     let one = |thread| one_travelling(site, &recorded, &namings, thread);
     threads.into_iter().map(one).collect()
 }

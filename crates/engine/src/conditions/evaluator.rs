@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
-use uwf_moderator::condition::{Question, Verdict};
 
-use super::worker::{EVALUATOR_COMMAND, Reply};
+use super::worker::{Asked, EVALUATOR_COMMAND, Reply};
 use uwf_process::Signals;
 
 /// The file of this program, even if it was replaced on disk meanwhile.
@@ -84,14 +83,14 @@ impl Evaluator {
         Ok(started)
     }
 
-    /// Returns the verdict, or the trouble with the index of the condition that was being evaluated.
+    /// Returns the answer, or the trouble with the index of the condition that was being evaluated.
     pub(super) fn answer(
         &mut self,
-        question: &Question,
+        asked: &Asked,
         deadline: Instant,
         signals: Option<&Signals>,
-    ) -> Result<Verdict, (usize, Trouble)> {
-        let mut line = serde_json::to_vec(question).expect("a question is plain data");
+    ) -> Result<Reply, (usize, Trouble)> {
+        let mut line = serde_json::to_vec(asked).expect("a question is plain data");
         line.push(b'\n');
         let mut unsent = line.as_slice();
         let mut at = 0;
@@ -99,7 +98,7 @@ impl Evaluator {
             while let Some(reply) = self.next_reply() {
                 match reply {
                     Ok(Reply::At(index)) => at = index,
-                    Ok(Reply::Verdict(verdict)) => return Ok(verdict),
+                    Ok(answer @ (Reply::Verdict(_) | Reply::Value(_))) => return Ok(answer),
                     Err(error) => return Err((at, Trouble::Broken(format!("said: {error}")))),
                 }
             }

@@ -1,4 +1,4 @@
-//! The worker process that evaluates conditions: it reads questions from stdin and prints verdicts, one line each.
+//! The worker process that evaluates conditions: it reads questions from stdin and prints answers, one line each.
 //!
 //! It runs from this binary. Before each question it lowers its own resource limits, so that the kernel ends it if the
 //! engine does not. It keeps no open files beside its three streams, and the kernel kills it when the engine dies.
@@ -13,15 +13,27 @@ use rustix::process::{
 use rustix::thread::set_name;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use uwf_moderator::condition::{Question, Verdict};
+use serde_json::Value;
+use uwf_moderator::condition::{ConditionError, Question, ValueQuestion, Verdict};
+
+/// What the worker reads, one line each.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Asked {
+    /// Which condition holds first?
+    First(Question),
+    /// What does an expression give?
+    Value(ValueQuestion),
+}
 
 /// What the worker prints, one line each.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub(super) enum Reply {
     /// It starts to evaluate the condition with this index.
     At(usize),
-    /// The answer.
+    /// The answer to [`Asked::First`].
     Verdict(Verdict),
+    /// The answer to [`Asked::Value`].
+    Value(Result<Value, ConditionError>),
 }
 
 /// The hidden command that runs the worker.
@@ -39,7 +51,7 @@ const MEMORY_PER_BYTE: u64 = 32;
 /// The highest number of a file that may have been inherited.
 const HIGHEST_INHERITED: i32 = 255;
 
-/// Reads questions from stdin until its end, and prints a verdict for each. Returns the exit code.
+/// Reads questions from stdin until its end, and prints an answer for each. Returns the exit code.
 #[must_use]
 pub fn evaluate_conditions() -> i32 {
     let served = confine().and_then(|()| serve(io::stdin().lock(), io::stdout().lock()));
@@ -65,13 +77,15 @@ fn confine() -> io::Result<()> {
     limit(Resource::Core, 0)
 }
 
-fn serve(mut questions: impl BufRead, mut verdicts: impl Write) -> io::Result<()> {
+fn serve(mut questions: impl BufRead, mut replies: impl Write) -> io::Result<()> {
     let mut line = Vec::new();
     while questions.read_until(b'\n', &mut line)? > 0 {
         limit_next(line.len() as u64)?;
-        let question: Question = serde_json::from_slice(&line)?;
-        let verdict: Verdict = answer(question, &mut verdicts)?;
-        print(&mut verdicts, &Reply::Verdict(verdict))?;
+        let reply = match serde_json::from_slice(&line)? {
+            Asked::First(question) => Reply::Verdict(answer(question, &mut replies)?),
+            Asked::Value(question) => Reply::Value(question.answer()),
+        };
+        print(&mut replies, &reply)?;
         line.clear();
     }
     Ok(())

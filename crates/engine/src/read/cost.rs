@@ -3,6 +3,7 @@
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::State;
 
+use crate::children::with_descendants;
 use crate::read::cost_sums::{CostOptions, CostReport, Sums};
 use crate::read::list::{Heads, every_thread};
 use crate::read::removed_cost::OfRemoved;
@@ -40,7 +41,7 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
 fn threads(site: &Site, options: &CostOptions) -> Result<Heads, EngineError> {
     let (mut found, warnings) = match options.threads.as_slice() {
         [] => every_thread(site)?,
-        ids => (heads_of(site, ids)?, Vec::new()),
+        ids => (heads_of(site, &with_descendants(site, ids)?)?, Vec::new()),
     };
     if !options.labels.is_empty() {
         let namings = State::new(&site.root).namings()?;

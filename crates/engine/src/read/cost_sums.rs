@@ -10,6 +10,7 @@ use uwf_protocol::limits::Used;
 use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
+use uwf_protocol::schemas;
 use uwf_thread::{Head, Stored, read_program, read_start, steps};
 use uwf_util::text::counted;
 use uwf_util::time;
@@ -311,9 +312,13 @@ impl Run {
         let Stored {
             node, timestamp_ms, ..
         } = step;
-        let detail = site.store.need(node.detail)?.payload;
+        let detail = site.store.need(node.detail)?;
         let mut used = Used::default();
-        used.add(Some(&Usage::of_detail(&detail)), node.duration_ms());
+        // What children used up is counted with their own threads.
+        if detail.type_hash != schemas::DETAIL_OF_CHILDREN {
+            used.add(Some(&Usage::of_detail(&detail.payload)), node.duration_ms());
+        }
+        let detail = detail.payload;
         let model = detail.get("model").and_then(serde_json::Value::as_str);
         Ok(Self {
             role: node.role.to_string(),

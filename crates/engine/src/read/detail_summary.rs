@@ -1,8 +1,10 @@
 //! The facts of a step's detail that views show beside its data: how the data was extracted, which tool calls were
 //! refused, and what was used up.
 
+use serde::Deserialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
+use uwf_protocol::child::{ChildrenDetail, EndedChild};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls, Usage};
 use uwf_protocol::schemas;
@@ -14,6 +16,8 @@ pub(crate) struct DetailSummary {
     pub(crate) refused_calls: Vec<RefusedCalls>,
     /// `None` if nothing is known.
     pub(crate) usage: Option<Usage>,
+    /// The child threads that did the step.
+    pub(crate) children: Vec<EndedChild>,
 }
 
 impl DetailSummary {
@@ -27,6 +31,13 @@ impl DetailSummary {
     pub(crate) fn of(type_hash: CasRef, detail: &Value) -> Self {
         let usage = Usage::of_detail(detail);
         let usage = (usage != Usage::default()).then_some(usage);
+        if type_hash == schemas::DETAIL_OF_CHILDREN {
+            let children = ChildrenDetail::deserialize(detail).map(|detail| detail.children);
+            return Self {
+                children: children.unwrap_or_default(),
+                ..Self::default()
+            };
+        }
         if !schemas::DETAILS.contains(&type_hash) {
             return Self {
                 usage,
@@ -40,6 +51,7 @@ impl DetailSummary {
             extraction,
             refused_calls: refused.unwrap_or_default(),
             usage,
+            children: Vec::new(),
         }
     }
 }

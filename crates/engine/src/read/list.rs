@@ -7,19 +7,22 @@ use std::rc::Rc;
 use serde::Serialize;
 use uwf_moderator::{HistoryNeed, end_result, history_need};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::limits::Limits;
+use uwf_protocol::limits::{Limits, Used};
 use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
+use crate::children::has_children;
 use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
-use crate::read::activity::{self, Activity};
+use crate::read::activity;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
+use crate::read::standing::{Standing, assigned_to_children};
 use crate::read::thread_item::ThreadItem;
 use crate::read::thread_state::ThreadStatus;
+use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// The threads that a filter lets through.
@@ -126,6 +129,7 @@ pub(crate) type Heads = (Vec<(ThreadId, CasRef)>, Vec<String>);
 pub(crate) fn every_thread(site: &Site) -> Result<Heads, EngineError> {
     let filter = ListFilter {
         all: true,
+        children: true,
         ..ListFilter::default()
     };
     let (found, warnings) = candidates(site, &filter)?;
@@ -303,16 +307,28 @@ impl<'a> Reader<'a> {
             (HistoryNeed::LastStep, None) => Vec::new(),
         };
         let run = self.site.root.run(id);
-        let activity = Activity::at(&run, head)?;
         let route = self.conditions.route(&program, &start, &steps)?;
-        let limited = LimitedThread {
-            ledger: &run.ledger,
-            workflow: program.limits(),
-            head,
-            replaces: None,
+        let Standing {
+            activity,
+            route,
+            state,
+        } = match assigned_to_children(&route) {
+            Some(_) => {
+                let thread = Thread::load(store, id, head)?;
+                Standing::on_route(self.site, &thread, route, &self.limits)?
+            }
+            None => {
+                let limited = LimitedThread {
+                    ledger: &run.ledger,
+                    workflow: program.limits(),
+                    head,
+                    replaces: None,
+                    by_children: Used::default(),
+                    has_children: has_children(&program),
+                };
+                Standing::without_children(store, &run, &limited, route, &self.limits)?
+            }
         };
-        let reached = limits::reached_on_route(store, &limited, &route, &self.limits)?;
-        let state = activity.thread_state(&route).at_limits(&reached);
         let pause = run.pause.read()?;
         let outline = Active {
             site: self.site,

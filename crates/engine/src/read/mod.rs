@@ -2,6 +2,7 @@
 //! the state.
 
 pub(crate) mod activity;
+pub(crate) mod child_view;
 pub(crate) mod copies;
 pub(crate) mod cost;
 pub(crate) mod cost_sums;
@@ -20,6 +21,7 @@ pub(crate) mod report;
 mod running_turns;
 pub(crate) mod selection;
 pub(crate) mod show;
+mod standing;
 pub(crate) mod step_data;
 pub(crate) mod step_detail;
 pub(crate) mod step_difference;

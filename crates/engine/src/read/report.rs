@@ -54,6 +54,9 @@ pub struct StepReport {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// The child thread that did a step in this call, if the role is played by one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<ChildReport>,
     /// The step that this one replaced, if it was poked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
@@ -65,7 +68,53 @@ pub struct StepReport {
     pub kept_running: bool,
 }
 
+/// What a child thread did in a step of its parent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ChildReport {
+    /// The child.
+    pub thread: ThreadId,
+    /// Its state now.
+    #[serde(skip)]
+    pub state: ThreadState,
+    /// Its status now.
+    pub status: ThreadStatus,
+    /// The step that it did.
+    pub step: Option<CasRef>,
+    /// Who did it.
+    pub role: Option<RoleName>,
+    /// The child of the child that did a step, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub child: Option<Box<ChildReport>>,
+}
+
+impl ChildReport {
+    fn steps_done(&self) -> u64 {
+        let of_children = self.child.as_ref().map_or(0, |child| child.steps_done());
+        u64::from(self.step.is_some()) + of_children
+    }
+}
+
+impl From<&StepReport> for ChildReport {
+    fn from(report: &StepReport) -> Self {
+        Self {
+            thread: report.thread,
+            state: report.state.clone(),
+            status: report.state.status,
+            step: report.step,
+            role: report.role.clone(),
+            child: report.child.clone().map(Box::new),
+        }
+    }
+}
+
 impl StepReport {
+    /// Returns how many steps this call recorded, with those of children.
+    #[must_use]
+    pub fn steps_done(&self) -> u64 {
+        let of_children = self.child.as_ref().map_or(0, ChildReport::steps_done);
+        u64::from(self.step.is_some()) + of_children
+    }
+
     /// Returns the report of a thread whose head is the step that was just committed. If the route is unknown, the thread is
     /// reported as idle: the next call finds the route.
     pub(crate) fn new(
@@ -98,6 +147,7 @@ impl StepReport {
             result,
             result_problem,
             refused_calls: Vec::new(),
+            child: None,
             replaced: None,
             left_running: Vec::new(),
             kept_running: false,

@@ -20,6 +20,8 @@ use crate::{EngineError, Site};
 pub struct ListFilter {
     /// Also ended threads. A status of ended threads includes them, too.
     pub all: bool,
+    /// Also child threads. Otherwise only threads that nobody plays a role with.
+    pub children: bool,
     /// Only threads with one of these statuses.
     pub statuses: Option<Vec<ThreadStatus>>,
     /// Only threads made after this time, in milliseconds since 1970.
@@ -124,12 +126,14 @@ impl<'a> Selector<'a> {
     /// could tell.
     pub(super) fn selects(&mut self, thread: ThreadId, place: &Located) -> bool {
         self.has_name_and_labels(thread)
-            && self.is_right_from_start(place).unwrap_or_else(|error| {
-                let warning =
-                    format!("thread `{thread}` cannot be read, and may belong here: {error}");
-                self.warnings.push(warning);
-                false
-            })
+            && self
+                .is_right_from_start(thread, place)
+                .unwrap_or_else(|error| {
+                    let warning =
+                        format!("thread `{thread}` cannot be read, and may belong here: {error}");
+                    self.warnings.push(warning);
+                    false
+                })
     }
 
     fn has_name_and_labels(&self, thread: ThreadId) -> bool {
@@ -144,9 +148,17 @@ impl<'a> Selector<'a> {
         is_named && labels.iter().all(|one| one.selects(&naming.labels))
     }
 
-    /// Compares the workflow and the directory of a thread. Of an ended thread, the history knows the workflow.
-    fn is_right_from_start(&mut self, place: &Located) -> Result<bool, EngineError> {
+    /// Compares the workflow and the directory of a thread, and whether it is a child. Of an ended thread, the history knows
+    /// the workflow.
+    fn is_right_from_start(
+        &mut self,
+        thread: ThreadId,
+        place: &Located,
+    ) -> Result<bool, EngineError> {
         let filter = self.filter;
+        if !filter.children && thread.may_be_child() && self.start(place)?.parent.is_some() {
+            return Ok(false);
+        }
         match (&filter.workflow, &filter.cwd, place) {
             (None, None, _) => Ok(true),
             (Some(choice), None, Located::Archived(record)) => {

@@ -3,19 +3,22 @@
 use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_moderator::Route;
+use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::{Labels, Name};
-use uwf_protocol::nodes::RefusedCalls;
+use uwf_protocol::nodes::{RefusedCalls, StartNode};
 use uwf_protocol::run::RefusedStep;
 use uwf_storage::{ForkOrigin, HistoryRecord, Ledger, Located, Reason, State};
 use uwf_thread::{Head, read_program, read_start, summarize};
 
 use crate::attempt::{self, WaitingAnswer};
 use crate::fix::Fix;
-use crate::limits::{self, LimitedThread};
-use crate::read::activity::{self, Activity, AttemptView, RunningView};
+use crate::limits;
+use crate::read::activity::{self, AttemptView, RunningView};
+use crate::read::child_view::{ChildView, child_views};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
+use crate::read::standing::Standing;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Site};
@@ -50,6 +53,12 @@ pub struct ThreadView {
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
     pub steps: u64,
+    /// Whom it works for, if it is a child thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
+    /// The child threads that work for its next step, in the order of the branches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildView>,
     /// The step that is being done right now.
     pub running: Option<RunningView>,
     /// The name that it was given.
@@ -110,12 +119,11 @@ pub fn show(site: &Site, id: ThreadId) -> Result<ThreadView, EngineError> {
 fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, EngineError> {
     let thread = Thread::load(&site.store, id, head)?;
     let run = site.root.run(id);
-    let activity = Activity::at(&run, head)?;
-    let route = thread.route(None)?;
-    let config = limits::of_config(site);
-    let limited = LimitedThread::of(&run.ledger, &thread);
-    let reached = limits::reached_on_route(&site.store, &limited, &route, &config)?;
-    let state = activity.thread_state(&route).at_limits(&reached);
+    let Standing {
+        activity,
+        route,
+        state,
+    } = Standing::of(site, &thread, &limits::of_config(site))?;
     let outline = Active {
         site,
         id,
@@ -133,6 +141,8 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let waiting_answer = WaitingAnswer::at(&run, head).filter(|_| is_quiet);
     Ok(ThreadView {
         waiting_answer,
+        children: child_views(site, &thread, &route)?,
+        parent: thread.start.parent.clone(),
         workflow: thread.start.workflow,
         thread: id,
         head,
@@ -178,6 +188,10 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         resume_failed: failed.is_some(),
         attempts: activity::attempts_at(&run.ledger, record.head),
         steps: count_steps(&site.store, &run.ledger, record.head)?,
+        parent: start_of(&site.store, record.head)
+            .ok()
+            .and_then(|start| start.parent),
+        children: Vec::new(),
         running: None,
         name: None,
         labels: Labels::new(),
@@ -211,6 +225,10 @@ fn outline_of_ended(site: &Site, record: &HistoryRecord) -> Outline {
             ..outline
         },
     }
+}
+
+fn start_of(store: &Store, head: CasRef) -> Result<StartNode, EngineError> {
+    Ok(read_start(store, Head::read(store, head)?.start())?.node)
 }
 
 /// Returns the refused tool calls of the step at the head.

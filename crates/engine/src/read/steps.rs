@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_moderator::passages;
+use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_protocol::workflow::Destination;
@@ -81,6 +82,9 @@ pub struct StepEntry {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// The child threads that did it, in the order of the branches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<EndedChild>,
     /// The instruction that the moderator rendered; older steps have none.
     pub edge_prompt: Option<String>,
     /// The key of the edge that the thread took after it; `None` if it is unknown.
@@ -177,6 +181,7 @@ fn entry(
         duration_ms,
         extraction: summary.extraction,
         refused_calls: summary.refused_calls,
+        children: summary.children,
         edge_prompt: step.node.edge_prompt,
         edge: None,
         replaces,

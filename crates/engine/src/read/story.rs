@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
+use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode, Usage};
 use uwf_protocol::program::Program;
@@ -74,6 +75,9 @@ pub struct StepStory {
     /// The tool calls that the agent was not allowed to make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refused_calls: Vec<RefusedCalls>,
+    /// The child threads that did it, in the order of the branches.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<EndedChild>,
     /// What the step used up, if anything is known.
     pub usage: Option<Usage>,
     /// The steps that it replaced, oldest first.
@@ -137,6 +141,7 @@ impl StoryReader<'_> {
             extraction: None,
             tool_calls: Vec::new(),
             refused_calls: Vec::new(),
+            children: Vec::new(),
             usage: None,
             attempts: self.attempts_at(step, &replaces),
             replaces,
@@ -161,6 +166,7 @@ impl StoryReader<'_> {
         story.extraction = summary.extraction;
         story.refused_calls = summary.refused_calls;
         story.usage = summary.usage;
+        story.children = summary.children;
         story.answer = uwf_thread::answer(&self.site.store, &detail.payload)?;
         match read_turns(&self.site.store, &detail.payload) {
             Ok(turns) => story.tool_calls = tool_uses(&turns),

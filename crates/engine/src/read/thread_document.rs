@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
+use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Usage};
 use uwf_util::text::{counted, cut_line, one_line};
@@ -146,7 +147,23 @@ fn heading(story: &StepStory) -> String {
     if let Some(note) = RefusedCalls::note(&story.refused_calls) {
         line += &format!(" | **Refused:** {}", one_line(&note));
     }
+    if let Some(note) = children_note(&story.children) {
+        line += &format!(" | **Threads:** {note}");
+    }
     format!("## Step {number}: {role} `{hash}`\n{line}")
+}
+
+/// Returns the child threads that did a step, such as `` `01M8…`, `01M9…` and 10 more ``; `None` if an agent did it.
+fn children_note(children: &[EndedChild]) -> Option<String> {
+    const SHOWN: usize = 3;
+    let shown = children.iter().take(SHOWN);
+    let shown: Vec<String> = shown.map(|child| format!("`{}`", child.thread)).collect();
+    let more = children.len() - shown.len();
+    match (shown.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(shown.join(", ")),
+        (false, more) => Some(format!("{} and {more} more", shown.join(", "))),
+    }
 }
 
 /// Returns the tools that were called and how often, such as `Bash ×3, Read`; `None` if no tool was called.
@@ -282,6 +299,7 @@ mod tests {
             extraction: None,
             tool_calls: Vec::new(),
             refused_calls: Vec::new(),
+            children: Vec::new(),
             usage: None,
             replaces: Vec::new(),
             attempts: Vec::new(),
@@ -395,6 +413,7 @@ mod tests {
                 model: Some("small".to_owned()),
             }),
             refused_calls: RefusedCalls::count(&["Edit".to_owned()]),
+            children: Vec::new(),
             tool_calls: ["Bash", "Re\nad", "Bash"].map(called).to_vec(),
             usage: Some(Usage {
                 input_tokens: Some(7),

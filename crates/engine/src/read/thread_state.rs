@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
-use uwf_protocol::ids::RoleName;
+use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_storage::Paused;
 
@@ -81,6 +81,9 @@ pub struct ThreadState {
     pub suspended_role: Option<RoleName>,
     /// The question, if the thread is suspended.
     pub suspend_message: Option<String>,
+    /// The thread that waits for a person, if it plays the role for this one, or for a thread between them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_child: Option<ThreadId>,
     /// Whether the thread reached `$END`.
     pub done: bool,
     /// Always `None`; kept for programs that expect the key.
@@ -107,6 +110,7 @@ impl ThreadState {
             current_role: None,
             suspended_role: None,
             suspend_message: None,
+            waiting_child: None,
             done: status.is_ended(),
             background: None,
             paused: None,
@@ -178,6 +182,36 @@ impl ThreadState {
         match route {
             Ok(Route::End { .. }) => Self::plain(ThreadStatus::Idle),
             Ok(Route::To(_) | Route::Suspend { .. }) | Err(_) => Self::of_route(route),
+        }
+    }
+
+    /// Returns the state of a thread whose role children play, by the state of the child that matters.
+    pub(crate) fn of_child(role: &RoleName, child: ThreadId, state: &Self) -> Self {
+        let by_role = Self {
+            current_role: Some(role.clone()),
+            ..Self::plain(ThreadStatus::Idle)
+        };
+        match state.status {
+            ThreadStatus::Suspended => Self {
+                status: ThreadStatus::Suspended,
+                current_role: None,
+                suspended_role: Some(role.clone()),
+                suspend_message: state.suspend_message.clone(),
+                waiting_child: state.waiting_child.or(Some(child)),
+                limit: state.limit.clone(),
+                reached: state.reached.clone(),
+                held_by_limit: state.held_by_limit,
+                ..by_role
+            },
+            status @ (ThreadStatus::Blocked
+            | ThreadStatus::Failed
+            | ThreadStatus::Running
+            | ThreadStatus::Paused) => Self { status, ..by_role },
+            ThreadStatus::Corrupt => Self {
+                status: ThreadStatus::Blocked,
+                ..by_role
+            },
+            ThreadStatus::Idle | ThreadStatus::Completed | ThreadStatus::Cancelled => by_role,
         }
     }
 

@@ -5,14 +5,12 @@ use std::path::PathBuf;
 use serde_json::Value;
 use uwf_config::project;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::program::Program;
 use uwf_protocol::workflow::Workflow;
 use uwf_protocol::workflow_export;
 use uwf_storage::State;
-use uwf_thread::read_program;
 
 use crate::workflow_ref::{find_file, nearest, not_registered};
-use crate::{EngineError, Site, register};
+use crate::{EngineError, Site, register, stored_workflow};
 
 /// A workflow as it may stand in a file.
 pub(crate) struct WorkflowSource {
@@ -59,23 +57,18 @@ pub(crate) fn local(site: &Site, name: &str) -> Result<Option<WorkflowSource>, E
 
 /// Reads and checks a workflow file.
 pub(crate) fn of_file(site: &Site, file: PathBuf) -> Result<WorkflowSource, EngineError> {
-    let workflow = register::check_file(site, &file)?.workflow;
+    let checked = register::check_file(site, &file)?;
+    let workflow = checked.workflow.clone();
     Ok(WorkflowSource {
-        hash: register::hash_of(site, workflow.clone())?,
+        hash: register::hash_of(site, checked)?,
         workflow: workflow_export::without_titles(workflow),
         file: Some(file),
     })
 }
 
-/// Reads a stored workflow with the schemas of its roles.
 fn stored(site: &Site, hash: CasRef) -> Result<WorkflowSource, EngineError> {
-    let Program::Graph(workflow) = read_program(&site.store, hash)?;
-    let mut schemas = indexmap::IndexMap::new();
-    for (name, role) in &workflow.roles {
-        schemas.insert(name.clone(), site.store.need(role.schema)?.payload);
-    }
     Ok(WorkflowSource {
-        workflow: workflow_export::with_schemas(&workflow, &schemas),
+        workflow: stored_workflow::with_schemas(site, hash)?,
         hash,
         file: None,
     })

@@ -61,7 +61,7 @@ pub fn export_workflow(site: &Site, text: &str) -> Result<WorkflowText, EngineEr
 fn difference(site: &Site, text: &str, hash: CasRef) -> Result<Option<Difference>, EngineError> {
     match register::check_text(site, text.to_owned()) {
         Ok(checked) => {
-            let found = register::hash_of(site, checked.workflow)?;
+            let found = register::hash_of(site, checked)?;
             Ok((found != hash).then_some(Difference::Hash(found)))
         }
         Err(EngineError::Workflow(_)) => Ok(Some(Difference::Refused)),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use uwf_config::Unused;
+use uwf_moderator::{Assignment, Performer};
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
@@ -10,6 +11,7 @@ use uwf_protocol::limits::{Rules, Setting};
 use uwf_protocol::nodes::StartNode;
 use uwf_storage::RunDir;
 
+use crate::children::used_in_progress;
 use crate::limits::{LimitedThread, reached_by};
 use crate::run::attempted::Verb;
 use crate::run::failure;
@@ -24,19 +26,24 @@ pub(crate) struct Admitted {
     pub(crate) unused: Option<Unused>,
 }
 
-/// Admits a role to the next step, unless a limit is reached or an answer would be lost.
+/// Admits the role of an assignment to the next step, unless a limit is reached or an answer would be lost.
 pub(crate) fn admit(
     site: &Site,
     run: &RunDir,
     thread: &Thread,
-    role: &RoleName,
+    assignment: &Assignment,
     verb: &Verb,
 ) -> Result<Admitted, EngineError> {
+    let role = &assignment.role;
     let (config, unused) = config_for(site, thread)?;
     attempt::refuse_to_drop_an_answer(run, thread, verb.message())?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
-    let limited = LimitedThread::of(&run.ledger, thread);
+    let mut limited = LimitedThread::of(&run.ledger, thread);
+    let has_limits = !(thread.program.limits().is_empty() && config.limits.is_empty());
+    if has_limits && assignment.performer == Performer::Children {
+        limited.by_children = used_in_progress(site, thread, assignment)?;
+    }
     let (reached, usage) = reached_by(&site.store, &limited, role, &config.limits, &summary)?;
     if let Some(usage) = usage {
         run.ledger.write_chain_usage(&usage)?;

@@ -243,10 +243,14 @@ pub(crate) fn completed(thread: &Thread, now_ms: i64) -> HistoryRecord {
     }
 }
 
-/// Counts what a replaced step used up: it left the chain, and was paid for. The head has moved already, so an error here
+/// Counts what a replaced step used up: it left the chain, and was paid for. A step of children is left out: the same children
+/// did the step that replaces it, and that counts all they did. The head has moved already, so an error here
 /// must not fail the call.
 pub(crate) fn count_replaced(runner: &Runner, ledger: &Ledger, replaced: CasRef) {
-    if let Ok(used) = used_by(&runner.site.store, replaced) {
+    let store = &runner.site.store;
+    if let Ok(used) = used_by(store, replaced)
+        && used.child_steps == 0
+    {
         let _ = ledger.count_replaced(replaced, &used);
     }
 }

@@ -13,6 +13,7 @@ use crate::run::adopt::{Adoption, adopt};
 use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::attempted::{Attempted, Problem, Verb};
+use crate::run::children::{Approach, ChildrenStep, do_children_step};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure;
@@ -67,11 +68,20 @@ pub fn step(
     id: ThreadId,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
+    hooks::after(runner, step_untold(runner, id, options))
+}
+
+/// Does one cycle of a thread. The hooks are not told.
+pub(crate) fn step_untold(
+    runner: &Runner,
+    id: ThreadId,
+    options: &StepOptions,
+) -> Result<StepReport, EngineError> {
     // The signal may have come after the step before this one, for example while a hook ran.
     if let Some(stop) = runner.signals.stop() {
         return Err(EngineError::NotStarted(stop.signal));
     }
-    let done = with_thread_to_step(runner, id, |run| {
+    with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;
         let thread = match adopt(runner, run, thread)? {
@@ -88,8 +98,7 @@ pub fn step(
             Ok(route @ Route::End { .. }) => archive(runner, run, thread, route),
             Ok(Route::To(assignment)) => {
                 let verb = Verb::Step;
-                let admitted =
-                    admission::admit(&runner.site, run, &thread, &assignment.role, &verb)?;
+                let admitted = admission::admit(&runner.site, run, &thread, &assignment, &verb)?;
                 let job = Job {
                     assignment: &assignment,
                     admitted,
@@ -99,8 +108,7 @@ pub fn step(
                 do_step(runner, run, thread, job)
             }
         }
-    });
-    hooks::after(runner, done)
+    })
 }
 
 /// Archives a thread whose head leads to `$END`, such as a fork of a completed one. No agent runs.
@@ -142,6 +150,20 @@ pub(crate) fn do_step(
 ) -> Result<StepReport, EngineError> {
     match job.assignment.performer {
         Performer::Agent => do_agent_step(runner, run, thread, job),
+        Performer::Children => {
+            let Job {
+                assignment,
+                admitted,
+                options,
+                ..
+            } = job;
+            let step = ChildrenStep {
+                assignment,
+                admitted,
+                approach: Approach::Step(options),
+            };
+            do_children_step(runner, run, thread, step)
+        }
     }
 }
 
@@ -176,6 +198,7 @@ fn do_agent_step(
     };
     // The slots stay ours until the step is committed or has failed: dropping them frees them.
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
+    run.share_lock()?;
     let now_ms = runner.site.env.now_ms();
     let attempted = agent_run.attempted(options.agent.clone(), verb, now_ms);
     clear_scratch(runner, run, role, options.session)?;

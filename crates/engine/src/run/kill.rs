@@ -3,12 +3,14 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use uwf_moderator::{Performer, Route};
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
-use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Reason, RunDir, State};
+use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
 
 use crate::attempt::Members;
+use crate::children::children_of;
 use crate::run::{agent_command, failure};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, tags};
@@ -19,7 +21,7 @@ const BEYOND_GRACE: Duration = Duration::from_secs(12);
 const TICK: Duration = Duration::from_millis(20);
 
 /// A thread that was ended.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Killed {
     /// The thread.
     pub thread: ThreadId,
@@ -27,6 +29,8 @@ pub struct Killed {
     pub agent_ended: bool,
     /// The step that an agent had finished and no engine had committed, if there is one. It can be forked.
     pub finished_step: Option<CasRef>,
+    /// The children that worked for its next step, and theirs. They were ended, too.
+    pub children: Vec<ThreadId>,
 }
 
 /// Archives the thread as cancelled, and ends the agent that works on it, if there is one.
@@ -55,7 +59,15 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         }
     };
     let run = runner.site.root.run(id);
-    let agent_ended = end_agent(runner, &run)?;
+    let mut agent_ended = end_agent(runner, &run)?;
+    let mut children = Vec::new();
+    if let Some(head) = head {
+        for killed in kill_children(runner, &run, id, head)? {
+            agent_ended |= killed.agent_ended;
+            children.push(killed.thread);
+            children.extend(killed.children);
+        }
+    }
     record_lost_run(runner, &run, id, head)?;
     runner.site.log_line(
         tags::KILLED,
@@ -68,7 +80,47 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
         agent_ended,
         // The thread is ended even if the pending record cannot be read.
         finished_step: run.outbox.read_pending().ok().flatten().map(|it| it.step),
+        children,
     })
+}
+
+/// Ends the children that work for the next step of a thread. The thread is archived already, so nobody makes new ones, but
+/// for a call that had begun: we wait until it ends.
+fn kill_children(
+    runner: &Runner,
+    run: &RunDir,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<Vec<Killed>, EngineError> {
+    let mut killed = Vec::new();
+    let deadline = Instant::now() + BEYOND_GRACE;
+    // A thread with damaged nodes is ended all the same.
+    let Ok(thread) = Thread::load(&runner.site.store, id, head) else {
+        return Ok(killed);
+    };
+    let Ok(Route::To(assignment)) = thread.route(None)? else {
+        return Ok(killed);
+    };
+    if assignment.performer != Performer::Children {
+        return Ok(killed);
+    }
+    loop {
+        let is_held = run.lease.is_held()?;
+        for child in children_of(&runner.site, &thread, &assignment, None).unwrap_or_default() {
+            if matches!(child.place, Some(Located::Active(_))) {
+                match kill(runner, child.thread) {
+                    Ok(one) => killed.push(one),
+                    // It ended meanwhile.
+                    Err(EngineError::Ended { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        if !is_held || Instant::now() >= deadline {
+            return Ok(killed);
+        }
+        std::thread::sleep(TICK);
+    }
 }
 
 /// Records the attempt of an agent that died together with its engine before this call: it was paid for. A

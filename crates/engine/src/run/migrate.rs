@@ -13,6 +13,7 @@ use uwf_storage::{Advance, ReplacedStep, State};
 use uwf_thread::summarize;
 
 use crate::attempt::WaitingAnswer;
+use crate::children::refuse_to_leave;
 use crate::fork::MovedOn;
 use crate::limits::{self, LimitedThread};
 use crate::read::thread_state::ThreadState;
@@ -68,6 +69,7 @@ pub fn plan_migration(
             ..as_before(runner, &thread, found)?
         });
     }
+    refuse_to_leave(site, &thread)?;
     let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
     let recorded = site.root.run(id).ledger.chain_summary();
     let steps = summarize(&site.store, recorded.as_ref(), thread.head)?.steps;
@@ -117,6 +119,7 @@ pub fn migrate(
         if found.hash == thread.start.workflow {
             return as_before(runner, &thread, found);
         }
+        refuse_to_leave(site, &thread)?;
         let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
         let state = state_of(
             runner,

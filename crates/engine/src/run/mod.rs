@@ -7,6 +7,7 @@ mod agent_hints;
 mod agent_run;
 mod answer;
 mod attempted;
+mod children;
 mod commit;
 mod contract;
 pub(crate) mod cycle;

@@ -28,6 +28,11 @@ impl Deref for OwnedRun {
 }
 
 impl OwnedRun {
+    /// Lets the programs that this process starts from now on keep the lock.
+    pub(crate) fn share_lock(&self) -> Result<(), EngineError> {
+        Ok(self.lock.borrow_mut().inherit_on_exec()?)
+    }
+
     /// Takes the lock away from the processes that the agent left running.
     pub(crate) fn renew_lock(&self) -> Result<(), EngineError> {
         Ok(self.lock.borrow_mut().renew()?)
@@ -41,14 +46,13 @@ impl OwnedRun {
             run.create()?;
         }
         let busy = || thread::busy(id, run.lease.read_record());
-        let (mut lock, ended) = match run.lease.acquire()? {
+        let (lock, ended) = match run.lease.acquire()? {
             Acquired::Lock(lock) => (lock, Vec::new()),
             Acquired::Orphaned(orphaned) => {
                 end_leftovers(runner, &run, id, orphaned)?.ok_or_else(busy)?
             }
             Acquired::Busy => return Err(busy()),
         };
-        lock.inherit_on_exec()?;
         Ok(Self {
             run,
             lock: RefCell::new(lock),

@@ -2,7 +2,7 @@
 //!
 //! Nothing is lost. The replaced step stays in the store, and the history records which step replaced it.
 
-use uwf_moderator::{Assignment, Route, assign};
+use uwf_moderator::{Assignment, Performer, Route, assign};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
 
@@ -11,6 +11,7 @@ use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::attempted::Verb;
+use crate::run::children::poke_children;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::owned::with_thread_to_step;
@@ -27,7 +28,16 @@ pub fn poke(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    let done = with_thread_to_step(runner, id, |run| {
+    hooks::after(runner, poke_untold(runner, id, options))
+}
+
+/// Pokes a thread. The hooks are not told.
+pub(crate) fn poke_untold(
+    runner: &Runner,
+    id: ThreadId,
+    options: &Intervention,
+) -> Result<StepReport, EngineError> {
+    with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
         let thread = Thread::load(&runner.site.store, id, head)?;
         admission::raise(&runner.site, run, &thread, &options.raises)?;
@@ -38,9 +48,12 @@ pub fn poke(
         admission::accept(&runner.site, run, &thread, &options.accepts)?;
         let without = thread.without_last(&runner.site.store)?;
         let (before, last) = without.ok_or(EngineError::NoStep(id))?;
+        if Performer::of_role(&before.program, &last.node.role) == Performer::Children {
+            return poke_children(runner, run, before, &last, options);
+        }
         let assignment = again(runner, &before, last, options.prompt.as_deref())?;
         let verb = Verb::Poke(options.prompt.clone());
-        let admitted = admission::admit(&runner.site, run, &before, &assignment.role, &verb)?;
+        let admitted = admission::admit(&runner.site, run, &before, &assignment, &verb)?;
         let message = format!("role={} replaces={head}", assignment.role);
         runner.site.log(&before, tags::POKED, &message);
         let job = Job {
@@ -50,8 +63,7 @@ pub fn poke(
             verb,
         };
         do_step(runner, run, before, job)
-    });
-    hooks::after(runner, done)
+    })
 }
 
 /// Returns the assignment: the old instruction with the message of the person. The agent reads the old answer itself, by

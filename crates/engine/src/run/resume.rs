@@ -1,15 +1,17 @@
 //! Resuming a thread: answering a suspended one, and continuing an ended one whose workflow allows it.
 
-use uwf_moderator::{Assignment, Route, RouteError, assign, reenter};
-use uwf_protocol::ids::ThreadId;
+use uwf_moderator::{Assignment, Performer, Route, RouteError, assign, reenter};
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{HistoryRecord, Located, Reactivated, State, StorageError};
 
+use crate::children::has_children;
 use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, refuse};
 use crate::run::attempted::Verb;
+use crate::run::children::resume_children;
 use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::leftovers::end_remaining;
@@ -27,50 +29,72 @@ pub fn resume(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    let done = with_thread_to_step(runner, id, |run| match thread::find(&runner.site, id)? {
-        Located::Active(head) => {
-            let thread = Thread::load(&runner.site.store, id, head)?;
-            admission::raise(&runner.site, run, &thread, &options.raises)?;
-            let thread = match adopt(runner, run, thread)? {
-                Adoption::Committed(report) => return Ok(*report),
-                Adoption::Nothing(thread) => *thread,
-            };
-            admission::accept(&runner.site, run, &thread, &options.accepts)?;
-            let prompt = options.prompt.as_deref();
-            let answered = || Verb::Resume(options.prompt.clone());
-            let (assignment, verb) = match thread.route(Some(&runner.signals))? {
-                // An earlier call reactivated the ended thread and was ended before its step was.
-                Ok(Route::End { .. }) => {
-                    let entrance = entrance(&thread, prompt);
-                    (entrance.ok_or(EngineError::NotSuspended(id))?, answered())
-                }
-                Ok(Route::To(assignment)) => (with_message(assignment, prompt), Verb::Step),
-                route => (answer(runner, &thread, route, prompt)?, answered()),
-            };
-            let admitted = admission::admit(&runner.site, run, &thread, &assignment.role, &verb)?;
-            match verb {
-                // The thread waits for no answer: the call is useful only if it raises a limit or accepts an attempt.
-                Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
-                    return Err(EngineError::NotSuspended(id));
-                }
-                Verb::Step => {}
-                Verb::Resume(_) | Verb::Poke(_) => {
-                    runner
-                        .site
-                        .log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-                }
-            }
-            let job = Job {
-                assignment: &assignment,
-                admitted,
-                options: &options.step,
-                verb,
-            };
-            do_step(runner, run, thread, job)
-        }
+    hooks::after(runner, resume_untold(runner, id, options))
+}
+
+/// Resumes a thread. The hooks are not told.
+pub(crate) fn resume_untold(
+    runner: &Runner,
+    id: ThreadId,
+    options: &Intervention,
+) -> Result<StepReport, EngineError> {
+    with_thread_to_step(runner, id, |run| match thread::find(&runner.site, id)? {
+        Located::Active(head) => resume_active(runner, run, id, head, options),
         Located::Archived(record) => reactivate(runner, run, &record, options),
-    });
-    hooks::after(runner, done)
+    })
+}
+
+fn resume_active(
+    runner: &Runner,
+    run: &OwnedRun,
+    id: ThreadId,
+    head: CasRef,
+    options: &Intervention,
+) -> Result<StepReport, EngineError> {
+    let thread = Thread::load(&runner.site.store, id, head)?;
+    if has_children(&thread.program)
+        && let Ok(Route::To(assignment)) = thread.route(Some(&runner.signals))?
+        && assignment.performer == Performer::Children
+    {
+        return resume_children(runner, run, thread, &assignment, options);
+    }
+    admission::raise(&runner.site, run, &thread, &options.raises)?;
+    let thread = match adopt(runner, run, thread)? {
+        Adoption::Committed(report) => return Ok(*report),
+        Adoption::Nothing(thread) => *thread,
+    };
+    admission::accept(&runner.site, run, &thread, &options.accepts)?;
+    let prompt = options.prompt.as_deref();
+    let answered = || Verb::Resume(options.prompt.clone());
+    let (assignment, verb) = match thread.route(Some(&runner.signals))? {
+        // An earlier call reactivated the ended thread and was ended before its step was.
+        Ok(Route::End { .. }) => {
+            let entrance = entrance(&thread, prompt);
+            (entrance.ok_or(EngineError::NotSuspended(id))?, answered())
+        }
+        Ok(Route::To(assignment)) => (with_message(assignment, prompt), Verb::Step),
+        route => (answer(runner, &thread, route, prompt)?, answered()),
+    };
+    let admitted = admission::admit(&runner.site, run, &thread, &assignment, &verb)?;
+    match verb {
+        // The thread waits for no answer: the call is useful only if it raises a limit or accepts an attempt.
+        Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
+            return Err(EngineError::NotSuspended(id));
+        }
+        Verb::Step => {}
+        Verb::Resume(_) | Verb::Poke(_) => {
+            runner
+                .site
+                .log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
+        }
+    }
+    let job = Job {
+        assignment: &assignment,
+        admitted,
+        options: &options.step,
+        verb,
+    };
+    do_step(runner, run, thread, job)
 }
 
 /// Returns the assignment of the suspended role: its instruction, its question and the answer.
@@ -126,7 +150,7 @@ fn reactivate(
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
     admission::raise(&runner.site, run, &thread, &options.raises)?;
     let verb = Verb::Resume(options.prompt.clone());
-    let admitted = admission::admit(&runner.site, run, &thread, &assignment.role, &verb)?;
+    let admitted = admission::admit(&runner.site, run, &thread, &assignment, &verb)?;
     // A pending record from before the thread ended is not the result of this call.
     match run.outbox.read_pending() {
         Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,

@@ -6,7 +6,8 @@ use uwf_protocol::answer::{REASON_FIELD, STATUS_FIELD};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::workflow::{Condition, Destination, ListEdge, NodeName, Target};
+use uwf_protocol::work::Work;
+use uwf_protocol::workflow::{Destination, ListEdge, NodeName, Target, Workflow};
 
 use crate::condition::{Ask, Question};
 use crate::graph::status_of;
@@ -54,6 +55,14 @@ impl<'w> Edge<'w> {
             location: edge.location.as_deref(),
         }
     }
+
+    /// Returns the template of the instruction, if the edge has one.
+    fn source(&self) -> Option<&'w str> {
+        match self.prompt {
+            Prompt::Needed(source) => Some(source),
+            Prompt::Optional(source) => source,
+        }
+    }
 }
 
 impl<'a> Position<'a> {
@@ -76,15 +85,16 @@ impl<'a> Position<'a> {
     }
 
     /// Takes the first edge of a list whose condition holds.
-    pub(crate) fn follow_first(
+    pub(crate) fn follow_first<S>(
         &self,
-        conditions: &IndexMap<String, Condition>,
+        workflow: &Workflow<S>,
         edges: &[ListEdge],
         start: &StartNode,
         steps: &[StepContext],
         ask: Ask<'_>,
     ) -> Result<Route, RouteError> {
-        let known = |edge: &ListEdge| Some(&conditions.get(edge.condition.as_ref()?)?.expression);
+        let condition = |edge: &ListEdge| workflow.conditions.get(edge.condition.as_ref()?);
+        let known = |edge: &ListEdge| Some(&condition(edge)?.expression);
         // The edge after these is always taken, or its condition is unknown.
         let asked: Vec<String> = edges.iter().map_while(known).cloned().collect();
         let otherwise = asked.len();
@@ -114,22 +124,34 @@ impl<'a> Position<'a> {
                 edge: self.edge_name(EdgeKey::Index(index)),
                 condition: unknown.clone(),
             }),
-            Some(edge) => self.follow(&Edge::of_list(index, edge)),
+            Some(edge) => self.follow(workflow, &Edge::of_list(index, edge)),
         }
     }
 
-    pub(crate) fn follow(&self, edge: &Edge<'_>) -> Result<Route, RouteError> {
+    pub(crate) fn follow<S>(
+        &self,
+        workflow: &Workflow<S>,
+        edge: &Edge<'_>,
+    ) -> Result<Route, RouteError> {
         match edge.to {
             Destination::End => Ok(Route::End {
                 result: self.end_result(edge),
             }),
             Destination::Suspend => self.suspend(edge),
-            Destination::Role(role) => Ok(Route::To(Assignment {
-                role: role.clone(),
-                prompt: self.prompt(edge)?.unwrap_or_default(),
-                location: self.optional(edge, Field::Location, edge.location)?,
-                performer: Performer::Agent,
-            })),
+            Destination::Role(role) => {
+                let work = workflow.roles.get(role).map(|role| &role.work);
+                let prompt = match work {
+                    // Each branch fills it in for itself.
+                    Some(Work::Branches(_)) => edge.source().map(str::to_owned),
+                    Some(Work::Agent | Work::Workflow(_)) | None => self.prompt(edge)?,
+                };
+                Ok(Route::To(Assignment {
+                    role: role.clone(),
+                    prompt: prompt.unwrap_or_default(),
+                    location: self.optional(edge, Field::Location, edge.location)?,
+                    performer: Performer::of(work),
+                }))
+            }
         }
     }
 
@@ -148,11 +170,7 @@ impl<'a> Position<'a> {
 
     /// Returns what the thread results in if it takes this edge to `$END`. A text of blanks is no result.
     pub(crate) fn end_result(&self, edge: &Edge<'_>) -> EndResult {
-        let source = match edge.prompt {
-            Prompt::Needed(source) => Some(source),
-            Prompt::Optional(source) => source,
-        };
-        match self.optional(edge, Field::Prompt, source) {
+        match self.optional(edge, Field::Prompt, edge.source()) {
             Err(RouteError::Blank { .. }) => Ok(None),
             rendered => rendered.map_err(Box::new),
         }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow, reserved};
 
+use super::work::roles_of;
 use super::{Edge, all_edges, edges_of, quoted, with_suggestion};
 
 /// Returns the problems of the graph.
@@ -88,6 +89,7 @@ fn without_edges(workflow: &Workflow<Value>) -> Vec<Problem> {
                 problems.push(Problem::new(&["roles", name], message));
                 continue;
             }
+            None if plays_a_branch(workflow, role) => continue,
             None => {
                 let message = format!("the role `{name}` is not used in the graph");
                 problems.push(Problem::new(&["roles", name], message));
@@ -102,6 +104,12 @@ fn without_edges(workflow: &Workflow<Value>) -> Vec<Problem> {
         }
     }
     problems
+}
+
+/// Tells whether a role plays a branch of another one.
+fn plays_a_branch(workflow: &Workflow<Value>, role: &RoleName) -> bool {
+    let works = workflow.roles.values().map(|role| &role.work);
+    works.flat_map(roles_of).any(|player| player == role)
 }
 
 fn target(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Option<Problem> {

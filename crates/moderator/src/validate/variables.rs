@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
+use uwf_protocol::work::Work;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Severity, Workflow};
 use uwf_schema::{Presence, Shape};
 
 use super::statuses::{keys_of, routing_field};
 use super::{Edge, edges_of, with_suggestion};
+use crate::children::NAMES_OF_BRANCHES;
 use crate::condition::{self, Mention};
 use crate::template::{self, Name, Part, Template, When};
 
@@ -18,8 +20,9 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (node, edges) in &workflow.graph {
         for edge in edges_of(node, edges) {
-            let view = view_of(workflow, node, edges, &edge);
             for (field, source) in [("prompt", edge.prompt), ("location", edge.location)] {
+                let of_branches = field == "prompt" && leads_to_branches(workflow, &edge);
+                let view = view_of(workflow, node, edges, &edge, of_branches);
                 for (severity, message) in
                     source.map(|text| messages(text, &view)).unwrap_or_default()
                 {
@@ -34,6 +37,14 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems
 }
 
+fn leads_to_branches(workflow: &Workflow<Value>, edge: &Edge<'_>) -> bool {
+    let Destination::Role(role) = edge.to else {
+        return false;
+    };
+    let work = workflow.roles.get(role).map(|role| &role.work);
+    matches!(work, Some(Work::Branches(_)))
+}
+
 /// The data of a template, and how certain its variables must be.
 struct View<'w> {
     shape: Shape<'w>,
@@ -42,6 +53,8 @@ struct View<'w> {
     demand: Demand,
     /// The parts of answers that the condition of the edge names.
     conditional: Vec<String>,
+    /// Whether each branch of a role fills the template in for itself.
+    of_branches: bool,
 }
 
 /// What the schema must guarantee about a variable.
@@ -61,6 +74,7 @@ fn view_of<'w>(
     node: &'w NodeName,
     edges: &'w Edges,
     edge: &Edge<'w>,
+    of_branches: bool,
 ) -> View<'w> {
     let NodeName::Role(role) = node else {
         return View {
@@ -68,6 +82,7 @@ fn view_of<'w>(
             role: None,
             demand: Demand::Always,
             conditional: Vec::new(),
+            of_branches,
         };
     };
     let schema = workflow.roles.get(role).map(|role| &role.schema);
@@ -95,6 +110,7 @@ fn view_of<'w>(
             Some(_) | None => Demand::Likely,
         },
         conditional: named_by_condition(workflow, edge),
+        of_branches,
     }
 }
 
@@ -226,6 +242,10 @@ impl<'a, 'w> Walk<'a, 'w> {
 
     /// Returns whether a name has a value, and the shape of that value.
     fn find(&self, name: &str) -> (Presence, Shape<'w>) {
+        let first = name.split('.').next().unwrap_or_default();
+        if self.view.of_branches && NAMES_OF_BRANCHES.contains(&first) {
+            return (Presence::Always, Shape::unknown());
+        }
         if self.view.role.is_none() && name != STATUS_FIELD {
             return (Presence::Never, Shape::nothing());
         }

@@ -8,6 +8,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::{CasRef, RoleName, Status};
 use uwf_protocol::limits::Limits;
 use uwf_protocol::nodes::{StartNode, StepNode};
+use uwf_protocol::work::Work;
 use uwf_protocol::workflow::{
     Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow,
 };
@@ -47,6 +48,7 @@ pub(crate) fn start() -> StartNode {
         workflow: CasRef::from_u64(1),
         prompt: "fix the bug".into(),
         cwd: None,
+        parent: None,
     }
 }
 
@@ -94,6 +96,7 @@ fn role_with(schema: &Value) -> Role<Value> {
         output: String::new(),
         schema: schema.clone(),
         extract: None,
+        work: Work::Agent,
     }
 }
 

@@ -289,7 +289,13 @@ fn workflows_of_every_generation_have_no_problem() {
             name: "test.yaml",
             text,
         };
-        let loaded = load(source, &|_, _| Err("no includes".into()), &|_| Vec::new()).unwrap();
+        let loaded = load(
+            source,
+            &|_, _| Err("no includes".into()),
+            &|_| Ok(Vec::new()),
+            &|_| Vec::new(),
+        )
+        .unwrap();
         assert_eq!(problems_of(&loaded.workflow), [""; 0]);
     }
 }

@@ -24,6 +24,17 @@ pub struct Used {
     pub duration_ms: u64,
     /// How many runs have an unknown duration.
     pub duration_unknown: u64,
+    /// How many of the runs are steps of child threads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub child_steps: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// More dollars than anybody pays for a thread.
@@ -42,6 +53,7 @@ impl Used {
             self.tokens_unknown,
             self.duration_ms,
             self.duration_unknown,
+            self.child_steps,
         ];
         Self::is_possible_cost(self.cost_usd) && counts.iter().all(|count| *count <= MOST)
     }
@@ -133,6 +145,7 @@ impl Used {
         self.tokens_unknown = self.tokens_unknown.max(other.tokens_unknown);
         self.duration_ms = self.duration_ms.max(other.duration_ms);
         self.duration_unknown = self.duration_unknown.max(other.duration_unknown);
+        self.child_steps = self.child_steps.max(other.child_steps);
     }
 
     /// Adds what other runs used up.
@@ -144,5 +157,6 @@ impl Used {
         self.tokens_unknown = self.tokens_unknown.saturating_add(other.tokens_unknown);
         self.duration_ms = self.duration_ms.saturating_add(other.duration_ms);
         self.duration_unknown = self.duration_unknown.saturating_add(other.duration_unknown);
+        self.child_steps = self.child_steps.saturating_add(other.child_steps);
     }
 }

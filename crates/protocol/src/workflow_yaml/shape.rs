@@ -9,7 +9,9 @@ use super::diagnostic::Finding;
 use super::fields::{Fields, entries, items, misfit, text};
 use super::graph;
 use super::options;
+use super::{Statuses, work};
 use crate::ids::RoleName;
+use crate::work::Work;
 use crate::workflow::{Condition, Role, Workflow, name_problem};
 
 const WORKFLOW_KEYS: [&str; 7] = [
@@ -34,12 +36,16 @@ const ROLE_KEYS: [&str; 8] = [
 const CONDITION_KEYS: [&str; 2] = ["description", "expression"];
 
 /// Returns the workflow in the tree; `None` if an essential part could not be read. The findings say why.
-pub(super) fn workflow(root: &Node, findings: &mut Vec<Finding>) -> Option<Workflow<Value>> {
+pub(super) fn workflow(
+    root: &Node,
+    statuses: &Statuses<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Workflow<Value>> {
     let what = "the workflow".to_owned();
     let fields = Fields::of(root, root.at, what, &WORKFLOW_KEYS, findings)?;
     let name = name(&fields, findings);
     let description = fields.text("description", findings).unwrap_or_default();
-    let roles = roles(&fields, findings);
+    let roles = roles(&fields, statuses, findings);
     let conditions = conditions(&fields, findings);
     let graph = match fields.get("graph") {
         Some((_, node)) => graph::graph(node, findings),
@@ -74,6 +80,7 @@ fn name(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Option<String> {
 
 fn roles(
     fields: &Fields<'_>,
+    statuses: &Statuses<'_>,
     findings: &mut Vec<Finding>,
 ) -> Option<IndexMap<RoleName, Role<Value>>> {
     let Some((_, node)) = fields.get("roles") else {
@@ -83,18 +90,37 @@ fn roles(
     let mut roles = IndexMap::new();
     for (key, node) in entries(node, "`roles`", findings)? {
         match key.text.parse::<RoleName>() {
-            Ok(name) => roles.extend(role(key, node, findings).map(|role| (name, role))),
+            Ok(name) => {
+                roles.extend(role(key, node, statuses, findings).map(|role| (name, role)));
+            }
             Err(error) => findings.push(Finding::new(key.at, error.to_string())),
         }
     }
     Some(roles)
 }
 
-fn role(key: &Key, node: &Node, findings: &mut Vec<Finding>) -> Option<Role<Value>> {
+fn role(
+    key: &Key,
+    node: &Node,
+    statuses: &Statuses<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<Role<Value>> {
     let what = format!("role `{}`", key.text);
-    let fields = Fields::of(node, key.at, what, &ROLE_KEYS, findings)?;
+    let known = [&ROLE_KEYS[..], &work::KEYS].concat();
+    let fields = Fields::of(node, key.at, what, &known, findings)?;
     let goal = fields.required_text("goal", findings);
-    let schema = schema(&fields, findings);
+    let work = work::work(&fields, findings);
+    let has_schema = ["frontmatter", "meta"]
+        .iter()
+        .any(|key| fields.get(key).is_some());
+    let schema = match &work {
+        Some(work) if *work != Work::Agent && !has_schema => {
+            work::schema(work, &fields, statuses, findings)
+        }
+        // It is unknown who does the work, and whether that needs a schema.
+        None if !has_schema => None,
+        Some(_) | None => schema(&fields, findings),
+    };
     Some(Role {
         description: fields.text("description", findings).unwrap_or_default(),
         capabilities: capabilities(&fields, findings),
@@ -103,6 +129,7 @@ fn role(key: &Key, node: &Node, findings: &mut Vec<Finding>) -> Option<Role<Valu
         extract: options::extract(&fields, findings),
         goal: goal?,
         schema: schema?,
+        work: work?,
     })
 }
 

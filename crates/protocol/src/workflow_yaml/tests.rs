@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::*;
 use crate::policy::ExtractPolicy;
+use crate::work::Work;
 use crate::workflow::{Destination, Edges, ListEdge, NodeName, Role, Target};
 
 /// Loads a text under the name `w.yaml`; includes are looked up beside the including file.
@@ -24,7 +25,12 @@ fn load_with(text: &str, files: &[(&str, &str)]) -> Result<LoadedWorkflow, Vec<D
         let text = (*text).to_owned();
         Ok(Included { name, text })
     };
-    load(source, &include, &|_| Vec::new())
+    load(source, &include, &done, &|_| Vec::new())
+}
+
+/// Tells of every workflow that it ends with `done`.
+fn done(_: &str) -> Result<Vec<Status>, String> {
+    Ok(vec![Status::new("done")])
 }
 
 /// Returns what is said about a text whose meaning has these problems.
@@ -34,7 +40,7 @@ fn told(text: &str, problems: &[Problem]) -> Vec<String> {
         text,
     };
     let include = |_: &str, _: &str| Err("there are no files".to_owned());
-    let told = load(source, &include, &|_| problems.to_vec()).unwrap_err();
+    let told = load(source, &include, &done, &|_| problems.to_vec()).unwrap_err();
     told.iter().map(ToString::to_string).collect()
 }
 
@@ -110,7 +116,7 @@ fn generation_3_has_status_maps_locations_and_two_ways_in() {
     let Edges::ByStatus(start) = edges(&loaded, "$START") else {
         panic!("a map is a map");
     };
-    let statuses: Vec<&str> = start.keys().map(crate::ids::Status::as_str).collect();
+    let statuses: Vec<&str> = start.keys().map(Status::as_str).collect();
     assert_eq!(statuses, ["new", "resume"]);
     let Edges::ByStatus(planner) = edges(&loaded, "planner") else {
         panic!("a map is a map");
@@ -146,6 +152,7 @@ fn what_may_be_absent_is_empty() {
         output: String::new(),
         schema: json!({ "type": "object" }),
         extract: None,
+        work: Work::Agent,
     };
     assert_eq!(*role(&loaded, "a"), expected);
     assert!(loaded.workflow.limits.is_empty());

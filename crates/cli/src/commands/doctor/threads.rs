@@ -17,6 +17,7 @@ use crate::text::Check;
 pub(super) fn look(site: &Site) -> Vec<Check> {
     let everything = ListFilter {
         all: true,
+        children: true,
         ..ListFilter::default()
     };
     let threads = match list(site, &everything) {

@@ -71,6 +71,7 @@ fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
 pub(super) fn list_options(context: &Context, args: &ListArgs) -> Result<ListFilter, Failure> {
     Ok(ListFilter {
         all: args.all,
+        children: args.children,
         skip: args.skip,
         ..filter(context, &args.filter)?
     })

@@ -89,7 +89,7 @@ impl Run<'_> {
                 }
             };
             options.session = Session::Known;
-            steps += u64::from(report.step.is_some());
+            steps += report.steps_done();
             warn_blocked(&report);
             let stop = stop_of(&report.state);
             let stopped = stop.map(|exit| self.stopped(steps, exit, &report, &options));

@@ -1,7 +1,7 @@
 //! The result of a call that did a step, or failed to.
 
 use serde::Serialize;
-use uwf_engine::{AgentFailure, StepReport, ThreadStatus, agent_option};
+use uwf_engine::{AgentFailure, ChildReport, StepReport, ThreadStatus, agent_option};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::Phase;
@@ -56,9 +56,15 @@ pub(super) fn step_rows(report: &StepReport) -> Vec<(&'static str, String)> {
             };
             format!("{step}  {role} by {agent}{took}{adopted}")
         }
+        (Some(role), None, _) if report.child.is_some() => format!("{role} is not done yet"),
         _ => "nothing to run".to_owned(),
     };
     let mut rows = vec![("step", done)];
+    let mut child = report.child.as_ref();
+    while let Some(one) = child {
+        rows.push(("child", child_line(one)));
+        child = one.child.as_deref();
+    }
     rows.extend(report.replaced.map(|step| ("replaced", step.to_string())));
     rows.extend(refused_row(&report.refused_calls));
     if !report.left_running.is_empty() {
@@ -73,6 +79,15 @@ pub(super) fn step_rows(report: &StepReport) -> Vec<(&'static str, String)> {
         ));
     }
     rows
+}
+
+/// Returns what a child did: `01M8…  coder did step 54CK…; idle`.
+fn child_line(child: &ChildReport) -> String {
+    let did = match (&child.role, child.step) {
+        (Some(role), Some(step)) => format!("{role} did step {step}; "),
+        _ => String::new(),
+    };
+    format!("{}  {did}{}", child.thread, child.status.as_str())
 }
 
 /// A step that failed: the attempt, as programs read it.

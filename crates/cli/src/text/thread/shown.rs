@@ -1,7 +1,8 @@
 //! One thread, as `uwf thread show` prints it.
 
 use serde::Serialize;
-use uwf_engine::{AttemptView, Outline, ThreadStatus, ThreadView};
+use uwf_engine::{AttemptView, ChildView, Outline, ThreadStatus, ThreadView};
+use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
 use uwf_storage::ForkOrigin;
@@ -32,6 +33,7 @@ impl Show for ShownView {
     fn text(&self, page: Page) -> String {
         let view = &self.thread;
         let mut rows = facts(view, self.now_ms);
+        rows.extend(child_rows(&view.children));
         if let Some(running) = &view.running {
             rows.push(("since", local_time::moment(running.started_at_ms)));
         }
@@ -73,6 +75,43 @@ impl Show for ShownView {
     }
 }
 
+/// How many children have a row of their own.
+const CHILDREN_SHOWN: usize = 20;
+
+/// Returns a row for each child that works for the next step, and one for those that are left out.
+fn child_rows(children: &[ChildView]) -> Vec<(&'static str, String)> {
+    let line = |child: &ChildView| {
+        let key = match child.key.as_str() {
+            "" => String::new(),
+            key => format!("{key}: "),
+        };
+        let (Some(thread), Some(status)) = (child.thread, child.status) else {
+            return format!("{key}not made yet");
+        };
+        let role = child.current_role.as_ref();
+        let role = role.map_or_else(String::new, |role| format!(", {role} is next"));
+        format!("{key}{thread}  {}{role}", status.as_str())
+    };
+    let shown = children.iter().take(CHILDREN_SHOWN);
+    let mut rows: Vec<_> = shown.map(|child| ("child", line(child))).collect();
+    if let Some(more) = children.len().checked_sub(CHILDREN_SHOWN + 1) {
+        rows.push(("child", format!("and {} more", more + 1)));
+    }
+    rows
+}
+
+/// Returns the row about whom a child works for.
+fn parent_row(parent: &Parent) -> (&'static str, String) {
+    let branch = match parent.key.as_str() {
+        "" => String::new(),
+        key => format!(", branch {key}"),
+    };
+    (
+        "parent",
+        format!("{}, as {}{branch}", parent.thread, parent.role),
+    )
+}
+
 /// Returns the rows that every thread has.
 fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
     let outline = &view.outline;
@@ -93,6 +132,7 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
     ]);
     rows.extend(view.state.paused.as_ref().map(paused_row));
     rows.extend(view.forked_from.as_ref().map(origin_row));
+    rows.extend(view.parent.as_ref().map(parent_row));
     rows.extend(outline.started_at_ms.map(|ms| ("started", at(ms))));
     let changed = outline.changed_at_ms;
     let changed = changed.filter(|_| changed != outline.started_at_ms);

@@ -63,6 +63,7 @@ impl World {
             workflow: self.workflow,
             prompt: prompt.to_owned(),
             cwd: Some("/".to_owned()),
+            parent: None,
         };
         let head = self.put(schemas::START_NODE, &serde_json::to_value(start).unwrap());
         let thread = ThreadId::new(u64::try_from(NOW - age_ms).unwrap(), 1);

@@ -1,0 +1,100 @@
+//! What can go wrong with a role that child threads play.
+
+use uwf_protocol::exit::Exit;
+use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::limits::Reached;
+
+use crate::EngineError;
+use crate::describe::describe_reached;
+
+/// Why the child threads of a step did not get on.
+#[derive(Debug, thiserror::Error)]
+#[error("`{role}` of thread `{thread}` is played by other threads: {problem}")]
+pub struct ChildError {
+    /// The thread whose role they play.
+    pub thread: ThreadId,
+    /// The role.
+    pub role: RoleName,
+    /// What is wrong.
+    pub problem: ChildProblem,
+}
+
+/// What is wrong with the child threads of a step.
+#[derive(Debug, thiserror::Error)]
+pub enum ChildProblem {
+    /// Nobody can say which child threads are needed.
+    #[error("it is unknown which threads do the work: {0}")]
+    Unknown(String),
+    /// A child thread would have more threads above it than the config allows.
+    #[error("a child thread would have {depth} threads above it, and {most} are allowed")]
+    TooDeep {
+        /// How many threads would be above it.
+        depth: u64,
+        /// How many may be.
+        most: u64,
+    },
+    /// What a child thread came to does not fit the role that it plays.
+    #[error("what thread `{child}` returned does not fit the schema of the role: {problem}")]
+    Misfit {
+        /// The child.
+        child: ThreadId,
+        /// What does not fit.
+        problem: String,
+    },
+    /// A child thread works for the next step, and would be left behind.
+    #[error("thread `{0}` works for the next step, and would be left behind")]
+    AtWork(ThreadId),
+    /// A child thread waits for a person.
+    #[error("thread `{child}` asks: {message}")]
+    Waits {
+        /// The child, or a child of it.
+        child: ThreadId,
+        /// What is asked.
+        message: String,
+    },
+    /// A child thread has reached a limit.
+    #[error("thread `{child}` is suspended: {}", describe_reached(reached))]
+    Limit {
+        /// The child, or a child of it.
+        child: ThreadId,
+        /// The limits that must be raised.
+        reached: Vec<Reached>,
+    },
+    /// A child thread did not do its step.
+    #[error("thread `{child}`: {source}")]
+    Failed {
+        /// The child.
+        child: ThreadId,
+        /// What the step of the child said.
+        source: Box<EngineError>,
+    },
+}
+
+impl ChildError {
+    /// Returns the exit code that this error means.
+    #[must_use]
+    pub fn exit(&self) -> Exit {
+        match &self.problem {
+            ChildProblem::Waits { .. } | ChildProblem::Limit { .. } => Exit::Suspended,
+            ChildProblem::Failed { source, .. } => source.exit(),
+            ChildProblem::Unknown(_)
+            | ChildProblem::TooDeep { .. }
+            | ChildProblem::AtWork(_)
+            | ChildProblem::Misfit { .. } => Exit::Request,
+        }
+    }
+
+    /// Returns what the step of a child said, if that is what is wrong.
+    #[must_use]
+    pub fn source_error(&self) -> Option<&EngineError> {
+        match &self.problem {
+            ChildProblem::Failed { source, .. } => Some(source),
+            ChildProblem::Unknown(_)
+            | ChildProblem::TooDeep { .. }
+            | ChildProblem::AtWork(_)
+            | ChildProblem::Misfit { .. }
+            | ChildProblem::Waits { .. }
+            | ChildProblem::Limit { .. } => None,
+        }
+    }
+}

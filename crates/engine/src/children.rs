@@ -1,0 +1,253 @@
+//! The child threads of a thread: which ones its next step needs, and where they are.
+//!
+//! The id of a child follows from [`Parent`]: whom it works for. So whoever looks for it finds it, however many calls died
+//! since it was made, and nobody makes a second one.
+
+use std::collections::{BTreeMap, HashMap};
+
+use uwf_cas_fs::hash_of;
+use uwf_moderator::condition::ValueQuestion;
+use uwf_moderator::{Assignment, Performer, PlannedChild, Route, plan};
+use uwf_process::Signals;
+use uwf_protocol::child::Parent;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Used;
+use uwf_protocol::program::Program;
+use uwf_protocol::schemas;
+use uwf_protocol::work::{BranchesOf, List, Work};
+use uwf_storage::{HistoryRecord, Located, Reason, State};
+use uwf_thread::{Head, read_start, steps_with_outputs, summarize, used_up_to};
+
+use crate::child_error::{ChildError, ChildProblem};
+use crate::conditions::Conditions;
+use crate::thread::Thread;
+use crate::{EngineError, Site};
+
+/// How many children of one key are looked for. Each but the last was killed by a person.
+const MOST_TRIES: u64 = 10_000;
+
+/// A child thread that the next step of a thread needs.
+#[derive(Debug, Clone)]
+pub(crate) struct Child {
+    pub(crate) planned: PlannedChild,
+    pub(crate) parent: Parent,
+    pub(crate) thread: ThreadId,
+    /// Where it is; `None` if it was not made yet.
+    pub(crate) place: Option<Located>,
+    /// The earlier children of the same key. A person killed them.
+    pub(crate) killed: Vec<HistoryRecord>,
+}
+
+impl Child {
+    /// Tells whether it has reached its end.
+    pub(crate) fn is_ended(&self) -> bool {
+        matches!(self.place, Some(Located::Archived(_)))
+    }
+}
+
+/// Returns the child threads that a thread needs for its next step, in the order of the branches.
+pub(crate) fn children_of(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    signals: Option<&Signals>,
+) -> Result<Vec<Child>, EngineError> {
+    let planned = planned(site, thread, assignment, signals)?;
+    let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
+    let state = State::new(&site.root);
+    let known = match planned.len() {
+        0 | 1 => BTreeMap::new(),
+        _ => state.threads()?.places,
+    };
+    let find = |id: ThreadId| match known.get(&id) {
+        Some(place) => Ok(Some(place.clone())),
+        None => state.find(id),
+    };
+    let child = |planned: PlannedChild| {
+        let mut parent = Parent {
+            thread: thread.id,
+            head: thread.head,
+            role: assignment.role.clone(),
+            key: planned.key.clone(),
+            depth,
+            attempt: 0,
+        };
+        let mut killed = Vec::new();
+        loop {
+            let id = id_of(&parent);
+            let place = find(id)?;
+            match place {
+                Some(Located::Archived(record)) if record.reason == Reason::Cancelled => {
+                    killed.push(record);
+                }
+                None if parent.attempt < MOST_TRIES && state.removed(id)?.is_some() => {}
+                place => {
+                    return Ok(Child {
+                        planned,
+                        parent,
+                        thread: id,
+                        place,
+                        killed,
+                    });
+                }
+            }
+            parent.attempt += 1;
+        }
+    };
+    planned.into_iter().map(child).collect()
+}
+
+/// Returns which child threads a step needs.
+fn planned(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    signals: Option<&Signals>,
+) -> Result<Vec<PlannedChild>, EngineError> {
+    let blocked = |problem: String| {
+        EngineError::Child(Box::new(ChildError {
+            thread: thread.id,
+            role: assignment.role.clone(),
+            problem: ChildProblem::Unknown(problem),
+        }))
+    };
+    let Some(role) = thread.program.task(&assignment.role) else {
+        return Err(blocked("the workflow has no such role".to_owned()));
+    };
+    let items = match list_of(&role.work) {
+        None => serde_json::Value::Null,
+        Some(List::Items(items)) => items.clone().into(),
+        Some(List::Expression(expression)) => {
+            let steps = steps_with_outputs(&site.store, thread.head)?;
+            let question = ValueQuestion::new(expression, &thread.start, &steps);
+            let value = Conditions::of_one_thread(signals).value(question)?;
+            value.map_err(|problem| blocked(format!("`each`: {problem}")))?
+        }
+    };
+    let answer = thread.last().map(|step| &step.output);
+    plan(&role.work, assignment, answer, items, &thread.start.prompt)
+        .map_err(|problem| blocked(problem.to_string()))
+}
+
+fn list_of(work: &Work) -> Option<&List> {
+    match work {
+        Work::Branches(branches) => match &branches.of {
+            BranchesOf::Each { list, .. } => Some(list),
+            BranchesOf::Named(_) => None,
+        },
+        Work::Agent | Work::Workflow(_) => None,
+    }
+}
+
+/// Returns the id of the child that works for this parent.
+fn id_of(parent: &Parent) -> ThreadId {
+    let payload = serde_json::to_value(parent).expect("a parent is plain data");
+    let hash = hash_of(Some(schemas::START_NODE_OF_CHILD), &payload);
+    parent
+        .thread
+        .of_child(hash.expect("a parent is not nested deeply"))
+}
+
+/// Fails if children work for the next step of a thread: the caller would leave them behind.
+pub(crate) fn refuse_to_leave(site: &Site, thread: &Thread) -> Result<(), EngineError> {
+    if !has_children(&thread.program) {
+        return Ok(());
+    }
+    let Ok(Route::To(assignment)) = thread.route(None)? else {
+        return Ok(());
+    };
+    if assignment.performer != Performer::Children {
+        return Ok(());
+    }
+    let children = children_of(site, thread, &assignment, None)?;
+    match children.iter().find(|child| child.place.is_some()) {
+        None => Ok(()),
+        Some(child) => Err(EngineError::Child(Box::new(ChildError {
+            thread: thread.id,
+            role: assignment.role,
+            problem: ChildProblem::AtWork(child.thread),
+        }))),
+    }
+}
+
+/// Adds the children of threads, and theirs, to a list of threads: those of all their steps that still exist.
+pub(crate) fn with_descendants(
+    site: &Site,
+    threads: &[ThreadId],
+) -> Result<Vec<ThreadId>, EngineError> {
+    let mut parents: HashMap<ThreadId, ThreadId> = HashMap::new();
+    for (id, place) in State::new(&site.root).threads()?.places {
+        if id.may_be_child()
+            && let Ok(head) = Head::read(&site.store, place.head())
+            && let Ok(start) = read_start(&site.store, head.start())
+            && let Some(parent) = start.node.parent
+        {
+            parents.insert(id, parent.thread);
+        }
+    }
+    let mut found = threads.to_vec();
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = parents.iter().filter(|(_, above)| **above == parent);
+        let mut children: Vec<ThreadId> = children.map(|(child, _)| *child).collect();
+        children.retain(|child| !found.contains(child));
+        children.sort();
+        found.extend(children);
+        next += 1;
+    }
+    Ok(found)
+}
+
+/// Returns what the children of a step used up that is not part of a step of their parent yet: with their failed attempts,
+/// their own children, and the children that were killed.
+pub(crate) fn used_in_progress(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+) -> Result<Used, EngineError> {
+    let mut used = Used::default();
+    for child in children_of(site, thread, assignment, None)? {
+        used.add_all(&used_by_child(site, &child)?);
+    }
+    Ok(used)
+}
+
+/// Returns what a child used up, and the killed children before it.
+pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineError> {
+    let place = child.place.as_ref();
+    let current = place.map(|place| (child.thread, place.head(), place.end().is_none()));
+    let killed = child.killed.iter().map(|one| (one.thread, one.head, false));
+    let mut used = Used::default();
+    for (thread, head, is_active) in killed.chain(current) {
+        used.add_all(&used_by_thread(site, thread, head, is_active)?);
+    }
+    Ok(used)
+}
+
+fn used_by_thread(
+    site: &Site,
+    id: ThreadId,
+    head: CasRef,
+    is_active: bool,
+) -> Result<Used, EngineError> {
+    let ledger = site.root.run(id).ledger;
+    let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
+    used.add_all(&ledger.used_by_attempts());
+    used.child_steps += summarize(&site.store, ledger.chain_summary().as_ref(), head)?.steps;
+    if is_active {
+        let thread = Thread::load(&site.store, id, head)?;
+        if has_children(&thread.program)
+            && let Ok(Route::To(assignment)) = thread.route(None)?
+        {
+            used.add_all(&used_in_progress(site, &thread, &assignment)?);
+        }
+    }
+    Ok(used)
+}
+
+/// Tells whether a program has roles that child threads play. Most have none, and need not be looked at further.
+pub(crate) fn has_children(program: &Program) -> bool {
+    let Program::Graph(workflow) = program;
+    let mut works = workflow.roles.values().map(|role| &role.work);
+    works.any(|work| *work != Work::Agent)
+}

@@ -1,0 +1,151 @@
+//! Where an active thread stands: its route, what is known of its runs, and the state that follows from both, and from the
+//! children that work for it.
+
+use uwf_cas_fs::Store;
+use uwf_moderator::{Assignment, Performer, Route, RouteError};
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::limits::Limits;
+use uwf_storage::{Located, RunDir};
+
+use crate::children::{Child, children_of, used_in_progress};
+use crate::limits::{self, LimitedThread};
+use crate::read::activity::Activity;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::thread::Thread;
+use crate::{EngineError, Site};
+
+/// Where an active thread stands.
+pub(crate) struct Standing {
+    pub(crate) activity: Activity,
+    pub(crate) route: Result<Route, RouteError>,
+    /// Its state, without a pause.
+    pub(crate) state: ThreadState,
+}
+
+impl Standing {
+    /// Finds out where a thread stands.
+    pub(crate) fn of(site: &Site, thread: &Thread, config: &Limits) -> Result<Self, EngineError> {
+        let route = thread.route(None)?;
+        Self::on_route(site, thread, route, config)
+    }
+
+    /// Finds out where a thread with this route stands.
+    pub(crate) fn on_route(
+        site: &Site,
+        thread: &Thread,
+        route: Result<Route, RouteError>,
+        config: &Limits,
+    ) -> Result<Self, EngineError> {
+        let run = site.root.run(thread.id);
+        let mut limited = LimitedThread::of(&run.ledger, thread);
+        let Some(assignment) = assigned_to_children(&route).cloned() else {
+            return Self::without_children(&site.store, &run, &limited, route, config);
+        };
+        if !(limited.workflow.is_empty() && config.is_empty()) {
+            limited.by_children = used_in_progress(site, thread, &assignment)?;
+        }
+        let own = Self::without_children(&site.store, &run, &limited, route, config)?;
+        // A limit of the thread itself comes first: no child can go on before it is raised.
+        if own.state.limit.is_some() {
+            return Ok(own);
+        }
+        let state = with_children(site, thread, &assignment, config, own.state)?;
+        Ok(Self { state, ..own })
+    }
+
+    /// Finds out where a thread stands, without its children.
+    pub(crate) fn without_children(
+        store: &Store,
+        run: &RunDir,
+        limited: &LimitedThread<'_>,
+        route: Result<Route, RouteError>,
+        config: &Limits,
+    ) -> Result<Self, EngineError> {
+        let activity = Activity::at(run, limited.head)?;
+        let reached = limits::reached_on_route(store, limited, &route, config)?;
+        Ok(Self {
+            state: activity.thread_state(&route).at_limits(&reached),
+            activity,
+            route,
+        })
+    }
+}
+
+/// Returns the assignment of a route whose step children do.
+pub(crate) fn assigned_to_children(route: &Result<Route, RouteError>) -> Option<&Assignment> {
+    match route {
+        Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
+            Some(assignment)
+        }
+        Ok(_) | Err(_) => None,
+    }
+}
+
+/// Returns the state of a thread whose next step children do. If it is unknown which ones, it is the state without them: the
+/// next step says what is wrong.
+fn with_children(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    config: &Limits,
+    own: ThreadState,
+) -> Result<ThreadState, EngineError> {
+    let children = match children_of(site, thread, assignment, None) {
+        Ok(children) => children,
+        Err(EngineError::Child(_)) => return Ok(own),
+        Err(error) => return Err(error),
+    };
+    let mut found = Vec::new();
+    for child in &children {
+        if let Some(state) = state_of_child(site, child, config)? {
+            found.push(ThreadState::of_child(
+                &assignment.role,
+                child.thread,
+                &state,
+            ));
+        }
+    }
+    let has_unmade = children.iter().any(|child| child.place.is_none());
+    Ok(most_urgent(&assignment.role, found, has_unmade).unwrap_or(own))
+}
+
+fn state_of_child(
+    site: &Site,
+    child: &Child,
+    config: &Limits,
+) -> Result<Option<ThreadState>, EngineError> {
+    let Some(Located::Active(head)) = &child.place else {
+        return Ok(None);
+    };
+    let thread = Thread::load(&site.store, child.thread, *head)?;
+    let standing = Standing::of(site, &thread, config)?;
+    let pause = site.root.run(child.thread).pause.read()?;
+    Ok(Some(standing.state.with_pause(pause)))
+}
+
+/// Returns the state that the children of a role give their parent: that of a child which works, else of one that can go on,
+/// else of one that waits.
+fn most_urgent(
+    role: &RoleName,
+    mut states: Vec<ThreadState>,
+    has_unmade: bool,
+) -> Option<ThreadState> {
+    if has_unmade {
+        states.push(ThreadState {
+            current_role: Some(role.clone()),
+            ..ThreadState::plain(ThreadStatus::Idle)
+        });
+    }
+    let rank = |state: &ThreadState| match state.status {
+        ThreadStatus::Running => 0,
+        ThreadStatus::Idle => 1,
+        ThreadStatus::Failed => 2,
+        ThreadStatus::Suspended => 3,
+        ThreadStatus::Blocked => 4,
+        ThreadStatus::Paused
+        | ThreadStatus::Completed
+        | ThreadStatus::Cancelled
+        | ThreadStatus::Corrupt => 5,
+    };
+    states.into_iter().min_by_key(rank)
+}

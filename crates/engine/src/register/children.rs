@@ -1,0 +1,213 @@
+//! The workflows that play roles of another workflow. They are found when the file of that workflow is read, and their hashes
+//! are stored in it.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use uwf_cas_fs::Batch;
+use uwf_config::project;
+use uwf_moderator::end_statuses;
+use uwf_protocol::ids::{CasRef, Status};
+use uwf_protocol::work::{BranchesOf, Player, Work};
+use uwf_protocol::workflow::{Problem, Workflow};
+use uwf_storage::State;
+
+use crate::register::{self, Checked};
+use crate::stored_workflow;
+use crate::workflow_ref::{find_file, nearest};
+use crate::{EngineError, Site};
+
+/// A workflow that plays a role.
+#[derive(Debug, Clone)]
+pub(crate) struct ChildWorkflow {
+    /// The statuses with which it can end.
+    statuses: Vec<Status>,
+    place: Place,
+}
+
+/// Where a workflow is that plays a role.
+#[derive(Debug, Clone)]
+enum Place {
+    /// In the store.
+    Stored(CasRef),
+    /// In a file. It is stored together with the workflow whose role it plays.
+    File(Box<Checked>),
+}
+
+/// The workflows that play roles of one workflow file, by the words that name them there.
+pub(crate) type Children = IndexMap<String, ChildWorkflow>;
+
+/// Finds the workflows that play roles of a file.
+pub(crate) struct Finder<'s> {
+    site: &'s Site,
+    /// The files that are being read, outermost first: the last one is that of the roles.
+    files: Vec<PathBuf>,
+    found: RefCell<Children>,
+}
+
+impl<'s> Finder<'s> {
+    /// Returns a finder for the roles of a file. `above` are the files that it plays a role of, outermost first.
+    pub(crate) fn new(site: &'s Site, file: &Path, above: &[PathBuf]) -> Self {
+        let mut files = above.to_vec();
+        files.push(canonical(file));
+        Self {
+            site,
+            files,
+            found: RefCell::default(),
+        }
+    }
+
+    /// Returns the statuses with which a workflow can end. The error says what is wrong with it.
+    pub(crate) fn statuses(&self, word: &str) -> Result<Vec<Status>, String> {
+        if let Some(found) = self.found.borrow().get(word) {
+            return Ok(found.statuses.clone());
+        }
+        let found = self.find(word)?;
+        let statuses = found.statuses.clone();
+        self.found.borrow_mut().insert(word.to_owned(), found);
+        Ok(statuses)
+    }
+
+    /// Finds all workflows that play roles, and returns the problems of those that cannot be found.
+    pub(crate) fn problems(&self, workflow: &Workflow<Value>) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        for (role, definition) in &workflow.roles {
+            for (place, word) in words_of(&definition.work) {
+                if let Err(problem) = self.statuses(word) {
+                    let path = [&["roles", role.as_str()][..], &place].concat();
+                    problems.push(Problem::new(&path, problem));
+                }
+            }
+        }
+        problems
+    }
+
+    /// Returns what was found.
+    pub(crate) fn into_children(self) -> Children {
+        self.found.into_inner()
+    }
+
+    fn find(&self, word: &str) -> Result<ChildWorkflow, String> {
+        let told = |error: EngineError| told(word, &error);
+        if let Ok(hash) = word.parse::<CasRef>() {
+            return self.stored(hash).map_err(told);
+        }
+        match find_file(self.site, word).map_err(told)? {
+            Some(file) => self.of_file(word, &self.beside(word, &file)),
+            None => self.registered(word).map_err(told),
+        }
+    }
+
+    /// Returns the path of a file. As it is written, it starts at the folder of the file that names it.
+    fn beside(&self, word: &str, file: &Path) -> PathBuf {
+        let folder = self.files.last().and_then(|file| file.parent());
+        match folder {
+            Some(folder) if project::looks_like_path(word) => folder.join(file),
+            Some(_) | None => self.site.env.cwd().join(file),
+        }
+    }
+
+    fn of_file(&self, word: &str, path: &Path) -> Result<ChildWorkflow, String> {
+        let canonical = canonical(path);
+        if let Some(first) = self.files.iter().position(|above| *above == canonical) {
+            let circle = self.files[first..].iter().chain([&canonical]);
+            let names: Vec<String> = circle.map(|file| file_name(file)).collect();
+            let names = names.join("` plays `");
+            return Err(format!("`{names}`: a workflow cannot play itself"));
+        }
+        let checked = register::check_file_below(self.site, path, &self.files)
+            .map_err(|error| told(word, &error))?;
+        Ok(ChildWorkflow {
+            statuses: end_statuses(&checked.workflow),
+            place: Place::File(Box::new(checked)),
+        })
+    }
+
+    fn registered(&self, word: &str) -> Result<ChildWorkflow, EngineError> {
+        let registered = State::new(&self.site.root).workflows()?;
+        match registered.get(word) {
+            Some(hash) => self.stored(*hash),
+            None => Err(EngineError::UnknownWorkflow {
+                name: word.to_owned(),
+                near: nearest(self.site, word, registered.into_keys())?,
+            }),
+        }
+    }
+
+    fn stored(&self, hash: CasRef) -> Result<ChildWorkflow, EngineError> {
+        let workflow = stored_workflow::with_schemas(self.site, hash)?;
+        Ok(ChildWorkflow {
+            statuses: end_statuses(&workflow),
+            place: Place::Stored(hash),
+        })
+    }
+}
+
+/// Adds the workflows that are in files to a batch, and returns the hash of each by the word that names it.
+pub(crate) fn put(
+    batch: &mut Batch<'_>,
+    children: Children,
+    now: i64,
+) -> Result<IndexMap<String, CasRef>, EngineError> {
+    let mut hashes = IndexMap::new();
+    for (word, child) in children {
+        let hash = match child.place {
+            Place::Stored(hash) => hash,
+            Place::File(checked) => register::put_in(batch, *checked, now)?,
+        };
+        hashes.insert(word, hash);
+    }
+    Ok(hashes)
+}
+
+/// Returns the words that name workflows, each with its place in the role.
+fn words_of(work: &Work<Value>) -> Vec<(Vec<&str>, &str)> {
+    match work {
+        Work::Agent => Vec::new(),
+        Work::Workflow(played) => vec![(vec!["workflow"], text(&played.workflow))],
+        Work::Branches(branches) => match &branches.of {
+            BranchesOf::Each {
+                player: Player::Workflow(workflow),
+                ..
+            } => vec![(vec!["workflow"], text(workflow))],
+            BranchesOf::Each { .. } => Vec::new(),
+            BranchesOf::Named(named) => {
+                let branches = named
+                    .iter()
+                    .filter_map(|(name, branch)| match &branch.player {
+                        Player::Workflow(workflow) => {
+                            Some((vec!["branches", name, "workflow"], text(workflow)))
+                        }
+                        Player::Role(_) => None,
+                    });
+                branches.collect()
+            }
+        },
+    }
+}
+
+fn text(workflow: &Value) -> &str {
+    workflow.as_str().unwrap_or_default()
+}
+
+/// Returns what is wrong with a workflow, in one line.
+fn told(word: &str, error: &EngineError) -> String {
+    match error {
+        EngineError::Workflow(found) => match found.first() {
+            Some(first) => format!("the workflow `{word}` has a mistake: {first}"),
+            None => format!("the workflow `{word}` has mistakes"),
+        },
+        error => error.to_string(),
+    }
+}
+
+fn canonical(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str());
+    name.to_string_lossy().into_owned()
+}

@@ -1,0 +1,219 @@
+//! A step that child threads do: each call does one cycle of the children that can go on. When they have done their part, the
+//! same call commits the step of the thread.
+
+mod again;
+mod make;
+mod outcome;
+
+pub(crate) use again::poke_children;
+
+use uwf_moderator::Assignment;
+use uwf_protocol::config::Config;
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::{Located, RunDir};
+
+use crate::child_error::{ChildError, ChildProblem};
+use crate::children::{Child, children_of};
+use crate::read::report::{ChildReport, StepOrigin, StepReport};
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::run::admission::{Admitted, accept, admit, raise};
+use crate::run::attempted::Verb;
+use crate::run::commit::{Nodes, commit, report};
+use crate::run::cycle::{self, StepOptions};
+use crate::run::owned::OwnedRun;
+use crate::run::resume;
+use crate::thread::Thread;
+use crate::{EngineError, Intervention, Runner, tags};
+
+/// How a call gets a child on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Approach<'a> {
+    /// It does a step of it.
+    Step(&'a StepOptions),
+    /// It passes the answer of a person on.
+    Resume(&'a Intervention),
+}
+
+/// A step of a thread that children do.
+pub(crate) struct ChildrenStep<'a> {
+    pub(crate) assignment: &'a Assignment,
+    pub(crate) admitted: Admitted,
+    pub(crate) approach: Approach<'a>,
+}
+
+/// Does one cycle of the children of a step, and commits the step if they are done.
+pub(crate) fn do_children_step(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: Thread,
+    step: ChildrenStep<'_>,
+) -> Result<StepReport, EngineError> {
+    let ChildrenStep {
+        assignment,
+        admitted,
+        approach,
+    } = step;
+    let role = &assignment.role;
+    runner
+        .site
+        .log(&thread, tags::ROUTED, &format!("role={role}"));
+    refuse_depth(&thread, assignment, &admitted.config)?;
+    let mut children = children_of(&runner.site, &thread, assignment, Some(&runner.signals))?;
+    let mut progress = None;
+    if let Some(child) = children.iter_mut().find(|child| !child.is_ended()) {
+        let done = advance(runner, &thread, assignment, child, approach);
+        let done = done.map_err(|error| of_child(&thread, assignment, child.thread, error))?;
+        if done.state.done {
+            children = children_of(&runner.site, &thread, assignment, Some(&runner.signals))?;
+        }
+        progress = Some(done);
+    }
+    let progress = progress.as_ref().map(ChildReport::from);
+    if !children.iter().all(Child::is_ended) {
+        return Ok(in_progress(&thread, assignment, progress));
+    }
+    let step = outcome::put(runner, &thread, assignment, &children)?;
+    let committed = commit(runner, run, thread, &admitted.summary, step, Nodes::New)?;
+    let mut reported = report(
+        runner,
+        run,
+        committed,
+        StepOrigin::Ran,
+        &admitted.config.limits,
+    );
+    reported.report.child = progress;
+    reported.result()
+}
+
+/// Passes what a person says to the children of a thread, or goes on after a limit of the thread itself.
+pub(crate) fn resume_children(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: Thread,
+    assignment: &Assignment,
+    options: &Intervention,
+) -> Result<StepReport, EngineError> {
+    let (admitted, approach) = match admitted(runner, run, &thread, assignment) {
+        Err(EngineError::Limit { .. }) if !options.raises.is_empty() => {
+            raise(&runner.site, run, &thread, &options.raises)?;
+            accept(&runner.site, run, &thread, &options.accepts)?;
+            let admitted = admitted(runner, run, &thread, assignment)?;
+            (admitted, Approach::Step(&options.step))
+        }
+        admitted => (admitted?, Approach::Resume(options)),
+    };
+    let step = ChildrenStep {
+        assignment,
+        admitted,
+        approach,
+    };
+    do_children_step(runner, run, thread, step)
+}
+
+fn admitted(
+    runner: &Runner,
+    run: &RunDir,
+    thread: &Thread,
+    assignment: &Assignment,
+) -> Result<Admitted, EngineError> {
+    admit(&runner.site, run, thread, assignment, &Verb::Step)
+}
+
+/// Fails if the children would have too many threads above them.
+fn refuse_depth(
+    thread: &Thread,
+    assignment: &Assignment,
+    config: &Config,
+) -> Result<(), EngineError> {
+    let most = u64::from(config.depth_limit());
+    let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
+    if depth <= most {
+        return Ok(());
+    }
+    Err(failed(
+        thread,
+        assignment,
+        ChildProblem::TooDeep { depth, most },
+    ))
+}
+
+/// Does one cycle of a child. It is made if it is not there.
+fn advance(
+    runner: &Runner,
+    thread: &Thread,
+    assignment: &Assignment,
+    child: &mut Child,
+    approach: Approach<'_>,
+) -> Result<StepReport, EngineError> {
+    let id = child.thread;
+    match (&child.place, approach) {
+        (None, _) => {
+            let start = make::make(runner, thread, assignment, child)?;
+            child.place = Some(Located::Active(start));
+            let options = match approach {
+                Approach::Step(options) => options,
+                Approach::Resume(said) => &said.step,
+            };
+            cycle::step_untold(runner, id, options)
+        }
+        (Some(Located::Active(_)), Approach::Step(options)) => {
+            cycle::step_untold(runner, id, options)
+        }
+        (Some(Located::Active(_)), Approach::Resume(said)) => {
+            resume::resume_untold(runner, id, said)
+        }
+        (Some(Located::Archived(_)), _) => Err(crate::thread::busy(id, None)),
+    }
+}
+
+/// Returns the error of a thread whose child did not get on.
+fn of_child(
+    thread: &Thread,
+    assignment: &Assignment,
+    child: ThreadId,
+    error: EngineError,
+) -> EngineError {
+    let problem = match error {
+        EngineError::Suspended { message, .. } => ChildProblem::Waits { child, message },
+        EngineError::Limit { reached, .. } => ChildProblem::Limit { child, reached },
+        EngineError::Child(inner) => match inner.problem {
+            waits @ (ChildProblem::Waits { .. } | ChildProblem::Limit { .. }) => waits,
+            problem => ChildProblem::Failed {
+                child,
+                source: Box::new(EngineError::Child(Box::new(ChildError {
+                    problem,
+                    ..*inner
+                }))),
+            },
+        },
+        source => ChildProblem::Failed {
+            child,
+            source: Box::new(source),
+        },
+    };
+    failed(thread, assignment, problem)
+}
+
+/// Returns the error of a thread whose children have this problem.
+fn failed(thread: &Thread, assignment: &Assignment, problem: ChildProblem) -> EngineError {
+    EngineError::Child(Box::new(ChildError {
+        thread: thread.id,
+        role: assignment.role.clone(),
+        problem,
+    }))
+}
+
+/// Returns the report of a thread whose head did not move, because its children are not done.
+fn in_progress(thread: &Thread, assignment: &Assignment, child: Option<ChildReport>) -> StepReport {
+    let role = &assignment.role;
+    let state = match &child {
+        Some(child) => ThreadState::of_child(role, child.thread, &child.state),
+        None => ThreadState::plain(ThreadStatus::Idle),
+    };
+    StepReport {
+        state,
+        role: Some(assignment.role.clone()),
+        child,
+        ..StepReport::new(thread, None, StepOrigin::Nothing, &[])
+    }
+}

@@ -1,0 +1,21 @@
+//! A stored workflow in full: with the schemas of its roles.
+
+use indexmap::IndexMap;
+use serde_json::Value;
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::program::Program;
+use uwf_protocol::workflow::Workflow;
+use uwf_protocol::workflow_export;
+use uwf_thread::read_program;
+
+use crate::{EngineError, Site};
+
+/// Reads a workflow as it may stand in a file.
+pub(crate) fn with_schemas(site: &Site, hash: CasRef) -> Result<Workflow<Value>, EngineError> {
+    let Program::Graph(workflow) = read_program(&site.store, hash)?;
+    let mut schemas = IndexMap::new();
+    for (name, role) in &workflow.roles {
+        schemas.insert(name.clone(), site.store.need(role.schema)?.payload);
+    }
+    Ok(workflow_export::with_schemas(&workflow, &schemas))
+}

@@ -1,0 +1,56 @@
+//! Child threads: what ties a thread to the thread that it works for.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{CasRef, RoleName, ThreadId};
+use crate::limits::Used;
+
+/// Whom a child thread works for. No two child threads have the same of this, so a child is found by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parent {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The head of that thread when the child was made: the step of the role follows it.
+    pub head: CasRef,
+    /// The role that the child plays, or is a branch of.
+    pub role: RoleName,
+    /// The branch: its name, or the index of its item; empty if the role has no branches.
+    pub key: String,
+    /// How many threads are above it: 1 for the child of a thread that nobody plays.
+    pub depth: u64,
+    /// How many children of this key were ended before it, because a person killed them.
+    #[serde(rename = "try", default, skip_serializing_if = "is_zero")]
+    pub attempt: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+/// The detail of a step that child threads did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChildrenDetail {
+    /// The children, in the order of the branches.
+    pub children: Vec<EndedChild>,
+    /// What all of them used up, with their failed attempts, and with the children that were killed.
+    pub used: Used,
+}
+
+/// A child thread whose work is part of a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndedChild {
+    /// The branch; empty if the role has no branches.
+    pub key: String,
+    /// The thread.
+    pub thread: ThreadId,
+    /// Its head at that time.
+    pub head: CasRef,
+    /// What it came to: its status for the parent.
+    pub status: String,
+    /// How many steps it has.
+    pub steps: u64,
+}

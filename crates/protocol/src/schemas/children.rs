@@ -1,0 +1,104 @@
+//! The schemas of what only workflows with child threads need. Each is put into a store with the first node of its type.
+
+use serde_json::{Value, json};
+
+use super::{integer, reference, start_node, string, workflow_with_options};
+
+/// Returns the schema of [`WORKFLOW_WITH_CHILDREN`].
+#[must_use]
+pub fn workflow_with_children() -> Value {
+    let player = json!({ "workflow": reference(), "role": string() });
+    let mut branch = player.clone();
+    branch["prompt"] = string();
+    let mut work = player;
+    work["returns"] = string();
+    work["each"] = json!({ "anyOf": [string(), { "type": "array" }] });
+    work["branches"] = json!({
+        "type": "object",
+        "additionalProperties": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": branch,
+        },
+    });
+    work["join"] = json!({ "anyOf": [integer(), { "type": "string", "enum": ["all", "any"] }] });
+    work["max"] = integer();
+    let mut schema = workflow_with_options();
+    let role = &mut schema["properties"]["roles"]["additionalProperties"]["properties"];
+    if let (Some(role), Value::Object(work)) = (role.as_object_mut(), work) {
+        role.extend(work);
+    }
+    schema["properties"]["supervisor"] = json!({
+        "type": "object",
+        "required": ["every"],
+        "additionalProperties": false,
+        "properties": { "every": integer(), "model": string() },
+    });
+    schema
+}
+
+/// Returns the schema of [`START_NODE_OF_CHILD`].
+#[must_use]
+pub fn start_node_of_child() -> Value {
+    let mut schema = start_node();
+    schema["properties"]["parent"] = json!({
+        "type": "object",
+        "required": ["thread", "head", "role", "key", "depth"],
+        "additionalProperties": false,
+        "properties": {
+            "thread": string(),
+            "head": reference(),
+            "role": string(),
+            "key": string(),
+            "depth": integer(),
+            "try": integer(),
+        },
+    });
+    schema["required"] = json!(["workflow", "prompt", "cwd", "parent"]);
+    schema
+}
+
+/// Returns the schema of [`DETAIL_OF_CHILDREN`].
+#[must_use]
+pub fn detail_of_children() -> Value {
+    let child = json!({
+        "type": "object",
+        "required": ["key", "thread", "head", "status", "steps"],
+        "additionalProperties": false,
+        "properties": {
+            "key": string(),
+            "thread": string(),
+            "head": reference(),
+            "status": string(),
+            "steps": integer(),
+        },
+    });
+    let used = json!({
+        "type": "object",
+        "required": [
+            "runs", "costUsd", "costUnknown", "tokens", "tokensUnknown", "durationMs",
+            "durationUnknown"
+        ],
+        "additionalProperties": false,
+        "properties": {
+            "runs": integer(),
+            "costUsd": { "type": "number" },
+            "costUnknown": integer(),
+            "tokens": integer(),
+            "tokensUnknown": integer(),
+            "durationMs": integer(),
+            "durationUnknown": integer(),
+            "childSteps": integer(),
+        },
+    });
+    json!({
+        "title": "uwf child threads",
+        "type": "object",
+        "required": ["children", "used"],
+        "additionalProperties": false,
+        "properties": {
+            "children": { "type": "array", "items": child },
+            "used": used,
+        },
+    })
+}
