@@ -18,7 +18,6 @@ use uwf_util::shell_words::SplitError;
 use uwf_util::text::counted;
 
 use crate::agent_failure::AgentFailure;
-use crate::attempt::WaitingAnswer;
 use crate::bundle::BundleError;
 use crate::child_error::ChildError;
 use crate::describe::{
@@ -28,6 +27,7 @@ use crate::describe::{
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::store_error::store_exit;
+use crate::waiting_answer::WaitingAnswer;
 use crate::workflow_name_error::WorkflowNameError;
 
 /// Why an operation did not do what it was asked.

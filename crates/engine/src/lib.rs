@@ -40,11 +40,12 @@ mod stored_workflow;
 mod tags;
 mod thread;
 mod unregister;
+mod waiting_answer;
 mod workflow_name_error;
 mod workflow_ref;
 
 pub use agent_failure::AgentFailure;
-pub use attempt::{WaitingAnswer, orphans};
+pub use attempt::orphans;
 pub use bundle::{
     BundleError, Divergence, Diverging, Exported, Imported, ImportedThread, NodeSource, Outcome,
     TakenName, all_threads, export_threads, import_threads,
@@ -125,5 +126,6 @@ pub use store_import::{
     NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
 };
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
+pub use waiting_answer::WaitingAnswer;
 pub use workflow_name_error::WorkflowNameError;
 pub use workflow_ref::{HiddenWorkflow, Origin};

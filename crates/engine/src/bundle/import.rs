@@ -20,7 +20,7 @@ use super::lineage::Relation;
 use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
 use super::plan::{Diverging, ThreadPlan, plan_all};
-use crate::attempt::WaitingAnswer;
+use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site, tags};
 
 /// What was imported.

@@ -11,7 +11,7 @@ use uwf_protocol::run::RefusedStep;
 use uwf_storage::{ForkOrigin, HistoryRecord, Ledger, Located, Reason, State};
 use uwf_thread::{Head, read_program, read_start, summarize};
 
-use crate::attempt::{self, WaitingAnswer};
+use crate::attempt;
 use crate::fix::Fix;
 use crate::limits;
 use crate::read::activity::{self, AttemptView, RunningView};
@@ -21,6 +21,7 @@ use crate::read::outline::{self, Active, Outline};
 use crate::read::standing::Standing;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::{self, Thread};
+use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site};
 
 /// The view of one thread.

@@ -16,7 +16,7 @@ use crate::limits::{LimitedThread, reached_by};
 use crate::run::attempted::Verb;
 use crate::run::failure;
 use crate::thread::Thread;
-use crate::{EngineError, Site, attempt, tags};
+use crate::{EngineError, Site, tags, waiting_answer};
 
 /// Permission to start an agent: proof that no limit of the thread is reached. It carries what was read for the check.
 pub(crate) struct Admitted {
@@ -36,7 +36,7 @@ pub(crate) fn admit(
 ) -> Result<Admitted, EngineError> {
     let role = &assignment.role;
     let (config, unused) = config_for(site, thread)?;
-    attempt::refuse_to_drop_an_answer(run, thread, verb.message())?;
+    waiting_answer::refuse_to_drop_an_answer(run, thread, verb.message())?;
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let mut limited = LimitedThread::of(&run.ledger, thread);

@@ -12,7 +12,6 @@ use uwf_protocol::limits::Limits;
 use uwf_storage::{Advance, ReplacedStep, State};
 use uwf_thread::summarize;
 
-use crate::attempt::WaitingAnswer;
 use crate::children::refuse_to_leave;
 use crate::fork::MovedOn;
 use crate::limits::{self, LimitedThread};
@@ -22,6 +21,7 @@ use crate::run::adopt::{Adoption, adopt};
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::run::{failure, hooks};
 use crate::thread::{self, Thread};
+use crate::waiting_answer::WaitingAnswer;
 use crate::workflow_ref::{self, Found};
 use crate::{EngineError, Runner, tags};
 
