@@ -101,7 +101,7 @@ fn an_agent_that_dies_without_a_word_gets_its_own_session_on_record_and_no_other
     let (world, thread) = world();
     let begun = world.root().join("runs").join(&thread).join("begun.json");
     let dies = format!(
-        "until grep -qs s1 {}; do sleep 0.02; done; kill -9 $PPID",
+        "until grep -qs s1 {}; do sleep 0.02; done; kill -9 $PPID; exit 1",
         begun.display()
     );
     world.script("bin/claude", &HANGS.replace("cat result", &dies));

@@ -27,7 +27,7 @@ use crate::describe::{
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::store_error::store_exit;
-use crate::waiting_answer::WaitingAnswer;
+use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_name_error::WorkflowNameError;
 
 /// Why an operation did not do what it was asked.
@@ -184,14 +184,16 @@ pub enum EngineError {
     },
     /// A program finished after its engine and its adapter had died. No step has its answer yet.
     #[error(
-        "an answer of `{}` waits in thread `{thread}`: no step has it yet, and this command would drop it",
+        "an answer of `{}` waits in thread `{thread}`: no step has it yet, and this command would drop it{drops}",
         answer.role
     )]
     AnswerWaits {
         /// The thread.
         thread: ThreadId,
         /// The answer.
-        answer: WaitingAnswer,
+        answer: Box<WaitingAnswer>,
+        /// Why the command would drop it.
+        drops: Drops,
     },
     /// The agent failed; the attempt is on record.
     #[error(transparent)]

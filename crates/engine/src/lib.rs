@@ -7,6 +7,7 @@
 //! The moderator decides in pure functions where a thread goes. This crate never parses the text of an answer, never knows
 //! which agent is behind a command, and prints nothing.
 
+mod agent_choice;
 mod agent_failure;
 mod attempt;
 mod bundle;
@@ -25,6 +26,7 @@ mod needs;
 mod node_kind;
 mod pause;
 mod person_message;
+mod project;
 mod read;
 mod rebase;
 mod register;
@@ -126,6 +128,6 @@ pub use store_import::{
     NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
 };
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
-pub use waiting_answer::WaitingAnswer;
+pub use waiting_answer::{Drops, WaitingAnswer};
 pub use workflow_name_error::WorkflowNameError;
 pub use workflow_ref::{HiddenWorkflow, Origin};

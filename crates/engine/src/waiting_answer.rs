@@ -1,13 +1,17 @@
 //! Answers that wait: a program finished after its engine and its adapter had died, and no step has its answer yet.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
-use uwf_protocol::run::Launched;
+use uwf_protocol::config::Config;
+use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::run::{ChosenAgent, Launched};
 use uwf_storage::RunDir;
+use uwf_util::shell_words;
 
 use crate::EngineError;
+use crate::agent_choice::command_for;
 use crate::thread::Thread;
 
 /// The answer of a program that no step has yet: engine and adapter died before they could use it.
@@ -21,6 +25,28 @@ pub struct WaitingAnswer {
     /// What the program was told with `-p`. The answer is one to these words only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// What `--agent` has to say, so that the agent is the one that answered; `None` if the config chooses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The agent that answered, if that is on record.
+    #[serde(skip)]
+    chosen: Option<ChosenAgent>,
+}
+
+/// What a call asks for: the answer that waits is one to the same only.
+pub(crate) struct Asked<'a> {
+    /// The config for the steps of the thread.
+    pub(crate) config: &'a Config,
+    /// What a person says with `-p`.
+    pub(crate) words: Option<&'a str>,
+    /// The agent that the command line chose, if it did.
+    pub(crate) agent: Option<&'a str>,
+}
+
+/// The attempt whose program answered.
+struct Asking {
+    words: Option<String>,
+    chosen: Option<ChosenAgent>,
 }
 
 impl WaitingAnswer {
@@ -34,46 +60,111 @@ impl WaitingAnswer {
         if !is_here || !outputs.iter().any(has_content) {
             return None;
         }
+        let asking = Asking::of(run, &launched);
+        let chosen = asking.as_ref().and_then(|asking| asking.chosen.clone());
         Some(Self {
-            words: words_of(run, &launched),
+            words: asking.and_then(|asking| asking.words),
+            agent: chosen.as_ref().and_then(|chosen| chosen.option.clone()),
+            chosen,
             role: launched.role,
             replaces: launched.replaces,
         })
     }
 
+    /// Adds what `--agent` has to say under a config: what it said, unless that is another agent now.
+    pub(crate) fn under(self, config: &Config, workflow: &str) -> Self {
+        let Some(chosen) = &self.chosen else {
+            return self;
+        };
+        let said = chosen.option.as_deref();
+        let is_same = |choice: Option<&str>| {
+            let command = command_for(config, choice, workflow, &self.role);
+            command.as_ref() == Some(&chosen.command)
+        };
+        let agent = match is_same(said) {
+            true => chosen.option.clone(),
+            false => Some(shell_words::join(chosen.command.iter().map(String::as_str))),
+        };
+        Self { agent, ..self }
+    }
+
     /// Returns the error of a call that would drop the answer.
-    pub(crate) fn refuse(self, thread: ThreadId) -> EngineError {
+    pub(crate) fn refuse(self, thread: &Thread, config: &Config, drops: Drops) -> EngineError {
         EngineError::AnswerWaits {
-            thread,
-            answer: self,
+            thread: thread.id,
+            answer: Box::new(self.under(config, thread.program.name())),
+            drops,
         }
+    }
+
+    /// Tells whether this is an answer of the agent that a call chooses. An agent that is not on record or cannot be found
+    /// counts as the same: the call cannot drop the answer by its choice.
+    fn is_of(&self, thread: &Thread, asked: &Asked<'_>) -> bool {
+        let name = thread.program.name();
+        let command = command_for(asked.config, asked.agent, name, &self.role);
+        let Some((chosen, command)) = self.chosen.as_ref().zip(command) else {
+            return true;
+        };
+        chosen.command == command
     }
 }
 
-/// Returns what the program was told: the lease record of its attempt says it, or the record of the attempt.
-fn words_of(run: &RunDir, launched: &Launched) -> Option<String> {
-    let record = run.lease.read_record();
-    match record.filter(|record| launched.mark.is_some() && record.attempt == launched.mark) {
-        Some(record) => record.words,
-        None => {
-            let attempts = run.ledger.attempts().into_iter();
-            let mut own = attempts.filter(|attempt| launched.attempt == Some(attempt.number));
-            own.next()?.words
+/// Why a call would drop an answer that waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drops {
+    /// It asks for something else, or works at another place.
+    Question,
+    /// It starts another agent.
+    Agent,
+}
+
+impl fmt::Display for Drops {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Question => "",
+            Self::Agent => {
+                ", because it chooses another agent, or other arguments for the same one"
+            }
+        })
+    }
+}
+
+impl Asking {
+    /// Returns what is known of the attempt that started a program: the lease record of the attempt says it, or the record
+    /// of the failed attempt.
+    fn of(run: &RunDir, launched: &Launched) -> Option<Self> {
+        let record = run.lease.read_record();
+        let own = |attempt: &Option<String>| launched.mark.is_some() && *attempt == launched.mark;
+        if let Some(record) = record.filter(|record| own(&record.attempt)) {
+            return Some(Self {
+                words: record.words,
+                chosen: record.chosen,
+            });
         }
+        let mut attempts = run.ledger.attempts().into_iter();
+        let attempt = attempts.find(|attempt| launched.attempt == Some(attempt.number))?;
+        Some(Self {
+            words: attempt.words,
+            chosen: attempt.chosen,
+        })
     }
 }
 
 /// Fails if this call would drop an answer that waits: because it belongs to another place than the one that this call works
-/// at, or because its program was told other words.
+/// at, because its program was told other words, or because another agent gave it.
 pub(crate) fn refuse_to_drop_an_answer(
     run: &RunDir,
     thread: &Thread,
-    words: Option<&str>,
+    asked: &Asked<'_>,
 ) -> Result<(), EngineError> {
-    match WaitingAnswer::at(run, thread.expected_head()) {
-        Some(answer) if (answer.replaces, answer.words.as_deref()) != (thread.replaces, words) => {
-            Err(answer.refuse(thread.id))
-        }
-        Some(_) | None => Ok(()),
+    let Some(answer) = WaitingAnswer::at(run, thread.expected_head()) else {
+        return Ok(());
+    };
+    if (answer.replaces, answer.words.as_deref()) != (thread.replaces, asked.words) {
+        return Err(answer.refuse(thread, asked.config, Drops::Question));
     }
+    if !answer.is_of(thread, asked) {
+        return Err(answer.refuse(thread, asked.config, Drops::Agent));
+    }
+    Ok(())
 }

@@ -119,6 +119,20 @@ pub struct LeaseRecord {
     /// What a person said with `-p` of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// How the agent was chosen, once that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ChosenAgent>,
+}
+
+/// How the agent of an attempt was chosen. The answer of its program is used by attempts with the same command only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChosenAgent {
+    /// What the command line said with `--agent`, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub option: Option<String>,
+    /// The program and its arguments, without secrets, thread and role.
+    pub command: Vec<String>,
 }
 
 impl LeaseRecord {
@@ -290,6 +304,9 @@ pub struct Attempt {
     /// The message of a person for this attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// How the agent was chosen; records of older versions do not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<ChosenAgent>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
     /// The observed turns of the agent, oldest first: nodes of turns.
@@ -326,6 +343,7 @@ impl Attempt {
             counted_in: None,
             end_unseen: false,
             words: None,
+            chosen: None,
             raw: None,
             turns: Vec::new(),
             started_at_ms: 0,

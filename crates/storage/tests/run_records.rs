@@ -9,7 +9,9 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_protocol::run::{Attempt, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord};
+use uwf_protocol::run::{
+    Attempt, ChosenAgent, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord,
+};
 use uwf_storage::{Root, RunDir};
 use xxhash_rust::xxh64::xxh64;
 
@@ -79,6 +81,10 @@ fn records_are_read_back_until_they_are_cleared() {
         started_at_ms: 7,
         waiting: false,
         words: Some("use B".to_owned()),
+        chosen: Some(ChosenAgent {
+            option: Some("tool".to_owned()),
+            command: vec!["uwf-command".to_owned(), "--".to_owned(), "t".to_owned()],
+        }),
     };
     run.lease.write_record(&record).unwrap();
     assert_eq!(run.lease.read_record(), Some(record));

@@ -13,4 +13,5 @@ mod survivors;
 mod sweep;
 pub(crate) mod tracer;
 mod travel;
+mod waiting_answers;
 mod windows;

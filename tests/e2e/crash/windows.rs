@@ -1,13 +1,13 @@
 //! The table "What survives what" of `docs/architecture.md`, line by line. Each test asserts that its window was hit.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::reader::Ledger;
 use super::sweep::{kill_before, kill_everywhere_by};
 use super::tracer::{Point, Verdict, trace};
 use crate::gates::{gated_agent, runs};
 use crate::trees::LOOP;
-use crate::world::{REVIEW, World, wait_until};
+use crate::world::{REVIEW, World};
 
 const ENGINE: &str = " thread ";
 const AGENT: &str = " agent mock ";
@@ -73,166 +73,6 @@ fn the_adapter_when_its_program_had_ended() {
 #[test]
 fn the_adapter_and_the_engine_when_their_program_goes_on() {
     the_adapter_anywhere(Verdict::KillWith(ADAPTER));
-}
-
-/// Kills engine and adapter of `thread step` or `thread poke` while the program works, and waits until the program has
-/// finished. Its answer waits then.
-fn world_with_a_waiting_answer(verb: &str) -> (World, String) {
-    world_with_a_waiting_answer_to(verb, &[])
-}
-
-/// The same, for a call with options.
-fn world_with_a_waiting_answer_to(verb: &str, options: &[&str]) -> (World, String) {
-    let (world, thread) = world_of_a_tool();
-    let mut launches = 0;
-    let args = [&["thread", verb, &thread], options].concat();
-    let traced = trace(&world, &args, |point| {
-        let is_launch = point.call.contains("launched") && point.command.contains(ADAPTER);
-        launches += usize::from(is_launch);
-        match is_launch && launches == 5 {
-            true => Verdict::KillWith(ADAPTER),
-            false => Verdict::GoOn,
-        }
-    });
-    assert!(traced.killed().is_some(), "{:#?}", traced.points);
-    let launched = world
-        .root()
-        .join("runs")
-        .join(&thread)
-        .join("launched.json");
-    let launched: Value = serde_json::from_slice(&std::fs::read(launched).unwrap()).unwrap();
-    assert!(
-        launched["program"].is_object() && launched["ended"] == json!(false),
-        "{launched}"
-    );
-    wait_until("the program has finished", || finished(&world) == 2);
-    (world, thread)
-}
-
-/// Ends the call that reads an answer that waits, before each call of its adapter. The program must not run again.
-fn the_call_that_reads_a_waiting_answer(by: Verdict) {
-    for nth in 1.. {
-        let (world, thread) = world_with_a_waiting_answer("step");
-        let args = ["thread", "step", &thread];
-        let mut calls = 0;
-        let traced = trace(&world, &args, |point| {
-            let is_of_adapter = point.command.contains(ADAPTER);
-            calls += usize::from(is_of_adapter);
-            match is_of_adapter && calls == nth {
-                true => by,
-                false => Verdict::GoOn,
-            }
-        });
-        if calls < nth {
-            assert!(nth > 5, "{:#?}", traced.points);
-            return;
-        }
-        if traced.code != Some(0) {
-            world.step(&thread).exits(0);
-        }
-        assert_eq!(finished(&world), 2, "{:#?}", traced.points);
-    }
-}
-
-#[test]
-fn an_answer_that_waits_is_used_though_the_adapter_that_read_it_was_killed() {
-    the_call_that_reads_a_waiting_answer(Verdict::Kill);
-}
-
-#[test]
-fn an_answer_that_waits_is_used_though_the_engine_that_read_it_was_told_to_end() {
-    the_call_that_reads_a_waiting_answer(Verdict::Terminate);
-}
-
-#[test]
-fn a_migration_does_not_drop_an_answer_that_waits() {
-    let (world, thread) = world_with_a_waiting_answer("step");
-    world.put(&LOOP.replace("goal: g", "goal: h"));
-    let migrate = ["thread", "migrate", &thread];
-    world.uwf(&migrate).exits(1).says("`writer` waits");
-    world.step(&thread).exits(0);
-    assert_eq!(finished(&world), 2);
-    world.uwf(&migrate).exits(0);
-    world.step(&thread).exits(0);
-    assert_eq!(finished(&world), 3);
-}
-
-#[test]
-fn a_poke_does_not_drop_an_answer_that_waits_nor_a_step_that_of_a_poke() {
-    for (verb, other) in [("step", "poke"), ("poke", "step")] {
-        let (world, thread) = world_with_a_waiting_answer(verb);
-        assert_eq!(world.show(&thread)["waitingAnswer"]["role"], "writer");
-        let text = world.uwf(&["thread", "show", &thread, "--format", "text"]);
-        let hint = format!("by writer: `uwf thread {verb} {thread}`");
-        assert!(text.stdout.contains(&hint), "{}", text.stdout);
-        let refused = world.uwf(&["thread", other, &thread]).exits(1);
-        let refused = refused.says("an answer of `writer` waits");
-        refused.says(&format!("hint: `uwf thread {verb} {thread}`"));
-        world.uwf(&["thread", verb, &thread]).exits(0);
-        assert_eq!(finished(&world), 2, "{verb}");
-        world.uwf(&["thread", other, &thread]).exits(0);
-        assert_eq!(finished(&world), 3, "{verb}");
-    }
-}
-
-#[test]
-fn a_poke_with_other_words_does_not_drop_an_answer_that_waits() {
-    let (world, thread) = world_with_a_waiting_answer_to("poke", &["-p", "again, please"]);
-    let poke = ["thread", "poke", &thread];
-    for other in [&[][..], &["-p", "shorter"]] {
-        let refused = world.uwf(&[&poke, other].concat()).exits(1);
-        refused.says(&format!("uwf thread poke {thread} -p 'again, please'"));
-    }
-    // The record of the attempt tells the words after the lease record is gone.
-    world.uwf(&["thread", "pause", &thread]).exits(0);
-    world.uwf(&["thread", "unpause", &thread]).exits(0);
-    world
-        .uwf(&[&poke[..], &["-p", "again, please"]].concat())
-        .exits(0);
-    assert_eq!(finished(&world), 2);
-}
-
-#[test]
-fn a_run_that_lost_its_engine_counts_in_a_thread_that_is_ended() {
-    let (world, thread) = world_with_a_waiting_answer("step");
-    world.uwf(&["thread", "kill", &thread]).exits(0);
-    let cost = world.uwf(&["thread", "cost"]).exits(0).json();
-    assert_eq!(cost["total"]["runs"], 2, "{cost}");
-    let attempts = world.show(&thread)["attempts"].clone();
-    assert_eq!(attempts.as_array().map(Vec::len), Some(1), "{attempts}");
-}
-
-#[test]
-fn an_import_does_not_drop_an_answer_that_waits() {
-    let (world, thread) = world_with_a_waiting_answer("step");
-    let other = world.dir().join("other");
-    let elsewhere = ["--root", other.to_str().unwrap()];
-    let at = |args: &[&str]| world.uwf(&[&elsewhere, args].concat());
-    world
-        .uwf(&["thread", "export", &thread, "-o", "behind"])
-        .exits(0);
-    at(&["thread", "import", "behind"]).exits(0);
-    at(&["config", "set", "agents.mock.command", "uwf-mock"]).exits(0);
-    let script = world.write(
-        "script.yaml",
-        "roles:\n  writer:\n    - output: { $status: again }\n",
-    );
-    let args = json!([script.to_str().unwrap()]).to_string();
-    at(&["config", "set", "agents.mock.args", &args]).exits(0);
-    at(&["thread", "step", &thread, "--agent", "mock"]).exits(0);
-    at(&["thread", "export", &thread, "-o", "ahead"]).exits(0);
-    let import = ["thread", "import", "ahead"];
-    let imported = world.uwf(&[&import[..], &["--format", "json"]].concat());
-    assert_eq!(
-        imported.exits(5).json()["threads"][0]["outcome"],
-        "answerWaits"
-    );
-    let said = world.uwf(&[&import[..], &["--format", "text"]].concat());
-    let show = format!("`uwf thread show {thread}`");
-    assert!(said.exits(5).stdout.contains(&show));
-    world.step(&thread).exits(0);
-    assert_eq!(finished(&world), 2);
-    world.uwf(&import).exits(1).says("went on");
 }
 
 #[test]

@@ -167,9 +167,11 @@ fn of_migration(error: &EngineError) -> Option<String> {
             "`uwf thread fork {} --workflow {workflow}` does that step anew; or let the schema of `{}` allow what was answered",
             misfit.before, misfit.role
         ),
-        EngineError::AnswerWaits { thread, answer } => {
+        EngineError::AnswerWaits { thread, answer, .. } => {
             let uses = use_answer(*thread, answer);
-            format!("{uses}, and then pays nothing; after that, run the same command again")
+            format!(
+                "{uses}, and then pays nothing; after that, run the same command again. `step`, `resume` and `poke` give the answer up with `--new-session`"
+            )
         }
         _ => return None,
     };

@@ -1,6 +1,8 @@
 //! What to type next about a thread in its present status.
 
-use uwf_engine::{ThreadState, ThreadStatus, ThreadView, WaitingAnswer, message_option};
+use uwf_engine::{
+    ThreadState, ThreadStatus, ThreadView, WaitingAnswer, agent_option, message_option,
+};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::limits::Reached;
 
@@ -45,13 +47,14 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
 /// Returns what makes a step of an answer that waits.
 pub(crate) fn use_answer(thread: ThreadId, answer: &WaitingAnswer) -> String {
     let words = answer.words.as_deref().map(message_option);
-    let words = words.unwrap_or_default();
-    let command = match (answer.replaces, words.is_empty()) {
-        (Some(_), _) => format!("`uwf thread poke {thread}{words}`"),
-        (None, false) => format!("`uwf thread resume {thread}{words}`"),
-        (None, true) => {
-            format!("`uwf thread step {thread}` (`uwf thread resume {thread}` if it is suspended)")
-        }
+    let said = words.is_some();
+    let options = agent_option(answer.agent.as_deref()) + &words.unwrap_or_default();
+    let command = match (answer.replaces, said) {
+        (Some(_), _) => format!("`uwf thread poke {thread}{options}`"),
+        (None, true) => format!("`uwf thread resume {thread}{options}`"),
+        (None, false) => format!(
+            "`uwf thread step {thread}{options}` (`uwf thread resume {thread}{options}` if it is suspended)"
+        ),
     };
     format!("{command} uses it if it is complete")
 }

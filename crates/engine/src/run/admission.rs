@@ -1,21 +1,21 @@
 //! Admission: whether an agent may be started within the limits of its thread, and what a person allows beyond them.
 
-use std::path::Path;
-
 use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer};
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Rules, Setting};
-use uwf_protocol::nodes::StartNode;
 use uwf_storage::RunDir;
 
 use crate::children::used_in_progress;
 use crate::limits::{LimitedThread, reached_by};
+use crate::project::config_for;
 use crate::run::attempted::Verb;
+use crate::run::cycle::{Session, StepOptions};
 use crate::run::failure;
 use crate::thread::Thread;
+use crate::waiting_answer::Asked;
 use crate::{EngineError, Site, tags, waiting_answer};
 
 /// Permission to start an agent: proof that no limit of the thread is reached. It carries what was read for the check.
@@ -26,17 +26,25 @@ pub(crate) struct Admitted {
     pub(crate) unused: Option<Unused>,
 }
 
-/// Admits the role of an assignment to the next step, unless a limit is reached or an answer would be lost.
+/// Admits the role of an assignment to the next step, unless a limit is reached or an answer would be lost. A new session
+/// gives such an answer up.
 pub(crate) fn admit(
     site: &Site,
     run: &RunDir,
     thread: &Thread,
     assignment: &Assignment,
-    verb: &Verb,
+    (verb, options): (&Verb, &StepOptions),
 ) -> Result<Admitted, EngineError> {
     let role = &assignment.role;
-    let (config, unused) = config_for(site, thread)?;
-    waiting_answer::refuse_to_drop_an_answer(run, thread, verb.message())?;
+    let (config, unused) = config_for(site, &thread.start)?;
+    if options.session == Session::Known {
+        let asked = Asked {
+            config: &config,
+            words: verb.message(),
+            agent: options.agent.as_deref(),
+        };
+        waiting_answer::refuse_to_drop_an_answer(run, thread, &asked)?;
+    }
     failure::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let mut limited = LimitedThread::of(&run.ledger, thread);
@@ -64,23 +72,6 @@ pub(crate) fn admit(
             None => "resume",
         },
     })
-}
-
-/// Returns the config for the steps of a thread, and the config of its project if that is not used.
-pub(crate) fn config_for(
-    site: &Site,
-    thread: &Thread,
-) -> Result<(Config, Option<Unused>), EngineError> {
-    Ok(uwf_config::load_for(
-        &site.root,
-        project_directory(site, &thread.start),
-    )?)
-}
-
-/// Returns the directory whose project a thread belongs to, and where its hooks run: its own, if it is there.
-pub(crate) fn project_directory<'a>(site: &'a Site, start: &'a StartNode) -> &'a Path {
-    let own = start.cwd.as_deref().map(Path::new);
-    own.filter(|own| own.is_dir()).unwrap_or(site.env.cwd())
 }
 
 /// Accepts attempts whose usage is not fully known: they count with what is known.

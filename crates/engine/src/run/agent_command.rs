@@ -1,4 +1,4 @@
-//! Choosing the agent of a role: by the command line, else by the config's override, else by the config's default.
+//! Finding the program of the agent that a role gets, and how it is started.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -7,8 +7,10 @@ use std::time::Duration;
 use uwf_process::Limits;
 use uwf_protocol::config::{AgentConfig, AgentProtocol, Config};
 use uwf_protocol::ids::RoleName;
+use uwf_protocol::run::ChosenAgent;
 use uwf_util::{shell_words, suggest, time};
 
+use crate::agent_choice::{self, alias_for};
 use crate::run::process::Program;
 use crate::{EngineError, Runner, Site};
 
@@ -30,6 +32,13 @@ pub(crate) struct AgentCommand {
     pub(crate) keep_running: bool,
     /// How many agents of the alias may work at once, if that is limited.
     pub(crate) max_running: Option<NonZeroU32>,
+}
+
+impl AgentCommand {
+    /// Returns the record of this agent. `option` is the choice of the command line.
+    pub(crate) fn chosen_by(&self, option: Option<&str>) -> ChosenAgent {
+        agent_choice::chosen(option, &self.label, &self.args)
+    }
 }
 
 /// Finds the agent for a role. `choice` is an alias of the config or a command line, split as a shell splits it.
@@ -58,16 +67,6 @@ pub(crate) fn resolve(
                 .map(ToOwned::to_owned),
         }),
     }
-}
-
-fn alias_for<'a>(config: &'a Config, workflow: &str, role: &RoleName) -> Option<&'a str> {
-    let of_role = config
-        .agent_overrides
-        .get(workflow)
-        .and_then(|roles| roles.get(role.as_str()));
-    of_role
-        .or(config.default_agent.as_ref())
-        .map(String::as_str)
 }
 
 fn from_words(runner: &Runner, text: &str, config: &Config) -> Result<AgentCommand, EngineError> {

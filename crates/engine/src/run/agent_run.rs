@@ -35,7 +35,7 @@ impl AgentRun<'_> {
     /// Returns the attempt that starts now.
     pub(crate) fn attempted(
         &self,
-        choice: Option<String>,
+        choice: Option<&str>,
         verb: Verb,
         started_at_ms: i64,
     ) -> Attempted {
@@ -46,7 +46,7 @@ impl AgentRun<'_> {
             agent: self.agent.label.clone(),
             alias: self.agent.alias.clone(),
             directory: self.cwd.to_owned(),
-            choice,
+            chosen: self.agent.chosen_by(choice),
             verb,
             started_at_ms,
         }
@@ -252,6 +252,7 @@ fn launch(
         started_at_ms: attempted.started_at_ms,
         waiting: false,
         words: attempted.verb.message().map(ToOwned::to_owned),
+        chosen: Some(attempted.chosen.clone()),
     };
     run.lease.write_record(&record).map_err(EngineError::from)?;
     let started = |pid| {

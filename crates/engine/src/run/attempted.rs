@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::run::Phase;
+use uwf_protocol::run::{ChosenAgent, Phase};
 
 use crate::describe::signal_name;
 
@@ -39,10 +39,16 @@ pub(crate) struct Attempted {
     pub(crate) alias: Option<String>,
     /// Where the agent worked.
     pub(crate) directory: PathBuf,
-    /// The agent that the command line chose, if it did.
-    pub(crate) choice: Option<String>,
+    pub(crate) chosen: ChosenAgent,
     pub(crate) verb: Verb,
     pub(crate) started_at_ms: i64,
+}
+
+impl Attempted {
+    /// Returns the agent that the command line chose, if it did.
+    pub(crate) fn choice(&self) -> Option<&str> {
+        self.chosen.option.as_deref()
+    }
 }
 
 /// What went wrong in an attempt, as the engine sees it.

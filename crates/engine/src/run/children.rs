@@ -93,11 +93,11 @@ pub(crate) fn resume_children(
     assignment: &Assignment,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    let (admitted, approach) = match admitted(runner, run, &thread, assignment) {
+    let (admitted, approach) = match admitted(runner, run, &thread, assignment, &options.step) {
         Err(EngineError::Limit { .. }) if !options.raises.is_empty() => {
             raise(&runner.site, run, &thread, &options.raises)?;
             accept(&runner.site, run, &thread, &options.accepts)?;
-            let admitted = admitted(runner, run, &thread, assignment)?;
+            let admitted = admitted(runner, run, &thread, assignment, &options.step)?;
             (admitted, Approach::Step(&options.step))
         }
         admitted => (admitted?, Approach::Resume(options)),
@@ -115,8 +115,15 @@ fn admitted(
     run: &RunDir,
     thread: &Thread,
     assignment: &Assignment,
+    options: &StepOptions,
 ) -> Result<Admitted, EngineError> {
-    admit(&runner.site, run, thread, assignment, &Verb::Step)
+    admit(
+        &runner.site,
+        run,
+        thread,
+        assignment,
+        (&Verb::Step, options),
+    )
 }
 
 /// Fails if the children would have too many threads above them.

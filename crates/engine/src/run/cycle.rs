@@ -21,6 +21,7 @@ use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::slots::{self, NoSlot};
 use crate::thread::{self, Thread};
+use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Runner, tags};
 
 /// What the caller may choose for a step.
@@ -98,7 +99,8 @@ pub(crate) fn step_untold(
             Ok(route @ Route::End { .. }) => archive(runner, run, thread, route),
             Ok(Route::To(assignment)) => {
                 let verb = Verb::Step;
-                let admitted = admission::admit(&runner.site, run, &thread, &assignment, &verb)?;
+                let admitted =
+                    admission::admit(&runner.site, run, &thread, &assignment, (&verb, options))?;
                 let job = Job {
                     assignment: &assignment,
                     admitted,
@@ -200,8 +202,8 @@ fn do_agent_step(
     let _slots = slots::take(runner, run, &agent_run, &config, options.no_slot)?;
     run.share_lock()?;
     let now_ms = runner.site.env.now_ms();
-    let attempted = agent_run.attempted(options.agent.clone(), verb, now_ms);
-    clear_scratch(runner, run, role, options.session)?;
+    let attempted = agent_run.attempted(options.agent.as_deref(), verb, now_ms);
+    clear_scratch(runner, run, (&thread, role), options.session)?;
     runner.site.log(
         &thread,
         tags::AGENT_STARTED,
@@ -291,7 +293,7 @@ fn fail(
 fn clear_scratch(
     runner: &Runner,
     run: &RunDir,
-    role: &RoleName,
+    (thread, role): (&Thread, &RoleName),
     session: Session,
 ) -> Result<(), EngineError> {
     runner.site.root.set_room_aside()?;
@@ -300,6 +302,12 @@ fn clear_scratch(
     run.scratch.clear_output()?;
     if session == Session::New {
         run.sessions.forget(role, None)?;
+        // A person who wants a new session wants no answer of an earlier one.
+        if let Some(answer) = WaitingAnswer::at(run, thread.expected_head()) {
+            let role = &answer.role;
+            (runner.notice)(&format!("an answer of `{role}` waited and is given up"));
+        }
+        run.scratch.clear_launched()?;
     }
     Ok(())
 }

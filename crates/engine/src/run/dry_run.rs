@@ -8,9 +8,10 @@ use uwf_thread::summarize;
 
 use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
+use crate::project;
 use crate::read::activity::Activity;
 use crate::run::cycle::StepOptions;
-use crate::run::{admission, agent_command, contract};
+use crate::run::{agent_command, contract};
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner};
 
@@ -85,7 +86,7 @@ fn plan_agent(
     options: &StepOptions,
 ) -> Result<AgentPlan, EngineError> {
     let site = &runner.site;
-    let (config, _) = admission::config_for(site, thread)?;
+    let (config, _) = project::config_for(site, &thread.start)?;
     let ledger = &site.root.run(thread.id).ledger;
     let recorded = ledger.chain_summary();
     let summary = summarize(&site.store, recorded.as_ref(), thread.head)?;

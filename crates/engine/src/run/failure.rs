@@ -187,6 +187,7 @@ fn attempt(
         raw: reported.as_ref().and_then(|reported| reported.raw),
         turns: reported.map(|reported| reported.turns).unwrap_or_default(),
         words: attempted.verb.message().map(str::to_owned),
+        chosen: Some(attempted.chosen.clone()),
         started_at_ms: attempted.started_at_ms,
         ended_at_ms: site.env.now_ms(),
         ..Attempt::of(attempted.head, attempted.role.clone())
@@ -240,6 +241,7 @@ pub(crate) fn record_lost_run(
         usage: run.scratch.usage(),
         end_unseen: true,
         words: record.words,
+        chosen: record.chosen,
         started_at_ms: record.started_at_ms,
         ended_at_ms: ended
             // The clock may have been set back since the attempt started.

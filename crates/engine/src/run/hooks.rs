@@ -16,10 +16,10 @@ use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start, read_step};
 use uwf_util::time;
 
+use crate::project::project_directory;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadStatus;
-use crate::run::admission::project_directory;
 use crate::{AgentFailure, EngineError, Runner, Site, tags, thread};
 
 /// Tells the hooks what became of a step, and returns it as it was.

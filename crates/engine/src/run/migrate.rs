@@ -15,13 +15,14 @@ use uwf_thread::summarize;
 use crate::children::refuse_to_leave;
 use crate::fork::MovedOn;
 use crate::limits::{self, LimitedThread};
+use crate::project::config_for;
 use crate::read::thread_state::ThreadState;
 use crate::rebase::{self, Rebase};
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::owned::{OwnedRun, with_thread};
 use crate::run::{failure, hooks};
 use crate::thread::{self, Thread};
-use crate::waiting_answer::WaitingAnswer;
+use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_ref::{self, Found};
 use crate::{EngineError, Runner, tags};
 
@@ -110,7 +111,8 @@ pub fn migrate(
         };
         // The answer would be one to the old workflow's prompt, and could not be used any more.
         if let Some(answer) = WaitingAnswer::at(run, thread.head) {
-            return Err(answer.refuse(id));
+            let (config, _) = config_for(site, &thread.start)?;
+            return Err(answer.refuse(&thread, &config, Drops::Question));
         }
         // The lease record names the old head. The attempt that it is about must be on record before the head moves.
         failure::record_lost_run(site, run, &thread)?;

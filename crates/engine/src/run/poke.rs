@@ -53,7 +53,13 @@ pub(crate) fn poke_untold(
         }
         let assignment = again(runner, &before, last, options.prompt.as_deref())?;
         let verb = Verb::Poke(options.prompt.clone());
-        let admitted = admission::admit(&runner.site, run, &before, &assignment, &verb)?;
+        let admitted = admission::admit(
+            &runner.site,
+            run,
+            &before,
+            &assignment,
+            (&verb, &options.step),
+        )?;
         let message = format!("role={} replaces={head}", assignment.role);
         runner.site.log(&before, tags::POKED, &message);
         let job = Job {

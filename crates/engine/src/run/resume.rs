@@ -75,7 +75,13 @@ fn resume_active(
         Ok(Route::To(assignment)) => (with_message(assignment, prompt), Verb::Step),
         route => (answer(runner, &thread, route, prompt)?, answered()),
     };
-    let admitted = admission::admit(&runner.site, run, &thread, &assignment, &verb)?;
+    let admitted = admission::admit(
+        &runner.site,
+        run,
+        &thread,
+        &assignment,
+        (&verb, &options.step),
+    )?;
     match verb {
         // The thread waits for no answer: the call is useful only if it raises a limit or accepts an attempt.
         Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
@@ -150,7 +156,13 @@ fn reactivate(
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
     admission::raise(&runner.site, run, &thread, &options.raises)?;
     let verb = Verb::Resume(options.prompt.clone());
-    let admitted = admission::admit(&runner.site, run, &thread, &assignment, &verb)?;
+    let admitted = admission::admit(
+        &runner.site,
+        run,
+        &thread,
+        &assignment,
+        (&verb, &options.step),
+    )?;
     // A pending record from before the thread ended is not the result of this call.
     match run.outbox.read_pending() {
         Ok(Some(pending)) => refuse(runner, run, &thread, &pending)?,

@@ -46,7 +46,7 @@ fn prompt_option(message: &Option<String>) -> String {
 
 /// Returns the command that asks the agent again, as a part of a hint.
 pub(crate) fn ask_again(thread: ThreadId, attempted: &Attempted) -> String {
-    let retry = attempted.verb.retry(thread, attempted.choice.as_deref());
+    let retry = attempted.verb.retry(thread, attempted.choice());
     format!("`{retry}` asks again")
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn hint_for(
     run: &RunDir,
 ) -> String {
     let other = format!("{} --agent <agent>", attempted.verb.retry(thread, None));
-    let retry = attempted.verb.retry(thread, attempted.choice.as_deref());
+    let retry = attempted.verb.retry(thread, attempted.choice());
     let retry = format!("`{retry}`");
     let place = match &attempted.alias {
         Some(alias) => format!("`agents.{alias}.args`"),

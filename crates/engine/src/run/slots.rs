@@ -185,6 +185,7 @@ impl Wait<'_> {
                 started_at_ms: self.runner.site.env.now_ms(),
                 waiting: true,
                 words: None,
+                chosen: None,
             })?;
         }
         let full = self.full(holders);

@@ -163,6 +163,7 @@ impl World {
             started_at_ms: NOW,
             waiting: false,
             words: None,
+            chosen: None,
         };
         let run = self.site.root.run(thread);
         run.create().unwrap();

@@ -27,7 +27,7 @@ pub(crate) fn poke_children(
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
     let assignment = assignment_of(runner, &before, last)?;
-    let admitted = admitted(runner, run, &before, &assignment)?;
+    let admitted = admitted(runner, run, &before, &assignment, &options.step)?;
     let children = children_of(&runner.site, &before, &assignment, Some(&runner.signals))?;
     let [child] = children.as_slice() else {
         let problem = format!(
