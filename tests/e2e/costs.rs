@@ -233,6 +233,26 @@ fn what_removed_threads_have_cost_is_kept_and_each_step_counts_once() {
 }
 
 #[test]
+fn a_fork_of_a_removed_thread_counts_its_steps_once_in_any_order() {
+    let (world, thread) = world();
+    let head = world.show(&thread)["head"].as_str().unwrap().to_owned();
+    let (_, before) = removed_and_total(&world);
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    let fork = world.uwf(&["thread", "fork", &head]).exits(0).json();
+    let fork = fork["thread"].as_str().unwrap();
+    // The failed attempt stays with the removed thread.
+    assert_eq!(removed_and_total(&world), (json!(1), before.clone()));
+    assert_eq!(cost(&world, &[fork])["total"]["runs"], json!(2));
+    let since = world.uwf(&["thread", "cost", "--since", "1d"]).exits(0);
+    since.says("leaves out 1 run of removed threads");
+    world.uwf(&["thread", "rm", "--force", fork]).exits(0);
+    assert_eq!(removed_and_total(&world), (json!(3), before.clone()));
+    let again = world.uwf(&["thread", "fork", &head]);
+    again.exits(0);
+    assert_eq!(removed_and_total(&world), (json!(1), before));
+}
+
+#[test]
 fn a_removed_thread_that_comes_back_counts_once() {
     let (world, thread) = world();
     let (_, before) = removed_and_total(&world);

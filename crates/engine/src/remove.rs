@@ -10,7 +10,7 @@ use uwf_storage::{
 };
 use uwf_thread::summarize;
 
-use crate::read::removed_cost::used_by_leaving;
+use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site, tags, thread};
@@ -120,12 +120,17 @@ fn leaving(site: &Site, places: Vec<(ThreadId, Located)>) -> Result<Vec<Leaving>
         .iter()
         .map(|(id, place)| (*id, place.head()))
         .collect();
-    let mut used = used_by_leaving(site, &heads)?;
+    let mut spent = spent_by_leaving(site, &heads)?;
     let places = places.into_iter();
-    let leaving = places.map(|(thread, place)| Leaving {
-        thread,
-        place,
-        used: used.remove(&thread),
+    let leaving = places.map(|(thread, place)| {
+        let spent = spent.remove(&thread);
+        let (used, steps) = spent.map(|spent| (spent.used, spent.steps)).unzip();
+        Leaving {
+            thread,
+            place,
+            used,
+            steps: steps.unwrap_or_default(),
+        }
     });
     Ok(leaving.collect())
 }
@@ -317,6 +322,7 @@ mod tests {
             thread,
             place: Located::Active(head),
             used: None,
+            steps: Vec::new(),
         };
         state.remove(&[leaving], 1).unwrap();
         remove_left(&site, &left, &HashSet::new()).unwrap();

@@ -80,6 +80,9 @@ pub struct RemovedThread {
     /// What its runs used up, without steps that other threads still had; `None` if that could not be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Used>,
+    /// The digests of the steps that `used` counts. A fork that has such a step counts it instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<CasRef>,
 }
 
 fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {

@@ -1,7 +1,7 @@
 //! What threads cost: the usage of their runs, summed by what the runs have in common. Each run counts once, as for limits.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::State;
+use uwf_storage::{RemovedThread, State};
 
 use crate::children::with_descendants;
 use crate::read::cost_sums::{CostOptions, CostReport, Sums};
@@ -17,7 +17,16 @@ use crate::{EngineError, Site, thread};
 /// # Errors
 /// When a named thread, the files of the state, or (with `labels`) the labels cannot be read.
 pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineError> {
-    let mut sums = Sums::new(options);
+    // All runs of a thread ended before it was removed.
+    let is_in_time = |one: &RemovedThread| {
+        let since = options.since_ms;
+        since.is_none_or(|since| one.removed_at >= since)
+    };
+    let removed = match options.threads.is_empty() {
+        true => OfRemoved::read(site, is_in_time)?,
+        false => OfRemoved::default(),
+    };
+    let mut sums = Sums::new(options, removed);
     let (threads, damaged) = threads(site, options)?;
     sums.warnings.extend(damaged);
     for (id, head) in threads {
@@ -30,10 +39,7 @@ pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineErro
             Err(error) => return Err(error),
         }
     }
-    if options.threads.is_empty() {
-        let removed = OfRemoved::read(site, options.since_ms)?;
-        sums.add_removed(&removed.used, removed.unknown);
-    }
+    sums.add_removed();
     Ok(sums.report())
 }
 

@@ -16,6 +16,7 @@ use uwf_util::text::counted;
 use uwf_util::time;
 
 use crate::read::outline::first_line;
+use crate::read::removed_cost::{OfRemoved, Spent};
 use crate::read::usage_total::UsageTotal;
 use crate::read::work::Work;
 use crate::{EngineError, Site};
@@ -98,11 +99,16 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Returns what all runs used up.
-    pub(crate) fn used(&self) -> Used {
+    /// Returns what the runs used up that no removed thread had.
+    pub(crate) fn spent(&self) -> Spent {
         let mut used = self.others.clone();
-        self.runs.iter().for_each(|run| used.add_all(&run.used));
-        used
+        let own = self.runs.iter().filter(|run| !run.is_of_removed);
+        let mut steps = Vec::new();
+        for run in own {
+            used.add_all(&run.used);
+            steps.extend(run.step);
+        }
+        Spent { used, steps }
     }
 }
 
@@ -113,6 +119,10 @@ struct Run {
     model: Option<String>,
     ended_ms: i64,
     used: Used,
+    /// The digest of its step, if it became one.
+    step: Option<CasRef>,
+    /// Whether a removed thread had that step.
+    is_of_removed: bool,
 }
 
 /// The sums so far.
@@ -121,6 +131,9 @@ pub(crate) struct Sums<'o> {
     /// What was counted.
     seen: HashSet<Work>,
     sums: IndexMap<Option<String>, (Used, Option<String>)>,
+    of_removed: OfRemoved,
+    /// The part of the usage of removed threads that counts for threads that are here.
+    again: Used,
     removed: Option<Used>,
     total: Used,
     /// How many runs of threads that are here have no time on record, and were left out.
@@ -132,11 +145,13 @@ pub(crate) struct Sums<'o> {
 }
 
 impl<'o> Sums<'o> {
-    pub(crate) fn new(options: &'o CostOptions) -> Self {
+    pub(crate) fn new(options: &'o CostOptions, of_removed: OfRemoved) -> Self {
         Self {
             options,
             seen: HashSet::new(),
             sums: IndexMap::new(),
+            of_removed,
+            again: Used::default(),
             removed: None,
             total: Used::default(),
             untimed: 0,
@@ -169,8 +184,13 @@ impl<'o> Sums<'o> {
             if self.seen.contains(&work) {
                 break;
             }
+            let digest = work.digest();
             account.steps.push(work);
-            account.runs.push(Run::of_step(site, step)?);
+            account.runs.push(Run {
+                step: Some(digest),
+                is_of_removed: self.of_removed.steps.contains(&digest),
+                ..Run::of_step(site, step)?
+            });
         }
         Ok(account)
     }
@@ -184,10 +204,12 @@ impl<'o> Sums<'o> {
         }
     }
 
-    /// Adds the threads that were removed. Only their sum is on record, so it is left out if times or labels choose the runs.
-    pub(crate) fn add_removed(&mut self, used: &Used, unknown: u64) {
-        if unknown > 0 {
-            let threads = counted(unknown, "removed thread");
+    /// Adds the threads that were removed, without the steps that threads which are here have. Only their sum is on record, so
+    /// it is left out if times or labels choose the runs.
+    pub(crate) fn add_removed(&mut self) {
+        let used = self.of_removed.used.without(&self.again);
+        if self.of_removed.unknown > 0 {
+            let threads = counted(self.of_removed.unknown, "removed thread");
             self.warnings.push(format!(
                 "the sum leaves out {threads} whose usage is not on record"
             ));
@@ -196,14 +218,16 @@ impl<'o> Sums<'o> {
         if used.runs > 0 && needs_more {
             self.left_of_removed += used.runs;
         } else if used.runs > 0 {
-            self.total.add_all(used);
-            self.removed = Some(used.clone());
+            self.total.add_all(&used);
+            self.removed = Some(used);
         }
     }
 
     /// Adds the runs of a thread that were not counted yet.
     pub(crate) fn add(&mut self, account: &Account) {
         self.seen.extend(account.steps.iter().cloned());
+        let again = account.runs.iter().filter(|run| run.is_of_removed);
+        again.for_each(|run| self.again.add_all(&run.used));
         let counts = |run: &&Run| {
             let since = self.options.since_ms;
             since.is_none_or(|since| run.ended_ms >= since)
@@ -305,6 +329,8 @@ impl Run {
             model: None,
             ended_ms: attempt.ended_at_ms,
             used: Used::of_attempt(attempt),
+            step: None,
+            is_of_removed: false,
         }
     }
 
@@ -326,6 +352,8 @@ impl Run {
             model: model.map(str::to_owned),
             ended_ms: node.completed_at_ms.unwrap_or(timestamp_ms),
             used,
+            step: None,
+            is_of_removed: false,
         })
     }
 }

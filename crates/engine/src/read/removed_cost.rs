@@ -4,27 +4,34 @@ use std::collections::{HashMap, HashSet};
 
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_storage::State;
+use uwf_storage::{RemovedThread, State};
 use uwf_thread::{Head, read_start};
 
 use crate::read::cost_sums::{CostKey, CostOptions, Sums};
 use crate::read::list::every_thread;
 use crate::{EngineError, Site};
 
+/// What one thread used up, and the digests of its steps in that.
+pub(crate) struct Spent {
+    pub(crate) used: Used,
+    pub(crate) steps: Vec<CasRef>,
+}
+
 /// Returns what each of these threads used up, if it can be read. Steps that a thread which stays has, too, do not count:
-/// they count for that thread from now on.
-pub(crate) fn used_by_leaving(
+/// they count for that thread from now on. Nor do steps that a thread had which was removed earlier.
+pub(crate) fn spent_by_leaving(
     site: &Site,
     leaving: &[(ThreadId, CasRef)],
-) -> Result<HashMap<ThreadId, Used>, EngineError> {
+) -> Result<HashMap<ThreadId, Spent>, EngineError> {
     let options = CostOptions {
         by: CostKey::Thread,
         since_ms: None,
         threads: Vec::new(),
         labels: Vec::new(),
     };
-    let mut sums = Sums::new(&options);
     let ids: HashSet<ThreadId> = leaving.iter().map(|(id, _)| *id).collect();
+    let removed = OfRemoved::read(site, |one| !ids.contains(&one.removed))?;
+    let mut sums = Sums::new(&options, removed);
     let tasks: HashSet<Task> = leaving
         .iter()
         .filter_map(|(_, head)| Task::of(site, *head))
@@ -35,14 +42,14 @@ pub(crate) fn used_by_leaving(
             sums.see_chain(site, head);
         }
     }
-    let mut used = HashMap::new();
+    let mut all = HashMap::new();
     for (id, head) in leaving {
         if let Ok(account) = sums.read(site, *id, *head) {
-            used.insert(*id, account.used());
+            all.insert(*id, account.spent());
             sums.add(&account);
         }
     }
-    Ok(used)
+    Ok(all)
 }
 
 /// What threads that share steps have in common, whatever their workflow is: only their chains are compared.
@@ -67,24 +74,28 @@ impl Task {
 #[derive(Default)]
 pub(crate) struct OfRemoved {
     pub(crate) used: Used,
+    /// The digests of the steps in that.
+    pub(crate) steps: HashSet<CasRef>,
     /// How many threads do not tell what they used up.
     pub(crate) unknown: u64,
 }
 
 impl OfRemoved {
-    /// Reads the records of threads that were removed at this time or later, in milliseconds since 1970. All runs of a thread
-    /// ended before it was removed.
-    pub(crate) fn read(site: &Site, since_ms: Option<i64>) -> Result<Self, EngineError> {
+    /// Reads the records of threads that count.
+    pub(crate) fn read(
+        site: &Site,
+        counts: impl Fn(&RemovedThread) -> bool,
+    ) -> Result<Self, EngineError> {
         let state = State::new(&site.root);
         let active: HashSet<ThreadId> = state.heads()?.into_iter().map(|(id, _)| id).collect();
         let mut seen = HashSet::new();
         let mut sum = Self::default();
         // A thread that came back and was removed again has all its runs in its newest record.
         for one in state.history()?.removed.iter().rev() {
-            let is_earlier = since_ms.is_some_and(|since| one.removed_at < since);
-            if active.contains(&one.removed) || !seen.insert(one.removed) || is_earlier {
+            if active.contains(&one.removed) || !seen.insert(one.removed) || !counts(one) {
                 continue;
             }
+            sum.steps.extend(&one.steps);
             match &one.used {
                 Some(used) => sum.used.add_all(used),
                 None => sum.unknown += 1,

@@ -1,5 +1,7 @@
 //! What an agent did for a step, wherever the step is.
 
+use serde_json::json;
+use uwf_cas_fs::hash_of;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::StepNode;
 
@@ -21,5 +23,27 @@ impl Work {
             detail: step.detail,
             completed_ms: step.completed_at_ms,
         }
+    }
+
+    /// Returns a digest, which is the same in every version: the records of removed threads have it.
+    pub(crate) fn digest(&self) -> CasRef {
+        let parts = json!([self.role, self.output, self.detail, self.completed_ms]);
+        hash_of(None, &parts).expect("words and a whole number have an encoding")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_of_a_step_is_a_format() {
+        let work = Work {
+            role: "writer".parse().unwrap(),
+            output: CasRef::from_u64(1),
+            detail: CasRef::from_u64(2),
+            completed_ms: Some(3),
+        };
+        assert_eq!(work.digest().to_string(), "3TKS6577CP0RK");
     }
 }

@@ -136,6 +136,24 @@ impl Used {
         }
     }
 
+    /// Returns what is left without runs that are a part of these.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        let runs = self.runs.saturating_sub(other.runs);
+        if runs == 0 {
+            return Self::default();
+        }
+        Self {
+            runs,
+            cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
+            cost_unknown: self.cost_unknown.saturating_sub(other.cost_unknown),
+            tokens: self.tokens.saturating_sub(other.tokens),
+            tokens_unknown: self.tokens_unknown.saturating_sub(other.tokens_unknown),
+            duration_ms: self.duration_ms.saturating_sub(other.duration_ms),
+            duration_unknown: self.duration_unknown.saturating_sub(other.duration_unknown),
+        }
+    }
+
     /// Takes the larger of each amount.
     pub(crate) fn raise_to(&mut self, other: &Self) {
         self.runs = self.runs.max(other.runs);

@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 
 use uwf_durable::Durability;
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
 
 use crate::heads::Heads;
@@ -27,6 +27,8 @@ pub struct Leaving {
     pub place: Located,
     /// What its runs used up, if that is known.
     pub used: Option<Used>,
+    /// The digests of the steps that `used` counts.
+    pub steps: Vec<CasRef>,
 }
 
 impl State<'_> {
@@ -57,6 +59,7 @@ impl State<'_> {
                 head: one.place.head(),
                 removed_at: at_ms,
                 used: one.used.clone(),
+                steps: one.steps.clone(),
             })
             .collect();
         if removed.is_empty() {
