@@ -14,4 +14,5 @@ mod sweep;
 pub(crate) mod tracer;
 mod travel;
 mod waiting_answers;
+mod waiting_words;
 mod windows;

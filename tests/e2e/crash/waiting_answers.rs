@@ -22,7 +22,7 @@ fn world_with_a_waiting_answer_to(verb: &str, options: &[&str]) -> (World, Strin
 }
 
 /// Kills engine and adapter of such a call in a world of a tool, and waits until the program has finished.
-fn wait_for_an_answer(world: &World, thread: &str, verb: &str, options: &[&str]) {
+pub(super) fn wait_for_an_answer(world: &World, thread: &str, verb: &str, options: &[&str]) {
     let mut launches = 0;
     let args = [&["thread", verb, thread], options].concat();
     let traced = trace(world, &args, |point| {

@@ -93,12 +93,25 @@ pub(crate) fn resume_children(
     assignment: &Assignment,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
+    let without_raises;
     let (admitted, approach) = match admitted(runner, run, &thread, assignment, &options.step) {
         Err(EngineError::Limit { .. }) if !options.raises.is_empty() => {
             raise(&runner.site, run, &thread, &options.raises)?;
             accept(&runner.site, run, &thread, &options.accepts)?;
             let admitted = admitted(runner, run, &thread, assignment, &options.step)?;
-            (admitted, Approach::Step(&options.step))
+            let approach = match options.prompt {
+                // The limits of the children are others.
+                Some(_) => {
+                    without_raises = Intervention {
+                        raises: Vec::new(),
+                        accepts: Vec::new(),
+                        ..options.clone()
+                    };
+                    Approach::Resume(&without_raises)
+                }
+                None => Approach::Step(&options.step),
+            };
+            (admitted, approach)
         }
         admitted => (admitted?, Approach::Resume(options)),
     };

@@ -64,17 +64,11 @@ fn resume_active(
         Adoption::Nothing(thread) => *thread,
     };
     admission::accept(&runner.site, run, &thread, &options.accepts)?;
-    let prompt = options.prompt.as_deref();
-    let answered = || Verb::Resume(options.prompt.clone());
-    let (assignment, verb) = match thread.route(Some(&runner.signals))? {
-        // An earlier call reactivated the ended thread and was ended before its step was.
-        Ok(Route::End { .. }) => {
-            let entrance = entrance(&thread, prompt);
-            (entrance.ok_or(EngineError::NotSuspended(id))?, answered())
-        }
-        Ok(Route::To(assignment)) => (with_message(assignment, prompt), Verb::Step),
-        route => (answer(runner, &thread, route, prompt)?, answered()),
-    };
+    let Call {
+        assignment,
+        verb,
+        is_awaited,
+    } = call(runner, &thread, options)?;
     let admitted = admission::admit(
         &runner.site,
         run,
@@ -82,17 +76,14 @@ fn resume_active(
         &assignment,
         (&verb, &options.step),
     )?;
-    match verb {
-        // The thread waits for no answer: the call is useful only if it raises a limit or accepts an attempt.
-        Verb::Step if options.raises.is_empty() && options.accepts.is_empty() => {
-            return Err(EngineError::NotSuspended(id));
-        }
-        Verb::Step => {}
-        Verb::Resume(_) | Verb::Poke(_) => {
-            runner
-                .site
-                .log(&thread, tags::RESUMED, &format!("role={}", assignment.role));
-        }
+    // A thread that waits for no answer goes on if a limit is raised, or an attempt accepted or repeated.
+    let is_allowed = !options.raises.is_empty() || !options.accepts.is_empty();
+    if !is_awaited && !is_allowed && !repeats(run, &thread, verb.message()) {
+        return Err(EngineError::NotSuspended(id));
+    }
+    if verb != Verb::Step {
+        let message = format!("role={}", assignment.role);
+        runner.site.log(&thread, tags::RESUMED, &message);
     }
     let job = Job {
         assignment: &assignment,
@@ -101,6 +92,48 @@ fn resume_active(
         verb,
     };
     do_step(runner, run, thread, job)
+}
+
+/// What a call is to do with an active thread.
+struct Call {
+    assignment: Assignment,
+    verb: Verb,
+    /// Whether the thread waits for a person, or for the step with which it was taken up again.
+    is_awaited: bool,
+}
+
+/// Returns what the call is to do. What a person says is a part of the instruction, also where no role asked: so the
+/// attempt is one to these words.
+fn call(runner: &Runner, thread: &Thread, options: &Intervention) -> Result<Call, EngineError> {
+    let prompt = options.prompt.as_deref();
+    let resume = || Verb::Resume(options.prompt.clone());
+    let (assignment, verb, is_awaited) = match thread.route(Some(&runner.signals))? {
+        // An earlier call reactivated the ended thread and was ended before its step was.
+        Ok(Route::End { .. }) => {
+            let entrance = entrance(thread, prompt);
+            let entrance = entrance.ok_or(EngineError::NotSuspended(thread.id))?;
+            (entrance, resume(), true)
+        }
+        Ok(Route::To(assignment)) => {
+            let verb = prompt.map_or(Verb::Step, |_| resume());
+            (with_message(assignment, prompt), verb, false)
+        }
+        route => (answer(runner, thread, route, prompt)?, resume(), true),
+    };
+    Ok(Call {
+        assignment,
+        verb,
+        is_awaited,
+    })
+}
+
+/// Tells whether the last attempt at this place had the same words of a person.
+fn repeats(run: &OwnedRun, thread: &Thread, words: Option<&str>) -> bool {
+    let attempts = run.ledger.attempts();
+    let last = attempts.last().filter(|last| last.words.is_some());
+    last.is_some_and(|last| {
+        (last.head, last.replaces, last.words.as_deref()) == (thread.head, None, words)
+    })
 }
 
 /// Returns the assignment of the suspended role: its instruction, its question and the answer.
