@@ -23,6 +23,8 @@ pub trait Target {
     fn is_empty(&mut self) -> bool;
     /// Returns the processes that are left.
     fn members(&self) -> Vec<Process>;
+    /// Is called right before the first signal: what has ended until now was not asked to.
+    fn before_request(&mut self) {}
     /// Returns the signal that asks a process to end: INT if it has a handler for INT, else TERM.
     fn request(&self, process: &Process) -> Signal {
         usual_request(process)
@@ -54,7 +56,10 @@ pub fn end(
 ) -> Vec<Process> {
     match request {
         EndRequest::NotSent => {
-            for process in target.members() {
+            // The list takes a moment, in which a process can end by itself.
+            let members = target.members();
+            target.before_request();
+            for process in members {
                 process.ask(target.request(&process));
             }
             if empties(target, grace / 2, signals) {

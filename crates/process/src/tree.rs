@@ -23,6 +23,8 @@ pub struct Tree {
     added: Vec<Program>,
     /// The processes that have ended after their parents: number and status.
     orphans: Vec<(Pid, ExitStatus)>,
+    /// How many of the orphans had ended when the others were asked to end, once they were.
+    orphans_unasked: Option<usize>,
     /// Processes below us that are older than the tree and do not belong to it.
     others: Vec<Process>,
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
@@ -62,6 +64,7 @@ impl Tree {
             first: Program::spawn(command)?,
             added: Vec::new(),
             orphans: Vec::new(),
+            orphans_unasked: None,
             others,
             mark,
             request: None,
@@ -141,10 +144,13 @@ impl Tree {
         self.is_empty() && self.orphans.iter().all(|(_, status)| status.success())
     }
 
-    /// Returns the numbers of the processes that have ended well after their parents.
+    /// Returns the numbers of the processes that have ended well after their parents, and before they were asked to end. A
+    /// process that ends well because it was asked to may have been cut short.
     #[must_use]
     pub fn succeeded_orphans(&self) -> Vec<u32> {
-        let succeeded = self.orphans.iter().filter(|(_, status)| status.success());
+        let unasked = self.orphans_unasked.unwrap_or(self.orphans.len());
+        let unasked = self.orphans.iter().take(unasked);
+        let succeeded = unasked.filter(|(_, status)| status.success());
         succeeded
             .filter_map(|(pid, _)| u32::try_from(pid.as_raw_pid()).ok())
             .collect()
@@ -235,6 +241,11 @@ impl Target for Tree {
 
     fn members(&self) -> Vec<Process> {
         descendants(|process| self.is_other(process))
+    }
+
+    fn before_request(&mut self) {
+        self.collect();
+        self.orphans_unasked = Some(self.orphans.len());
     }
 
     fn request(&self, process: &Process) -> Signal {

@@ -213,7 +213,6 @@ fn conclude(
         }
     }
     let ended_well = matches!(ending, RunEnding::Exited(_)) && tree.ended_well_below();
-    let succeeded = tree.succeeded_orphans();
     let survivors = match has_succeeded && spec.keep_running {
         true => Vec::new(),
         false => describe(&tree.end(EndRequest::NotSent, spec.grace, signals)),
@@ -223,7 +222,8 @@ fn conclude(
         left,
         survivors,
         ended_well,
-        succeeded,
+        // A process counts that ends well until the moment in which it would be asked to end.
+        succeeded: tree.succeeded_orphans(),
     }
 }
 
