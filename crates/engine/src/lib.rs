@@ -21,6 +21,7 @@ mod fix;
 mod fork;
 mod gc;
 mod limits;
+mod lost_run;
 mod naming;
 mod needs;
 mod node_kind;

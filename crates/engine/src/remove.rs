@@ -13,7 +13,7 @@ use uwf_thread::summarize;
 use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
-use crate::{EngineError, Site, tags, thread};
+use crate::{EngineError, Site, lost_run, tags, thread};
 
 /// Whether a thread may be removed that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +91,7 @@ pub fn remove(site: &Site, id: ThreadId, which: Removable) -> Result<RemovedThre
         place => {
             let place = place?;
             check_removable(site, &run, id, &place, which)?;
+            lost_run::record_at(site, &run, id, place.head())?;
             remove_from_state(site, id, place)?
         }
     };

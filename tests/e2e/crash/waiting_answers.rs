@@ -137,6 +137,15 @@ fn a_run_that_lost_its_engine_counts_in_a_thread_that_is_ended() {
 }
 
 #[test]
+fn a_run_that_lost_its_engine_counts_when_its_thread_is_removed() {
+    let (world, thread) = world_with_a_waiting_answer("step");
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    let cost = world.uwf(&["thread", "cost"]).exits(0).json();
+    assert_eq!(cost["removed"]["runs"], 2, "{cost}");
+    assert_eq!(cost["total"]["runs"], 2, "{cost}");
+}
+
+#[test]
 fn an_import_does_not_drop_an_answer_that_waits() {
     let (world, thread) = world_with_a_waiting_answer("step");
     let other = world.dir().join("other");

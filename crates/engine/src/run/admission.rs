@@ -13,10 +13,9 @@ use crate::limits::{LimitedThread, reached_by};
 use crate::project::config_for;
 use crate::run::attempted::Verb;
 use crate::run::cycle::{Session, StepOptions};
-use crate::run::failure;
 use crate::thread::Thread;
 use crate::waiting_answer::Asked;
-use crate::{EngineError, Site, tags, waiting_answer};
+use crate::{EngineError, Site, lost_run, tags, waiting_answer};
 
 /// Permission to start an agent: proof that no limit of the thread is reached. It carries what was read for the check.
 pub(crate) struct Admitted {
@@ -45,7 +44,7 @@ pub(crate) fn admit(
         };
         waiting_answer::refuse_to_drop_an_answer(run, thread, &asked)?;
     }
-    failure::record_lost_run(site, run, thread)?;
+    lost_run::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
     let mut limited = LimitedThread::of(&run.ledger, thread);
     let has_limits = !(thread.program.limits().is_empty() && config.limits.is_empty());
@@ -85,7 +84,7 @@ pub(crate) fn accept(
         return Ok(());
     }
     // An attempt whose engine died is recorded only now, and may be one of these.
-    failure::record_lost_run(site, run, thread)?;
+    lost_run::record_lost_run(site, run, thread)?;
     if let Some(number) = run.ledger.accept_unknown(attempts)? {
         let thread = thread.id;
         return Err(EngineError::NoAttempt { thread, number });

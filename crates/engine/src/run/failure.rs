@@ -3,8 +3,8 @@
 use uwf_protocol::exit::Exit;
 use uwf_protocol::failure::{FULL_DISK_HINT, FailureClass};
 use uwf_protocol::ids::ThreadId;
-use uwf_protocol::run::{Attempt, LeaseRecord, Phase};
-use uwf_storage::{Ledger, RunDir, StorageError};
+use uwf_protocol::run::{Attempt, Phase};
+use uwf_storage::{RunDir, StorageError};
 
 use crate::agent_failure::AgentFailure;
 use crate::run::attempted::{Attempted, Problem};
@@ -192,62 +192,4 @@ fn attempt(
         ended_at_ms: site.env.now_ms(),
         ..Attempt::of(attempted.head, attempted.role.clone())
     }
-}
-
-/// Tells whether the attempt of a lease record is recorded as failed: its engine got that far, but could not end all of its
-/// processes.
-pub(crate) fn is_recorded(ledger: &Ledger, record: &LeaseRecord) -> bool {
-    let attempts = ledger.attempts();
-    attempts
-        .iter()
-        .any(|attempt| record.is_recorded_as(attempt))
-}
-
-/// Records the attempt of an agent that died together with its engine, if there is one that is neither finished nor
-/// recorded. The caller has the thread's lock, so the engine of the lease record is dead.
-pub(crate) fn record_lost_run(
-    site: &Site,
-    run: &RunDir,
-    thread: &Thread,
-) -> Result<(), StorageError> {
-    let Some(record) = run
-        .lease
-        .read_record()
-        .filter(|record| record.agent.is_some())
-    else {
-        return Ok(());
-    };
-    if run.outbox.read_pending()?.is_some() {
-        return Ok(());
-    }
-    if is_recorded(&run.ledger, &record) {
-        return run.lease.clear_record();
-    }
-    // The run may have been at another place of the thread than the current call, such as a redone step.
-    let here = match record.head {
-        Some(head) => (head, record.replaces),
-        None => (thread.head, thread.replaces),
-    };
-    let started = run.sessions.last_started();
-    let started = started
-        .filter(|started| started.role == record.role && (started.head, started.replaces) == here);
-    let ended = run.scratch.last_output_ms().unwrap_or_default();
-    run.ledger.append_attempt(&Attempt {
-        replaces: here.1,
-        agent: record.label,
-        class: Some(FailureClass::Crash),
-        error: "the agent was ended together with its engine".to_owned(),
-        session_id: started.map(|started| started.session_id),
-        usage: run.scratch.usage(),
-        end_unseen: true,
-        words: record.words,
-        chosen: record.chosen,
-        started_at_ms: record.started_at_ms,
-        ended_at_ms: ended
-            // The clock may have been set back since the attempt started.
-            .min(site.env.now_ms())
-            .max(record.started_at_ms),
-        ..Attempt::of(here.0, record.role)
-    })?;
-    run.lease.clear_record()
 }

@@ -11,9 +11,9 @@ use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, Run
 
 use crate::attempt::Members;
 use crate::children::children_of;
-use crate::run::{agent_command, failure};
+use crate::run::agent_command;
 use crate::thread::{self, Thread};
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, lost_run, tags};
 
 /// The time beyond the grace that an engine has to end its agent.
 const BEYOND_GRACE: Duration = Duration::from_secs(12);
@@ -137,11 +137,7 @@ fn record_lost_run(
     let Some(_lock) = run.lease.acquire_if_free()? else {
         return Ok(());
     };
-    match Thread::load(&runner.site.store, id, head) {
-        Ok(thread) => Ok(failure::record_lost_run(&runner.site, run, &thread)?),
-        // A thread with damaged nodes is ended all the same.
-        Err(_) => Ok(()),
-    }
+    lost_run::record_at(&runner.site, run, id, head)
 }
 
 /// Returns the history record of a thread that is cancelled at a head. A thread with damaged nodes can be cancelled, too:

@@ -8,9 +8,9 @@ use uwf_storage::{Orphaned, Outbox, RunDir, ThreadLock};
 use uwf_thread::read_step;
 
 use crate::attempt::{Members, describe, program_has_ended};
-use crate::run::{agent_command, answer, failure};
+use crate::run::{agent_command, answer};
 use crate::thread::Thread;
-use crate::{EngineError, Runner};
+use crate::{EngineError, Runner, lost_run};
 
 /// Deals with the processes of an attempt whose engine died.
 ///
@@ -136,7 +136,7 @@ pub(crate) fn printed_step(
     let step = parse_answer(&stdout).ok()?;
     let node = read_step(&runner.site.store, step).ok()?.node;
     let head = node.prev.unwrap_or(node.start);
-    let counts = earlier.head == Some(head) && !failure::is_recorded(&run.ledger, earlier);
+    let counts = earlier.head == Some(head) && !lost_run::is_recorded(&run.ledger, earlier);
     counts.then_some(Pending {
         step,
         head,

@@ -19,12 +19,12 @@ use crate::project::config_for;
 use crate::read::thread_state::ThreadState;
 use crate::rebase::{self, Rebase};
 use crate::run::adopt::{Adoption, adopt};
+use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread};
-use crate::run::{failure, hooks};
 use crate::thread::{self, Thread};
 use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_ref::{self, Found};
-use crate::{EngineError, Runner, tags};
+use crate::{EngineError, Runner, lost_run, tags};
 
 /// What a call to migrate did, or would do.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -115,7 +115,7 @@ pub fn migrate(
             return Err(answer.refuse(&thread, &config, Drops::Question));
         }
         // The lease record names the old head. The attempt that it is about must be on record before the head moves.
-        failure::record_lost_run(site, run, &thread)?;
+        lost_run::record_lost_run(site, run, &thread)?;
         let _hold = site.store.hold()?;
         let found = find(runner, &thread, workflow)?;
         if found.hash == thread.start.workflow {

@@ -151,6 +151,7 @@ impl Used {
             tokens_unknown: self.tokens_unknown.saturating_sub(other.tokens_unknown),
             duration_ms: self.duration_ms.saturating_sub(other.duration_ms),
             duration_unknown: self.duration_unknown.saturating_sub(other.duration_unknown),
+            child_steps: self.child_steps.saturating_sub(other.child_steps),
         }
     }
 
