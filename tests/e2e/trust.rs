@@ -1,5 +1,8 @@
 //! The config of a project names programs, so it is used only as the user has seen it.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
 use serde_json::{Value, json};
 
 use crate::pty::Terminal;
@@ -331,4 +334,25 @@ fn an_argument_cannot_forge_a_line_below_the_programs_that_agents_start() {
         !lines.iter().any(|line| line.starts_with("warning")),
         "{lines:#?}"
     );
+}
+
+#[test]
+fn a_folder_whose_name_is_no_text_is_refused() {
+    let (world, _) = world();
+    let folder = world.dir().join(OsStr::from_bytes(b"n\xff"));
+    std::fs::create_dir_all(folder.join(".uwf")).unwrap();
+    std::fs::write(folder.join(".uwf/config.yaml"), "defaultAgent: own\n").unwrap();
+    for args in [
+        &["trust"][..],
+        &["trust", "--show"],
+        &["thread", "start", "one", "-p", "x"],
+        &["run", "one", "-p", "x"],
+    ] {
+        let mut command = world.command(args);
+        let run = Run::from(command.current_dir(&folder).output().unwrap());
+        run.exits(1)
+            .says("is not UTF-8")
+            .says("hint: give the folder another name");
+    }
+    assert!(!world.root().join("trust.json").exists());
 }

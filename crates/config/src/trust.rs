@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use uwf_durable::Durability;
-use uwf_storage::Root;
+use uwf_storage::{Root, StorageError};
 
 use crate::ConfigError;
 
@@ -74,8 +74,9 @@ impl Trust {
 /// Trusts a text as the config of a folder.
 ///
 /// # Errors
-/// See [`Trust::read`].
+/// See [`Trust::read`]; and when the name of the folder is no text.
 pub fn trust(root: &Root, folder: &Path, text: &str) -> Result<(), ConfigError> {
+    StorageError::recordable(folder)?;
     change(root, |texts| {
         texts.insert(folder.to_owned(), text.to_owned());
     })
@@ -98,7 +99,7 @@ fn change(
     let _lock = root.lock_state()?;
     let Trust { mut texts } = Trust::read(root)?;
     change(&mut texts);
-    let text = serde_json::to_string(&texts).expect("folders were found by their names as texts");
+    let text = serde_json::to_string(&texts).expect("only folders with names of text are trusted");
     let file = root.trust_file();
     Ok(uwf_durable::replace(
         &file,

@@ -7,7 +7,7 @@ use uwf_protocol::naming::Naming;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas;
 use uwf_protocol::workflow_yaml::Diagnostic;
-use uwf_storage::State;
+use uwf_storage::{State, StorageError};
 
 use crate::workflow_ref::HiddenWorkflow;
 use crate::{EngineError, Site, tags, workflow_ref};
@@ -83,7 +83,7 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
 /// Returns our directory as new threads record it.
 ///
 /// # Errors
-/// [`EngineError::NoDirectory`] if it is gone.
+/// [`EngineError::NoDirectory`] if it is gone, and when its name is no text.
 pub fn working_directory(site: &Site) -> Result<String, EngineError> {
     directory(site, None)
 }
@@ -94,7 +94,7 @@ fn directory(site: &Site, given: Option<&PathBuf>) -> Result<String, EngineError
         None => site.env.cwd().to_owned(),
     };
     match path.canonicalize() {
-        Ok(path) if path.is_dir() => Ok(path.display().to_string()),
+        Ok(path) if path.is_dir() => Ok(StorageError::recordable(&path)?.to_owned()),
         Ok(_) | Err(_) => Err(EngineError::NoDirectory(path.display().to_string())),
     }
 }

@@ -104,6 +104,9 @@ pub enum StorageError {
     /// A thread cannot be called this.
     #[error(transparent)]
     Naming(#[from] NamingError),
+    /// A path cannot be recorded: the files that would name it are text.
+    #[error("the path `{}` is not UTF-8, so it cannot be recorded", .0.display())]
+    PathNotText(PathBuf),
     /// A text is not a day of the calendar.
     #[error("`{0}` is not a day, such as 2026-11-21")]
     Day(String),
@@ -129,6 +132,7 @@ impl StorageError {
             | Self::ThreadExists(_)
             | Self::NameTaken { .. }
             | Self::Naming(_)
+            | Self::PathNotText(_)
             | Self::Day(_) => Exit::Request,
         }
     }
@@ -137,6 +141,15 @@ impl StorageError {
     #[must_use]
     pub fn is_of_full_disk(&self) -> bool {
         uwf_durable::is_of_full_disk(self)
+    }
+
+    /// Returns a path as text that can be recorded.
+    ///
+    /// # Errors
+    /// [`StorageError::PathNotText`].
+    pub fn recordable(path: &Path) -> Result<&str, Self> {
+        path.to_str()
+            .ok_or_else(|| Self::PathNotText(path.to_owned()))
     }
 
     /// Returns a function that adds the action and the path to an error of the operating system.

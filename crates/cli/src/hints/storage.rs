@@ -48,6 +48,9 @@ pub(crate) fn hint(error: &StorageError) -> Option<String> {
         StorageError::Io { .. } => {
             return error.is_of_full_disk().then(|| FULL_DISK_HINT.to_owned());
         }
+        StorageError::PathNotText(_) => {
+            "give the folder another name, or work in another one: `�` stands for what is not UTF-8"
+        }
         StorageError::NameTaken { by, .. } => {
             return Some(format!(
                 "choose another name, or free this one: `uwf thread rename {by} --clear`"

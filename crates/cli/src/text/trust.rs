@@ -1,10 +1,11 @@
 //! The results of `uwf trust`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 use uwf_config::{ConfigError, ProjectConfig, Standing};
+use uwf_storage::StorageError;
 use uwf_util::printable::shortened;
 
 use crate::output::Show;
@@ -14,8 +15,8 @@ use crate::text::table::{Page, table};
 /// What the config of a project says, and whether it is trusted.
 #[derive(Serialize)]
 pub(crate) struct ProjectView {
-    folder: PathBuf,
-    file: PathBuf,
+    folder: String,
+    file: String,
     trusted: bool,
     config: Value,
     /// The command lines that it names.
@@ -25,8 +26,8 @@ pub(crate) struct ProjectView {
 impl ProjectView {
     pub(crate) fn new(project: &ProjectConfig, trusted: bool) -> Result<Self, ConfigError> {
         Ok(Self {
-            folder: project.folder.clone(),
-            file: project.file.clone(),
+            folder: recordable(&project.folder)?,
+            file: recordable(&project.file)?,
             trusted,
             config: project.data()?,
             commands: project.commands()?,
@@ -34,9 +35,14 @@ impl ProjectView {
     }
 }
 
+/// Returns a path that can be trusted. Another one cannot be shown as data either.
+fn recordable(path: &Path) -> Result<String, ConfigError> {
+    Ok(StorageError::recordable(path)?.to_owned())
+}
+
 impl Show for ProjectView {
     fn text(&self, _page: Page) -> String {
-        let file = self.file.display();
+        let file = &self.file;
         let mut parts = vec![document(&self.config)];
         if !self.commands.is_empty() {
             // A line break in an argument must not begin a line that looks like one of ours.
