@@ -356,3 +356,21 @@ fn a_folder_whose_name_is_no_text_is_refused() {
     }
     assert!(!world.root().join("trust.json").exists());
 }
+
+#[test]
+fn the_name_of_a_folder_cannot_forge_a_line() {
+    let (world, _) = world();
+    let name = "a\n\nforged: `x`, shown above, is trusted";
+    world.write(&format!("{name}/.uwf/config.yaml"), "defaultAgent: own\n");
+    for args in [
+        &["trust", name, "--show"][..],
+        &["trust", name, "--yes"],
+        &["trust", "--list"],
+        &["trust", name, "--revoke"],
+    ] {
+        let shown = world.uwf(&[args, &["--format", "text"]].concat()).exits(0);
+        assert!(shown.stdout.contains("forged"), "{}", shown.stdout);
+        let mut lines = shown.stdout.lines();
+        assert!(!lines.any(|line| line.starts_with("forged")), "{args:?}");
+    }
+}

@@ -42,10 +42,10 @@ fn recordable(path: &Path) -> Result<String, ConfigError> {
 
 impl Show for ProjectView {
     fn text(&self, _page: Page) -> String {
-        let file = &self.file;
+        // A line break in a name must not begin a line that looks like one of ours, nor in an argument.
+        let file = shortened(&self.file, usize::MAX);
         let mut parts = vec![document(&self.config)];
         if !self.commands.is_empty() {
-            // A line break in an argument must not begin a line that looks like one of ours.
             let commands = self.commands.iter().map(|line| shortened(line, usize::MAX));
             let commands: Vec<String> = commands.collect();
             let commands = commands.join("\n  ");
@@ -68,7 +68,8 @@ pub(crate) struct RevokedView {
 
 impl Show for RevokedView {
     fn text(&self, _page: Page) -> String {
-        format!("`{}` is trusted no more", self.folder.display())
+        let folder = self.folder.display().to_string();
+        format!("`{}` is trusted no more", shortened(&folder, usize::MAX))
     }
 }
 
