@@ -227,6 +227,14 @@ fn nodes_that_are_not_what_they_say_are_refused() {
     }
 }
 
+/// Returns a failed attempt with this number, as a manifest has it.
+fn attempt(number: u64) -> Value {
+    json!({
+        "number": number, "head": "0123456789012", "role": "writer", "agent": "mock", "phase": "agent",
+        "error": "e", "stderrTail": "", "startedAtMs": 9, "endedAtMs": 10,
+    })
+}
+
 #[test]
 fn a_manifest_that_lies_is_refused() {
     let (world, members) = bundled();
@@ -260,6 +268,11 @@ fn a_manifest_that_lies_is_refused() {
             value["threads"][0]["record"]["dropped"] = nothing.clone();
             value["threads"][0]["record"]["dropped"]["costUsd"] = json!(1.0);
             value["threads"][0]["record"]["dropped"][key] = much.clone();
+        });
+    }
+    for number in [u64::MAX, 1 << 53] {
+        lie("a number that no attempt can have", &|value| {
+            value["threads"][0]["record"]["attempts"] = json!([attempt(number)]);
         });
     }
     lie("cannot be the name of a thread", &|value| {

@@ -386,6 +386,9 @@ pub struct ThreadRecord {
     pub raises: Vec<Setting>,
 }
 
+/// More attempts than a thread can have.
+const MOST_ATTEMPTS: u64 = 1 << 32;
+
 impl ThreadRecord {
     /// Tells whether it says that a run or a sum of runs used up less than nothing, or more than anybody can: such a record
     /// would make other sums useless.
@@ -398,6 +401,13 @@ impl ThreadRecord {
         let costs = self.attempts.iter();
         let mut costs = costs.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd);
         costs.any(|cost| !Used::is_possible_cost(cost)) || !sums.iter().all(Used::is_possible)
+    }
+
+    /// Tells whether an attempt has a number that no attempt can have. They are counted.
+    #[must_use]
+    pub fn has_impossible_number(&self) -> bool {
+        let mut attempts = self.attempts.iter();
+        attempts.any(|attempt| attempt.number > MOST_ATTEMPTS)
     }
 }
 

@@ -124,6 +124,11 @@ impl Manifest {
                     "thread `{thread}` is not sound: no run can have used up so much, or less than nothing"
                 ));
             }
+            if one.record.has_impossible_number() {
+                return Err(format!(
+                    "thread `{thread}` is not sound: an attempt has a number that no attempt can have"
+                ));
+            }
         }
         Ok(())
     }
