@@ -4,7 +4,7 @@ use std::fs;
 
 use super::reader::Ledger;
 use super::sweep::{kill_at, kill_everywhere, restore, save};
-use super::tracer::Verdict;
+use super::tracer::{Verdict, trace};
 use crate::gc::node_file;
 use crate::import_store::{everything, full_store};
 use crate::store_care::{damage, nodes_of_head, repair};
@@ -50,6 +50,33 @@ fn an_import_that_is_killed_anywhere_goes_on() {
         .rposition(|call| call.starts_with("rename root/cas/"));
     let state = first("write root/history.jsonl").unwrap();
     assert!(last_node.unwrap() < state, "{calls:#?}");
+}
+
+#[test]
+fn an_import_that_another_one_overtakes_is_busy_and_goes_on_later() {
+    let (world, expected) = world_with_a_bundle();
+    let args = ["thread", "import", "all.tar"];
+    let is_active = |world: &World| world.root().join("threads.yaml").exists();
+    let mut is_overtaken = false;
+    let traced = trace(&world, &args, |point| {
+        // It has planned to add both threads.
+        if !is_overtaken && point.call == "lock root/locks/state.lock" {
+            is_overtaken = true;
+            assert!(!is_active(&world));
+            world.uwf(&args).exits(0);
+        }
+        Verdict::GoOn
+    });
+    assert_eq!(
+        traced.code,
+        Some(5),
+        "{}{:#?}",
+        traced.stderr,
+        traced.points
+    );
+    assert!(traced.stdout.contains("\"busy\""), "{}", traced.stdout);
+    world.uwf(&args).exits(0);
+    assert_eq!(Ledger::read(&world.root()).threads, expected.threads);
 }
 
 #[test]

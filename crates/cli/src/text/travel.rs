@@ -107,7 +107,7 @@ pub(crate) fn outcome_text(outcome: Outcome, thread: ThreadId) -> String {
         Outcome::Updated => "its attempts, limits or replaced steps were added",
         Outcome::Unchanged => "nothing new",
         Outcome::Ahead => "nothing new: it went on here",
-        Outcome::Busy => "busy: a step is at work here; import it again later",
+        Outcome::Busy => "busy: a step or another import is at work here; import it again later",
         Outcome::AnswerWaits => return waits(),
     };
     said.to_owned()

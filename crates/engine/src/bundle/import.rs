@@ -77,7 +77,7 @@ pub enum Outcome {
     Unchanged,
     /// It went on here.
     Ahead,
-    /// A step of it is at work here. A later import goes on.
+    /// A step of it is at work here, or another import. A later import goes on.
     Busy,
     /// A finished step of it, or an answer, waits here for the next step. Nobody works on it, so a later import finds the
     /// same.
@@ -272,7 +272,11 @@ fn carry_out(
     match plan {
         ThreadPlan::Add => {
             add_replaced(&state, one)?;
-            let taken_name = insert(&state, one)?;
+            let taken_name = match insert(&state, one) {
+                // Another call has added it since it was looked for here, and may still be adding its records.
+                Err(StorageError::ThreadExists(_)) => return Ok((Outcome::Busy, None)),
+                inserted => inserted?,
+            };
             // The entry comes before the folder, which proves that the thread exists. If we are killed in between, the
             // next call finds the thread without its records, and adds them.
             let outcome = match add_record(&run, one)? {
