@@ -23,8 +23,8 @@ pub trait Target {
     fn is_empty(&mut self) -> bool;
     /// Returns the processes that are left.
     fn members(&self) -> Vec<Process>;
-    /// Is called right before the first signal: what has ended until now was not asked to.
-    fn before_request(&mut self) {}
+    /// Is called right before these processes get their first signal: what has ended until now was not asked to.
+    fn before_request(&mut self, _members: &[Process]) {}
     /// Returns the signal that asks a process to end: INT if it has a handler for INT, else TERM.
     fn request(&self, process: &Process) -> Signal {
         usual_request(process)
@@ -58,7 +58,7 @@ pub fn end(
         EndRequest::NotSent => {
             // The list takes a moment, in which a process can end by itself.
             let members = target.members();
-            target.before_request();
+            target.before_request(&members);
             for process in members {
                 process.ask(target.request(&process));
             }

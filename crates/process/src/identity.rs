@@ -46,6 +46,8 @@ pub(crate) struct Stat {
     pub(crate) ended: bool,
     /// Whether it was stopped by a signal, as with Ctrl-Z.
     pub(crate) stopped: bool,
+    /// Whether the kernel is taking it down: no signal changes how it ends.
+    pub(crate) exiting: bool,
     pub(crate) parent: u32,
     pub(crate) started: u64,
 }
@@ -62,7 +64,10 @@ fn read_proc(path: &str) -> Option<Vec<u8>> {
     Some(content)
 }
 
-/// Reads fields 3 (state), 4 (parent) and 22 (start). Field 2 is the program's name in parentheses,
+/// The flag of a process that is being taken down, `PF_EXITING` of `include/linux/sched.h`.
+const EXITING: u32 = 0x4;
+
+/// Reads fields 3 (state), 4 (parent), 9 (flags) and 22 (start). Field 2 is the program's name in parentheses,
 /// and may have blanks and parentheses itself.
 fn parse_stat(content: &[u8]) -> Option<Stat> {
     let name_end = content.iter().rposition(|byte| *byte == b')')?;
@@ -74,7 +79,8 @@ fn parse_stat(content: &[u8]) -> Option<Stat> {
         ended: matches!(state, "Z" | "X" | "x"),
         stopped: state == "T",
         parent: fields.next()?.parse().ok()?,
-        started: fields.nth(17)?.parse().ok()?,
+        exiting: fields.nth(4)?.parse::<u32>().ok()? & EXITING != 0,
+        started: fields.nth(12)?.parse().ok()?,
     })
 }
 
@@ -100,6 +106,7 @@ mod tests {
         let expected = Stat {
             ended: false,
             stopped: false,
+            exiting: true,
             parent: 1,
             started: 4242,
         };

@@ -48,6 +48,12 @@ impl Process {
         is_same(identity, self.pid, self.started)
     }
 
+    /// Tells whether the process has ended, or is past the point at which a signal could change how it ends.
+    pub(crate) fn is_ending(&self) -> bool {
+        let now = stat(self.pid).filter(|stat| stat.started == self.started);
+        now.is_none_or(|stat| stat.ended || stat.exiting)
+    }
+
     /// Sends a signal to exactly this process. A process that has ended is not an error.
     pub fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);

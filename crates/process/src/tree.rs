@@ -23,8 +23,8 @@ pub struct Tree {
     added: Vec<Program>,
     /// The processes that have ended after their parents: number and status.
     orphans: Vec<(Pid, ExitStatus)>,
-    /// How many of the orphans had ended when the others were asked to end, once they were.
-    orphans_unasked: Option<usize>,
+    /// Which processes had ended, or were past being asked to, when the others were asked to end; once they were.
+    unasked: Option<Vec<Pid>>,
     /// Processes below us that are older than the tree and do not belong to it.
     others: Vec<Process>,
     /// The mark in the environment of the tree's processes, if it has one. What carries another mark comes from a process
@@ -64,7 +64,7 @@ impl Tree {
             first: Program::spawn(command)?,
             added: Vec::new(),
             orphans: Vec::new(),
-            orphans_unasked: None,
+            unasked: None,
             others,
             mark,
             request: None,
@@ -148,9 +148,9 @@ impl Tree {
     /// process that ends well because it was asked to may have been cut short.
     #[must_use]
     pub fn succeeded_orphans(&self) -> Vec<u32> {
-        let unasked = self.orphans_unasked.unwrap_or(self.orphans.len());
-        let unasked = self.orphans.iter().take(unasked);
-        let succeeded = unasked.filter(|(_, status)| status.success());
+        let is_unasked = |pid| self.unasked.as_ref().is_none_or(|all| all.contains(pid));
+        let succeeded = self.orphans.iter();
+        let succeeded = succeeded.filter(|(pid, status)| status.success() && is_unasked(pid));
         succeeded
             .filter_map(|(pid, _)| u32::try_from(pid.as_raw_pid()).ok())
             .collect()
@@ -243,9 +243,13 @@ impl Target for Tree {
         descendants(|process| self.is_other(process))
     }
 
-    fn before_request(&mut self) {
+    fn before_request(&mut self, members: &[Process]) {
+        let ending = members.iter().filter(|member| member.is_ending());
+        let ending = ending.filter_map(|member| Pid::from_raw(i32::try_from(member.pid).ok()?));
+        let mut unasked: Vec<Pid> = ending.collect();
         self.collect();
-        self.orphans_unasked = Some(self.orphans.len());
+        unasked.extend(self.orphans.iter().map(|(pid, _)| *pid));
+        self.unasked = Some(unasked);
     }
 
     fn request(&self, process: &Process) -> Signal {

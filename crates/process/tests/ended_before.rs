@@ -31,8 +31,8 @@ impl Target for Ending {
         members
     }
 
-    fn before_request(&mut self) {
-        self.tree.before_request();
+    fn before_request(&mut self, members: &[Process]) {
+        self.tree.before_request(members);
     }
 }
 
