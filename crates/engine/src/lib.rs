@@ -129,6 +129,6 @@ pub use store_import::{
     NameOutcome, Refusal, StoreImport, TakenThread, WorkflowName, import_store,
 };
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
-pub use waiting_answer::{Drops, WaitingAnswer};
+pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};
 pub use workflow_name_error::WorkflowNameError;
 pub use workflow_ref::{HiddenWorkflow, Origin};

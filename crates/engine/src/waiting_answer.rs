@@ -5,14 +5,17 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::{CasRef, RoleName};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::StartNode;
 use uwf_protocol::run::{ChosenAgent, Launched};
 use uwf_storage::RunDir;
 use uwf_util::shell_words;
 
-use crate::EngineError;
 use crate::agent_choice::command_for;
-use crate::thread::Thread;
+use crate::project::config_for;
+use crate::read::activity::Activity;
+use crate::thread::{Thread, active_head};
+use crate::{EngineError, Site};
 
 /// The answer of a program that no step has yet: engine and adapter died before they could use it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,6 +91,15 @@ impl WaitingAnswer {
         Self { agent, ..self }
     }
 
+    /// Adds what `--agent` has to say as things are. An error in the config belongs to the call that starts an agent: a view
+    /// is shown without it.
+    pub(crate) fn in_view(self, site: &Site, start: &StartNode, workflow: &str) -> Self {
+        match config_for(site, start) {
+            Ok((config, _)) => self.under(&config, workflow),
+            Err(_) => self,
+        }
+    }
+
     /// Returns the error of a call that would drop the answer.
     pub(crate) fn refuse(self, thread: &Thread, config: &Config, drops: Drops) -> EngineError {
         EngineError::AnswerWaits {
@@ -148,6 +160,14 @@ impl Asking {
             chosen: attempt.chosen,
         })
     }
+}
+
+/// Returns the answer that waits in a thread, if there is one and nobody works on the thread.
+#[must_use]
+pub fn waiting_answer(site: &Site, thread: ThreadId) -> Option<WaitingAnswer> {
+    let head = active_head(site, thread).ok()?;
+    let activity = Activity::at(&site.root.run(thread), head);
+    activity.ok()?.waiting_answer
 }
 
 /// Fails if this call would drop an answer that waits: because it belongs to another place than the one that this call works

@@ -229,3 +229,23 @@ fn a_new_session_gives_an_answer_that_waits_up() {
     given_up.says("an answer of `writer` waited and is given up");
     assert_eq!(finished(&world), 3);
 }
+
+#[test]
+fn lists_and_the_doctor_name_an_answer_that_waits_and_its_loss_is_said() {
+    let (world, thread) = world_with_a_waiting_answer("step");
+    let listed = world.uwf(&["thread", "list"]).exits(0).json();
+    assert_eq!(listed[0]["waitingAnswer"]["role"], "writer", "{listed}");
+    let text = world.uwf(&["thread", "list", "--format", "text"]);
+    let note = "an answer of writer has no step yet";
+    assert!(text.stdout.contains(note), "{}", text.stdout);
+    let doctor = world.uwf(&["doctor", "--offline", "--format", "text"]);
+    let uses = format!("`uwf thread step {thread}`");
+    assert!(doctor.stdout.contains(&uses), "{}", doctor.stdout);
+    let exported = world.uwf(&["thread", "export", &thread, "-o", "one.tar"]);
+    exported.exits(0).says("an answer of `writer` waits in");
+    let killed = world.uwf(&["thread", "kill", &thread]).exits(0);
+    killed.says("an answer of `writer` waited in");
+    let (world, thread) = world_with_a_waiting_answer("poke");
+    let removed = world.uwf(&["thread", "rm", "--force", &thread]);
+    removed.exits(0).says("and is given up");
+}

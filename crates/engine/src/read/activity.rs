@@ -11,6 +11,7 @@ use uwf_util::causes::with_causes;
 
 use crate::attempt;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::waiting_answer::WaitingAnswer;
 
 /// A failed attempt at a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -145,6 +146,8 @@ pub(crate) struct Activity {
     pub(crate) attempts: Vec<AttemptView>,
     /// The finished step after the head that waits to be committed: its agent and its engine have ended.
     pub(crate) finished_step: Option<CasRef>,
+    /// The answer that no step has yet, if nobody works on the thread.
+    pub(crate) waiting_answer: Option<WaitingAnswer>,
 }
 
 impl Activity {
@@ -172,7 +175,9 @@ impl Activity {
             Some(_) | None => None,
         };
         let waits = pending.filter(|_| running.is_none() && !is_committing);
+        let is_quiet = running.is_none() && waits.is_none() && !is_committing;
         Ok(Self {
+            waiting_answer: WaitingAnswer::at(run, head).filter(|_| is_quiet),
             running,
             orphans,
             attempts: attempts_at(&run.ledger, head),
@@ -250,6 +255,7 @@ mod tests {
             orphans: Vec::new(),
             attempts,
             finished_step: None,
+            waiting_answer: None,
         }
     }
 
@@ -283,6 +289,7 @@ mod tests {
             orphans: Vec::new(),
             attempts: vec![failed()],
             finished_step: None,
+            waiting_answer: None,
         };
         let asks = Ok(Route::Suspend {
             role: "asker".parse().unwrap(),

@@ -341,12 +341,15 @@ impl<'a> Reader<'a> {
         };
         let outline = outline.outline()?;
         let recorded = run.ledger.chain_summary();
+        let item = ThreadItem::of_active(id, head, (state, pause), activity, &route);
+        let waiting = item.waiting_answer;
         Ok(ThreadItem {
+            waiting_answer: waiting.map(|it| it.in_view(self.site, &start, program.name())),
             workflow: Some(start.workflow),
             workflow_name: Some(program.name().to_owned()),
             steps: Some(summarize(store, recorded.as_ref(), head)?.steps),
             outline,
-            ..ThreadItem::of_active(id, head, (state, pause), activity, &route)
+            ..item
         })
     }
 

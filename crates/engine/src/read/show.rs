@@ -14,7 +14,6 @@ use uwf_thread::{Head, read_program, read_start, summarize};
 use crate::attempt;
 use crate::fix::Fix;
 use crate::limits;
-use crate::project::config_for;
 use crate::read::activity::{self, AttemptView, RunningView};
 use crate::read::child_view::{ChildView, child_views};
 use crate::read::detail_summary::DetailSummary;
@@ -139,13 +138,9 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let blocked = state.status == ThreadStatus::Blocked;
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
     let state = state.with_pause(run.pause.read()?);
-    let is_quiet = activity.running.is_none() && activity.finished_step.is_none();
-    let waiting_answer = WaitingAnswer::at(&run, head).filter(|_| is_quiet);
-    // An error in the config belongs to the call that starts an agent: a view is shown without it.
-    let waiting_answer = waiting_answer.map(|answer| match config_for(site, &thread.start) {
-        Ok((config, _)) => answer.under(&config, thread.program.name()),
-        Err(_) => answer,
-    });
+    let name = thread.program.name();
+    let waiting_answer = activity.waiting_answer;
+    let waiting_answer = waiting_answer.map(|answer| answer.in_view(site, &thread.start, name));
     Ok(ThreadView {
         waiting_answer,
         children: child_views(site, &thread, &route)?,

@@ -11,6 +11,7 @@ use crate::conditions;
 use crate::read::activity::{self, Activity, RunningView};
 use crate::read::outline::Outline;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::waiting_answer::WaitingAnswer;
 
 /// One line of the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,6 +59,9 @@ pub struct ThreadItem {
     /// The finished step that waits to be committed, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_step: Option<CasRef>,
+    /// The answer that no step has yet, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waiting_answer: Option<WaitingAnswer>,
     /// Who paused it, when and why, if it is paused. A step that is being done goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<Paused>,
@@ -100,6 +104,7 @@ impl ThreadItem {
             error: None,
             orphans: Vec::new(),
             finished_step: None,
+            waiting_answer: None,
             paused: None,
             limit: None,
             blocked_reason: None,
@@ -135,6 +140,7 @@ impl ThreadItem {
             running: activity.running,
             orphans: activity.orphans,
             finished_step: activity.finished_step,
+            waiting_answer: activity.waiting_answer,
             paused: state.paused,
             limit: state.limit,
             blocked_reason: activity::blocked_reason(route).filter(|_| blocked),
@@ -153,6 +159,8 @@ fn waits_for(
 ) -> Option<&'static str> {
     if activity.finished_step.is_some() {
         Some("finished step waits")
+    } else if activity.waiting_answer.is_some() {
+        Some("answer waits")
     } else if activity.running.as_ref().is_some_and(|now| now.waiting) {
         Some("waiting")
     } else if !activity.orphans.is_empty() {

@@ -188,7 +188,7 @@ fn locks(site: &Site, runs: &[Run]) -> Vec<Check> {
     checks
 }
 
-/// Reports finished steps that are not committed yet.
+/// Reports finished steps that are not committed yet, and answers that have no step yet.
 fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
     let mut checks = Vec::new();
     for run in runs {
@@ -218,6 +218,14 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
                 checks.push(Check::error("pending", error.to_string(), hint).of(&thread));
             }
         }
+    }
+    for item in threads {
+        let Some(answer) = &item.waiting_answer else {
+            continue;
+        };
+        let message = format!("an answer of `{}` has no step yet", answer.role);
+        let hint = hints::thread::use_answer(item.thread, answer);
+        checks.push(Check::warning("pending", message, hint).of(&item.thread.to_string()));
     }
     if checks.is_empty() {
         checks.push(Check::ok("pending", "every finished step is committed"));

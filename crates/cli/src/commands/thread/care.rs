@@ -3,6 +3,7 @@
 use uwf_cas_fs::Collect;
 use uwf_engine::{
     EngineError, GcOptions, Prune, PruneOptions, Removable, ThreadStatus, USUAL_GRACE_MS,
+    WaitingAnswer,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
@@ -10,13 +11,16 @@ use uwf_protocol::ids::ThreadId;
 use super::listing::statuses;
 use crate::args::{PauseArgs, PruneArgs, RmArgs, ThreadsArgs};
 use crate::commands::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::output::{Show, print};
 use crate::text::{CollectedView, KilledView, PausedView, PrunedView, RemovedView, UnpausedView};
 
 pub(super) fn kill(context: &Context, args: &ThreadsArgs) -> Result<Exit, Failure> {
     each(context, args, |id| {
-        Ok(KilledView::from(uwf_engine::kill(&context.runner, id)?))
+        let waiting = uwf_engine::waiting_answer(context.site(), id);
+        let killed = uwf_engine::kill(&context.runner, id)?;
+        note_given_up(id, waiting);
+        Ok(KilledView::from(killed))
     })
 }
 
@@ -40,9 +44,20 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
         Removable::Ended
     };
     each(context, &args.which, |id| {
+        let waiting = uwf_engine::waiting_answer(context.site(), id);
         let removed = uwf_engine::remove(context.site(), id, which)?;
+        note_given_up(id, waiting);
         Ok(RemovedView::from(removed))
     })
+}
+
+/// Says that a thread has ended or is gone with an answer that no step has.
+fn note_given_up(thread: ThreadId, waiting: Option<WaitingAnswer>) {
+    if let Some(WaitingAnswer { role, .. }) = waiting {
+        note(&format!(
+            "an answer of `{role}` waited in {thread} and is given up"
+        ));
+    }
 }
 
 /// Does something with each thread, and prints each result as soon as it is there. A failure does not keep the others from

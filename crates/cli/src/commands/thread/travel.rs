@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read};
 use std::path::Path;
 
-use uwf_engine::{Diverging, Exported, all_threads, export_threads, import_threads};
+use uwf_engine::{
+    Diverging, Exported, WaitingAnswer, all_threads, export_threads, import_threads,
+};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
@@ -20,6 +22,15 @@ const STANDARD: &str = "-";
 
 pub(super) fn export(context: &Context, args: &ExportArgs) -> Result<Exit, Failure> {
     let threads = chosen(context, args)?;
+    for thread in &threads {
+        if let Some(WaitingAnswer { role, .. }) =
+            uwf_engine::waiting_answer(context.site(), *thread)
+        {
+            note(&format!(
+                "an answer of `{role}` waits in {thread} and stays here: no step has it yet"
+            ));
+        }
+    }
     if args.output == Path::new(STANDARD) {
         let exported = to_stdout(context, &threads)?;
         note(&ExportedView::new(exported, None).sentence());

@@ -95,6 +95,9 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
     if item.finished_step.is_some() {
         return Some("a finished step waits to be committed".to_owned());
     }
+    if let Some(answer) = &item.waiting_answer {
+        return Some(format!("an answer of {} has no step yet", answer.role));
+    }
     match item.status {
         ThreadStatus::Idle => None,
         ThreadStatus::Running if item.running.as_ref().is_some_and(|now| now.waiting) => {
