@@ -122,3 +122,20 @@ fn a_clock_that_was_set_back_does_not_keep_a_lost_run_from_being_recorded() {
     open_gate(&world);
     world.step(&thread).exits(0);
 }
+
+#[test]
+fn the_command_that_tries_a_failed_step_again_keeps_its_agent() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("one");
+    let fails = world.script("fails", "exit 9");
+    let fails = fails.to_str().unwrap();
+    world
+        .uwf(&["thread", "step", &thread, "--agent", fails])
+        .exits(3);
+    let shown = world.uwf(&["thread", "show", &thread, "--format", "text"]);
+    let next = format!("uwf thread step {thread} --agent {fails}\n");
+    assert!(shown.stdout.contains(&next), "{}", shown.stdout);
+    world.step(&thread).exits(0);
+}

@@ -61,6 +61,9 @@ pub struct AttemptView {
     /// The message of a person for this attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// What the command line said with `--agent`, if it chose the agent.
+    #[serde(skip)]
+    pub choice: Option<String>,
     /// The text node with the last answer, if there was one.
     pub raw: Option<CasRef>,
 }
@@ -88,6 +91,7 @@ impl From<Attempt> for AttemptView {
             head: attempt.head,
             replaces: attempt.replaces,
             words: attempt.words,
+            choice: attempt.chosen.and_then(|chosen| chosen.option),
             raw: attempt.raw,
         }
     }

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read};
 use std::path::Path;
 
-use uwf_engine::{
-    Diverging, Exported, WaitingAnswer, all_threads, export_threads, import_threads,
-};
+use uwf_engine::{Diverging, Exported, WaitingAnswer, all_threads, export_threads, import_threads};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 

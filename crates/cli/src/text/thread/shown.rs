@@ -1,7 +1,7 @@
 //! One thread, as `uwf thread show` prints it.
 
 use serde::Serialize;
-use uwf_engine::{AttemptView, ChildView, Outline, ThreadStatus, ThreadView};
+use uwf_engine::{AttemptView, ChildView, Outline, ThreadStatus, ThreadView, agent_option};
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
@@ -62,7 +62,7 @@ impl Show for ShownView {
         } = &view.outline;
         rows.extend(result_rows(result.as_deref(), result_problem.as_deref()));
         let next = next(view.thread, &view.state).filter(|_| view.waiting_answer.is_none());
-        rows.extend(next.map(|next| ("next", next)));
+        rows.extend(next.map(|next| ("next", next + &option_of_last(view))));
         if view.outline.resumable {
             let resume = format!("uwf thread resume {} -p \"…\"", view.thread);
             rows.push(("next", resume));
@@ -110,6 +110,18 @@ fn parent_row(parent: &Parent) -> (&'static str, String) {
         "parent",
         format!("{}, as {}{branch}", parent.thread, parent.role),
     )
+}
+
+/// Returns the `--agent` of the last failed attempt, which the next one needs, too.
+fn option_of_last(view: &ThreadView) -> String {
+    let starts_agent = matches!(
+        view.state.status,
+        ThreadStatus::Idle | ThreadStatus::Failed | ThreadStatus::Suspended
+    );
+    // An attempt to do the last step again says nothing about the step after it.
+    let last = view.attempts.last();
+    let last = last.filter(|last| starts_agent && last.replaces.is_none());
+    agent_option(last.and_then(|last| last.choice.as_deref()))
 }
 
 /// Returns the rows that every thread has.
