@@ -54,6 +54,8 @@ pub struct Work<'a> {
     pub started_at_ms: i64,
     /// When its answer was complete.
     pub completed_at_ms: i64,
+    /// The time of now, which the nodes get.
+    pub now_ms: i64,
 }
 
 /// Who commits the step, and therefore makes it durable. It is done once: waiting for the disk twice would double the
@@ -89,7 +91,7 @@ pub fn write(
     work: &Work<'_>,
     committer: Committer,
 ) -> Result<Finished, KitError> {
-    let now_ms = work.completed_at_ms;
+    let now_ms = work.now_ms;
     let mut batch = store.batch();
     let detail = put_detail(&mut batch, work)?;
     let step = put_step(&mut batch, context, work, detail)?;
@@ -125,7 +127,7 @@ pub fn write(
 
 /// Puts how the answer came about, with every turn and the text of the answer.
 fn put_detail(batch: &mut Batch<'_>, work: &Work<'_>) -> Result<CasRef, KitError> {
-    let now_ms = work.completed_at_ms;
+    let now_ms = work.now_ms;
     let conversation = work.conversation;
     let raw = batch.put(schemas::TEXT, &conversation.answer().into(), now_ms)?;
     let mut turns = Vec::new();
@@ -177,7 +179,7 @@ fn put_step(
     work: &Work<'_>,
     detail: CasRef,
 ) -> Result<CasRef, KitError> {
-    let now_ms = work.completed_at_ms;
+    let now_ms = work.now_ms;
     let Work {
         task, extracted, ..
     } = work;

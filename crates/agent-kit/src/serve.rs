@@ -149,6 +149,11 @@ impl Service<'_> {
                     attempts = extraction.attempts,
                     "the answer fits"
                 );
+                let now_ms = self.env.now_ms();
+                let earlier = conversation
+                    .answer_of
+                    .and_then(|it| self.times_of(it, now_ms));
+                let (started_at_ms, completed_at_ms) = earlier.unwrap_or((started_at_ms, now_ms));
                 let work = Work {
                     task: &task,
                     agent,
@@ -156,7 +161,8 @@ impl Service<'_> {
                     extracted,
                     extraction,
                     started_at_ms,
-                    completed_at_ms: self.env.now_ms(),
+                    completed_at_ms,
+                    now_ms,
                 };
                 self.finish(&context, &work)
             }
@@ -173,6 +179,16 @@ impl Service<'_> {
                 })
             }
         }
+    }
+
+    /// Returns when an earlier attempt started, and when its program last printed something.
+    fn times_of(&self, attempt: u64, now_ms: i64) -> Option<(i64, i64)> {
+        let mut attempts = self.run.ledger.attempts().into_iter();
+        let attempt = attempts.find(|one| one.number == attempt)?;
+        let printed_ms = self.run.scratch.program_output_ms()?;
+        // The clock may have been set back since then.
+        let started_ms = attempt.started_at_ms.min(now_ms);
+        Some((started_ms, printed_ms.max(started_ms).min(now_ms)))
     }
 
     /// Gets an answer that fits. The answer of an earlier attempt is used if there is one; a session that is gone is

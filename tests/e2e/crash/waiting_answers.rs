@@ -249,3 +249,17 @@ fn lists_and_the_doctor_name_an_answer_that_waits_and_its_loss_is_said() {
     let removed = world.uwf(&["thread", "rm", "--force", &thread]);
     removed.exits(0).says("and is given up");
 }
+
+#[test]
+fn the_step_of_an_answer_that_waited_tells_the_time_of_its_program() {
+    let (world, thread) = world_with_a_waiting_answer("step");
+    let before = world.show(&thread)["usage"]["runs"].clone();
+    world.step(&thread).exits(0);
+    let shown = world.show(&thread);
+    let attempt = world.uwf(&["thread", "steps", &thread]).exits(0).json()["attempts"][0].clone();
+    assert_eq!((before, &attempt["countedIn"]), (json!(1), &shown["head"]));
+    let head = shown["head"].as_str().unwrap();
+    let node = world.uwf(&["step", "show", head]).exits(0).json();
+    assert_eq!(node["startedAtMs"], attempt["startedAtMs"], "{node}");
+    assert!(node["completedAtMs"].as_i64() > node["startedAtMs"].as_i64());
+}

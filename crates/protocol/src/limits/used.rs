@@ -92,7 +92,7 @@ impl Used {
 
     /// Adds a failed attempt.
     ///
-    /// An agent that could not be started used nothing. An attempt whose usage a step counts is not counted again. If a
+    /// An agent that could not be started used nothing. What an attempt used that a step counts is not counted again. If a
     /// person accepted the unknown usage, the attempt counts with what is known.
     pub fn add_attempt(&mut self, attempt: &Attempt) {
         self.add_all(&Self::of_attempt(attempt));
@@ -114,7 +114,11 @@ impl Used {
             (None, Phase::Spawn) => Some(&nothing),
             (usage, _) => usage.as_ref(),
         };
-        let took = u64::try_from(took).unwrap_or(0);
+        // A step that has the answer counts the time, too.
+        let took = match attempt.counted_in {
+            Some(_) => 0,
+            None => u64::try_from(took).unwrap_or(0),
+        };
         used.add(usage, (!attempt.end_unseen).then_some(took));
         if attempt.end_unseen {
             used.duration_ms = took;

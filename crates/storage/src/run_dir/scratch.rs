@@ -65,11 +65,13 @@ impl Scratch {
     /// Returns when the agent last wrote to stdout, stderr or the live file, in milliseconds since 1970.
     #[must_use]
     pub fn last_output_ms(&self) -> Option<i64> {
-        let files = [self.stdout_file(), self.stderr_file(), self.live_file()];
-        let changed = |file: PathBuf| file.metadata().ok()?.modified().ok();
-        let newest = files.into_iter().filter_map(changed).max()?;
-        let since = newest.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-        i64::try_from(since.as_millis()).ok()
+        changed_ms([self.stdout_file(), self.stderr_file(), self.live_file()])
+    }
+
+    /// Returns when the program of an adapter last wrote to its stdout, in milliseconds since 1970.
+    #[must_use]
+    pub fn program_output_ms(&self) -> Option<i64> {
+        changed_ms([self.answer_file(), self.events_file()])
     }
 
     /// Returns the file that gets the stdout of a program whose whole output is the answer. Its path leaves this crate
@@ -238,6 +240,14 @@ impl Scratch {
     pub fn clear_launched(&self) -> Result<(), StorageError> {
         self.records.remove(LAUNCHED)
     }
+}
+
+/// Returns when one of these files was changed last.
+fn changed_ms<const N: usize>(files: [PathBuf; N]) -> Option<i64> {
+    let changed = |file: PathBuf| file.metadata().ok()?.modified().ok();
+    let newest = files.into_iter().filter_map(changed).max()?;
+    let since = newest.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_millis()).ok()
 }
 
 fn end_of(file: &Path, limit: u64) -> String {
