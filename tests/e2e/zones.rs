@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::pty::on_terminal;
 use crate::world::{ONE_STEP, Run, World};
 
 /// A time zone of the form that needs no database.
@@ -90,4 +91,29 @@ fn the_days_of_sums_are_those_of_utc_in_every_zone_and_the_heading_says_so() {
         let text = at(&world, zone, &args).exits(0).stdout;
         assert!(text.starts_with("DAY (UTC)  "), "{zone}: {text}");
     }
+}
+
+#[test]
+fn the_process_log_has_room_for_its_messages_and_the_times_of_the_zone() {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock("roles:\n  writer:\n    - output: { note: n }\n");
+    let thread = world.start("one");
+    world.step(&thread).exits(0);
+    let show = ["log", "show", "--format", "text"];
+    let text = at(&world, BERLIN, &show).exits(0).stdout;
+    assert!(text.starts_with("TIME  ") && text.contains(&thread));
+    assert!(text.contains("+01:00") || text.contains("+02:00"), "{text}");
+    let narrow = on_terminal(&world, 80, &["log", "show"]);
+    for line in narrow.lines() {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+    assert!(narrow.contains("agent=uwf-mock role=writer"), "{narrow}");
+    assert!(narrow.contains(&thread[..12]), "{narrow}");
+    let help = world.uwf(&["--help"]).exits(0).stdout;
+    let (_, codes) = help.split_once("Exit codes").unwrap();
+    assert!(
+        codes.lines().all(|line| line.chars().count() <= 80),
+        "{codes}"
+    );
 }

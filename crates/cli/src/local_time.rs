@@ -42,6 +42,13 @@ pub(crate) fn cell(ms: i64) -> String {
     }
 }
 
+/// Returns a time for such a column without its year and its offset.
+pub(crate) fn without_year(ms: i64) -> String {
+    let cell = cell(ms);
+    let parts = cell.get("2026-".len().."2026-01-01 00:00:00".len());
+    parts.unwrap_or(&cell).to_owned()
+}
+
 /// Returns the heading of a column of times. It says so if they are in UTC; other times have their offset beside them.
 pub(crate) fn heading(text: &'static str) -> Cow<'static, str> {
     match zone().is_utc() {

@@ -6,11 +6,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use uwf_config::{Finding, Findings, OwnedValue};
 use uwf_storage::log::LogFile;
-use uwf_util::size;
 use uwf_util::text::counted;
+use uwf_util::{size, time};
 
+use crate::local_time;
 use crate::output::Show;
 use crate::text::cas::document;
+use crate::text::columns::{Column, Room, columns};
 use crate::text::table::{Page, fitted, table};
 
 /// The whole config, masked.
@@ -182,18 +184,50 @@ impl Show for Vec<Map<String, Value>> {
         if self.is_empty() {
             return "no log lines".to_owned();
         }
+        let is_narrow = page.width.is_some_and(|width| width < NARROW);
         let row = |line: &Map<String, Value>| {
-            let value = |key: &str| line.get(key).and_then(Value::as_str);
-            let of = |key: &str| value(key).unwrap_or("-").to_owned();
-            vec![of("ts"), of("tag"), of("event"), of("thread"), of("msg")]
+            let (time, thread) = (logged_ms(line), of(line, "thread"));
+            let [time, tag, thread] = match is_narrow {
+                true => [
+                    time.map(local_time::without_year),
+                    None,
+                    Some(thread.chars().take(SHORT_ID).collect()),
+                ],
+                false => [
+                    time.map(local_time::cell),
+                    Some(of(line, "tag").to_owned()),
+                    Some(thread.to_owned()),
+                ],
+            };
+            let [time, tag, thread] =
+                [time, tag, thread].map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
+            let [event, message] = ["event", "msg"].map(|key| of(line, key).to_owned());
+            vec![time, tag, event, thread, message]
         };
-        fitted(
-            &["TIME", "TAG", "EVENT", "THREAD", "MESSAGE"],
-            self.iter().map(row).collect(),
-            4,
-            page,
-        )
+        columns(&LOG, self.iter().map(row).collect(), page)
     }
+}
+
+/// The columns of the process log.
+const LOG: [Column; 5] = [
+    Column::of_local_times("TIME", Room::Fixed),
+    Column::new("TAG", Room::Spare(0)),
+    Column::new("EVENT", Room::Fixed),
+    Column::new("THREAD", Room::Spare(1)),
+    Column::new("MESSAGE", Room::Cut),
+];
+/// The width of a page on which the process log needs shorter cells.
+const NARROW: usize = 120;
+/// How much of a thread's id stands on such a page: it still names the thread, unless others began in the same second.
+const SHORT_ID: usize = 12;
+
+fn of<'a>(line: &'a Map<String, Value>, key: &str) -> &'a str {
+    line.get(key).and_then(Value::as_str).unwrap_or("-")
+}
+
+/// Returns when a line was logged, in milliseconds since 1970.
+fn logged_ms(line: &Map<String, Value>) -> Option<i64> {
+    time::parse_filter(of(line, "ts"), 0).ok()
 }
 
 /// Log lines that come one after the other, without headings.
@@ -204,8 +238,9 @@ pub(crate) struct LogLinesView(pub(crate) Vec<Map<String, Value>>);
 impl Show for LogLinesView {
     fn text(&self, _page: Page) -> String {
         let line = |line: &Map<String, Value>| {
-            let of = |key: &str| line.get(key).and_then(Value::as_str).unwrap_or("-");
-            [of("ts"), of("event"), of("thread"), of("msg")].join("  ")
+            let time = logged_ms(line).map_or_else(|| "-".to_owned(), local_time::moment);
+            let [event, thread, message] = ["event", "thread", "msg"].map(|key| of(line, key));
+            [&time, event, thread, message].join("  ")
         };
         self.0.iter().map(line).collect::<Vec<_>>().join("\n")
     }
