@@ -222,6 +222,10 @@ fn a_task_comes_from_a_file_or_begins_with_an_at_sign() {
     none.exits(1)
         .says("cannot read `none.md`")
         .says("-p @@none.md");
+    std::fs::write(world.project().join("bin"), b"\xff").unwrap();
+    let binary = world.uwf(&["thread", "start", "review", "-p", "@bin"]);
+    let binary = binary.exits(1).says("name the file in it");
+    assert!(!binary.stderr.contains("@@bin"), "{}", binary.stderr);
     let lacks = world.uwf(&["run", "review"]).exits(2);
     lacks.says("-p @task.md");
 }

@@ -240,6 +240,7 @@ fn without_a_terminal_what_is_missing_is_named() {
 fn an_agent_alone_is_set_up_without_a_model() {
     let world = World::new();
     let run = setup(&world, &["--agent", "uwf-mock"]).exits(0);
+    let run = run.says("uwf config set agents.mock.args '[\"script.yaml\"]'");
     let json = run.json();
     assert_eq!(json["defaultAgent"], json!("mock"));
     assert_eq!(

@@ -39,7 +39,10 @@ fn what_keeps_an_agent_from_its_work_is_said() {
         "{}",
         run.stdout
     );
-    let run = setup(&world, &["--agent", "mock"]).exits(0);
+    setup(&world, &["--agent", "mock"])
+        .exits(0)
+        .says("uwf config set agents.mock.args");
+    let run = setup(&world, &["--agent", "builtin"]).exits(0);
     assert_eq!(run.stderr, "");
 }
 

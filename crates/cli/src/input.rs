@@ -21,12 +21,16 @@ pub(crate) fn prompt_text(text: String) -> Result<String, Failure> {
         Some(file) => read_prompt(file).map_err(|unread| match unread {
             Unread::TooLong => too_long_prompt(&format!("`{file}`")),
             Unread::Failed(error) => {
-                Failure::request(format!("cannot read `{file}`, which `-p` names"))
-                    .cause(&error)
-                    .hint(format!(
+                let hint = match error.kind() {
+                    ErrorKind::InvalidData => "every agent gets the prompt as text: name the file in it, instead of passing its content".to_owned(),
+                    _ => format!(
                         "`{}` passes the text itself",
                         shell_words::join(["-p", &format!("@{text}")])
-                    ))
+                    ),
+                };
+                Failure::request(format!("cannot read `{file}`, which `-p` names"))
+                    .cause(&error)
+                    .hint(hint)
             }
         }),
         None => text_or_stdin(text),

@@ -13,10 +13,15 @@ pub(crate) fn hint(error: &BundleError) -> Option<String> {
         BundleError::Unreadable(_) => {
             "`uwf cas repair --from <copy>` brings nodes back; the other threads can be exported by their ids"
         }
-        BundleError::Diverged(_) => {
-            "no thread was imported; `uwf thread import --as-fork` adds the bundle's as threads of their own"
-        }
+        BundleError::Diverged(_) => return Some(as_fork("<file>")),
         BundleError::TooLarge { .. } | BundleError::Write(_) | BundleError::Read(_) => return None,
     };
     Some(hint.to_owned())
+}
+
+/// Returns the hint about a bundle whose threads have diverged.
+pub(crate) fn as_fork(bundle: &str) -> String {
+    format!(
+        "no thread was imported; `uwf thread import --as-fork {bundle}` adds the bundle's as threads of their own"
+    )
 }

@@ -225,7 +225,7 @@ fn pending(runs: &[Run], threads: &[ThreadItem]) -> Vec<Check> {
         };
         let message = format!("an answer of `{}` has no step yet", answer.role);
         let hint = hints::thread::use_answer(item.thread, answer);
-        checks.push(Check::warning("pending", message, hint).of(&item.thread.to_string()));
+        checks.push(Check::warning("pending", message, hint).of(item.thread.to_string()));
     }
     if checks.is_empty() {
         checks.push(Check::ok("pending", "every finished step is committed"));

@@ -324,6 +324,12 @@ fn unknown_agent(agent: &str, setting: &Setting) -> Failure {
 }
 
 /// Warns if the tool of the agent is not installed, or will refuse to work.
+/// The adapters that need arguments, and what these are like.
+const NEED_ARGUMENTS: [(&str, &str); 2] = [
+    ("mock", r#"["script.yaml"]"#),
+    ("command", r#"["--", "program"]"#),
+];
+
 fn warn_of_agent(answers: &Answers, setting: &Setting) {
     let agent = &answers.agent;
     let behind = Behind::of(agent, &setting.config);
@@ -332,6 +338,13 @@ fn warn_of_agent(answers: &Answers, setting: &Setting) {
     {
         warn(&format!(
             "`{tool}`, which `{agent}` drives, is not on PATH: install it, then `uwf doctor` looks again"
+        ));
+    }
+    let needed = NEED_ARGUMENTS.iter().find(|it| it.0 == behind.adapter);
+    if let Some((_, args)) = needed.filter(|_| behind.args.is_empty()) {
+        let alias = plan::alias_of(agent);
+        warn(&format!(
+            "`{agent}` does nothing without arguments: `uwf config set agents.{alias}.args '{args}'` gives it some"
         ));
     }
     if answers.allowance.is_none() && leaves_open(&behind.adapter, &behind.args) {

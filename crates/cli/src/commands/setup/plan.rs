@@ -169,7 +169,7 @@ impl SetupPlan {
 }
 
 /// Returns the name in `agents` for what was typed: a name, with or without `uwf-`, or a path.
-fn alias_of(agent: &str) -> String {
+pub(super) fn alias_of(agent: &str) -> String {
     let name = agent.rsplit('/').next().unwrap_or(agent);
     name.strip_prefix("uwf-").unwrap_or(name).to_owned()
 }

@@ -4,13 +4,18 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read};
 use std::path::Path;
 
-use uwf_engine::{Diverging, Exported, WaitingAnswer, all_threads, export_threads, import_threads};
+use uwf_engine::{
+    BundleError, Diverging, EngineError, Exported, WaitingAnswer, all_threads, export_threads,
+    import_threads,
+};
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
+use uwf_util::shell_words;
 
 use crate::args::{ExportArgs, ImportArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
+use crate::hints;
 use crate::named_file;
 use crate::output::print;
 use crate::text::{ExportedView, ImportedView};
@@ -73,7 +78,16 @@ pub(super) fn import(context: &Context, args: &ImportArgs) -> Result<Exit, Failu
     } else {
         Box::new(BufReader::new(open(&args.bundle)?))
     };
-    let imported = import_threads(context.site(), &mut input, diverging)?;
+    let imported = import_threads(context.site(), &mut input, diverging).map_err(|error| {
+        let has_diverged = matches!(error, EngineError::Bundle(BundleError::Diverged(_)));
+        let failure = Failure::from(error);
+        match args.bundle.to_str() {
+            Some(bundle) if has_diverged => {
+                failure.hint(hints::bundle::as_fork(&shell_words::quote(bundle)))
+            }
+            Some(_) | None => failure,
+        }
+    })?;
     let is_busy = imported.threads.iter().any(|one| one.outcome.is_held_up());
     print(&ImportedView(imported), context.format)?;
     Ok(if is_busy { Exit::Busy } else { Exit::Done })
