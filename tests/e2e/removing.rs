@@ -188,7 +188,8 @@ fn a_thread_with_lost_nodes_can_be_removed() {
     let head = text(&world.show(&thread)["head"]);
     std::fs::remove_file(world.root().join("cas").join(format!("{head}.bin"))).unwrap();
     rm(&world, &[&thread]).exits(1).says("would lose its steps");
-    rm(&world, &[&thread, "--force"]).exits(0);
+    let removed = rm(&world, &[&thread, "--force", "--format", "text"]).exits(0);
+    assert_eq!(removed.stdout, format!("{thread} is removed\n"));
     assert!(threads(&world).is_empty());
 }
 
@@ -257,6 +258,9 @@ fn ended_threads_that_match_are_pruned_in_one_change() {
         (vec![json!(cancelled)], &json!(0))
     );
     assert_eq!(world.state("history.jsonl"), before);
+    let about = looked["threads"][0].clone();
+    assert_eq!(about["workflowName"], "one", "{about}");
+    assert_eq!(about["task"], "the task", "{about}");
     let pruned = prune(&world, &["--status", "completed"]);
     assert_eq!(of(&pruned), completed.clone().map(Value::from));
     assert_eq!(pruned["removed"], json!(3));

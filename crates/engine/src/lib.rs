@@ -108,7 +108,7 @@ pub use read::workflows::{
 };
 pub use rebase::Misfit;
 pub use register::{Checked, Registered, check_file, check_text, put_workflow, put_workflow_text};
-pub use remove::{Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
+pub use remove::{About, Prune, PruneOptions, Pruned, PrunedThread, Removable, prune, remove};
 pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair};
 pub use run::Runner;
 pub use run::agent_command::configured_grace;

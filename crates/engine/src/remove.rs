@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::naming::Name;
 use uwf_storage::{
-    Acquired, HistoryRecord, Leaving, Located, RemovedThread, RunDir, State, ThreadLock,
+    Acquired, HistoryRecord, Leaving, Located, Namings, RemovedThread, RunDir, State, ThreadLock,
 };
-use uwf_thread::summarize;
+use uwf_thread::{Head, read_program, read_start, summarize};
 
+use crate::read::outline::first_line;
 use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
@@ -67,6 +69,21 @@ pub struct PrunedThread {
     pub status: ThreadStatus,
     /// When it ended, in milliseconds since 1970.
     pub ended_at_ms: i64,
+    /// What the thread is called and about. Only threads that are listed tell it.
+    #[serde(flatten)]
+    pub about: Option<About>,
+}
+
+/// What a thread is called and about, as far as that can be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct About {
+    /// The name that it was given.
+    pub name: Option<Name>,
+    /// The name of its workflow.
+    pub workflow_name: Option<String>,
+    /// The first line of its task.
+    pub task: Option<String>,
 }
 
 /// Removes a thread. The call can be repeated until it succeeds.
@@ -157,6 +174,10 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
         places.push((record.thread, Located::Archived(record)));
     }
     if options.mode == Prune::Look {
+        let namings = state.namings().unwrap_or_default();
+        for one in &mut pruned.threads {
+            one.about = Some(about(site, one, &namings));
+        }
         return Ok(pruned);
     }
     let mut removed = HashSet::new();
@@ -170,6 +191,18 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     state.finish_removals()?;
     remove_folders(site, &removed)?;
     Ok(pruned)
+}
+
+/// Returns what a thread is called and about.
+fn about(site: &Site, thread: &PrunedThread, namings: &Namings) -> About {
+    let head = Head::read(&site.store, thread.head);
+    let start = head.and_then(|head| read_start(&site.store, head.start()));
+    let program = read_program(&site.store, thread.workflow);
+    About {
+        name: namings.of(thread.thread).name,
+        workflow_name: program.ok().map(|program| program.name().to_owned()),
+        task: start.ok().and_then(|start| first_line(&start.node.prompt)),
+    }
 }
 
 /// Returns the ended threads that the options choose, in the order in which they ended.
@@ -292,6 +325,7 @@ impl From<&HistoryRecord> for PrunedThread {
             head: record.head,
             status: ended_status(record.reason),
             ended_at_ms: record.completed_at,
+            about: None,
         }
     }
 }

@@ -47,7 +47,8 @@ pub(super) fn rm(context: &Context, args: &RmArgs) -> Result<Exit, Failure> {
         let waiting = uwf_engine::waiting_answer(context.site(), id);
         let removed = uwf_engine::remove(context.site(), id, which)?;
         note_given_up(id, waiting);
-        Ok(RemovedView::from(removed))
+        let is_readable = context.site().store.get(removed.head).is_ok();
+        Ok(RemovedView::new(&removed, is_readable))
     })
 }
 

@@ -12,7 +12,8 @@ use crate::hints;
 use crate::local_time;
 use crate::output::Show;
 use crate::text::cas::CollectedView;
-use crate::text::table::{Page, fitted};
+use crate::text::columns::{Column, Room, STATUS, columns};
+use crate::text::table::Page;
 
 /// A thread that is paused.
 #[derive(Serialize)]
@@ -94,20 +95,27 @@ pub(crate) struct RemovedView {
     thread: ThreadId,
     removed: bool,
     head: CasRef,
+    /// Whether the head can be read, so that it can be forked.
+    #[serde(skip)]
+    is_readable: bool,
 }
 
-impl From<RemovedThread> for RemovedView {
-    fn from(removed: RemovedThread) -> Self {
+impl RemovedView {
+    pub(crate) fn new(removed: &RemovedThread, is_readable: bool) -> Self {
         Self {
             thread: removed.removed,
             removed: true,
             head: removed.head,
+            is_readable,
         }
     }
 }
 
 impl Show for RemovedView {
     fn text(&self, _page: Page) -> String {
+        if !self.is_readable {
+            return format!("{} is removed", self.thread);
+        }
         let fork = format!("uwf thread fork {}", self.head);
         format!(
             "{} is removed\nuntil its nodes are collected, `{}` makes a thread of them again",
@@ -163,6 +171,31 @@ impl PrunedView {
     }
 }
 
+/// The columns of threads that are removed, or would be.
+const PRUNED: [Column; 6] = [
+    Column::new("THREAD", Room::Fixed),
+    Column::of_local_times("ENDED", Room::Spare(1)),
+    STATUS,
+    Column::new("HEAD", Room::Spare(0)),
+    Column::new("WORKFLOW", Room::Spare(2)),
+    Column::new("TASK", Room::Cut),
+];
+
+fn pruned_row(one: &PrunedThread) -> Vec<String> {
+    let about = one.about.as_ref();
+    let workflow = about.and_then(|about| about.workflow_name.clone());
+    let name = about.and_then(|about| about.name.as_ref().map(ToString::to_string));
+    let task = about.and_then(|about| about.task.clone());
+    vec![
+        one.thread.to_string(),
+        local_time::cell(one.ended_at_ms),
+        one.status.as_str().to_owned(),
+        one.head.to_string(),
+        workflow.unwrap_or_else(|| "-".to_owned()),
+        name.into_iter().chain(task).collect::<Vec<_>>().join(": "),
+    ]
+}
+
 impl Show for PrunedView {
     fn text(&self, page: Page) -> String {
         let collected = self.collected.iter().map(|view| view.text(page));
@@ -171,17 +204,8 @@ impl Show for PrunedView {
         if self.threads.is_empty() {
             return said;
         }
-        let row = |one: &PrunedThread| {
-            vec![
-                one.thread.to_string(),
-                local_time::cell(one.ended_at_ms),
-                one.status.as_str().to_owned(),
-                one.head.to_string(),
-            ]
-        };
-        let rows = self.threads.iter().map(row).collect();
-        let ended = local_time::heading("ENDED");
-        let table = fitted(&["THREAD", &ended, "STATUS", "HEAD"], rows, 3, page);
+        let rows = self.threads.iter().map(pruned_row).collect();
+        let table = columns(&PRUNED, rows, page);
         format!("{table}\n{said}")
     }
 }
