@@ -61,7 +61,7 @@ use crate::style::Color;
     subcommand_required = true
 )]
 #[command(
-    after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line · 3 the agent failed\n            4 the store is damaged · 5 busy, try later · 6 suspended, waits for you · 7 ended\n            101 a bug · 129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM"
+    after_help = "Exit codes: 0 done · 1 the request cannot be met · 2 wrong command line\n            3 the agent failed · 4 the store is damaged · 5 busy, try later\n            6 suspended, waits for you · 7 ended · 101 a bug\n            129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM"
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::hints;
 use crate::output::Show;
-use crate::text::table::{Page, table};
+use crate::text::table::{Page, fields, wrapped};
 
 /// A template that can be written.
 #[derive(Serialize)]
@@ -16,9 +16,11 @@ pub(crate) struct TemplateItem {
 }
 
 impl Show for Vec<TemplateItem> {
-    fn text(&self, _page: Page) -> String {
-        let row = |item: &TemplateItem| vec![item.name.to_owned(), item.description.clone()];
-        let list = table(&["TEMPLATE", "DESCRIPTION"], self.iter().map(row).collect());
+    fn text(&self, page: Page) -> String {
+        let row = |item: &TemplateItem| (item.name, item.description.clone());
+        let mut rows = vec![("TEMPLATE", "DESCRIPTION".to_owned())];
+        rows.extend(self.iter().map(row));
+        let list = fields(&rows, page);
         let next = hints::here("`uwf init <template>` writes one into this folder");
         format!("{list}\n\n{next}")
     }
@@ -49,8 +51,9 @@ pub(crate) struct NextCommands {
 }
 
 impl Show for InitializedView {
-    fn text(&self, _page: Page) -> String {
-        let mut parts = vec![format!("{}: {}", self.template, self.description)];
+    fn text(&self, page: Page) -> String {
+        let about = format!("{}: {}", self.template, self.description);
+        let mut parts = vec![wrapped(&about, page)];
         let file = |path: &PathBuf| format!("  {}", path.display());
         let files: Vec<String> = self.files.iter().map(file).collect();
         parts.push(files.join("\n"));

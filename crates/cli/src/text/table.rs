@@ -136,6 +136,15 @@ pub(super) fn column_width(rows: &[Vec<String>], column: usize) -> usize {
         .unwrap_or(0)
 }
 
+/// Returns a text that is broken between words where the page is too narrow for it.
+pub(crate) fn wrapped(line: &str, page: Page) -> String {
+    let line = printable(line);
+    match page.width {
+        Some(width) => broken(&line, width.max(LEAST)).join("\n"),
+        None => line.into_owned(),
+    }
+}
+
 /// Breaks a line between words into lines of at most this width. A longer word is not broken.
 fn broken(line: &str, width: usize) -> Vec<String> {
     if measure_text_width(line) <= width {
