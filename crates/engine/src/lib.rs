@@ -14,6 +14,7 @@ mod bundle;
 mod child_error;
 mod children;
 mod conditions;
+mod confine;
 mod describe;
 mod error;
 mod first_instruction;
@@ -55,6 +56,7 @@ pub use bundle::{
 };
 pub use child_error::{ChildError, ChildProblem};
 pub use conditions::{EVALUATOR_COMMAND, evaluate_conditions};
+pub use confine::confine;
 pub use describe::{agent_option, describe_pause, message_option};
 pub use error::EngineError;
 pub use fix::Fix;

@@ -30,7 +30,7 @@ pub use end::{EndRequest, Target, end, end_for_another, left_running};
 pub use identity::{is_alive, process_identity};
 pub use output::Output;
 pub use run::{Limits, NextExit, OutputSeen, WaitEnd};
-pub use short::{ShortEnd, ShortRun, run_short};
+pub use short::{ShortEnd, ShortLimits, ShortRun, run_short};
 pub use signals::{Event, HeldSignals, Signals, Stop, is_supervised};
 pub use snapshot::{Process, below, processes};
 pub use tree::Tree;

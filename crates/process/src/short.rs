@@ -15,10 +15,19 @@ use crate::tree::Tree;
 
 /// How much a short program may say before it is ended, in bytes.
 const MOST_SAID: usize = 1024 * 1024;
-/// How much of the end of what it said is kept, in bytes.
-const KEPT: usize = 4096;
+/// How much is read at once, in bytes.
+const CHUNK: usize = 4096;
 /// The time between the request to end and the kill.
 const GRACE: Duration = Duration::from_secs(1);
+
+/// What a short program may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShortLimits {
+    /// How long it may run.
+    pub time: Duration,
+    /// How much of the end of what it says is kept, in bytes.
+    pub kept: usize,
+}
 
 /// The end of a short program.
 #[derive(Debug)]
@@ -49,7 +58,7 @@ pub enum ShortEnd {
 pub fn run_short(
     command: &mut Command,
     input: &[u8],
-    limit: Duration,
+    limits: ShortLimits,
     signals: &Signals,
 ) -> io::Result<ShortRun> {
     signals.watch()?;
@@ -63,12 +72,12 @@ pub fn run_short(
         .stdout(writer.try_clone()?)
         .stderr(writer);
     let mut tree = Tree::spawn(command)?;
-    let mut said = Said::default();
-    let limits = Limits {
-        wall: Some(limit),
+    let mut said = Said::new(limits.kept);
+    let waiting = Limits {
+        wall: Some(limits.time),
         idle: None,
     };
-    let end = tree.wait(signals, limits, &mut || said.read(&output));
+    let end = tree.wait(signals, waiting, &mut || said.read(&output));
     let request = match end {
         WaitEnd::Stopped(stop) if stop.by_supervisor => EndRequest::SentBySupervisor,
         _ => EndRequest::NotSent,
@@ -77,7 +86,9 @@ pub fn run_short(
         (WaitEnd::Exited, Some(status)) => ShortEnd::Exited(status),
         (WaitEnd::Stopped(_), _) => ShortEnd::Stopped,
         (WaitEnd::TooMuchOutput, _) => ShortEnd::TooMuch,
-        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => ShortEnd::TimedOut(limit),
+        (WaitEnd::TimedOut(_) | WaitEnd::Idle(_) | WaitEnd::Exited, _) => {
+            ShortEnd::TimedOut(limits.time)
+        }
     };
     if !matches!(end, ShortEnd::Exited(_)) {
         // What cannot be ended holds nothing of ours.
@@ -91,20 +102,29 @@ pub fn run_short(
 }
 
 /// What a program said so far.
-#[derive(Default)]
 struct Said {
     end: Vec<u8>,
     length: usize,
+    /// How much of the end is kept.
+    kept: usize,
 }
 
 impl Said {
+    fn new(kept: usize) -> Self {
+        Self {
+            end: Vec::new(),
+            length: 0,
+            kept,
+        }
+    }
+
     /// Reads what is there.
     fn read(&mut self, mut output: &io::PipeReader) -> OutputSeen {
-        let mut chunk = [0; KEPT];
+        let mut chunk = [0; CHUNK];
         let mut seen = OutputSeen::Nothing;
         while let Ok(count @ 1..) = output.read(&mut chunk) {
             self.end.extend_from_slice(&chunk[..count]);
-            let surplus = self.end.len().saturating_sub(KEPT);
+            let surplus = self.end.len().saturating_sub(self.kept);
             self.end.drain(..surplus);
             self.length = self.length.saturating_add(count);
             if self.length > MOST_SAID {

@@ -3,18 +3,18 @@
 use std::process::Command;
 use std::time::Duration;
 
-use uwf_process::{ShortEnd, Signals, run_short};
+use uwf_process::{ShortEnd, ShortLimits, Signals, run_short};
 
 const LONG: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_short_program_gets_its_input_and_is_ended_when_it_takes_or_says_too_much() {
     let signals = Signals::default();
-    let run = |script: &str, input: &[u8], limit: Duration| {
+    let run = |script: &str, input: &[u8], time: Duration| {
         run_short(
             Command::new("sh").args(["-c", script]),
             input,
-            limit,
+            ShortLimits { time, kept: 64 },
             &signals,
         )
         .unwrap()
@@ -26,6 +26,9 @@ fn a_short_program_gets_its_input_and_is_ended_when_it_takes_or_says_too_much() 
         String::from_utf8(counted.said).unwrap().trim(),
         "300000\nwarned"
     );
+    let long = run("seq 100 999", b"", LONG);
+    assert_eq!(long.said.len(), 64, "the end is kept");
+    assert!(long.said.ends_with(b"998\n999\n"));
     // Input that nobody reads keeps nobody waiting, nor does what is left running.
     let dir = tempfile::tempdir().unwrap();
     let left = dir.path().join("left");

@@ -3,18 +3,16 @@
 //! It runs from this binary. Before each question it lowers its own resource limits, so that the kernel ends it if the
 //! engine does not. It keeps no open files beside its three streams, and the kernel kills it when the engine dies.
 
-use std::ffi::CString;
 use std::io::{self, BufRead, Write};
 use std::time::Duration;
 
-use rustix::process::{
-    Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
-};
-use rustix::thread::set_name;
+use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use uwf_moderator::condition::{ConditionError, Question, ValueQuestion, Verdict};
+
+use crate::confine::{confine, limit};
 
 /// What the worker reads, one line each.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
@@ -48,13 +46,11 @@ pub(super) const MEMORY: u64 = 512 << 20;
 /// The memory that one byte of a question may take: a number of two digits becomes a value of 24 bytes.
 const MEMORY_PER_BYTE: u64 = 32;
 
-/// The highest number of a file that may have been inherited.
-const HIGHEST_INHERITED: i32 = 255;
-
 /// Reads questions from stdin until its end, and prints an answer for each. Returns the exit code.
 #[must_use]
 pub fn evaluate_conditions() -> i32 {
-    let served = confine().and_then(|()| serve(io::stdin().lock(), io::stdout().lock()));
+    let served =
+        confine("uwf-conditions").and_then(|()| serve(io::stdin().lock(), io::stdout().lock()));
     match served {
         Ok(()) => 0,
         Err(error) => {
@@ -63,18 +59,6 @@ pub fn evaluate_conditions() -> i32 {
             1
         }
     }
-}
-
-/// Makes sure that this process dies with the engine, and that it keeps no inherited lock.
-fn confine() -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The lock of a thread may be among the inherited files. This process has not opened any file itself yet.
-    for inherited in 3..=HIGHEST_INHERITED {
-        let _ = nix::unistd::close(inherited);
-    }
-    // The name that people see in `ps`.
-    let _ = set_name(&CString::new("uwf-conditions")?);
-    limit(Resource::Core, 0)
 }
 
 fn serve(mut questions: impl BufRead, mut replies: impl Write) -> io::Result<()> {
@@ -128,11 +112,4 @@ pub(super) fn has_less_memory() -> bool {
     getrlimit(Resource::As)
         .current
         .is_some_and(|most| most < MEMORY)
-}
-
-/// Sets a resource limit, unless a lower one was set from outside.
-fn limit(resource: Resource, most: u64) -> io::Result<()> {
-    let maximum = getrlimit(resource).maximum;
-    let current = Some(maximum.map_or(most, |maximum| maximum.min(most)));
-    Ok(setrlimit(resource, Rlimit { current, maximum })?)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use uwf_config::{load_dotenv, secret};
-use uwf_process::{ShortEnd, run_short};
+use uwf_process::{ShortEnd, ShortLimits, run_short};
 use uwf_protocol::agent::env;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::hooks::{EVENT_VARIABLE, Hook, HookEvent, THREAD_VARIABLE, USUAL_SECONDS};
@@ -21,6 +21,9 @@ use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadStatus;
 use crate::{AgentFailure, EngineError, Runner, Site, tags, thread};
+
+/// How much of the end of what a failed hook said is logged, in bytes.
+const SAID: usize = 4096;
 
 /// Tells the hooks what became of a step, and returns it as it was.
 pub(crate) fn after(
@@ -145,7 +148,11 @@ fn run(
     if runner.signals.stop().is_some() {
         return Err("was not started: the call was told to stop".to_owned());
     }
-    let done = run_short(&mut command, input.as_bytes(), limit, &runner.signals)
+    let limits = ShortLimits {
+        time: limit,
+        kept: SAID,
+    };
+    let done = run_short(&mut command, input.as_bytes(), limits, &runner.signals)
         .map_err(|error| format!("cannot be started: {error}"))?;
     let why = match done.end {
         ShortEnd::Exited(status) if status.success() => return Ok(()),
