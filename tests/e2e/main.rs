@@ -12,6 +12,7 @@ mod answers;
 mod attempts;
 mod bad_input;
 mod bad_workflow;
+mod branches;
 mod builtin;
 mod cas;
 mod cli_agents;

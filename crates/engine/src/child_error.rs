@@ -5,7 +5,8 @@ use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 
 use crate::EngineError;
-use crate::describe::describe_reached;
+use crate::describe::{describe_reached, signal_name};
+use crate::read::thread_state::ThreadStatus;
 
 /// Why the child threads of a step did not get on.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,27 @@ pub enum ChildProblem {
         /// The limits that must be raised.
         reached: Vec<Reached>,
     },
+    /// Children were ended, because a signal told us to stop.
+    #[error("interrupted by {}; their agents were ended", signal_name(*.0))]
+    Interrupted(i32),
+    /// A child thread cannot go on.
+    #[error("thread `{child}` is {}", status.as_str())]
+    Stands {
+        /// The child.
+        child: ThreadId,
+        /// Its status.
+        status: ThreadStatus,
+    },
+    /// None of several child threads did its step.
+    #[error("thread `{child}`: {message}")]
+    NotDone {
+        /// One of them.
+        child: ThreadId,
+        /// What its step said.
+        message: String,
+        /// The exit code of that step.
+        exit: Exit,
+    },
     /// A child thread did not do its step.
     #[error("thread `{child}`: {source}")]
     Failed {
@@ -77,6 +99,13 @@ impl ChildError {
         match &self.problem {
             ChildProblem::Waits { .. } | ChildProblem::Limit { .. } => Exit::Suspended,
             ChildProblem::Failed { source, .. } => source.exit(),
+            ChildProblem::NotDone { exit, .. } => *exit,
+            ChildProblem::Interrupted(signal) => Exit::Signal(*signal),
+            ChildProblem::Stands { status, .. } => match status {
+                ThreadStatus::Running => Exit::Busy,
+                ThreadStatus::Paused | ThreadStatus::Suspended => Exit::Suspended,
+                _ => Exit::Request,
+            },
             ChildProblem::Unknown(_)
             | ChildProblem::TooDeep { .. }
             | ChildProblem::AtWork(_)
@@ -94,6 +123,9 @@ impl ChildError {
             | ChildProblem::AtWork(_)
             | ChildProblem::Misfit { .. }
             | ChildProblem::Waits { .. }
+            | ChildProblem::Interrupted(_)
+            | ChildProblem::Stands { .. }
+            | ChildProblem::NotDone { .. }
             | ChildProblem::Limit { .. } => None,
         }
     }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use uwf_cas_fs::StoreError;
 use uwf_config::ConfigError;
-use uwf_config::project::ReadError;
 use uwf_foreign::ForeignError;
 use uwf_moderator::RouteError;
 use uwf_protocol::exit::Exit;
@@ -13,7 +12,6 @@ use uwf_protocol::limits::{RaiseError, Reached};
 use uwf_protocol::run::LeaseRecord;
 use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{Paused, Reason, RemovedThread, StorageError};
-use uwf_thread::ThreadError;
 use uwf_util::shell_words::SplitError;
 use uwf_util::text::counted;
 
@@ -385,37 +383,6 @@ pub enum EngineError {
         /// What the system said.
         source: std::io::Error,
     },
-}
-
-impl From<ThreadError> for EngineError {
-    fn from(error: ThreadError) -> Self {
-        match error {
-            ThreadError::WrongType {
-                hash,
-                expected,
-                found,
-            } => Self::WrongType {
-                hash,
-                expected: expected.as_str(),
-                found,
-            },
-            ThreadError::Workflow { hash, found, .. } => Self::WrongType {
-                hash,
-                expected: "workflow",
-                found,
-            },
-            ThreadError::Store(error) => Self::Store(error),
-        }
-    }
-}
-
-impl From<ReadError> for EngineError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::File(error) => Self::Storage(error),
-            ReadError::Workflow(problems) => Self::Workflow(problems),
-        }
-    }
 }
 
 impl EngineError {

@@ -17,6 +17,7 @@ mod conditions;
 mod confine;
 mod describe;
 mod error;
+mod error_from;
 mod first_instruction;
 mod fix;
 mod fork;

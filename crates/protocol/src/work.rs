@@ -208,7 +208,7 @@ pub fn schema_of_played(statuses: &[Status]) -> Value {
 pub fn schema_of_branches() -> Value {
     let result = json!({
         "type": "object",
-        "required": ["key", "thread", "status"],
+        "required": ["key", "status"],
         "properties": {
             "key": { "type": "string" },
             "item": {},

@@ -73,6 +73,7 @@ impl Context {
                 signals: Signals::default(),
                 observer,
                 notice: note,
+                step_command: own_program::one_step,
             },
             format: asked.unwrap_or_else(Format::usual),
             asked,

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use uwf_engine::{NoSlot, Session, Site, StepOptions};
 use uwf_protocol::ids::ThreadId;
 
 use crate::args::{Patience, StepArgs};
@@ -20,6 +21,28 @@ pub(super) fn command(context: &Context, args: &[String]) -> Command {
     // `--format json` also turns messages into JSON, so it is passed on only if the caller chose it.
     if context.asked.is_some() || context.format != Format::usual_elsewhere() {
         command.args(["--format", context.format.name()]);
+    }
+    command
+}
+
+/// Returns a command of this program that does one step of a thread, with messages as JSON.
+pub(super) fn one_step(site: &Site, thread: ThreadId, options: &StepOptions) -> Command {
+    let mut command = Command::new(site.env.program());
+    command.args([
+        "thread",
+        "step",
+        thread.as_str(),
+        "--format",
+        "json",
+        "--quiet",
+    ]);
+    command.arg("--root").arg(site.root.path());
+    command.args(options.agent.iter().map(|agent| format!("--agent={agent}")));
+    if options.session == Session::New {
+        command.arg("--new-session");
+    }
+    if options.no_slot == NoSlot::GiveUp {
+        command.arg("--no-wait");
     }
     command
 }

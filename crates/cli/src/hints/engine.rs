@@ -149,6 +149,10 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
             "change the workflow, then `uwf thread migrate {thread} <workflow>` goes on with it"
         ),
         ChildProblem::Failed { source, .. } => return hint(source, given),
+        ChildProblem::Stands { child, .. } => format!("`uwf thread show {child}` says why"),
+        ChildProblem::NotDone { .. } | ChildProblem::Interrupted(_) => {
+            format!("`uwf thread step {thread}{option}` tries again")
+        }
     };
     Some(hint)
 }

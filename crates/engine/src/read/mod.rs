@@ -21,7 +21,7 @@ pub(crate) mod report;
 mod running_turns;
 pub(crate) mod selection;
 pub(crate) mod show;
-mod standing;
+pub(crate) mod standing;
 pub(crate) mod step_data;
 pub(crate) mod step_detail;
 pub(crate) mod step_difference;

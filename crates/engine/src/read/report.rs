@@ -57,6 +57,9 @@ pub struct StepReport {
     /// The child thread that did a step in this call, if the role is played by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<ChildReport>,
+    /// The child threads that did steps in this call, if there were several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildReport>,
     /// The step that this one replaced, if it was poked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
@@ -111,7 +114,8 @@ impl StepReport {
     /// Returns how many steps this call recorded, with those of children.
     #[must_use]
     pub fn steps_done(&self) -> u64 {
-        let of_children = self.child.as_ref().map_or(0, ChildReport::steps_done);
+        let children = self.child.iter().chain(&self.children);
+        let of_children: u64 = children.map(ChildReport::steps_done).sum();
         u64::from(self.step.is_some()) + of_children
     }
 
@@ -148,6 +152,7 @@ impl StepReport {
             result_problem,
             refused_calls: Vec::new(),
             child: None,
+            children: Vec::new(),
             replaced: None,
             left_running: Vec::new(),
             kept_running: false,

@@ -4,18 +4,21 @@
 mod again;
 mod make;
 mod outcome;
+mod round;
+mod side_by_side;
 
 pub(crate) use again::poke_children;
+use round::{Round, end, state_after, with_children};
 
-use uwf_moderator::Assignment;
+use uwf_moderator::{Assignment, Joined};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Located, RunDir};
 
 use crate::child_error::{ChildError, ChildProblem};
-use crate::children::{Child, children_of};
-use crate::read::report::{ChildReport, StepOrigin, StepReport};
-use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::children::Child;
+use crate::read::report::{StepOrigin, StepReport};
+use crate::read::thread_state::ThreadState;
 use crate::run::admission::{Admitted, accept, admit, raise};
 use crate::run::attempted::Verb;
 use crate::run::commit::{Nodes, commit, report};
@@ -58,22 +61,28 @@ pub(crate) fn do_children_step(
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
     refuse_depth(&thread, assignment, &admitted.config)?;
-    let mut children = children_of(&runner.site, &thread, assignment, Some(&runner.signals))?;
-    let mut progress = None;
-    if let Some(child) = children.iter_mut().find(|child| !child.is_ended()) {
-        let done = advance(runner, &thread, assignment, child, approach);
-        let done = done.map_err(|error| of_child(&thread, assignment, child.thread, error))?;
-        if done.state.done {
-            children = children_of(&runner.site, &thread, assignment, Some(&runner.signals))?;
-        }
-        progress = Some(done);
+    let mut round = Round::new(runner, &thread, assignment, &admitted)?;
+    let mut reports = Vec::new();
+    if round.joined() == Joined::Open {
+        reports = round.step(approach)?;
+        round.look()?;
     }
-    let progress = progress.as_ref().map(ChildReport::from);
-    if !children.iter().all(Child::is_ended) {
-        return Ok(in_progress(&thread, assignment, progress));
+    let joined = round.joined();
+    if joined == Joined::Open {
+        let state = state_after(assignment, &reports, &round.children);
+        return Ok(with_children(
+            in_progress(&thread, assignment, state),
+            reports,
+        ));
     }
-    let step = outcome::put(runner, &thread, assignment, &children)?;
+    round.cancel_open()?;
+    let step = outcome::put(&round, joined)?;
+    let failed = round.that_failed();
     let committed = commit(runner, run, thread, &admitted.summary, step, Nodes::New)?;
+    for child in failed {
+        // The step is committed. A child that cannot be ended now is a thread of its own.
+        let _ = end(runner, child);
+    }
     let mut reported = report(
         runner,
         run,
@@ -81,7 +90,7 @@ pub(crate) fn do_children_step(
         StepOrigin::Ran,
         &admitted.config.limits,
     );
-    reported.report.child = progress;
+    reported.report = with_children(reported.report, reports);
     reported.result()
 }
 
@@ -197,7 +206,9 @@ fn of_child(
         EngineError::Suspended { message, .. } => ChildProblem::Waits { child, message },
         EngineError::Limit { reached, .. } => ChildProblem::Limit { child, reached },
         EngineError::Child(inner) => match inner.problem {
-            waits @ (ChildProblem::Waits { .. } | ChildProblem::Limit { .. }) => waits,
+            known @ (ChildProblem::Waits { .. }
+            | ChildProblem::Limit { .. }
+            | ChildProblem::Interrupted(_)) => known,
             problem => ChildProblem::Failed {
                 child,
                 source: Box::new(EngineError::Child(Box::new(ChildError {
@@ -224,16 +235,10 @@ fn failed(thread: &Thread, assignment: &Assignment, problem: ChildProblem) -> En
 }
 
 /// Returns the report of a thread whose head did not move, because its children are not done.
-fn in_progress(thread: &Thread, assignment: &Assignment, child: Option<ChildReport>) -> StepReport {
-    let role = &assignment.role;
-    let state = match &child {
-        Some(child) => ThreadState::of_child(role, child.thread, &child.state),
-        None => ThreadState::plain(ThreadStatus::Idle),
-    };
+fn in_progress(thread: &Thread, assignment: &Assignment, state: ThreadState) -> StepReport {
     StepReport {
         state,
         role: Some(assignment.role.clone()),
-        child,
         ..StepReport::new(thread, None, StepOrigin::Nothing, &[])
     }
 }

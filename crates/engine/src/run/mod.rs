@@ -26,9 +26,13 @@ pub(crate) mod resume;
 mod retry;
 pub(crate) mod slots;
 
+use std::process::Command;
+
 use uwf_process::Signals;
+use uwf_protocol::ids::ThreadId;
 
 use crate::Site;
+use cycle::StepOptions;
 use observer::Observer;
 
 /// Does steps on a site: it starts agents and ends them.
@@ -43,4 +47,6 @@ pub struct Runner {
     pub observer: Observer,
     /// Shows the user at once what a call is waiting for.
     pub notice: fn(&str),
+    /// Returns a command of this program that does one step of a thread. Its messages on stderr are JSON.
+    pub step_command: fn(&Site, ThreadId, &StepOptions) -> Command,
 }

@@ -56,10 +56,11 @@ pub(super) fn step_rows(report: &StepReport) -> Vec<(&'static str, String)> {
             };
             format!("{step}  {role} by {agent}{took}{adopted}")
         }
-        (Some(role), None, _) if report.child.is_some() => format!("{role} is not done yet"),
+        (Some(role), None, _) => format!("{role} is not done yet"),
         _ => "nothing to run".to_owned(),
     };
     let mut rows = vec![("step", done)];
+    rows.extend(report.children.iter().map(|one| ("child", child_line(one))));
     let mut child = report.child.as_ref();
     while let Some(one) = child {
         rows.push(("child", child_line(one)));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uwf_cas_fs::StoreError;
 use uwf_moderator::condition::ValueQuestion;
-use uwf_moderator::{Assignment, end_status};
+use uwf_moderator::{Joined, end_status};
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::child::{ChildrenDetail, EndedChild};
@@ -11,66 +11,57 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::schemas;
-use uwf_protocol::work::{DONE, Work};
+use uwf_protocol::work::{DONE, FAILED, Work};
 use uwf_storage::Located;
-use uwf_thread::steps_with_outputs;
+use uwf_thread::{Head, read_start, steps_with_outputs};
 
+use super::failed;
+use super::round::Round;
+use crate::EngineError;
 use crate::child_error::ChildProblem;
 use crate::children::{Child, used_by_child};
 use crate::conditions::Conditions;
 use crate::run::contract;
 use crate::thread::Thread;
-use crate::{EngineError, Runner};
 
 /// The agent that a step of children names.
 const LABEL: &str = "uwf-children";
+/// What a child came to that nobody needed any more.
+const CANCELLED: &str = "cancelled";
 
 /// What one child came to.
-struct Ended {
-    detail: EndedChild,
-    output: Value,
-    used: Used,
+struct Outcome {
+    status: String,
+    /// The data of its last step; `None` if it did not reach its end.
+    output: Option<Value>,
 }
 
 /// Puts the step of a thread whose children are done. Its nodes are not synced yet.
-pub(super) fn put(
-    runner: &Runner,
-    thread: &Thread,
-    assignment: &Assignment,
-    children: &[Child],
-) -> Result<StepContext, EngineError> {
+pub(super) fn put(round: &Round<'_>, joined: Joined) -> Result<StepContext, EngineError> {
+    let Round {
+        runner,
+        thread,
+        assignment,
+        children,
+        ..
+    } = round;
     let site = &runner.site;
-    let ended: Vec<Ended> = children
+    let outcomes: Vec<Outcome> = children
         .iter()
-        .map(|child| end_of(runner, thread, assignment, child))
+        .map(|child| outcome_of(round, child))
         .collect::<Result<_, _>>()?;
-    let output = output_of(&ended);
-    let schema = thread
-        .program
-        .task(&assignment.role)
-        .map(|role| role.schema);
-    let schema = schema.unwrap_or(schemas::OBJECT);
-    if let Err(error) = site.store.validate(schema, &output) {
-        let (StoreError::Invalid { .. }, Some(child)) = (&error, children.first()) else {
-            return Err(error.into());
-        };
-        let problem = ChildProblem::Misfit {
-            child: child.thread,
-            problem: error.to_string(),
-        };
-        return Err(super::failed(thread, assignment, problem));
-    }
+    let task = thread.program.task(&assignment.role);
+    let output = match task.map(|role| &role.work) {
+        Some(Work::Branches(_)) => output_of_branches(joined, children, &outcomes),
+        Some(Work::Workflow(_) | Work::Agent) | None => output_of_one(outcomes.first()),
+    };
+    let schema = task.map_or(schemas::OBJECT, |role| role.schema);
+    check(round, schema, &output)?;
     let directory = contract::working_directory(site, thread, assignment)?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();
-    let mut used = Used::default();
-    ended.iter().for_each(|one| used.add_all(&one.used));
-    let detail = ChildrenDetail {
-        children: ended.into_iter().map(|one| one.detail).collect(),
-        used,
-    };
+    let detail = serde_json::to_value(detail_of(round, &outcomes)?).expect("it is plain data");
     batch.put(schemas::META, &schemas::detail_of_children(), now_ms)?;
-    let detail = serde_json::to_value(&detail).expect("a detail is plain data");
     let node = StepNode {
         start: thread.start_hash,
         prev: thread.prev_of_next(),
@@ -79,7 +70,7 @@ pub(super) fn put(
         detail: batch.put(schemas::DETAIL_OF_CHILDREN, &detail, now_ms)?,
         agent: LABEL.to_owned(),
         edge_prompt: Some(assignment.prompt.clone()),
-        started_at_ms: Some(started_at(runner, children)?.unwrap_or(now_ms)),
+        started_at_ms: Some(started_at(round)?.unwrap_or(now_ms)),
         completed_at_ms: Some(now_ms),
         cwd: Some(directory.display().to_string()),
         assembled_prompt: None,
@@ -90,72 +81,152 @@ pub(super) fn put(
     Ok(StepContext { hash, node, output })
 }
 
-/// Returns when the first child was made.
-fn started_at(runner: &Runner, children: &[Child]) -> Result<Option<i64>, EngineError> {
-    let Some(head) = children.first().and_then(|child| child.place.as_ref()) else {
+/// Checks the answer of the role against its schema.
+fn check(round: &Round<'_>, schema: CasRef, output: &Value) -> Result<(), EngineError> {
+    let problem = match round.runner.site.store.validate(schema, output) {
+        Ok(()) => return Ok(()),
+        Err(error @ StoreError::Invalid { .. }) => error.to_string(),
+        Err(error) => return Err(error.into()),
+    };
+    Err(misfit(round, round.children.first(), problem))
+}
+
+fn misfit(round: &Round<'_>, child: Option<&Child>, problem: String) -> EngineError {
+    let child = child.map_or(round.thread.id, |child| child.thread);
+    let problem = ChildProblem::Misfit { child, problem };
+    failed(round.thread, round.assignment, problem)
+}
+
+/// Returns the detail of the step: every child that was made, and what all of them used up.
+fn detail_of(round: &Round<'_>, outcomes: &[Outcome]) -> Result<ChildrenDetail, EngineError> {
+    let mut detail = ChildrenDetail {
+        children: Vec::new(),
+        used: Used::default(),
+    };
+    for (child, outcome) in round.children.iter().zip(outcomes) {
+        let used = used_by_child(&round.runner.site, child)?;
+        detail.used.add_all(&used);
+        let killed = child.killed.last().map(|one| (one.thread, one.head));
+        let here = child
+            .place
+            .as_ref()
+            .map(|place| (child.thread, place.head()));
+        if let Some((thread, head)) = here.or(killed) {
+            detail.children.push(EndedChild {
+                key: child.planned.key.clone(),
+                thread,
+                head,
+                status: outcome.status.clone(),
+                steps: used.child_steps,
+            });
+        }
+    }
+    Ok(detail)
+}
+
+/// Returns when the first child was made that is there.
+fn started_at(round: &Round<'_>) -> Result<Option<i64>, EngineError> {
+    let mut heads = round
+        .children
+        .iter()
+        .filter_map(|child| child.place.as_ref());
+    let Some(head) = heads.next().map(Located::head) else {
         return Ok(None);
     };
-    let store = &runner.site.store;
-    let start = uwf_thread::Head::read(store, head.head())?.start();
-    Ok(Some(uwf_thread::read_start(store, start)?.timestamp_ms))
+    let store = &round.runner.site.store;
+    let start = Head::read(store, head)?.start();
+    Ok(Some(read_start(store, start)?.timestamp_ms))
 }
 
 /// Returns what a child came to.
-fn end_of(
-    runner: &Runner,
-    parent: &Thread,
-    assignment: &Assignment,
-    child: &Child,
-) -> Result<Ended, EngineError> {
-    let store = &runner.site.store;
-    let head = child.place.as_ref().map(Located::head);
-    let head: CasRef = head.ok_or_else(|| crate::thread::busy(child.thread, None))?;
-    let thread = Thread::load(store, child.thread, head)?;
+fn outcome_of(round: &Round<'_>, child: &Child) -> Result<Outcome, EngineError> {
+    let Some(Located::Archived(record)) = &child.place else {
+        let status = if round.has_failed(child) {
+            FAILED
+        } else {
+            CANCELLED
+        };
+        return Ok(Outcome {
+            status: status.to_owned(),
+            output: None,
+        });
+    };
+    let store = &round.runner.site.store;
+    let thread = Thread::load(store, child.thread, record.head)?;
     let status = match thread.last() {
         Some(last) => end_status(&thread.program, last).as_str().to_owned(),
         None => DONE.to_owned(),
     };
-    let work = parent.program.task(&assignment.role).map(|role| &role.work);
-    let returned = match work {
-        Some(Work::Workflow(played)) if played.returns.is_some() => {
-            let expression = played.returns.as_deref().unwrap_or_default();
-            let steps = steps_with_outputs(store, head)?;
-            let question = ValueQuestion::new(expression, &thread.start, &steps);
-            let value = Conditions::of_one_thread(Some(&runner.signals)).value(question)?;
-            value.map_err(|problem| {
-                let problem = ChildProblem::Misfit {
-                    child: child.thread,
-                    problem: format!("`returns`: {problem}"),
-                };
-                super::failed(parent, assignment, problem)
-            })?
-        }
-        Some(_) | None => thread.last().map_or(json!({}), |last| last.output.clone()),
+    let output = match returns(round) {
+        Some(expression) => returned(round, child, &thread, expression)?,
+        None => thread.last().map_or(json!({}), |last| last.output.clone()),
     };
-    let used = used_by_child(&runner.site, child)?;
-    Ok(Ended {
-        detail: EndedChild {
-            key: child.planned.key.clone(),
-            thread: child.thread,
-            head,
-            steps: used.child_steps,
-            status,
-        },
-        output: returned,
-        used,
+    Ok(Outcome {
+        status,
+        output: Some(output),
     })
 }
 
+/// Returns the expression that says what a child returns, if the role has one.
+fn returns<'a>(round: &Round<'a>) -> Option<&'a str> {
+    match &round.thread.program.task(&round.assignment.role)?.work {
+        Work::Workflow(played) => played.returns.as_deref(),
+        Work::Branches(_) | Work::Agent => None,
+    }
+}
+
+fn returned(
+    round: &Round<'_>,
+    child: &Child,
+    thread: &Thread,
+    expression: &str,
+) -> Result<Value, EngineError> {
+    let steps = steps_with_outputs(&round.runner.site.store, thread.head)?;
+    let question = ValueQuestion::new(expression, &thread.start, &steps);
+    let value = Conditions::of_one_thread(Some(&round.runner.signals)).value(question)?;
+    value.map_err(|problem| misfit(round, Some(child), format!("`returns`: {problem}")))
+}
+
 /// Returns the answer of a role that one workflow played: what it returned, with the status that it ended with.
-fn output_of(ended: &[Ended]) -> Value {
-    let Some(one) = ended.first() else {
+fn output_of_one(outcome: Option<&Outcome>) -> Value {
+    let Some(outcome) = outcome else {
         return json!({});
     };
-    let mut output = one.output.clone();
+    let mut output = outcome.output.clone().unwrap_or_else(|| json!({}));
     if let Some(fields) = output.as_object_mut()
         && !fields.get(STATUS_FIELD).is_some_and(Value::is_string)
     {
-        fields.insert(STATUS_FIELD.to_owned(), json!(one.detail.status));
+        fields.insert(STATUS_FIELD.to_owned(), json!(outcome.status));
     }
     output
+}
+
+/// Returns the answer of a role with branches: the results in the order of the branches.
+fn output_of_branches(joined: Joined, children: &[Child], outcomes: &[Outcome]) -> Value {
+    let result = |(child, outcome): (&Child, &Outcome)| {
+        let mut result = json!({ "key": child.planned.key, "status": outcome.status });
+        if let Some(item) = &child.planned.item {
+            result["item"] = item.clone();
+        }
+        if child.place.is_some() {
+            result["thread"] = json!(child.thread);
+        }
+        if let Some(output) = &outcome.output {
+            result["output"] = output.clone();
+        }
+        result
+    };
+    let failed = outcomes
+        .iter()
+        .filter(|one| one.status == FAILED && one.output.is_none());
+    let status = match joined {
+        Joined::Done | Joined::Open => DONE,
+        Joined::Failed => FAILED,
+    };
+    json!({
+        STATUS_FIELD: status,
+        "count": children.len(),
+        "failed": failed.count(),
+        "results": children.iter().zip(outcomes).map(result).collect::<Vec<Value>>(),
+    })
 }
