@@ -1,6 +1,11 @@
 //! A process that ends by itself right before it would be asked to end. A process collects all its children, so this file
 //! has one test.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of tests fails as the tests do"
+)]
+
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;

@@ -1,6 +1,11 @@
 //! A program that ends at the moment in which this process is told to stop. A process collects all its children, so this
 //! file has one test.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of tests fails as the tests do"
+)]
+
 use std::process::Command;
 
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
