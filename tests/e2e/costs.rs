@@ -266,3 +266,76 @@ fn a_removed_thread_that_comes_back_counts_once() {
         assert_eq!(removed_and_total(&world), (Value::Null, before.clone()));
     }
 }
+
+#[test]
+fn a_removed_thread_that_comes_back_with_less_keeps_what_it_has_cost() {
+    let world = World::new();
+    world.put(REVIEW);
+    let thread = world.start("review");
+    world.mock(FAILING);
+    world.step(&thread).exits(3);
+    world.mock(SCRIPT);
+    world.step(&thread).exits(0);
+    let export = |file: &str| {
+        world
+            .uwf(&["thread", "export", &thread, "-o", file])
+            .exits(0);
+    };
+    let total = || removed_and_total(&world).1;
+    export("old.tar");
+    world.step(&thread).exits(0);
+    export("new.tar");
+    let before = total();
+    let remove = ["thread", "rm", "--force", &thread];
+    world.uwf(&remove).exits(0);
+    // It comes back and goes again, twice; what is said of it is not added up.
+    for _ in 0..2 {
+        world.uwf(&["thread", "import", "old.tar"]).exits(0);
+        assert_eq!(removed_and_total(&world), (json!(1), before.clone()));
+        world.uwf(&["thread", "import", "old.tar"]).exits(0);
+        assert_eq!(total(), before);
+        world.uwf(&remove).exits(0);
+        assert_eq!(total(), before);
+    }
+    // The rest of it comes back, too.
+    world.uwf(&["thread", "import", "old.tar"]).exits(0);
+    world.uwf(&["thread", "import", "new.tar"]).exits(0);
+    assert_eq!(removed_and_total(&world), (Value::Null, before.clone()));
+    world.uwf(&remove).exits(0);
+    assert_eq!(total(), before);
+    // What it does here after it came back is new.
+    world.uwf(&["thread", "import", "old.tar"]).exits(0);
+    world.step(&thread).exits(0);
+    let runs = |total: &Value| total["runs"].as_u64().unwrap();
+    assert_eq!(runs(&total()), runs(&before) + 1);
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    assert_eq!(runs(&total()), runs(&before) + 1);
+    world.uwf(&["thread", "prune", "--ended"]).exits(0);
+    assert_eq!(runs(&total()), runs(&before) + 1);
+    world.uwf(&["doctor", "--offline"]).exits(0);
+}
+
+#[test]
+fn runs_that_are_missing_of_a_removed_thread_count_once_wherever_they_come_back() {
+    let world = World::new();
+    world.put(REVIEW);
+    let thread = world.start("review");
+    let export = |file: &str| world.uwf(&["thread", "export", &thread, "-o", file]);
+    export("start.tar").exits(0);
+    world.mock(FAILING);
+    world.step(&thread).exits(3);
+    world.mock(SCRIPT);
+    let head = world.step(&thread).exits(0).json()["head"].clone();
+    export("new.tar").exits(0);
+    let (_, before) = removed_and_total(&world);
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    world.uwf(&["thread", "import", "start.tar"]).exits(0);
+    assert_eq!(removed_and_total(&world), (json!(2), before.clone()));
+    let fork = ["thread", "fork", head.as_str().unwrap()];
+    world.uwf(&fork).exits(0);
+    assert_eq!(removed_and_total(&world), (json!(1), before.clone()));
+    world.uwf(&["thread", "import", "new.tar"]).exits(0);
+    assert_eq!(removed_and_total(&world), (Value::Null, before.clone()));
+    world.uwf(&["thread", "rm", "--force", &thread]).exits(0);
+    assert_eq!(removed_and_total(&world), (json!(1), before));
+}

@@ -12,6 +12,7 @@ mod lineage;
 mod manifest;
 mod members;
 mod plan;
+mod returning;
 mod source;
 
 pub(crate) use error::listed;

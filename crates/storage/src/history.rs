@@ -1,4 +1,5 @@
-//! The content of `history.jsonl`: one line for each end of a thread, for each replaced step, and for each removed thread.
+//! The content of `history.jsonl`: one line for each end of a thread, for each replaced step, for each removed thread, and
+//! for each that came back with less than it had used up.
 //! Lines are only added, never changed. The line of a removed thread makes its earlier lines void, so that these can be
 //! left out when the file is written anew.
 
@@ -85,6 +86,22 @@ pub struct RemovedThread {
     pub steps: Vec<CasRef>,
 }
 
+/// A removed thread that came back by an import which knows less of its runs. The difference counts as long as the thread is
+/// here: the next line about it that says so, or its removal, takes its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReturnedThread {
+    /// The thread.
+    pub returned: ThreadId,
+    /// When it had been removed, in milliseconds since 1970.
+    pub removed_at: i64,
+    /// What it used up before, beyond what came back of it.
+    pub missing: Used,
+    /// The digests of the steps that `missing` counts. A thread that has such a step counts it instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<CasRef>,
+}
+
 fn null_is_completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Reason, D::Error> {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
@@ -99,6 +116,9 @@ pub struct History {
     /// The threads that were removed and did not end after that. One that is active was not removed: the call was
     /// interrupted.
     pub removed: Vec<RemovedThread>,
+    /// The threads that came back with less than they used up, each once. One that is not here did not come back: the call
+    /// was interrupted.
+    pub returned: Vec<ReturnedThread>,
     /// All other lines, except an unfinished last one.
     pub damaged: Vec<BadLine>,
     /// The last line, if it is unfinished. A power cut may leave one; then its thread is still where it was.
@@ -114,6 +134,7 @@ enum Line {
     Ended(HistoryRecord),
     Replaced(ReplacedStep),
     Removed(RemovedThread),
+    Returned(ReturnedThread),
 }
 
 impl Line {
@@ -124,7 +145,9 @@ impl Line {
             .or_else(|error| {
                 let replaced = || serde_json::from_str(line).map(Self::Replaced);
                 let removed = || serde_json::from_str(line).map(Self::Removed);
-                replaced().or_else(|_| removed()).map_err(|_| error)
+                let returned = || serde_json::from_str(line).map(Self::Returned);
+                let others = replaced().or_else(|_| removed()).or_else(|_| returned());
+                others.map_err(|_| error)
             })
     }
 
@@ -134,6 +157,7 @@ impl Line {
             Self::Ended(record) => record.thread,
             Self::Replaced(step) => step.in_thread,
             Self::Removed(removed) => removed.removed,
+            Self::Returned(returned) => returned.returned,
         }
     }
 }
@@ -153,7 +177,14 @@ pub(crate) fn parse(text: &str, path: &Path) -> History {
             Ok(Line::Replaced(step)) => history.replaced.push(step),
             Ok(Line::Removed(removed)) => {
                 removed_after.insert(removed.removed, ended.len());
+                let is_other = |one: &ReturnedThread| one.returned != removed.removed;
+                history.returned.retain(is_other);
                 history.removed.push(removed);
+            }
+            Ok(Line::Returned(returned)) => {
+                let is_other = |one: &ReturnedThread| one.returned != returned.returned;
+                history.returned.retain(is_other);
+                history.returned.push(returned);
             }
             Err(error) => {
                 let bad = BadLine {
@@ -195,7 +226,7 @@ pub(crate) fn without_void(content: &str, is_active: impl Fn(ThreadId) -> bool) 
             Ok(Line::Ended(record)) => {
                 removed_at.remove(&record.thread);
             }
-            Ok(Line::Replaced(_)) | Err(_) => {}
+            Ok(Line::Replaced(_) | Line::Returned(_)) | Err(_) => {}
         }
     }
     let is_void = |number: usize, line: &str| {
@@ -420,6 +451,35 @@ mod tests {
         assert_eq!(without_void(&went_on, |_| false), went_on);
         let gone = removed(A, 5) + "\n";
         assert_eq!(without_void(&(went_on + &gone), |_| false), gone);
+    }
+
+    fn returned(thread: &str, runs: u64) -> String {
+        format!(
+            r#"{{"returned":"{thread}","removedAt":3,"missing":{{"runs":{runs},"costUsd":0.0,"costUnknown":0,"tokens":0,"tokensUnknown":0,"durationMs":0,"durationUnknown":0}}}}"#
+        )
+    }
+
+    #[test]
+    fn the_last_line_about_a_thread_that_returned_counts_until_its_removal() {
+        let missing = |lines: &[String]| {
+            let history = parse(&(lines.join("\n") + "\n"), Path::new("h"));
+            assert_eq!(history.damaged, []);
+            let returned = history.returned.iter();
+            returned.map(|one| one.missing.runs).collect::<Vec<_>>()
+        };
+        let lines = [
+            removed(A, 3),
+            returned(A, 2),
+            returned(B, 1),
+            returned(A, 1),
+        ];
+        assert_eq!(missing(&lines), [1, 1]);
+        let (ended, gone) = ([line(A, 4)], [removed(A, 5)]);
+        assert_eq!(missing(&[&lines[..], &ended].concat()), [1, 1]);
+        assert_eq!(missing(&[&lines[..], &gone].concat()), [1]);
+        let text = [&lines[..2], &gone].concat().join("\n") + "\n";
+        let [gone] = gone;
+        assert_eq!(without_void(&text, |_| false), gone + "\n");
     }
 
     #[test]

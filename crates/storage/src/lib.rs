@@ -28,7 +28,7 @@ mod state_file;
 pub use env::Env;
 pub use error::{BadLine, StorageError, Vanished};
 pub use growing::GrowingFile;
-pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep};
+pub use history::{History, HistoryRecord, Reason, RemovedThread, ReplacedStep, ReturnedThread};
 pub use labels::Namings;
 pub use last_used::LastUsed;
 pub use process_log::{LogEntry, ProcessLog, Tag};

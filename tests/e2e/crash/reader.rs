@@ -52,6 +52,9 @@ impl Ledger {
                     ledger.replaced.extend(copied);
                 }
                 thread
+            } else if let Some(thread) = of("returned") {
+                // It says what is missing of a thread that is here again, which no step depends on.
+                thread
             } else {
                 // All that was said about it before is void.
                 let thread = of("removed").unwrap();

@@ -20,6 +20,7 @@ use super::lineage::Relation;
 use super::manifest::{self, Manifest, Travelling};
 use super::members::{Reader, node_of};
 use super::plan::{Diverging, ThreadPlan, plan_all};
+use super::returning::{self, Returned};
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site, tags};
 
@@ -267,8 +268,28 @@ fn carry_out(
     one: &Travelling,
     plan: ThreadPlan,
 ) -> Result<(Outcome, Option<TakenName>), EngineError> {
-    let state = State::new(&site.root);
     let run = site.root.run(one.thread);
+    if plan == ThreadPlan::Add {
+        let record = joined(&run, one).unwrap_or_else(|| run.ledger.export());
+        returning::record_missing(site, one, &record)?;
+        return change(site, &run, one, plan);
+    }
+    let returned = Returned::find(site, one, &run)?;
+    let done = change(site, &run, one, plan)?;
+    if let Some(returned) = returned {
+        returned.record_brought(site, &run)?;
+    }
+    Ok(done)
+}
+
+/// Changes the thread as it was planned.
+fn change(
+    site: &Site,
+    run: &RunDir,
+    one: &Travelling,
+    plan: ThreadPlan,
+) -> Result<(Outcome, Option<TakenName>), EngineError> {
+    let state = State::new(&site.root);
     match plan {
         ThreadPlan::Add => {
             add_replaced(&state, one)?;
@@ -279,7 +300,7 @@ fn carry_out(
             };
             // The entry comes before the folder, which proves that the thread exists. If we are killed in between, the
             // next call finds the thread without its records, and adds them.
-            let outcome = match add_record(&run, one)? {
+            let outcome = match add_record(run, one)? {
                 Some(_) => Outcome::Added,
                 None => Outcome::Busy,
             };
@@ -287,7 +308,7 @@ fn carry_out(
         }
         ThreadPlan::Keep(relation) => {
             let are_added = add_replaced(&state, one)?;
-            let outcome = match (add_record(&run, one)?, relation) {
+            let outcome = match (add_record(run, one)?, relation) {
                 (None, _) => Outcome::Busy,
                 (Some(is_added), _) if is_added || are_added => Outcome::Updated,
                 (Some(_), Relation::Ahead) => Outcome::Ahead,
@@ -298,7 +319,7 @@ fn carry_out(
             Ok((outcome, None))
         }
         ThreadPlan::Forward { from, is_ended } => {
-            let outcome = forward(&state, &run, one, from, is_ended)?;
+            let outcome = forward(&state, run, one, from, is_ended)?;
             Ok((outcome, None))
         }
     }

@@ -1,7 +1,7 @@
 //! What threads cost: the usage of their runs, summed by what the runs have in common. Each run counts once, as for limits.
 
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{RemovedThread, State};
+use uwf_storage::State;
 
 use crate::children::with_descendants;
 use crate::read::cost_sums::{CostOptions, CostReport, Sums};
@@ -18,9 +18,9 @@ use crate::{EngineError, Site, thread};
 /// When a named thread, the files of the state, or (with `labels`) the labels cannot be read.
 pub fn cost(site: &Site, options: &CostOptions) -> Result<CostReport, EngineError> {
     // All runs of a thread ended before it was removed.
-    let is_in_time = |one: &RemovedThread| {
+    let is_in_time = |_, removed_at| {
         let since = options.since_ms;
-        since.is_none_or(|since| one.removed_at >= since)
+        since.is_none_or(|since| removed_at >= since)
     };
     let removed = match options.threads.is_empty() {
         true => OfRemoved::read(site, is_in_time)?,

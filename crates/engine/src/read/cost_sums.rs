@@ -110,6 +110,20 @@ impl Account {
         }
         Spent { used, steps }
     }
+
+    /// Returns what those of these steps used up that the account has.
+    pub(crate) fn used_for(&self, steps: &[CasRef]) -> Used {
+        let is_meant = |run: &&Run| run.step.is_some_and(|step| steps.contains(&step));
+        let mut used = Used::default();
+        let runs = self.runs.iter().filter(is_meant);
+        runs.for_each(|run| used.add_all(&run.used));
+        used
+    }
+
+    /// Tells whether the account has a step with this digest.
+    pub(crate) fn has(&self, step: CasRef) -> bool {
+        self.runs.iter().any(|run| run.step == Some(step))
+    }
 }
 
 /// One run.
@@ -207,7 +221,7 @@ impl<'o> Sums<'o> {
     /// Adds the threads that were removed, without the steps that threads which are here have. Only their sum is on record, so
     /// it is left out if times or labels choose the runs.
     pub(crate) fn add_removed(&mut self) {
-        let used = self.of_removed.used.without(&self.again);
+        let used = self.of_removed.used.beyond(&self.again);
         if self.of_removed.unknown > 0 {
             let threads = counted(self.of_removed.unknown, "removed thread");
             self.warnings.push(format!(
@@ -215,9 +229,10 @@ impl<'o> Sums<'o> {
             ));
         }
         let needs_more = self.options.since_ms.is_some() || !self.options.labels.is_empty();
-        if used.runs > 0 && needs_more {
+        let is_nothing = used == Used::default();
+        if !is_nothing && needs_more {
             self.left_of_removed += used.runs;
-        } else if used.runs > 0 {
+        } else if !is_nothing {
             self.total.add_all(&used);
             self.removed = Some(used);
         }

@@ -39,6 +39,8 @@ fn is_zero(number: &u64) -> bool {
 
 /// More dollars than anybody pays for a thread.
 const MOST_USD: f64 = 1e12;
+/// Fewer dollars than any run costs.
+const LEAST_USD: f64 = 1e-9;
 /// More runs, tokens or milliseconds than a thread can have. Programs that count with doubles know them exactly.
 const MOST: u64 = 1 << 53;
 
@@ -140,16 +142,14 @@ impl Used {
         }
     }
 
-    /// Returns what is left without runs that are a part of these.
+    /// Returns what of each amount is beyond another sum.
     #[must_use]
-    pub fn without(&self, other: &Self) -> Self {
-        let runs = self.runs.saturating_sub(other.runs);
-        if runs == 0 {
-            return Self::default();
-        }
+    pub fn beyond(&self, other: &Self) -> Self {
+        let cost_usd = self.cost_usd - other.cost_usd;
         Self {
-            runs,
-            cost_usd: (self.cost_usd - other.cost_usd).max(0.0),
+            runs: self.runs.saturating_sub(other.runs),
+            // Sums of the same costs in another order differ by less than this.
+            cost_usd: if cost_usd > LEAST_USD { cost_usd } else { 0.0 },
             cost_unknown: self.cost_unknown.saturating_sub(other.cost_unknown),
             tokens: self.tokens.saturating_sub(other.tokens),
             tokens_unknown: self.tokens_unknown.saturating_sub(other.tokens_unknown),

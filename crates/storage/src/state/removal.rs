@@ -16,7 +16,7 @@ use uwf_protocol::limits::Used;
 
 use crate::heads::Heads;
 use crate::seal::Seal;
-use crate::{HistoryRecord, Located, RemovedThread, State, StorageError, history};
+use crate::{HistoryRecord, Located, RemovedThread, ReturnedThread, State, StorageError, history};
 
 /// A thread that is to be removed.
 #[derive(Debug, Clone)]
@@ -87,6 +87,20 @@ impl State<'_> {
     pub fn removed(&self, thread: ThreadId) -> Result<Option<RemovedThread>, StorageError> {
         let mut newest_first = self.history()?.removed.into_iter().rev();
         Ok(newest_first.find(|one| one.removed == thread))
+    }
+
+    /// Records, durably, that a removed thread comes back, or came back, with less than it had used up.
+    ///
+    /// # Errors
+    /// See [`check`](Self::check).
+    pub fn record_returned(&self, returned: &ReturnedThread) -> Result<(), StorageError> {
+        let _lock = self.lock()?;
+        let heads = self.checked_heads()?;
+        if self.history()?.returned.contains(returned) {
+            return Ok(());
+        }
+        let line = serde_json::to_string(returned).expect("a record is plain data");
+        self.append_to_history(&line, &heads)
     }
 
     /// Makes the history shorter, if a removal was interrupted before it could.
