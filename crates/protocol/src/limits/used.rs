@@ -116,13 +116,14 @@ impl Used {
             (None, Phase::Spawn) => Some(&nothing),
             (usage, _) => usage.as_ref(),
         };
-        // A step that has the answer counts the time, too.
-        let took = match attempt.counted_in {
-            Some(_) => 0,
-            None => u64::try_from(took).unwrap_or(0),
+        let took = u64::try_from(took).unwrap_or(0);
+        let (took, is_known) = match attempt.counted_in {
+            // A step that has the answer counts the time, too.
+            Some(_) => (0, true),
+            None => (took, !attempt.end_unseen),
         };
-        used.add(usage, (!attempt.end_unseen).then_some(took));
-        if attempt.end_unseen {
+        used.add(usage, is_known.then_some(took));
+        if !is_known {
             used.duration_ms = took;
         }
         if attempt.unknown_accepted {

@@ -256,6 +256,23 @@ fn an_attempt_that_started_no_agent_cost_nothing_and_others_may_have() {
 }
 
 #[test]
+fn an_attempt_whose_answer_is_in_a_step_counts_no_time_because_the_step_does() {
+    let lost = Attempt {
+        end_unseen: true,
+        started_at_ms: 1_000,
+        ended_at_ms: 3_500,
+        ..Attempt::of(CasRef::from_u64(1), writer())
+    };
+    let used = Used::of_attempt(&lost);
+    assert_eq!((used.duration_ms, used.duration_unknown), (2_500, 1));
+    let used = Used::of_attempt(&Attempt {
+        counted_in: Some(CasRef::from_u64(2)),
+        ..lost
+    });
+    assert_eq!((used.duration_ms, used.duration_unknown), (0, 0));
+}
+
+#[test]
 fn a_machine_reads_what_people_read() {
     let rules = Rules {
         workflow: &limits(json!({ "maxSteps": 2 })),
