@@ -96,6 +96,7 @@ mod sign_of_life;
 mod slots;
 mod store_care;
 mod stories;
+mod supervisor;
 mod tails;
 mod templates;
 mod terminal;

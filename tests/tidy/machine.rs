@@ -105,6 +105,7 @@ fn programs_are_named_where_they_are_chosen() {
             "engine/src/conditions/evaluator.rs",
             "engine/src/run/hooks.rs",
             "engine/src/run/process.rs",
+            "engine/src/run/review.rs",
         ],
     );
 }

@@ -232,7 +232,7 @@ impl Extractor<'_> {
 }
 
 /// No tools: the model is asked for JSON.
-struct NoTools;
+pub(crate) struct NoTools;
 
 impl Toolbox for NoTools {
     fn specs(&self) -> Vec<ToolSpec> {

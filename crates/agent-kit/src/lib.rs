@@ -15,6 +15,7 @@ pub mod live_file;
 pub mod llm;
 pub mod persist;
 pub mod prompt;
+pub mod review;
 pub mod serve;
 pub mod tool_loop;
 

@@ -90,6 +90,8 @@ mod tests {
             (schemas::DETAIL_OF_CHILDREN, schemas::detail_of_children()),
             (schemas::BYTES_PART, schemas::bytes_part()),
             (schemas::BYTES, schemas::bytes()),
+            (schemas::VERDICT, schemas::verdict()),
+            (schemas::SUMMARY, schemas::summary()),
         ];
         for (hash, schema) in schemas::all().into_iter().chain(later) {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");

@@ -1,5 +1,5 @@
-//! The `uwf` binary: parse → call → render → exit code. The same binary is `ocas`, every built-in agent, and the process
-//! that evaluates conditions.
+//! The `uwf` binary: parse → call → render → exit code. The same binary is `ocas`, every built-in agent, the process that
+//! evaluates conditions, and the one that asks a model about a thread.
 
 mod args;
 mod ask;
@@ -58,12 +58,23 @@ fn main() -> ExitCode {
     if given.len() == 2 && given[1] == uwf_engine::EVALUATOR_COMMAND {
         return exit(uwf_engine::evaluate_conditions());
     }
+    if given.len() == 2 && given[1] == uwf_engine::REVIEW_COMMAND {
+        return exit(review(&env));
+    }
     stderr::choose(Format::of_messages(&given, &env));
     let code = match name {
         "ocas" => run(Cli::of_ocas(&given), env),
         _ => run(Cli::of(&given), env),
     };
     ExitCode::from(code)
+}
+
+/// Runs the process that asks a model about a thread. Returns the exit code.
+fn review(env: &Env) -> i32 {
+    match uwf_engine::confine("uwf-review") {
+        Ok(()) => uwf_agent_kit::review::answer_request(env),
+        Err(_) => i32::from(Exit::Request.code()),
+    }
 }
 
 /// Returns the agent that is called, by the name of the program or by `uwf agent <name>`, with its arguments. They do not

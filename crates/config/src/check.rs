@@ -228,6 +228,11 @@ impl<'a> Check<'a> {
         if let Some(node) = get(root, "defaultModel") {
             self.refers_to("models", "defaultModel", node);
         }
+        for (Key { text: field, .. }, node) in below(root, "supervisor") {
+            if field == "model" {
+                self.refers_to("models", "supervisor.model", node);
+            }
+        }
         for (Key { text: purpose, .. }, node) in below(root, "modelOverrides") {
             self.refers_to("models", &format!("modelOverrides.{purpose}"), node);
         }

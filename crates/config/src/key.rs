@@ -78,6 +78,11 @@ const AGENT: Fields = &[
     ("keepRunning", Kind::Flag),
 ];
 const HOOK: Fields = &[("command", Kind::Text), ("timeout", Kind::Duration)];
+const SUPERVISOR: Fields = &[
+    ("every", Kind::Count),
+    ("model", Kind::Text),
+    ("timeout", Kind::Duration),
+];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 pub(crate) const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),
@@ -89,6 +94,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("defaultModel", Shape::Value(Kind::Text)),
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
     ("limits", Shape::Limits),
+    ("supervisor", Shape::Section(SUPERVISOR)),
     ("concurrency", Shape::Section(CONCURRENCY)),
     ("maxDepth", Shape::Value(Kind::Count)),
     ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),

@@ -24,6 +24,7 @@ use crate::describe::{
 };
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
+use crate::review_error::ReviewError;
 use crate::store_error::store_exit;
 use crate::waiting_answer::{Drops, WaitingAnswer};
 use crate::workflow_name_error::WorkflowNameError;
@@ -86,6 +87,9 @@ pub enum EngineError {
         /// The command of `uwf thread` that was refused, and may raise them.
         command: &'static str,
     },
+    /// A model's review of the thread is the cause.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
     /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
@@ -456,6 +460,7 @@ impl EngineError {
             | Self::NoSlot { .. } => Exit::Busy,
             Self::Unrouted { source, .. } => source.exit(),
             Self::Child(error) => error.exit(),
+            Self::Review(error) => error.exit(),
             Self::Agent(_) => Exit::Agent,
             Self::Interrupted { signal, .. }
             | Self::NotStarted(signal)

@@ -4,6 +4,7 @@
 use uwf_cas_fs::Store;
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
+use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::limits::{Limits, Reached, Rules, Spent, Used};
 use uwf_storage::Ledger;
@@ -59,11 +60,16 @@ pub(crate) fn reached_on_route(
     Ok(reached_by(store, limited, role, config, &summary)?.0)
 }
 
-/// Returns the limits of the config; none if the config cannot be read. That error belongs to the call that starts an
-/// agent: a view is shown without it.
+/// Returns the limits of the config; none if the config cannot be read.
 pub(crate) fn of_config(site: &Site) -> Limits {
+    config_for_views(site).limits
+}
+
+/// Returns the config; an empty one if it cannot be read. That error belongs to the call that starts an agent: a view is
+/// shown without it.
+pub(crate) fn config_for_views(site: &Site) -> Config {
     let config = uwf_config::load(&site.root).ok().flatten();
-    config.unwrap_or_default().limits
+    config.unwrap_or_default()
 }
 
 /// Returns the reached limits for a role, and the usage of the chain if it had to be summed anew.

@@ -19,6 +19,8 @@ fn what_by_type(type_hash: CasRef) -> &'static str {
         schemas::META => "schema",
         schemas::TEXT => "text",
         schemas::TURN | schemas::TURN_WITH_IDS => "turn",
+        schemas::VERDICT => "verdict",
+        schemas::SUMMARY => "summary",
         found if schemas::WORKFLOWS.contains(&found) => "workflow",
         found if schemas::DETAILS.contains(&found) => "detail of a step",
         _ => "data",

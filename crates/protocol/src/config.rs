@@ -38,6 +38,12 @@ pub struct Config {
         skip_serializing_if = "Limits::is_empty"
     )]
     pub limits: Limits,
+    /// The model that judges whether a thread goes on.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Supervisor::is_empty"
+    )]
+    pub supervisor: Supervisor,
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,
@@ -88,6 +94,32 @@ pub struct Concurrency {
     /// All agents under one root; no limit if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_running: Option<NonZeroU32>,
+}
+
+/// The model that judges whether a thread goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Supervisor {
+    /// It judges each time when so many more steps are done; never if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub every: Option<NonZeroU32>,
+    /// The alias of the model; that of agents over models if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long a verdict may take, such as `30s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+}
+
+impl Supervisor {
+    /// How long a verdict may take if the config does not say, in seconds.
+    pub const USUAL_SECONDS: u64 = 60;
+
+    /// Tells whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// Where models are served.

@@ -18,6 +18,7 @@ pub mod naming;
 pub mod nodes;
 pub mod policy;
 pub mod program;
+pub mod review;
 pub mod run;
 pub mod schemas;
 pub mod work;

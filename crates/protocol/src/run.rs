@@ -10,6 +10,7 @@ use crate::failure::{self, FailureClass};
 use crate::ids::{CasRef, RoleName};
 use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
+use crate::review::Reviews;
 
 /// A step that the agent finished: written after the step's nodes, removed when the head has moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -384,6 +385,9 @@ pub struct ThreadRecord {
     /// The limits that a person raised.
     #[serde(default)]
     pub raises: Vec<Setting>,
+    /// The verdicts on it and its summary.
+    #[serde(default, skip_serializing_if = "Reviews::is_empty")]
+    pub reviews: Reviews,
 }
 
 /// More attempts than a thread can have.
@@ -397,6 +401,7 @@ impl ThreadRecord {
         let attempts = self.attempts.iter().map(Used::of_attempt);
         let mut sums: Vec<Used> = attempts.collect();
         sums.push(self.dropped.clone());
+        sums.push(self.reviews.used.clone());
         sums.extend(self.chain.iter().map(|chain| chain.used.clone()));
         let costs = self.attempts.iter();
         let mut costs = costs.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd);

@@ -61,6 +61,10 @@ pub const BYTES_PART: CasRef = CasRef::from_digits(b"78ZBMNB90D9K4");
 /// Byte strings of any length: how long it is, and its parts in order. Its schema comes into a store with the first of
 /// them.
 pub const BYTES: CasRef = CasRef::from_digits(b"92ZN62FP3273R");
+/// Verdicts on threads. Its schema comes into a store with the first of them.
+pub const VERDICT: CasRef = CasRef::from_digits(b"C1Y3WGBHJ6XG6");
+/// Summaries of threads. Its schema comes into a store with the first of them.
+pub const SUMMARY: CasRef = CasRef::from_digits(b"EM885TP5M6WPX");
 
 /// Returns every schema that a new store gets, children before the nodes that need them, with its hash.
 #[must_use]
@@ -268,9 +272,10 @@ fn turn() -> Value {
     })
 }
 
-fn detail() -> Value {
+/// Returns the schema of what a model used up.
+fn usage() -> Value {
     let count = || nullable(integer());
-    let usage = json!({
+    json!({
         "type": "object",
         "required": [
             "inputTokens", "outputTokens", "cachedTokens", "turns", "costUsd", "durationMs"
@@ -284,7 +289,10 @@ fn detail() -> Value {
             "costUsd": nullable(json!({ "type": "number" })),
             "durationMs": count(),
         },
-    });
+    })
+}
+
+fn detail() -> Value {
     let extraction = json!({
         "type": "object",
         "required": ["method", "attempts", "model"],
@@ -305,7 +313,7 @@ fn detail() -> Value {
             "sessionId": nullable(string()),
             "model": nullable(string()),
             "turns": { "type": "array", "items": reference() },
-            "usage": nullable(usage),
+            "usage": nullable(usage()),
             "extraction": extraction,
             "raw": reference(),
         },
@@ -377,6 +385,43 @@ pub fn turn_with_ids() -> Value {
     schema["properties"]["toolCalls"] = nullable(json!({ "type": "array", "items": call }));
     schema["properties"]["answers"] = answers;
     schema
+}
+
+/// Returns the schema of [`VERDICT`].
+#[must_use]
+pub fn verdict() -> Value {
+    json!({
+        "title": "uwf verdict",
+        "description": "What a model says about a thread at a head: whether it goes on, and why.",
+        "type": "object",
+        "required": ["head", "decision", "reason", "model", "usage"],
+        "additionalProperties": false,
+        "properties": {
+            "head": reference(),
+            "decision": { "type": "string", "enum": ["continue", "suspend"] },
+            "reason": string(),
+            "model": string(),
+            "usage": usage(),
+        },
+    })
+}
+
+/// Returns the schema of [`SUMMARY`].
+#[must_use]
+pub fn summary() -> Value {
+    json!({
+        "title": "uwf summary",
+        "description": "What a model says about what has happened in a thread up to a head.",
+        "type": "object",
+        "required": ["head", "text", "model", "usage"],
+        "additionalProperties": false,
+        "properties": {
+            "head": reference(),
+            "text": string(),
+            "model": string(),
+            "usage": usage(),
+        },
+    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
+use uwf_protocol::review::{Decision, RecordedVerdict, Reviews};
 use uwf_protocol::run::{
     Attempt, ChosenAgent, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord,
 };
@@ -409,6 +410,15 @@ fn spent() -> (tempfile::TempDir, RunDir) {
     run.ledger
         .write_raises(&["maxSteps=9".parse().unwrap()])
         .unwrap();
+    let mut reviews = Reviews::default();
+    reviews.count(None);
+    reviews.add_verdict(RecordedVerdict {
+        node: STEP,
+        head: HEAD,
+        decision: Decision::Suspend,
+        released: false,
+    });
+    run.ledger.write_reviews(&reviews).unwrap();
     (temp, run)
 }
 
@@ -460,6 +470,7 @@ fn the_json_of_a_thread_record_is_a_format() {
             used: Used::default(),
         }),
         raises: vec!["maxSteps=9".parse().unwrap()],
+        reviews: Reviews::default(),
     };
     let used = |runs: u8| {
         format!(

@@ -319,6 +319,7 @@ fn every_row_of_the_table_names_its_test() {
         "crash/travel.rs",
         "crashes.rs",
         "kept_running.rs",
+        "supervisor.rs",
     ];
     let tests = files
         .map(|file| std::fs::read_to_string(format!("{folder}/tests/e2e/{file}")).unwrap())

@@ -1,7 +1,8 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    ChildError, ChildProblem, EngineError, Fix, WorkflowNameError, agent_option, message_option,
+    ChildError, ChildProblem, EngineError, Fix, ReviewError, WorkflowNameError, agent_option,
+    message_option,
 };
 
 use super::thread::{raise_command, use_answer};
@@ -17,6 +18,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::Ended { .. }
         | EngineError::Suspended { .. }
         | EngineError::Limit { .. }
+        | EngineError::Review(_)
         | EngineError::NoStep(_)
         | EngineError::NoAttempt { .. }
         | EngineError::Raise(_)
@@ -100,6 +102,9 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
             let message = given.message.map(message_option).unwrap_or_default();
             format!("`{command}{option}{message}` goes on")
         }
+        EngineError::Review(ReviewError::Held { thread, .. }) => format!(
+            "`uwf thread resume {thread}{option}` goes on; `uwf thread read {thread}` shows what was done"
+        ),
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
             format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")

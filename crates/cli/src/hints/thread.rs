@@ -30,6 +30,9 @@ pub(crate) fn hint(view: &ThreadView) -> Option<String> {
         return Some(format!("a limit is reached: `{command}` goes on"));
     }
     match state.status {
+        ThreadStatus::Suspended if state.held_by_supervisor => Some(format!(
+            "the supervisor suspended the thread: `uwf thread resume {thread}` goes on"
+        )),
         ThreadStatus::Suspended => Some(format!(
             "the thread waits for an answer: `uwf thread resume {thread} -p \"…\"` gives it"
         )),
@@ -65,7 +68,7 @@ pub(crate) fn next(thread: ThreadId, state: &ThreadState) -> Option<String> {
         ThreadStatus::Idle | ThreadStatus::Failed => Some(format!("uwf thread step {thread}")),
         ThreadStatus::Suspended => {
             let command = raise_command("resume", thread, &state.reached);
-            Some(if state.held_by_limit {
+            Some(if state.held_by_limit || state.held_by_supervisor {
                 command
             } else {
                 format!("{command} -p \"…\"")

@@ -99,6 +99,9 @@ fn facts(story: &ThreadStory) -> Vec<(&'static str, String)> {
 fn state(story: &ThreadStory) -> Html {
     let message = story.suspend_message.as_deref();
     let asks = match &story.suspended_role {
+        Some(_) if story.held_by_supervisor => {
+            section("The supervisor suspended it", "failed", message)
+        }
         Some(role) if !story.held_by_limit => section(&format!("{role} asks"), "question", message),
         Some(_) | None => Html::default(),
     };

@@ -143,6 +143,12 @@ fn state_line(state: &ThreadState) -> String {
         (None, Some(role)) if state.held_by_limit => {
             format!("{} at a limit, next is {role}", state.status.as_str())
         }
+        (None, Some(role)) if state.held_by_supervisor => {
+            format!(
+                "{} by its supervisor, next is {role}",
+                state.status.as_str()
+            )
+        }
         (Some(role), _) if state.status == ThreadStatus::Running => {
             let then = if state.paused.is_some() {
                 ", then the thread is paused"
@@ -176,12 +182,16 @@ fn result_rows(result: Option<&str>, problem: Option<&str>) -> Vec<(&'static str
     result.into_iter().chain(problem).collect()
 }
 
-/// Returns what a suspended thread waits for: an answer, a higher limit, or both.
+/// Returns what a suspended thread waits for: an answer, a higher limit, or both; or why its supervisor suspended it.
 fn why_suspended(state: &ThreadState) -> Vec<(&'static str, String)> {
     let message = state.suspend_message.clone();
-    if state.held_by_limit {
+    if state.held_by_limit || state.held_by_supervisor {
+        let cause = match state.held_by_limit {
+            true => "limit",
+            false => "supervisor",
+        };
         return message
-            .map(|message| ("limit", message))
+            .map(|message| (cause, message))
             .into_iter()
             .collect();
     }

@@ -49,7 +49,7 @@ fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
         Some(Located::Archived(record)) => (Some(ended_status(record.reason)), None),
         Some(Located::Active(head)) => {
             let thread = Thread::load(&site.store, child.thread, *head)?;
-            let standing = Standing::of(site, &thread, &limits::of_config(site))?;
+            let standing = Standing::of(site, &thread, &limits::config_for_views(site))?;
             let pause = site.root.run(child.thread).pause.read()?;
             let state = standing.state.with_pause(pause);
             (Some(state.status), state.current_role)

@@ -94,7 +94,7 @@ pub(crate) struct Account {
     /// The steps that no older thread has, newest first.
     steps: Vec<Work>,
     runs: Vec<Run>,
-    /// What runs used up that are not on record one by one: old failed attempts, and steps that were replaced.
+    /// What runs used up that are not on record one by one: old failed attempts, steps that were replaced, and reviews.
     others: Used,
 }
 
@@ -183,13 +183,15 @@ impl<'o> Sums<'o> {
     ) -> Result<Account, EngineError> {
         let start = read_start(&site.store, Head::read(&site.store, head)?.start())?.node;
         let record = site.root.run(id).ledger.export();
+        let mut others = record.dropped;
+        others.add_all(&record.reviews.used);
         let mut account = Account {
             id,
             task: first_line(&start.prompt),
             workflow: read_program(&site.store, start.workflow)?.name().to_owned(),
             steps: Vec::new(),
             runs: record.attempts.iter().map(Run::of_attempt).collect(),
-            others: record.dropped,
+            others,
         };
         for step in steps(&site.store, head) {
             let step = step?;

@@ -6,8 +6,9 @@ use std::rc::Rc;
 
 use serde::Serialize;
 use uwf_moderator::{HistoryNeed, end_result, history_need};
+use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::limits::{Limits, Used};
+use uwf_protocol::limits::Used;
 use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
@@ -180,7 +181,7 @@ fn page<T>(all: impl Iterator<Item = T>, filter: &ListFilter) -> Vec<T> {
 struct Reader<'a> {
     site: &'a Site,
     programs: HashMap<CasRef, Rc<Program>>,
-    limits: Limits,
+    config: Config,
     conditions: Conditions<'a>,
 }
 
@@ -189,7 +190,7 @@ impl<'a> Reader<'a> {
         Self {
             site,
             programs: HashMap::new(),
-            limits: limits::of_config(site),
+            config: limits::config_for_views(site),
             conditions: Conditions::of_a_list(),
         }
     }
@@ -315,7 +316,7 @@ impl<'a> Reader<'a> {
         } = match assigned_to_children(&route) {
             Some(_) => {
                 let thread = Thread::load(store, id, head)?;
-                Standing::on_route(self.site, &thread, route, &self.limits)?
+                Standing::on_route(self.site, &thread, route, &self.config)?
             }
             None => {
                 let limited = LimitedThread {
@@ -326,7 +327,7 @@ impl<'a> Reader<'a> {
                     by_children: Used::default(),
                     has_children: has_children(&program),
                 };
-                Standing::without_children(store, &run, &limited, route, &self.limits)?
+                Standing::without_children(store, &run, &limited, route, &self.config)?
             }
         };
         let pause = run.pause.read()?;

@@ -36,6 +36,7 @@ pub(crate) mod thread_item;
 pub(crate) mod thread_state;
 pub(crate) mod thread_story;
 pub(crate) mod usage_total;
+pub(crate) mod verdict;
 pub(crate) mod versions;
 pub(crate) mod which;
 mod work;

@@ -20,6 +20,7 @@ use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::standing::Standing;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::verdict::VerdictView;
 use crate::thread::{self, Thread};
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Site};
@@ -74,6 +75,9 @@ pub struct ThreadView {
     /// What it is about, what it used up and what it results in.
     #[serde(flatten)]
     pub outline: Outline,
+    /// The newest verdict of its supervisor, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<VerdictView>,
     /// The processes of an attempt whose engine has died, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
@@ -124,7 +128,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         activity,
         route,
         state,
-    } = Standing::of(site, &thread, &limits::of_config(site))?;
+    } = Standing::of(site, &thread, &limits::config_for_views(site))?;
     let outline = Active {
         site,
         id,
@@ -162,6 +166,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         unnamed: None,
         workflow_name: Some(thread.program.name().to_owned()),
         outline,
+        verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
         orphans: activity.orphans,
         refused_calls: refused_calls(&site.store, head)?,
         finished_step: activity.finished_step,
@@ -200,6 +205,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         unnamed: None,
         workflow_name: program.as_ref().map(|program| program.name().to_owned()),
         outline,
+        verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
         finished_step: None,

@@ -3,14 +3,15 @@
 
 use uwf_cas_fs::Store;
 use uwf_moderator::{Assignment, Performer, Route, RouteError};
+use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
-use uwf_protocol::limits::Limits;
 use uwf_storage::{Located, RunDir};
 
 use crate::children::{Child, children_of, used_in_progress};
 use crate::limits::{self, LimitedThread};
 use crate::read::activity::Activity;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::verdict;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -24,7 +25,7 @@ pub(crate) struct Standing {
 
 impl Standing {
     /// Finds out where a thread stands.
-    pub(crate) fn of(site: &Site, thread: &Thread, config: &Limits) -> Result<Self, EngineError> {
+    pub(crate) fn of(site: &Site, thread: &Thread, config: &Config) -> Result<Self, EngineError> {
         let route = thread.route(None)?;
         Self::on_route(site, thread, route, config)
     }
@@ -34,19 +35,19 @@ impl Standing {
         site: &Site,
         thread: &Thread,
         route: Result<Route, RouteError>,
-        config: &Limits,
+        config: &Config,
     ) -> Result<Self, EngineError> {
         let run = site.root.run(thread.id);
         let mut limited = LimitedThread::of(&run.ledger, thread);
         let Some(assignment) = assigned_to_children(&route).cloned() else {
             return Self::without_children(&site.store, &run, &limited, route, config);
         };
-        if !(limited.workflow.is_empty() && config.is_empty()) {
+        if !(limited.workflow.is_empty() && config.limits.is_empty()) {
             limited.by_children = used_in_progress(site, thread, &assignment)?;
         }
         let own = Self::without_children(&site.store, &run, &limited, route, config)?;
-        // A limit of the thread itself comes first: no child can go on before it is raised.
-        if own.state.limit.is_some() {
+        // A limit of the thread itself comes first, as does its supervisor: no child goes on before a person allows it.
+        if own.state.limit.is_some() || own.state.held_by_supervisor {
             return Ok(own);
         }
         let state = with_children(site, thread, &assignment, config, own.state)?;
@@ -59,12 +60,14 @@ impl Standing {
         run: &RunDir,
         limited: &LimitedThread<'_>,
         route: Result<Route, RouteError>,
-        config: &Limits,
+        config: &Config,
     ) -> Result<Self, EngineError> {
         let activity = Activity::at(run, limited.head)?;
-        let reached = limits::reached_on_route(store, limited, &route, config)?;
+        let reached = limits::reached_on_route(store, limited, &route, &config.limits)?;
+        let held = verdict::held(store, limited.ledger, limited.head, config);
+        let state = activity.thread_state(&route);
         Ok(Self {
-            state: activity.thread_state(&route).at_limits(&reached),
+            state: state.at_limits(&reached).at_verdict(held),
             activity,
             route,
         })
@@ -87,7 +90,7 @@ fn with_children(
     site: &Site,
     thread: &Thread,
     assignment: &Assignment,
-    config: &Limits,
+    config: &Config,
     own: ThreadState,
 ) -> Result<ThreadState, EngineError> {
     let children = match children_of(site, thread, assignment, None) {
@@ -112,7 +115,7 @@ fn with_children(
 fn state_of_child(
     site: &Site,
     child: &Child,
-    config: &Limits,
+    config: &Config,
 ) -> Result<Option<ThreadState>, EngineError> {
     let Some(Located::Active(head)) = &child.place else {
         return Ok(None);

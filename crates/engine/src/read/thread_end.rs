@@ -80,9 +80,16 @@ pub(crate) fn state_section(view: &ThreadView) -> String {
     format!("## {}\n\n{text}", title(state.status))
 }
 
-/// Returns the section of a thread that waits for a person: for an answer, for a higher limit, or for both.
+/// Returns the section of a thread that waits for a person: for an answer, for a higher limit, for both, or because
+/// its supervisor says so.
 fn suspended(view: &ThreadView, role: &str, message: &str) -> String {
     let short = |text: &str| code(&cut_line(text, ERROR_SHOWN));
+    if view.state.held_by_supervisor {
+        let reason = tagged("reason", message);
+        return format!(
+            "## Suspended\n\n**{role}** is next, but the supervisor suspended the thread:\n\n{reason}"
+        );
+    }
     if view.state.held_by_limit {
         let limit = short(message);
         return format!("## Suspended\n\n**{role}** is next, but a limit is reached: {limit}");

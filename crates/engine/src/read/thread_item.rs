@@ -169,6 +169,8 @@ fn waits_for(
         (state.status == ThreadStatus::Running).then_some("paused after this step")
     } else if state.limit.is_some() {
         Some("limit")
+    } else if state.held_by_supervisor {
+        Some("supervisor")
     } else {
         not_evaluated.then_some("not evaluated")
     }

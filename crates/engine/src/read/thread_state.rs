@@ -100,6 +100,9 @@ pub struct ThreadState {
     /// Whether the limits alone suspend it.
     #[serde(skip)]
     pub held_by_limit: bool,
+    /// Whether its supervisor alone suspends it.
+    #[serde(skip)]
+    pub held_by_supervisor: bool,
 }
 
 impl ThreadState {
@@ -117,6 +120,32 @@ impl ThreadState {
             limit: None,
             reached: Vec::new(),
             held_by_limit: false,
+            held_by_supervisor: false,
+        }
+    }
+
+    /// Tells whether limits or the supervisor alone suspend it: no role asks.
+    pub(crate) fn is_held(&self) -> bool {
+        self.held_by_limit || self.held_by_supervisor
+    }
+
+    /// Returns this state with what the supervisor says, if it suspends the thread. It suspends an idle or failed thread; a
+    /// thread that waits for a person anyway keeps its question or its limit.
+    pub(crate) fn at_verdict(self, reason: Option<String>) -> Self {
+        match (self.status, reason) {
+            (ThreadStatus::Idle | ThreadStatus::Failed, Some(reason))
+                if self.current_role.is_some() =>
+            {
+                Self {
+                    status: ThreadStatus::Suspended,
+                    suspended_role: self.current_role,
+                    current_role: None,
+                    suspend_message: Some(reason),
+                    held_by_supervisor: true,
+                    ..self
+                }
+            }
+            _ => self,
         }
     }
 

@@ -71,6 +71,9 @@ pub struct ThreadStory {
     /// Whether limits alone suspend it. Then the message is about them.
     #[serde(skip)]
     pub held_by_limit: bool,
+    /// Whether its supervisor alone suspends it. Then the message is what the supervisor says.
+    #[serde(skip)]
+    pub held_by_supervisor: bool,
     /// Why it is blocked, if it is.
     pub blocked_reason: Option<String>,
     /// What its steps and its failed attempts used up; `None` if a step cannot be read.
@@ -137,6 +140,7 @@ pub fn read_thread(
         suspend_message: state.and_then(|state| state.suspend_message.clone()),
         limit: state.and_then(|state| state.limit.clone()),
         held_by_limit: state.is_some_and(|state| state.held_by_limit),
+        held_by_supervisor: state.is_some_and(|state| state.held_by_supervisor),
         running: shown.as_ref().and_then(|view| view.running.clone()),
         result: shown.as_ref().and_then(|view| view.outline.result.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),

@@ -20,6 +20,7 @@ use crate::run::failure;
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
 use crate::run::slots::{self, NoSlot};
+use crate::run::supervisor::{self, Asked};
 use crate::thread::{self, Thread};
 use crate::waiting_answer::WaitingAnswer;
 use crate::{EngineError, Runner, tags};
@@ -99,8 +100,15 @@ pub(crate) fn step_untold(
             Ok(route @ Route::End { .. }) => archive(runner, run, thread, route),
             Ok(Route::To(assignment)) => {
                 let verb = Verb::Step;
-                let admitted =
-                    admission::admit(&runner.site, run, &thread, &assignment, (&verb, options))?;
+                let admit = || {
+                    let how = (&verb, options);
+                    admission::admit(&runner.site, run, &thread, &assignment, how)
+                };
+                let admitted = admit()?;
+                let admitted = match supervisor::pass(runner, run, &thread, &admitted)? {
+                    Asked::No => admitted,
+                    Asked::Yes => admit()?,
+                };
                 let job = Job {
                     assignment: &assignment,
                     admitted,

@@ -10,6 +10,8 @@ use crate::limits::{LimitedThread, reached_by};
 use crate::pause::refuse_if_paused;
 use crate::project;
 use crate::read::activity::Activity;
+use crate::read::verdict;
+use crate::review_error::ReviewError;
 use crate::run::cycle::StepOptions;
 use crate::run::{agent_command, contract};
 use crate::thread::{self, Thread};
@@ -99,6 +101,14 @@ fn plan_agent(
             reached,
             command: "resume",
         });
+    }
+    if let Some(reason) = verdict::held(&site.store, ledger, thread.head, &config) {
+        return Err(ReviewError::Held {
+            thread: thread.id,
+            reason,
+            is_new: false,
+        }
+        .into());
     }
     let choice = options.agent.as_deref();
     let agent = agent_command::resolve(runner, &config, choice, thread.program.name(), role)?;

@@ -20,7 +20,7 @@ use crate::project::project_directory;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadStatus;
-use crate::{AgentFailure, EngineError, Runner, Site, tags, thread};
+use crate::{AgentFailure, EngineError, ReviewError, Runner, Site, tags, thread};
 
 /// How much of the end of what a failed hook said is logged, in bytes.
 const SAID: usize = 4096;
@@ -33,6 +33,13 @@ pub(crate) fn after(
     match &result {
         Ok(report) => after_step(runner, report),
         Err(EngineError::Unrouted { report, .. }) => after_step(runner, report),
+        Err(EngineError::Review(ReviewError::Held {
+            thread,
+            reason,
+            is_new: true,
+        })) => tell(runner, *thread, &[HookEvent::Suspended], || {
+            about_verdict(*thread, reason)
+        }),
         Err(error) => {
             // Who interrupts a step or ends its thread knows of it.
             let failed = error.attempt();
@@ -203,6 +210,16 @@ fn about_step(site: &Site, report: &StepReport) -> Map<String, Value> {
     });
     about.insert("usage".to_owned(), json!(usage));
     about
+}
+
+/// Returns the keys of a thread that its supervisor suspended.
+fn about_verdict(thread: ThreadId, reason: &str) -> Map<String, Value> {
+    let about = json!({
+        "thread": thread,
+        "status": ThreadStatus::Suspended,
+        "suspendMessage": reason,
+    });
+    about.as_object().cloned().unwrap_or_default()
 }
 
 /// Returns the keys of a failed attempt as a failed `thread step` prints them, and what the attempt used up.

@@ -24,7 +24,9 @@ pub(crate) mod poke;
 mod process;
 pub(crate) mod resume;
 mod retry;
+pub(crate) mod review;
 pub(crate) mod slots;
+mod supervisor;
 
 use std::process::Command;
 

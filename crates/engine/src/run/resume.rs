@@ -16,6 +16,7 @@ use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::leftovers::end_remaining;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
+use crate::run::supervisor;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
 
@@ -52,7 +53,9 @@ fn resume_active(
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
     let thread = Thread::load(&runner.site.store, id, head)?;
-    if has_children(&thread.program)
+    let is_held = supervisor::holds(&runner.site, run, &thread);
+    if !is_held
+        && has_children(&thread.program)
         && let Ok(Route::To(assignment)) = thread.route(Some(&runner.signals))?
         && assignment.performer == Performer::Children
     {
@@ -76,10 +79,14 @@ fn resume_active(
         &assignment,
         (&verb, &options.step),
     )?;
-    // A thread that waits for no answer goes on if a limit is raised, or an attempt accepted or repeated.
-    let is_allowed = !options.raises.is_empty() || !options.accepts.is_empty();
+    // A thread that waits for no answer goes on if its supervisor holds it, a limit is raised, or an attempt is accepted or
+    // repeated.
+    let is_allowed = is_held || !options.raises.is_empty() || !options.accepts.is_empty();
     if !is_awaited && !is_allowed && !repeats(run, &thread, verb.message()) {
         return Err(EngineError::NotSuspended(id));
+    }
+    if is_held {
+        supervisor::release(runner, run, &thread)?;
     }
     if verb != Verb::Step {
         let message = format!("role={}", assignment.role);

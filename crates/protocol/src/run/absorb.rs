@@ -16,6 +16,7 @@ impl ThreadRecord {
                 self.add(attempt);
             }
         }
+        self.reviews.absorb(&other.reviews);
         for raise in &other.raises {
             if !self.raises.contains(raise) {
                 self.raises.push(raise.clone());

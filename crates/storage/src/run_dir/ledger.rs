@@ -1,5 +1,5 @@
-//! The usage of a thread and its raised limits: its failed attempts, the sums of its chain, and what a person allowed
-//! beyond the limits.
+//! The usage of a thread and its raised limits: its failed attempts, its reviews, the sums of its chain, and what a person
+//! allowed beyond the limits.
 //!
 //! The newest failed attempts are kept, one JSON object a line. Of the older ones only their total usage is kept.
 
@@ -8,6 +8,7 @@ use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::{Setting, Used};
+use uwf_protocol::review::Reviews;
 use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
 
 use super::checksum::{self, Checksum, with_checksum};
@@ -19,6 +20,7 @@ const CHAIN: &str = "chain.json";
 const POSITIONS: &str = "positions.json";
 const USED: &str = "used.json";
 const RAISES: &str = "raises.json";
+const REVIEWS: &str = "reviews.json";
 
 /// How many failed attempts are kept.
 const ATTEMPTS_KEPT: usize = 50;
@@ -74,6 +76,7 @@ impl Ledger {
             replaced,
             chain: self.chain_usage(),
             raises: self.raises(),
+            reviews: self.reviews(),
         }
     }
 
@@ -91,6 +94,10 @@ impl Ledger {
         match &record.chain {
             Some(usage) => self.write_chain_usage(usage)?,
             None => self.records.blank(USED)?,
+        }
+        // A thread that was never reviewed has no file for it.
+        if record.reviews != self.reviews() {
+            self.write_reviews(&record.reviews)?;
         }
         self.write_raises(&record.raises)
     }
@@ -182,11 +189,13 @@ impl Ledger {
         self.write_attempts(&records)
     }
 
-    /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more.
+    /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more, and of all
+    /// reviews.
     #[must_use]
     pub fn used_by_attempts(&self) -> Used {
         let Attempts { kept, dropped, .. } = self.attempt_records();
         let mut used = dropped;
+        used.add_all(&self.reviews().used);
         kept.iter().for_each(|attempt| used.add_attempt(attempt));
         used
     }
@@ -257,6 +266,20 @@ impl Ledger {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_raises(&self, raises: &[Setting]) -> Result<(), StorageError> {
         self.records.replace(RAISES, &raises, Durability::Durable)
+    }
+
+    /// Returns the verdicts on the thread and its summary. A record that cannot be read counts as absent.
+    #[must_use]
+    pub fn reviews(&self) -> Reviews {
+        self.records.read(REVIEWS).unwrap_or_default()
+    }
+
+    /// Writes the verdicts on the thread and its summary, durably.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_reviews(&self, reviews: &Reviews) -> Result<(), StorageError> {
+        self.records.replace(REVIEWS, reviews, Durability::Durable)
     }
 
     fn write_attempts(&self, records: &Attempts) -> Result<(), StorageError> {

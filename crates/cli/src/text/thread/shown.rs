@@ -1,7 +1,9 @@
 //! One thread, as `uwf thread show` prints it.
 
 use serde::Serialize;
-use uwf_engine::{AttemptView, ChildView, Outline, ThreadStatus, ThreadView, agent_option};
+use uwf_engine::{
+    AttemptView, ChildView, Outline, ThreadStatus, ThreadView, VerdictView, agent_option,
+};
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
@@ -43,6 +45,9 @@ impl Show for ShownView {
         }
         rows.extend(refused_row(&view.refused_calls));
         rows.extend(why_suspended(&view.state));
+        let is_new =
+            |verdict: &&VerdictView| !view.state.held_by_supervisor || verdict.head != view.head;
+        rows.extend(view.verdict.as_ref().filter(is_new).map(verdict_row));
         if let Some(reason) = &view.blocked_reason {
             rows.push(("blocked", reason.clone()));
         }
@@ -180,6 +185,24 @@ fn origin_row(origin: &ForkOrigin) -> (&'static str, String) {
         format!(", which has workflow {workflow}")
     });
     ("forked", format!("from {}{thread}{workflow}", origin.step))
+}
+
+/// Returns the row of the supervisor's verdict. The view of a thread that it suspends says the reason elsewhere.
+fn verdict_row(verdict: &VerdictView) -> (&'static str, String) {
+    let released = if verdict.released {
+        ", a person let it go on"
+    } else {
+        ""
+    };
+    let decision = verdict.decision.as_str();
+    let reason = verdict
+        .reason
+        .as_deref()
+        .unwrap_or("the reason cannot be read");
+    let at = verdict
+        .at_ms
+        .map_or_else(String::new, |at| local_time::moment(at) + "  ");
+    ("verdict", format!("{at}{decision}{released}: {reason}"))
 }
 
 /// Returns the row of a refused step.

@@ -118,7 +118,9 @@ fn step_line(step: &TailStep) -> String {
 fn stopped_text(stopped: &Stopped) -> String {
     let state = &stopped.state;
     let why = match (state.status, &state.suspended_role, &state.suspend_message) {
-        (ThreadStatus::Suspended, Some(role), Some(message)) if state.held_by_limit => {
+        (ThreadStatus::Suspended, Some(role), Some(message))
+            if state.held_by_limit || state.held_by_supervisor =>
+        {
             format!("suspended before {role}: {message}")
         }
         (ThreadStatus::Suspended, Some(role), Some(message)) => {

@@ -62,7 +62,7 @@ fn destination(state: &ThreadState, last: Option<&RoleName>) -> Option<Destinati
         // The route of an active thread that has no next role is `$END`.
         ThreadStatus::Idle => Some(role(&state.current_role).unwrap_or(Destination::End)),
         ThreadStatus::Failed => role(&state.current_role),
-        ThreadStatus::Suspended | ThreadStatus::Paused if state.held_by_limit => {
+        ThreadStatus::Suspended | ThreadStatus::Paused if state.is_held() => {
             role(&state.suspended_role)
         }
         ThreadStatus::Suspended => Some(Destination::Suspend),
