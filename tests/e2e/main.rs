@@ -96,6 +96,7 @@ mod sign_of_life;
 mod slots;
 mod store_care;
 mod stories;
+mod summaries;
 mod supervisor;
 mod tails;
 mod templates;

@@ -220,6 +220,7 @@ fn failure(code: &str, problem: String) -> ReviewFailure {
         code: code.to_owned(),
         problem,
         hint: None,
+        is_misconfigured: false,
         usage: None,
     }
 }
@@ -236,12 +237,16 @@ fn of_loop(error: &ToolLoopError) -> ReviewFailure {
 fn of_model(error: &ModelError) -> ReviewFailure {
     ReviewFailure {
         hint: Some(error.hint()),
+        is_misconfigured: true,
         ..failure(error.code(), error.to_string())
     }
 }
 
 fn of_config(error: &ConfigError) -> ReviewFailure {
-    failure("bad_config", error.to_string())
+    ReviewFailure {
+        is_misconfigured: true,
+        ..failure("bad_config", error.to_string())
+    }
 }
 
 #[cfg(test)]

@@ -228,9 +228,10 @@ impl<'a> Check<'a> {
         if let Some(node) = get(root, "defaultModel") {
             self.refers_to("models", "defaultModel", node);
         }
-        for (Key { text: field, .. }, node) in below(root, "supervisor") {
-            if field == "model" {
-                self.refers_to("models", "supervisor.model", node);
+        for section in ["supervisor", "summary"] {
+            let fields = below(root, section).iter();
+            for (_, model) in fields.filter(|(field, _)| field.text == "model") {
+                self.refers_to("models", &format!("{section}.model"), model);
             }
         }
         for (Key { text: purpose, .. }, node) in below(root, "modelOverrides") {

@@ -83,6 +83,7 @@ const SUPERVISOR: Fields = &[
     ("model", Kind::Text),
     ("timeout", Kind::Duration),
 ];
+const SUMMARY: Fields = &[("model", Kind::Text), ("timeout", Kind::Duration)];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 pub(crate) const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),
@@ -95,6 +96,7 @@ pub(crate) const TOP: &[(&str, Shape)] = &[
     ("extract", Shape::Value(Kind::Word(&["strict", "llm"]))),
     ("limits", Shape::Limits),
     ("supervisor", Shape::Section(SUPERVISOR)),
+    ("summary", Shape::Section(SUMMARY)),
     ("concurrency", Shape::Section(CONCURRENCY)),
     ("maxDepth", Shape::Value(Kind::Count)),
     ("hooks", Shape::Known(HookEvent::NAMES, HOOK)),

@@ -91,6 +91,7 @@ pub use read::store_stats::{
     LargeNode, NodeTotal, StoreStats, TypeStats, schema_title, store_stats,
 };
 pub use read::story::{StepStory, ToolUse};
+pub use read::summary::SummaryView;
 pub use read::tail::Tail;
 pub use read::tail_event::{
     OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, Working,
@@ -128,6 +129,7 @@ pub use run::poke::poke;
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;
 pub use run::slots::NoSlot;
+pub use run::summary::summarize_thread;
 pub use short_names::{Candidate, NameError, find_node, find_thread};
 pub use site::Site;
 pub use start::{StartOptions, Started, start, working_directory};

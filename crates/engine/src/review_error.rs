@@ -2,6 +2,7 @@
 
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
+use uwf_protocol::review::ReviewFailure;
 
 /// Why an operation did not do what it was asked, if a model's review of the thread is the cause.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +17,14 @@ pub enum ReviewError {
         /// Whether it says so only now.
         is_new: bool,
     },
+    /// The model wrote no summary.
+    #[error("thread `{thread}` was not summarized: {}", failure.problem)]
+    NotSummarized {
+        /// The thread.
+        thread: ThreadId,
+        /// Why.
+        failure: Box<ReviewFailure>,
+    },
 }
 
 impl ReviewError {
@@ -24,6 +33,8 @@ impl ReviewError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Held { .. } => Exit::Suspended,
+            Self::NotSummarized { failure, .. } if failure.is_misconfigured => Exit::Request,
+            Self::NotSummarized { .. } => Exit::Agent,
         }
     }
 }

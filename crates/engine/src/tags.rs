@@ -33,4 +33,6 @@ pub(crate) const IMPORTED: Tag = Tag::new("X9D4N6W2", "imported");
 pub(crate) const JUDGED: Tag = Tag::new("J8D2G5E9", "judged");
 pub(crate) const NOT_JUDGED: Tag = Tag::new("N6J4F8D3", "not-judged");
 pub(crate) const RELEASED: Tag = Tag::new("R2W7S5D8", "released");
+pub(crate) const SUMMARIZED: Tag = Tag::new("S3M9R7Z2", "summarized");
+pub(crate) const NOT_SUMMARIZED: Tag = Tag::new("N8S3M2R6", "not-summarized");
 pub(crate) const REPAIRED: Tag = Tag::new("V2H8C5J7", "repaired");

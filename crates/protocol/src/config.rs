@@ -44,6 +44,12 @@ pub struct Config {
         skip_serializing_if = "Supervisor::is_empty"
     )]
     pub supervisor: Supervisor,
+    /// The model that summarizes threads.
+    #[serde(
+        deserialize_with = "null_as_empty",
+        skip_serializing_if = "Summary::is_empty"
+    )]
+    pub summary: Summary,
     /// How many agents may work at once.
     #[serde(deserialize_with = "null_as_empty")]
     pub concurrency: Concurrency,
@@ -114,6 +120,29 @@ pub struct Supervisor {
 impl Supervisor {
     /// How long a verdict may take if the config does not say, in seconds.
     pub const USUAL_SECONDS: u64 = 60;
+
+    /// Tells whether nothing is set.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The model that summarizes threads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Summary {
+    /// The alias of the model; that of agents over models if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How long a summary may take, such as `30s`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+}
+
+impl Summary {
+    /// How long a summary may take if the config does not say, in seconds.
+    pub const USUAL_SECONDS: u64 = 120;
 
     /// Tells whether nothing is set.
     #[must_use]

@@ -86,6 +86,9 @@ pub struct ReviewFailure {
     /// What the user could do about it.
     #[serde(default)]
     pub hint: Option<String>,
+    /// Whether the config must be changed before another try can succeed.
+    #[serde(default)]
+    pub is_misconfigured: bool,
     /// What that used up, if a model was asked.
     #[serde(default)]
     pub usage: Option<Box<Usage>>,
@@ -172,7 +175,47 @@ pub struct RecordedSummary {
     pub at_ms: i64,
 }
 
-/// The reviews of a thread: the newest verdicts, the summary, and what all of them used up.
+/// The summary of a thread, and what all its summaries used up.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summaries {
+    /// What all of them used up, as far as it is known.
+    #[serde(default)]
+    pub used: Used,
+    /// The newest one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest: Option<RecordedSummary>,
+}
+
+impl Summaries {
+    /// Tells whether the thread was never summarized.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Adds what a summary used up. What is not known does not count.
+    pub fn count(&mut self, usage: Option<&Usage>) {
+        count(&mut self.used, usage);
+    }
+
+    /// Adds what another record of the same thread knows and this one does not.
+    pub fn absorb(&mut self, other: &Self) {
+        self.used.raise_to(&other.used);
+        let at_ms = |summary: Option<RecordedSummary>| summary.map(|summary| summary.at_ms);
+        if at_ms(other.newest) > at_ms(self.newest) {
+            self.newest = other.newest;
+        }
+    }
+}
+
+/// Adds what a review used up. What is not known does not count: a review must not stop a thread by that.
+fn count(used: &mut Used, usage: Option<&Usage>) {
+    used.add(usage, usage.and_then(|usage| usage.duration_ms));
+    (used.cost_unknown, used.tokens_unknown) = (0, 0);
+    used.duration_unknown = 0;
+}
+
+/// The reviews of a thread by its supervisor: the newest verdicts, and what all of them used up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reviews {
     /// What all reviews used up, as far as it is known.
@@ -181,9 +224,6 @@ pub struct Reviews {
     /// The newest verdicts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<RecordedVerdict>,
-    /// The summary, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<RecordedSummary>,
 }
 
 impl Reviews {
@@ -199,12 +239,9 @@ impl Reviews {
         self.verdicts.iter().rfind(|verdict| verdict.head == head)
     }
 
-    /// Adds what a review used up. What is not known does not count: a review must not stop a thread by that.
+    /// Adds what a verdict used up. What is not known does not count.
     pub fn count(&mut self, usage: Option<&Usage>) {
-        let duration_ms = usage.and_then(|usage| usage.duration_ms);
-        self.used.add(usage, duration_ms);
-        (self.used.cost_unknown, self.used.tokens_unknown) = (0, 0);
-        self.used.duration_unknown = 0;
+        count(&mut self.used, usage);
     }
 
     /// Adds a verdict. A head has one: a later verdict on the same head takes the place of the earlier one.
@@ -240,11 +277,6 @@ impl Reviews {
                 None => self.add_verdict(verdict.clone()),
             }
         }
-        let newer = other.summary.filter(|other| {
-            let known = self.summary.map(|known| known.at_ms);
-            known.is_none_or(|known| other.at_ms > known)
-        });
-        self.summary = newer.or(self.summary);
     }
 }
 
@@ -315,15 +347,32 @@ mod tests {
         there.release(CasRef::from_u64(1));
         there.add_verdict(verdict(2, Decision::Continue));
         there.count(None);
-        there.summary = Some(RecordedSummary {
-            node: CasRef::from_u64(7),
-            at_ms: 7,
-        });
         here.absorb(&there);
         assert_eq!(here, there);
         here.absorb(&there);
         assert_eq!(here, there);
         there.absorb(&Reviews::default());
         assert_eq!(here, there, "nothing is lost");
+    }
+
+    #[test]
+    fn the_newer_summary_stays_when_records_are_joined() {
+        let summary = |at_ms| {
+            let mut summaries = Summaries::default();
+            summaries.count(None);
+            summaries.newest = Some(RecordedSummary {
+                node: CasRef::from_u64(at_ms),
+                at_ms: i64::try_from(at_ms).unwrap(),
+            });
+            summaries
+        };
+        let joined = |mut one: Summaries, other: &Summaries| {
+            one.absorb(other);
+            one
+        };
+        assert_eq!(joined(summary(1), &summary(2)), summary(2));
+        assert_eq!(joined(summary(2), &summary(1)), summary(2));
+        assert_eq!(joined(summary(2), &Summaries::default()), summary(2));
+        assert_eq!(joined(Summaries::default(), &summary(2)), summary(2));
     }
 }

@@ -10,7 +10,7 @@ use crate::failure::{self, FailureClass};
 use crate::ids::{CasRef, RoleName};
 use crate::limits::{Setting, Used};
 use crate::nodes::Usage;
-use crate::review::Reviews;
+use crate::review::{Reviews, Summaries};
 
 /// A step that the agent finished: written after the step's nodes, removed when the head has moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -385,9 +385,12 @@ pub struct ThreadRecord {
     /// The limits that a person raised.
     #[serde(default)]
     pub raises: Vec<Setting>,
-    /// The verdicts on it and its summary.
+    /// The verdicts on it.
     #[serde(default, skip_serializing_if = "Reviews::is_empty")]
     pub reviews: Reviews,
+    /// Its summary.
+    #[serde(default, skip_serializing_if = "Summaries::is_empty")]
+    pub summaries: Summaries,
 }
 
 /// More attempts than a thread can have.
@@ -402,6 +405,7 @@ impl ThreadRecord {
         let mut sums: Vec<Used> = attempts.collect();
         sums.push(self.dropped.clone());
         sums.push(self.reviews.used.clone());
+        sums.push(self.summaries.used.clone());
         sums.extend(self.chain.iter().map(|chain| chain.used.clone()));
         let costs = self.attempts.iter();
         let mut costs = costs.filter_map(|attempt| attempt.usage.as_ref()?.cost_usd);

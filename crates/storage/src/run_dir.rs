@@ -31,8 +31,8 @@ pub use sessions::Sessions;
 use records::Records;
 
 /// The directory of the runs of one thread. Only the process that has the thread's lock writes here, and the agent that
-/// it started. Four files are written without the lock: the pause, the origin of a fork, the numbers of the steps (a cache), and
-/// the output of calls in the background.
+/// it started. Five files are written without the lock: the pause, the summary, the origin of a fork, the numbers of the steps
+/// (a cache), and the output of calls in the background.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunDir {
     records: Records,

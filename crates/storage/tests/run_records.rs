@@ -9,7 +9,7 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_protocol::review::{Decision, RecordedVerdict, Reviews};
+use uwf_protocol::review::{Decision, RecordedVerdict, Reviews, Summaries};
 use uwf_protocol::run::{
     Attempt, ChosenAgent, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord,
 };
@@ -419,6 +419,9 @@ fn spent() -> (tempfile::TempDir, RunDir) {
         released: false,
     });
     run.ledger.write_reviews(&reviews).unwrap();
+    let mut summaries = Summaries::default();
+    summaries.count(None);
+    run.ledger.write_summaries(&summaries).unwrap();
     (temp, run)
 }
 
@@ -471,6 +474,7 @@ fn the_json_of_a_thread_record_is_a_format() {
         }),
         raises: vec!["maxSteps=9".parse().unwrap()],
         reviews: Reviews::default(),
+        summaries: Summaries::default(),
     };
     let used = |runs: u8| {
         format!(

@@ -43,7 +43,9 @@ pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs,
 };
 pub(crate) use short::ShortCommand;
-pub(crate) use thread::{HowArgs, ReadArgs, StepCommand, StepReadArgs, ThreadCommand, WHOLE};
+pub(crate) use thread::{
+    HowArgs, ReadArgs, StepCommand, StepReadArgs, SummarizeArgs, ThreadCommand, WHOLE,
+};
 pub(crate) use travel::{ExportArgs, ImportArgs, ImportStoreArgs};
 pub(crate) use tree::furnished;
 pub(crate) use trust::TrustArgs;

@@ -48,6 +48,8 @@ pub(crate) enum ThreadCommand {
     Read(ReadArgs),
     /// Show the newest turns of a thread's agents, also while they work
     Tail(TailArgs),
+    /// Let a model write what has happened in a thread; `thread show`, `list` and `read` show it
+    Summarize(SummarizeArgs),
     /// Compare two threads from their last common step, or two steps
     Diff(DiffArgs),
     /// Start a new thread from a step (or the start) of another
@@ -123,6 +125,15 @@ pub(crate) struct ReadArgs {
     /// With --html: the file to write, or - for standard output (unset: standard output)
     #[arg(short, long, value_name = "FILE", requires = "html")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SummarizeArgs {
+    /// The thread
+    pub(crate) thread: String,
+    /// The alias of a model in the config (unset: `summary.model`, else the model of agents)
+    #[arg(long, value_name = "ALIAS")]
+    pub(crate) model: Option<String>,
 }
 
 #[derive(Debug, Args)]

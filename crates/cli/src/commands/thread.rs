@@ -22,14 +22,14 @@ mod waiting;
 use uwf_engine::{StartOptions, Started};
 use uwf_protocol::exit::Exit;
 
-use crate::args::{StartArgs, ThreadCommand};
+use crate::args::{StartArgs, SummarizeArgs, ThreadCommand};
 use crate::commands::workflow::{note_hidden, warn_all};
 use crate::commands::{Context, fork, step};
 use crate::failure::{Failure, warn};
 use crate::hints;
 use crate::input::prompt_text;
 use crate::output::print;
-use crate::text::{ShownView, StartedView};
+use crate::text::{ShownView, StartedView, SummarizedView};
 
 pub(crate) use listing::costly;
 pub(crate) use running::run_new;
@@ -51,6 +51,7 @@ pub(crate) fn run(context: &Context, command: ThreadCommand) -> Result<Exit, Fai
         ThreadCommand::Steps { thread } => step::list(context, &thread),
         ThreadCommand::Read(args) => reading::read(context, &args),
         ThreadCommand::Tail(args) => following::tail(context, &args),
+        ThreadCommand::Summarize(args) => summarize(context, &args),
         ThreadCommand::Diff(args) => comparing::diff(context, &args),
         ThreadCommand::Fork(args) => fork::fork(context, args),
         ThreadCommand::Migrate(args) => fork::migrate(context, &args),
@@ -98,6 +99,13 @@ fn start_thread(context: &Context, args: StartArgs) -> Result<Started, Failure> 
     note_hidden(started.hidden.as_ref());
     warn_all(&started.warnings);
     Ok(started)
+}
+
+fn summarize(context: &Context, args: &SummarizeArgs) -> Result<Exit, Failure> {
+    let thread = context.thread(&args.thread)?;
+    let summary = uwf_engine::summarize_thread(&context.runner, thread, args.model.as_deref())?;
+    print(&SummarizedView { thread, summary }, context.format)?;
+    Ok(Exit::Done)
 }
 
 fn show(context: &Context, thread: &str) -> Result<Exit, Failure> {

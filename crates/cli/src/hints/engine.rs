@@ -105,6 +105,9 @@ fn of_thread(error: &EngineError, given: Given<'_>) -> Option<String> {
         EngineError::Review(ReviewError::Held { thread, .. }) => format!(
             "`uwf thread resume {thread}{option}` goes on; `uwf thread read {thread}` shows what was done"
         ),
+        EngineError::Review(ReviewError::NotSummarized { failure, .. }) => {
+            failure.hint.clone()?
+        }
         EngineError::NoStep(thread) => format!("`uwf thread step {thread}` does the first"),
         EngineError::NoAttempt { thread, .. } => {
             format!("`uwf thread steps {thread}` lists the failed attempts with their numbers")

@@ -105,6 +105,8 @@ fn state(story: &ThreadStory) -> Html {
         Some(role) if !story.held_by_limit => section(&format!("{role} asks"), "question", message),
         Some(_) | None => Html::default(),
     };
+    let summary = story.summary.as_ref().map(|summary| summary.text.as_str());
+    let summary = section("Summary", "result", summary);
     let result = section("Result", "result", story.result.as_deref());
     let limit = match (&story.limit, story.held_by_limit) {
         (_, true) => message.map(str::to_owned),
@@ -122,7 +124,7 @@ fn state(story: &ThreadStory) -> Html {
         (None, _) => None,
     };
     let next = next.map_or_else(Html::default, |next| labelled("p", "next", &next));
-    let parts = [result, asks, limit, blocked, next];
+    let parts = [summary, result, asks, limit, blocked, next];
     if parts.iter().all(|part| *part == Html::default()) {
         return Html::default();
     }

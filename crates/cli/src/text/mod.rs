@@ -39,8 +39,8 @@ pub(crate) use table::{Page, cut};
 pub(crate) use thread::{
     BackgroundView, DetailView, FailedStepView, ForkedView, KilledView, NotDoneView, PausedView,
     PlanView, PrunedView, RemovedView, RunStepView, ShownView, SkippedView, StartedView,
-    StepDifferenceView, StepView, StoppedView, TailView, ThreadDifferenceView, ThreadsView,
-    TopView, UnpausedView, WaitedView,
+    StepDifferenceView, StepView, StoppedView, SummarizedView, TailView, ThreadDifferenceView,
+    ThreadsView, TopView, UnpausedView, WaitedView,
 };
 pub(crate) use travel::{ExportedView, ImportedView};
 pub(crate) use trust::{ProjectView, RevokedView, TrustItem, TrustList};

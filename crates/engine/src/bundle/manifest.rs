@@ -165,9 +165,9 @@ impl Travelling {
         let by = self.replaced.iter().map(|step| step.by);
         let attempts = self.record.attempts.iter();
         let texts = attempts.flat_map(|attempt| attempt.raw.iter().chain(&attempt.turns));
-        let reviews = &self.record.reviews;
-        let verdicts = reviews.verdicts.iter().map(|verdict| verdict.node);
-        let summary = reviews.summary.map(|summary| summary.node);
+        let verdicts = self.record.reviews.verdicts.iter();
+        let verdicts = verdicts.map(|verdict| verdict.node);
+        let summary = self.record.summaries.newest.map(|summary| summary.node);
         by.chain(texts.copied())
             .chain(verdicts)
             .chain(summary)

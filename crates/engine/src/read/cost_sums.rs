@@ -185,6 +185,7 @@ impl<'o> Sums<'o> {
         let record = site.root.run(id).ledger.export();
         let mut others = record.dropped;
         others.add_all(&record.reviews.used);
+        others.add_all(&record.summaries.used);
         let mut account = Account {
             id,
             task: first_line(&start.prompt),

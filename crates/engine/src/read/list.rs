@@ -21,6 +21,7 @@ use crate::read::outline::{self, Active, Outline};
 use crate::read::selection::{ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::standing::{Standing, assigned_to_children};
+use crate::read::summary::SummaryView;
 use crate::read::thread_item::ThreadItem;
 use crate::read::thread_state::ThreadStatus;
 use crate::thread::Thread;
@@ -61,6 +62,8 @@ pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError>
         }
     };
     for item in &mut threads {
+        let ledger = site.root.run(item.thread).ledger;
+        item.summary = SummaryView::read(&site.store, &ledger).map(|summary| summary.text);
         let naming = namings.of(item.thread);
         (item.name, item.labels) = (naming.name, naming.labels);
     }

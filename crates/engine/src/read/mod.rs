@@ -28,6 +28,7 @@ pub(crate) mod step_difference;
 pub(crate) mod steps;
 pub(crate) mod store_stats;
 pub(crate) mod story;
+pub(crate) mod summary;
 pub(crate) mod tail;
 pub(crate) mod tail_event;
 mod thread_document;

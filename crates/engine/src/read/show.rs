@@ -19,6 +19,7 @@ use crate::read::child_view::{ChildView, child_views};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::standing::Standing;
+use crate::read::summary::SummaryView;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::verdict::VerdictView;
 use crate::thread::{self, Thread};
@@ -78,6 +79,9 @@ pub struct ThreadView {
     /// The newest verdict of its supervisor, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictView>,
+    /// What a model says has happened in it, if a person or the config wanted that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryView>,
     /// The processes of an attempt whose engine has died, for people: number and command line.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<String>,
@@ -167,6 +171,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         workflow_name: Some(thread.program.name().to_owned()),
         outline,
         verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
+        summary: SummaryView::read(&site.store, &run.ledger),
         orphans: activity.orphans,
         refused_calls: refused_calls(&site.store, head)?,
         finished_step: activity.finished_step,
@@ -206,6 +211,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         workflow_name: program.as_ref().map(|program| program.name().to_owned()),
         outline,
         verdict: VerdictView::newest(&site.store, &run.ledger.reviews()),
+        summary: SummaryView::read(&site.store, &run.ledger),
         orphans: attempt::orphans(&run),
         refused_calls: refused_calls(&site.store, record.head)?,
         finished_step: None,

@@ -1,6 +1,6 @@
-//! The end of a thread's document: the attempts that failed last, and where the thread stands. Pure.
+//! The end of a thread's document: its summary, the attempts that failed last, and where the thread stands. Pure.
 
-use uwf_util::text::cut_line;
+use uwf_util::text::{cut_line, one_line};
 use uwf_util::time;
 
 use crate::read::activity::AttemptView;
@@ -8,6 +8,22 @@ use crate::read::document::{code, tagged};
 use crate::read::show::ThreadView;
 use crate::read::thread_document::{ERROR_SHOWN, attempt_line};
 use crate::read::thread_state::ThreadStatus;
+
+/// Returns the section with the summary of a model, if there is one.
+pub(crate) fn summary_section(view: &ThreadView) -> Option<String> {
+    let summary = view.summary.as_ref()?;
+    let later = match summary.head == view.head {
+        true => "",
+        false => "\n\nLater steps are not in it.",
+    };
+    let by = format!(
+        "By {}, {} UTC",
+        one_line(&summary.model),
+        time::format_utc(summary.at_ms)
+    );
+    let text = tagged("summary", &summary.text);
+    Some(format!("## Summary\n{by}\n\n{text}{later}"))
+}
 
 /// Returns the section with the attempts that failed after the last step, if there are any.
 pub(crate) fn failures_section(attempts: &[AttemptView]) -> Option<String> {

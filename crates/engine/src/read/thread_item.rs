@@ -44,6 +44,9 @@ pub struct ThreadItem {
     pub failure_reason: Option<String>,
     /// How many steps it has; `None` if that is not on record, and was not counted.
     pub steps: Option<u64>,
+    /// What a model says has happened in it, if a person or the config wanted that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// What it is about, what it used up and what it results in.
     #[serde(flatten)]
     pub outline: Outline,
@@ -99,6 +102,7 @@ impl ThreadItem {
             suspend_message: None,
             failure_reason: None,
             steps: None,
+            summary: None,
             outline: Outline::default(),
             running: None,
             error: None,

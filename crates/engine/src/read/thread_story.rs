@@ -16,8 +16,9 @@ use crate::read::document::newest_that_fit;
 use crate::read::history::History;
 use crate::read::show::{ThreadView, show};
 use crate::read::story::{StepStory, StoryReader};
+use crate::read::summary::SummaryView;
 use crate::read::thread_document::{Block, Frame, start_section};
-use crate::read::thread_end::{failures_section, state_section};
+use crate::read::thread_end::{failures_section, state_section, summary_section};
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
@@ -57,6 +58,9 @@ pub struct ThreadStory {
     /// What a completed thread results in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// What a model says has happened in it, if a person or the config wanted that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<SummaryView>,
     /// The role that is next, or at work.
     pub current_role: Option<RoleName>,
     /// The step that is being done right now.
@@ -141,6 +145,7 @@ pub fn read_thread(
         limit: state.and_then(|state| state.limit.clone()),
         held_by_limit: state.is_some_and(|state| state.held_by_limit),
         held_by_supervisor: state.is_some_and(|state| state.held_by_supervisor),
+        summary: shown.as_ref().and_then(|view| view.summary.clone()),
         running: shown.as_ref().and_then(|view| view.running.clone()),
         result: shown.as_ref().and_then(|view| view.outline.result.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),
@@ -223,8 +228,10 @@ fn frame(
     let ends = match options.before {
         Some(_) => Vec::new(),
         None => {
+            let summary = shown.and_then(summary_section);
             let state = shown.map(state_section);
-            failures_section(failed).into_iter().chain(state).collect()
+            let ends = summary.into_iter().chain(failures_section(failed));
+            ends.chain(state).collect()
         }
     };
     Frame {

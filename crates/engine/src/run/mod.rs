@@ -26,6 +26,7 @@ pub(crate) mod resume;
 mod retry;
 pub(crate) mod review;
 pub(crate) mod slots;
+pub(crate) mod summary;
 mod supervisor;
 
 use std::process::Command;

@@ -9,10 +9,8 @@ use serde_json::Value;
 use uwf_process::{ShortEnd, ShortLimits, run_short};
 use uwf_protocol::agent::env;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::nodes::Usage;
 use uwf_protocol::review::{ReviewFailure, ReviewReply, ReviewRequest, ReviewedStep, Wanted};
 use uwf_protocol::schemas;
-use uwf_storage::RunDir;
 use uwf_thread::{output, steps};
 use uwf_util::time;
 
@@ -44,16 +42,17 @@ pub(crate) struct Question<'a> {
 
 /// Reads the time limit of a setting.
 pub(crate) fn limit(timeout: Option<&str>, usual_seconds: u64) -> Result<Duration, ReviewFailure> {
-    match timeout {
-        None => Ok(Duration::from_secs(usual_seconds)),
-        Some(text) => match time::parse_duration(text) {
-            Some(ms) => Ok(Duration::from_millis(ms)),
-            None => Err(failure(
-                "bad_config",
-                format!("`{text}` is not a duration, such as `30s`"),
-            )),
-        },
-    }
+    let Some(text) = timeout else {
+        return Ok(Duration::from_secs(usual_seconds));
+    };
+    let limit = time::parse_duration(text).map(Duration::from_millis);
+    limit.ok_or_else(|| ReviewFailure {
+        is_misconfigured: true,
+        ..failure(
+            "bad_config",
+            format!("`{text}` is not a duration, such as `30s`"),
+        )
+    })
 }
 
 /// Asks a model about a thread at its head. The inner error says why there is no answer; the thread can go on.
@@ -170,6 +169,7 @@ pub(crate) fn failure(code: &str, problem: String) -> ReviewFailure {
         code: code.to_owned(),
         problem,
         hint: None,
+        is_misconfigured: false,
         usage: None,
     }
 }
@@ -187,14 +187,4 @@ pub(crate) fn put(
     let hash = batch.put(type_hash, &payload, now_ms)?;
     batch.commit()?;
     Ok(hash)
-}
-
-/// Counts what a review without a result used up, if that is known.
-pub(crate) fn count_failed(run: &RunDir, usage: Option<&Usage>) -> Result<(), EngineError> {
-    if usage.is_some() {
-        let mut reviews = run.ledger.reviews();
-        reviews.count(usage);
-        run.ledger.write_reviews(&reviews)?;
-    }
-    Ok(())
 }

@@ -142,7 +142,12 @@ fn note_failure(
     let ReviewFailure { code, problem, .. } = failure;
     let message = runner.site.loggable(&format!("code={code} {problem}"));
     runner.site.log(thread, tags::NOT_JUDGED, &message);
-    review::count_failed(run, failure.usage.as_deref())
+    if failure.usage.is_some() {
+        let mut reviews = run.ledger.reviews();
+        reviews.count(failure.usage.as_deref());
+        run.ledger.write_reviews(&reviews)?;
+    }
+    Ok(())
 }
 
 /// Returns the error that says why the thread is suspended.

@@ -17,6 +17,7 @@ impl ThreadRecord {
             }
         }
         self.reviews.absorb(&other.reviews);
+        self.summaries.absorb(&other.summaries);
         for raise in &other.raises {
             if !self.raises.contains(raise) {
                 self.raises.push(raise.clone());

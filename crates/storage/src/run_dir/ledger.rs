@@ -1,4 +1,4 @@
-//! The usage of a thread and its raised limits: its failed attempts, its reviews, the sums of its chain, and what a person
+//! The usage of a thread and its raised limits: its failed attempts, its verdicts, its summary, the sums of its chain, and what a person
 //! allowed beyond the limits.
 //!
 //! The newest failed attempts are kept, one JSON object a line. Of the older ones only their total usage is kept.
@@ -8,7 +8,7 @@ use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::{Setting, Used};
-use uwf_protocol::review::Reviews;
+use uwf_protocol::review::{Reviews, Summaries};
 use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
 
 use super::checksum::{self, Checksum, with_checksum};
@@ -21,6 +21,7 @@ const POSITIONS: &str = "positions.json";
 const USED: &str = "used.json";
 const RAISES: &str = "raises.json";
 const REVIEWS: &str = "reviews.json";
+const SUMMARY: &str = "summary.json";
 
 /// How many failed attempts are kept.
 const ATTEMPTS_KEPT: usize = 50;
@@ -77,6 +78,7 @@ impl Ledger {
             chain: self.chain_usage(),
             raises: self.raises(),
             reviews: self.reviews(),
+            summaries: self.summaries(),
         }
     }
 
@@ -95,9 +97,12 @@ impl Ledger {
             Some(usage) => self.write_chain_usage(usage)?,
             None => self.records.blank(USED)?,
         }
-        // A thread that was never reviewed has no file for it.
+        // A thread that was never reviewed or summarized has no file for it.
         if record.reviews != self.reviews() {
             self.write_reviews(&record.reviews)?;
+        }
+        if record.summaries != self.summaries() {
+            self.write_summaries(&record.summaries)?;
         }
         self.write_raises(&record.raises)
     }
@@ -189,13 +194,14 @@ impl Ledger {
         self.write_attempts(&records)
     }
 
-    /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more, and of all
-    /// reviews.
+    /// Returns the usage of all runs without a step in the chain, also of those that are not kept any more, of all
+    /// reviews and all summaries.
     #[must_use]
     pub fn used_by_attempts(&self) -> Used {
         let Attempts { kept, dropped, .. } = self.attempt_records();
         let mut used = dropped;
         used.add_all(&self.reviews().used);
+        used.add_all(&self.summaries().used);
         kept.iter().for_each(|attempt| used.add_attempt(attempt));
         used
     }
@@ -268,18 +274,34 @@ impl Ledger {
         self.records.replace(RAISES, &raises, Durability::Durable)
     }
 
-    /// Returns the verdicts on the thread and its summary. A record that cannot be read counts as absent.
+    /// Returns the verdicts on the thread. A record that cannot be read counts as absent.
     #[must_use]
     pub fn reviews(&self) -> Reviews {
         self.records.read(REVIEWS).unwrap_or_default()
     }
 
-    /// Writes the verdicts on the thread and its summary, durably.
+    /// Writes the verdicts on the thread, durably.
     ///
     /// # Errors
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_reviews(&self, reviews: &Reviews) -> Result<(), StorageError> {
         self.records.replace(REVIEWS, reviews, Durability::Durable)
+    }
+
+    /// Returns the summary of the thread. A record that cannot be read counts as absent.
+    #[must_use]
+    pub fn summaries(&self) -> Summaries {
+        self.records.read(SUMMARY).unwrap_or_default()
+    }
+
+    /// Writes the summary of the thread, durably. The caller has the lock of the state: a thread can be summarized while it is
+    /// stepped.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_summaries(&self, summaries: &Summaries) -> Result<(), StorageError> {
+        self.records
+            .replace(SUMMARY, summaries, Durability::Durable)
     }
 
     fn write_attempts(&self, records: &Attempts) -> Result<(), StorageError> {

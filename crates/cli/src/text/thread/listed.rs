@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use uwf_engine::{ThreadItem, ThreadStatus};
+use uwf_util::text::cut_line;
 use uwf_util::time;
 
 use super::cared::paused_text;
@@ -24,6 +25,9 @@ const COLUMNS: [Column; 10] = [
     Column::new("TASK", Room::Cut),
     Column::new("NOTE", Room::Cut),
 ];
+
+/// How much of a summary is shown, in characters.
+const SUMMARY_SHOWN: usize = 200;
 
 /// A list of threads.
 #[derive(Serialize)]
@@ -99,7 +103,7 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
         return Some(format!("an answer of {} has no step yet", answer.role));
     }
     match item.status {
-        ThreadStatus::Idle => None,
+        ThreadStatus::Idle => summary_line(item),
         ThreadStatus::Running if item.running.as_ref().is_some_and(|now| now.waiting) => {
             Some("waits for a free slot".to_owned())
         }
@@ -116,6 +120,12 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
     }
 }
 
+/// Returns the beginning of the thread's summary.
+fn summary_line(item: &ThreadItem) -> Option<String> {
+    let summary = item.summary.as_deref()?;
+    Some(cut_line(summary, SUMMARY_SHOWN))
+}
+
 fn ended_note(item: &ThreadItem) -> Option<String> {
     let outline = &item.outline;
     if let Some(reason) = &item.failure_reason {
@@ -125,6 +135,9 @@ fn ended_note(item: &ThreadItem) -> Option<String> {
         (Some(result), true) => Some(format!("{result} (can be resumed)")),
         (Some(result), false) => Some(result.clone()),
         (None, true) => Some("can be resumed".to_owned()),
-        (None, false) => outline.result_problem.clone(),
+        (None, false) => outline
+            .result_problem
+            .clone()
+            .or_else(|| summary_line(item)),
     }
 }

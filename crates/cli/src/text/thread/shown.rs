@@ -66,6 +66,8 @@ impl Show for ShownView {
             ..
         } = &view.outline;
         rows.extend(result_rows(result.as_deref(), result_problem.as_deref()));
+        let summary = view.summary.as_ref();
+        rows.extend(summary.map(|summary| ("summary", summary.text.clone())));
         let next = next(view.thread, &view.state).filter(|_| view.waiting_answer.is_none());
         rows.extend(next.map(|next| ("next", next + &option_of_last(view))));
         if view.outline.resumable {
