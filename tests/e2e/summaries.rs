@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::model_server::{ModelServer, Scripted};
 use crate::processes::{kill, with_variable};
-use crate::world::{REVIEW, World, wait_until};
+use crate::world::{ONE_STEP, REVIEW, World, wait_until};
 
 const REJECTED: &str = "roles:
   writer:
@@ -188,4 +188,108 @@ fn a_summary_travels_with_its_thread() {
         world.show(&thread)["summary"]
     );
     other.uwf(&["thread", "import", bundle]).exits(0);
+}
+
+/// A thread whose next step is its last, and that is summarized then.
+fn summarized_at_its_end(server: &ModelServer) -> (World, String) {
+    let world = World::new();
+    world.put(ONE_STEP);
+    world.mock(REJECTED);
+    world.model("small", &server.base_url());
+    world.configure("summary.model", "small");
+    world.configure("summary.auto", "true");
+    let thread = world.start("one");
+    (world, thread)
+}
+
+/// Waits until the log has this event.
+fn wait_for_log(world: &World, event: &str) {
+    wait_until(event, || {
+        let log = world.uwf(&["log", "show"]).exits(0).json();
+        let mut entries = log.as_array().unwrap().iter();
+        entries.any(|entry| entry["event"] == event)
+    });
+}
+
+#[test]
+fn a_completed_thread_is_summarized_by_itself() {
+    let server = ModelServer::start(vec![says("A note was written.")]);
+    let (world, thread) = summarized_at_its_end(&server);
+    let report = world.step(&thread).exits(0).json();
+    assert_eq!(report["status"], "completed");
+    wait_for_log(&world, "summarized");
+    assert_eq!(
+        world.show(&thread)["summary"]["text"],
+        "A note was written."
+    );
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[test]
+fn no_thread_is_summarized_by_itself_before_its_end_or_without_the_config() {
+    let server = ModelServer::start(vec![says("Never.")]);
+    let (world, thread) = summarized_at_its_end(&server);
+    world.put(REVIEW);
+    let other = world.start("review");
+    world.step(&other).exits(0);
+    world.uwf(&["thread", "kill", &other]).exits(0);
+    world.configure("summary.auto", "false");
+    world.step(&thread).exits(0);
+    assert_eq!(world.show(&thread)["status"], "completed");
+    assert_eq!(server.requests().len(), 0);
+    let root = format!("UWF_STORAGE_ROOT={}", world.root().display());
+    assert_eq!(with_variable(&root), Vec::<String>::new());
+}
+
+#[test]
+fn nobody_waits_for_the_summary_of_a_completed_thread() {
+    let server = ModelServer::start(vec![Scripted::Hang]);
+    let (world, thread) = summarized_at_its_end(&server);
+    world.configure("summary.timeout", "3s");
+    world.step(&thread).exits(0);
+    assert_eq!(world.show(&thread)["status"], "completed");
+    wait_for_log(&world, "not-summarized");
+    assert_eq!(world.show(&thread).get("summary"), None);
+}
+
+#[test]
+fn no_failure_of_the_model_changes_the_end_of_a_thread() {
+    for script in [
+        Scripted::body(401, "{}"),
+        Scripted::body(200, "<html>"),
+        Scripted::says(""),
+    ] {
+        let server = ModelServer::start(vec![script]);
+        let (world, thread) = summarized_at_its_end(&server);
+        world.step(&thread).exits(0);
+        wait_for_log(&world, "not-summarized");
+        let shown = world.show(&thread);
+        assert_eq!(shown["status"], "completed");
+        assert_eq!(shown.get("summary"), None);
+    }
+}
+
+#[test]
+fn many_threads_that_end_at_once_are_all_summarized_and_none_fails() {
+    let server = ModelServer::start(vec![Scripted::body(401, "{}"), says("A note was written.")]);
+    let (world, first) = summarized_at_its_end(&server);
+    let threads = [
+        first,
+        world.start("one"),
+        world.start("one"),
+        world.start("one"),
+    ];
+    world.uwf(&["thread", "step", "--all"]).exits(0);
+    let more: Vec<String> = (0..4).map(|_| world.start("one")).collect();
+    world
+        .uwf(&["thread", "step", "--all", "--jobs", "2"])
+        .exits(0);
+    let all: Vec<&String> = threads.iter().chain(&more).collect();
+    wait_until("seven of eight are summarized", || {
+        let shown = all.iter().map(|thread| world.show(thread));
+        shown.filter(|shown| shown.get("summary").is_some()).count() == 7
+    });
+    for thread in all {
+        assert_eq!(world.show(thread)["attempts"], json!([]));
+    }
 }

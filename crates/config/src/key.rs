@@ -83,7 +83,11 @@ const SUPERVISOR: Fields = &[
     ("model", Kind::Text),
     ("timeout", Kind::Duration),
 ];
-const SUMMARY: Fields = &[("model", Kind::Text), ("timeout", Kind::Duration)];
+const SUMMARY: Fields = &[
+    ("auto", Kind::Flag),
+    ("model", Kind::Text),
+    ("timeout", Kind::Duration),
+];
 const CONCURRENCY: Fields = &[("maxRunning", Kind::Count)];
 pub(crate) const TOP: &[(&str, Shape)] = &[
     ("providers", Shape::Entries(PROVIDER)),

@@ -132,6 +132,9 @@ impl Supervisor {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Summary {
+    /// Whether a thread is summarized by itself when it is completed.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub auto: bool,
     /// The alias of the model; that of agents over models if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

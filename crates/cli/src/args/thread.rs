@@ -134,6 +134,9 @@ pub(crate) struct SummarizeArgs {
     /// The alias of a model in the config (unset: `summary.model`, else the model of agents)
     #[arg(long, value_name = "ALIAS")]
     pub(crate) model: Option<String>,
+    /// This call runs in the background: it leaves the session, and its failures are in the log only
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
 }
 
 #[derive(Debug, Args)]

@@ -103,7 +103,15 @@ fn start_thread(context: &Context, args: StartArgs) -> Result<Started, Failure> 
 
 fn summarize(context: &Context, args: &SummarizeArgs) -> Result<Exit, Failure> {
     let thread = context.thread(&args.thread)?;
-    let summary = uwf_engine::summarize_thread(&context.runner, thread, args.model.as_deref())?;
+    let summarized =
+        || uwf_engine::summarize_thread(&context.runner, thread, args.model.as_deref());
+    if args.detached {
+        background::leave_session()?;
+        // The call that started this one may see its exit code, and must not take it for that of an agent.
+        let _ = summarized();
+        return Ok(Exit::Done);
+    }
+    let summary = summarized()?;
     print(&SummarizedView { thread, summary }, context.format)?;
     Ok(Exit::Done)
 }

@@ -20,6 +20,7 @@ use crate::project::project_directory;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
 use crate::read::thread_state::ThreadStatus;
+use crate::run::summary;
 use crate::{AgentFailure, EngineError, ReviewError, Runner, Site, tags, thread};
 
 /// How much of the end of what a failed hook said is logged, in bytes.
@@ -54,11 +55,14 @@ pub(crate) fn after(
     result
 }
 
-/// Tells the hooks of a committed step.
+/// Tells the hooks of a committed step. A completed thread is summarized after that, if the config says so.
 pub(crate) fn after_step(runner: &Runner, report: &StepReport) {
     tell(runner, report.thread, &events_of(report), || {
         about_step(&runner.site, report)
     });
+    if report.state.status == ThreadStatus::Completed {
+        summary::start_if_wanted(&runner.site, report.thread);
+    }
 }
 
 /// Returns what happened, in order.

@@ -76,7 +76,12 @@ pub(crate) fn ask(
         time: question.limit.saturating_add(SPARE),
         kept: REPLY,
     };
-    let done = run_short(&mut command(&runner.site), &input, limits, &runner.signals);
+    let done = run_short(
+        own_command(&runner.site).arg(REVIEW_COMMAND),
+        &input,
+        limits,
+        &runner.signals,
+    );
     let done = match done {
         Ok(done) => done,
         Err(error) => {
@@ -129,9 +134,10 @@ fn request(
     })
 }
 
-fn command(site: &Site) -> Command {
+/// Returns a command of this program on the same root.
+pub(crate) fn own_command(site: &Site) -> Command {
     let mut command = Command::new(OWN_PROGRAM);
-    command.arg0("uwf").arg(REVIEW_COMMAND);
+    command.arg0("uwf");
     // The process is no part of an attempt, even if this call was made by an agent.
     for name in env::CONTRACT {
         command.env_remove(name);

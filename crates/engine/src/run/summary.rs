@@ -1,5 +1,7 @@
-//! Summaries of threads: a model writes one when a person wants it. The thread itself does not change, and may be stepped
-//! meanwhile.
+//! Summaries of threads: a model writes one when a person wants it, or when the thread is completed. The thread itself does
+//! not change, and may be stepped meanwhile.
+
+use std::process::Stdio;
 
 use uwf_protocol::config::{Config, Summary};
 use uwf_protocol::ids::ThreadId;
@@ -13,8 +15,10 @@ use crate::read::summary::SummaryView;
 use crate::review_error::ReviewError;
 use crate::run::review::{self, Question};
 use crate::thread::{self, Thread};
-use crate::{EngineError, Runner, Site, tags};
+use crate::{EngineError, Runner, Site, limits, tags};
 
+/// The option of a call that nobody waits for.
+const DETACHED: &str = "--detached";
 /// How many of the newest steps the model sees.
 const NEWEST: usize = 20;
 
@@ -49,6 +53,25 @@ pub fn summarize_thread(
     })?;
     site.log(&thread, tags::SUMMARIZED, &format!("summary={node}"));
     Ok(SummaryView::of(node, summary, at_ms))
+}
+
+/// Starts to summarize a completed thread in the background, if the config says so. Nobody waits for it, and what becomes of
+/// it changes nothing for the call that completed the thread: a failure is only logged.
+pub(crate) fn start_if_wanted(site: &Site, thread: ThreadId) {
+    if !limits::config_for_views(site).summary.auto {
+        return;
+    }
+    let mut command = review::own_command(site);
+    command
+        .args(["thread", "summarize", thread.as_str(), DETACHED])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    // Nobody waits for it. It makes a session of its own, which the leader of a process group cannot.
+    if let Err(error) = command.spawn() {
+        let message = site.loggable(&format!("code=not_started {error}"));
+        site.log_line(tags::NOT_SUMMARIZED, &message, Some(thread), None);
+    }
 }
 
 /// Asks the model. The inner error says why there is no summary.
