@@ -204,7 +204,7 @@ impl<'a> Round<'a> {
         };
         let site = &self.runner.site;
         let thread = Thread::load(&site.store, child.thread, *head)?;
-        let standing = Standing::of(site, &thread, &limits::of_config(site))?;
+        let standing = Standing::of(site, &thread, &limits::config_for_views(site))?;
         let pause = site.root.run(child.thread).pause.read()?;
         Ok(Some(standing.state.with_pause(pause)))
     }
