@@ -3,6 +3,7 @@
 
 mod calls;
 mod care;
+mod children;
 mod commands;
 mod garbage;
 mod leftovers;
