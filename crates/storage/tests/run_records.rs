@@ -9,7 +9,7 @@ use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Used;
-use uwf_protocol::review::{Decision, RecordedVerdict, Reviews, Summaries};
+use uwf_protocol::review::{Reviews, Summaries};
 use uwf_protocol::run::{
     Attempt, ChosenAgent, KitFailure, LeaseRecord, Pending, Phase, ThreadRecord,
 };
@@ -412,12 +412,8 @@ fn spent() -> (tempfile::TempDir, RunDir) {
         .unwrap();
     let mut reviews = Reviews::default();
     reviews.count(None);
-    reviews.add_verdict(RecordedVerdict {
-        node: STEP,
-        head: HEAD,
-        decision: Decision::Suspend,
-        released: false,
-    });
+    let verdict = format!(r#"{{"node":"{STEP}","head":"{HEAD}","decision":"suspend"}}"#);
+    reviews.add_verdict(serde_json::from_str(&verdict).unwrap());
     run.ledger.write_reviews(&reviews).unwrap();
     let mut summaries = Summaries::default();
     summaries.count(None);
