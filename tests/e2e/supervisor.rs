@@ -361,3 +361,38 @@ fn a_verdict_is_kept_by_the_collector_and_travels_with_its_thread() {
     other.configure("supervisor.every", "2");
     assert_eq!(other.show(&thread)["status"], "suspended");
 }
+
+#[test]
+fn the_supervisor_of_a_workflow_goes_before_that_of_the_config() {
+    let server = ModelServer::start(vec![says("suspend", "It loops.")]);
+    let (world, _) = supervised(&server);
+    world.configure("supervisor.every", "9");
+    world.configure("supervisor.model", "nobody");
+    let yaml = format!("{REVIEW}supervisor: {{ every: 1, model: small }}\n");
+    let file = world.write("review.yaml", &yaml);
+    world.put(&yaml);
+    let thread = world.start("review");
+    steps(&world, &thread, 1);
+    world.step(&thread).exits(6).says("It loops.");
+    assert_eq!(server.requests().len(), 1);
+    // It holds without any config of a supervisor, too.
+    world.uwf(&["config", "unset", "supervisor.every"]).exits(0);
+    assert_eq!(world.show(&thread)["status"], "suspended");
+    let listed = world.uwf(&["thread", "list", "--status", "suspended"]);
+    assert_eq!(listed.exits(0).json()[0]["thread"], json!(thread));
+    world
+        .uwf(&["thread", "step", &thread, "--dry-run"])
+        .exits(6);
+    world.uwf(&["thread", "resume", &thread]).exits(0);
+    // It is a part of the workflow, also where that is written out.
+    let text = world.uwf(&["workflow", "export", "review"]).exits(0).stdout;
+    assert!(text.contains("every: 1"), "{text}");
+    let shown = world.uwf(&["workflow", "show", "review", "--format", "text"]);
+    assert!(shown.exits(0).stdout.contains("supervisor.every"));
+    let file = file.to_str().unwrap();
+    world.uwf(&["workflow", "validate", file]).exits(0);
+    world.write("review.yaml", &yaml.replace("every: 1", "every: 0"));
+    let refused = world.uwf(&["workflow", "validate", file]).exits(1);
+    let said = format!("{}{}", refused.stdout, refused.stderr);
+    assert!(said.contains("whole number from 1"), "{said}");
+}

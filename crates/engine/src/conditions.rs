@@ -277,6 +277,7 @@ mod tests {
             conditions: IndexMap::new(),
             graph: IndexMap::from([(NodeName::Start, Edges::InOrder(edges))]),
             limits: Limits::default(),
+            supervisor: None,
         });
         let start = StartNode {
             workflow: CasRef::from_u64(1),

@@ -25,6 +25,8 @@ pub(crate) struct LimitedThread<'a> {
     pub(crate) by_children: Used,
     /// Whether the workflow has roles that children play.
     pub(crate) has_children: bool,
+    /// Whether the workflow has a supervisor.
+    pub(crate) has_supervisor: bool,
 }
 
 impl<'a> LimitedThread<'a> {
@@ -36,6 +38,7 @@ impl<'a> LimitedThread<'a> {
             replaces: thread.replaces,
             by_children: Used::default(),
             has_children: has_children(&thread.program),
+            has_supervisor: thread.program.supervisor().is_some(),
         }
     }
 }

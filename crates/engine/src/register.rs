@@ -198,6 +198,7 @@ pub(crate) fn put_in(
         conditions: workflow.conditions,
         graph: workflow.graph,
         limits: workflow.limits,
+        supervisor: workflow.supervisor,
     };
     let (type_hash, payload) = workflow_stored::to_payload(&stored);
     if type_hash == schemas::WORKFLOW_WITH_CHILDREN {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::hooks::{Hook, HookEvent};
 use crate::limits::Limits;
 use crate::policy::ExtractPolicy;
+use crate::workflow::WorkflowSupervisor;
 
 /// The whole file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +119,17 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
+    /// Returns the supervisor of the threads of a workflow. What the workflow says goes before what the config says.
+    #[must_use]
+    pub fn of(&self, workflow: Option<&WorkflowSupervisor>) -> Self {
+        let model = workflow.and_then(|workflow| workflow.model.clone());
+        Self {
+            every: workflow.map(|workflow| workflow.every).or(self.every),
+            model: model.or_else(|| self.model.clone()),
+            timeout: self.timeout.clone(),
+        }
+    }
+
     /// How long a verdict may take if the config does not say, in seconds.
     pub const USUAL_SECONDS: u64 = 60;
 

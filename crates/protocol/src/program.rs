@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::ids::{CasRef, RoleName};
 use crate::limits::Limits;
-use crate::workflow::{Role, Workflow};
+use crate::workflow::{Role, Workflow, WorkflowSupervisor};
 use crate::workflow_stored::{self, StoredError};
 
 /// A stored program.
@@ -40,6 +40,14 @@ impl Program {
     pub fn limits(&self) -> &Limits {
         match self {
             Self::Graph(workflow) => &workflow.limits,
+        }
+    }
+
+    /// Returns when a model judges a thread, if the program says so.
+    #[must_use]
+    pub fn supervisor(&self) -> Option<&WorkflowSupervisor> {
+        match self {
+            Self::Graph(workflow) => workflow.supervisor.as_ref(),
         }
     }
 

@@ -252,5 +252,6 @@ pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
             (NodeName::Role(role.clone()), edge(Destination::End)),
         ]),
         limits: Limits::default(),
+        supervisor: None,
     }
 }

@@ -3,10 +3,14 @@
 //! The model is the result of parsing. The moderator decides whether a graph makes sense; `workflow_yaml` and
 //! `workflow_stored` know how a workflow is written.
 
+use std::num::NonZeroU32;
+
 use std::collections::HashSet;
 use std::fmt;
 
 use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::ids::{CasRef, RoleName, Status};
 use crate::limits::Limits;
@@ -39,6 +43,33 @@ pub struct Workflow<S = CasRef> {
     pub graph: IndexMap<NodeName, Edges>,
     /// How far a thread may go by itself.
     pub limits: Limits,
+    /// When a model judges a thread, if the workflow says so.
+    pub supervisor: Option<WorkflowSupervisor>,
+}
+
+impl<S> Workflow<S> {
+    /// Returns its limits by their names, and the keys of its supervisor as `supervisor.<key>`.
+    #[must_use]
+    pub fn limits_by_name(&self) -> IndexMap<String, Value> {
+        let entries = |value: Result<Value, serde_json::Error>| match value {
+            Ok(Value::Object(entries)) => entries,
+            Ok(_) | Err(_) => Map::new(),
+        };
+        let limits = entries(serde_json::to_value(&self.limits));
+        let supervisor = entries(serde_json::to_value(&self.supervisor)).into_iter();
+        let supervisor = supervisor.map(|(key, value)| (format!("supervisor.{key}"), value));
+        limits.into_iter().chain(supervisor).collect()
+    }
+}
+
+/// When a model judges the threads of a workflow, and which one does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowSupervisor {
+    /// It judges each time when so many more steps are done.
+    pub every: NonZeroU32,
+    /// The alias of the model in the config; the config chooses if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// One role: a task, who does it, and the schema of the answer.

@@ -8,7 +8,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::ids::RoleName;
-use crate::limits::Limits;
 use crate::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
 
 /// What differs between two workflows, an old one and a new one. Parts that are alike are left out.
@@ -29,7 +28,7 @@ pub struct WorkflowDiff {
     pub reordered: Vec<String>,
     /// The conditions that were added, removed or changed.
     pub conditions: Vec<Named<String>>,
-    /// The limits that were added, removed or changed.
+    /// The limits that were added, removed or changed, also those of the supervisor.
     pub limits: Vec<Named<Value>>,
 }
 
@@ -109,7 +108,7 @@ impl WorkflowDiff {
             edges: edges(&old.graph, &new.graph),
             reordered: reordered(&old.graph, &new.graph),
             conditions: conditions(&old.conditions, &new.conditions),
-            limits: limits(&old.limits, &new.limits),
+            limits: limits(old, new),
         }
     }
 
@@ -290,12 +289,8 @@ fn conditions(
         .collect()
 }
 
-fn limits(old: &Limits, new: &Limits) -> Vec<Named<Value>> {
-    let [old, new] = [old, new].map(|limits| {
-        let value = serde_json::to_value(limits).unwrap_or_default();
-        let entries = value.as_object().cloned().unwrap_or_default().into_iter();
-        entries.collect::<IndexMap<String, Value>>()
-    });
+fn limits<S>(old: &Workflow<S>, new: &Workflow<S>) -> Vec<Named<Value>> {
+    let [old, new] = [old, new].map(Workflow::limits_by_name);
     let differing = differing(&old, &new).into_iter();
     let change = |(name, before, after): (&String, Option<&Value>, Option<&Value>)| Named {
         name: name.clone(),

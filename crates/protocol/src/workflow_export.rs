@@ -43,6 +43,7 @@ pub fn with_schemas(
         conditions: stored.conditions.clone(),
         graph: stored.graph.clone(),
         limits: stored.limits.clone(),
+        supervisor: stored.supervisor.clone(),
     })
 }
 
@@ -77,6 +78,9 @@ pub fn to_file(workflow: &Workflow<Value>) -> Value {
     insert_text(&mut file, "description", &workflow.description);
     if !workflow.limits.is_empty() {
         file.insert("limits".to_owned(), json!(workflow.limits));
+    }
+    if let Some(supervisor) = &workflow.supervisor {
+        file.insert("supervisor".to_owned(), json!(supervisor));
     }
     file.insert("roles".to_owned(), Value::Object(roles(workflow)));
     if !workflow.conditions.is_empty() {

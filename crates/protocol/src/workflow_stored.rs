@@ -3,7 +3,8 @@
 //! 1. A workflow of status maps alone is stored exactly as the reference program stores it, so that both get one hash.
 //! 2. A workflow with conditions or lists of edges is stored in the form with list edges.
 //! 3. A workflow with more, such as limits, is stored in the second form with the options added.
-//! 4. A workflow with a role that is played by other threads is stored in the third form with the work of such roles added.
+//! 4. A workflow with a supervisor, or with a role that is played by other threads, is stored in the third form with the
+//!    supervisor and the work of such roles added.
 //!
 //! The store sorts the keys of a payload. So the order of roles, nodes and statuses is lost, and nothing may depend on it.
 
@@ -19,7 +20,8 @@ use crate::policy::ExtractPolicy;
 use crate::schemas;
 use crate::work::Work;
 use crate::workflow::{
-    Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, reserved,
+    Condition, Destination, Edges, ListEdge, NodeName, Role, Target, Workflow, WorkflowSupervisor,
+    reserved,
 };
 use work::StoredWork;
 
@@ -47,7 +49,8 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
     let has_conditions = !workflow.conditions.is_empty() || workflow.graph.values().any(has_list);
     let has_options = has_options(workflow);
     let has_children = workflow.roles.values().any(|role| role.work != Work::Agent);
-    if !has_conditions && !has_options && !has_children {
+    let is_newest = has_children || workflow.supervisor.is_some();
+    if !has_conditions && !has_options && !is_newest {
         return (schemas::WORKFLOW, payload(workflow, "frontmatter"));
     }
     let mut payload = payload(workflow, "meta");
@@ -55,12 +58,15 @@ pub fn to_payload(workflow: &Workflow<CasRef>) -> (CasRef, Value) {
         &workflow.conditions,
         |condition| json!({ "description": condition.description, "expression": condition.expression }),
     );
-    if !has_options && !has_children {
+    if !has_options && !is_newest {
         return (schemas::WORKFLOW_WITH_CONDITIONS, payload);
     }
     payload["limits"] =
         serde_json::to_value(&workflow.limits).expect("limits are plain data with text for keys");
-    let type_hash = match has_children {
+    if let Some(supervisor) = &workflow.supervisor {
+        payload["supervisor"] = json!(supervisor);
+    }
+    let type_hash = match is_newest {
         true => schemas::WORKFLOW_WITH_CHILDREN,
         false => schemas::WORKFLOW_WITH_OPTIONS,
     };
@@ -100,6 +106,7 @@ pub fn from_payload(type_hash: CasRef, payload: &Value) -> Result<Workflow<CasRe
             .collect(),
         graph,
         limits: stored.limits,
+        supervisor: stored.supervisor,
     })
 }
 
@@ -171,6 +178,8 @@ struct StoredWorkflow {
     graph: IndexMap<String, Value>,
     #[serde(default)]
     limits: Limits,
+    #[serde(default)]
+    supervisor: Option<WorkflowSupervisor>,
 }
 
 #[derive(Deserialize)]
@@ -314,6 +323,7 @@ mod tests {
             conditions: workflow.conditions,
             graph: workflow.graph,
             limits: workflow.limits,
+            supervisor: workflow.supervisor,
         }
     }
 
@@ -419,6 +429,19 @@ mod tests {
         assert_eq!(
             payload["conditions"],
             json!({ "failing": { "description": "", "expression": "$last('coder').ok = false" } })
+        );
+        round_trip(&workflow);
+    }
+
+    #[test]
+    fn a_workflow_with_a_supervisor_is_stored_in_the_fourth_form() {
+        let demo = include_str!("../../../tests/fixtures/workflows/demo.yaml");
+        let workflow = stored(&format!("{demo}supervisor: {{ every: 5, model: small }}\n"));
+        let (type_hash, payload) = to_payload(&workflow);
+        assert_eq!(type_hash, schemas::WORKFLOW_WITH_CHILDREN);
+        assert_eq!(
+            payload["supervisor"],
+            json!({ "every": 5, "model": "small" })
         );
         round_trip(&workflow);
     }

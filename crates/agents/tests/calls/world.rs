@@ -71,6 +71,7 @@ impl World {
             conditions: IndexMap::new(),
             graph: IndexMap::new(),
             limits: Limits::default(),
+            supervisor: None,
         };
         let (type_hash, payload) = workflow_stored::to_payload(&workflow);
         let workflow = store.put(type_hash, &payload, NOW).unwrap();

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_engine::{Checked, Registered, WorkflowItem, WorkflowView};
 use uwf_protocol::ids::{CasRef, RoleName};
-use uwf_protocol::limits::Limits;
 use uwf_protocol::workflow::{Condition, Destination, Edges, NodeName, Role, Workflow};
 use uwf_protocol::workflow_stored;
 use uwf_protocol::workflow_yaml::Diagnostic;
@@ -195,7 +194,7 @@ fn outline(hash: CasRef, workflow: &Workflow, page: Page) -> String {
         let conditions = workflow.conditions.iter().map(row).collect();
         parts.push(table(&["CONDITION", "EXPRESSION"], conditions));
     }
-    let limits = limit_rows(&workflow.limits);
+    let limits = limit_rows(workflow);
     if !limits.is_empty() {
         parts.push(table(&["LIMIT", "VALUE"], limits));
     }
@@ -203,17 +202,14 @@ fn outline(hash: CasRef, workflow: &Workflow, page: Page) -> String {
     parts.join("\n\n")
 }
 
-fn limit_rows(limits: &Limits) -> Vec<Vec<String>> {
-    let limits = serde_json::to_value(limits).unwrap_or_default();
-    let limits = limits.as_object().into_iter().flatten();
+fn limit_rows<S>(workflow: &Workflow<S>) -> Vec<Vec<String>> {
     let text = |value: &Value| {
         value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned)
     };
-    limits
-        .map(|(key, value)| vec![key.clone(), text(value)])
-        .collect()
+    let limits = workflow.limits_by_name().into_iter();
+    limits.map(|(key, value)| vec![key, text(&value)]).collect()
 }
 
 fn edge_rows(node: &NodeName, ways: &Edges) -> Vec<Vec<String>> {

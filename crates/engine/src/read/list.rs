@@ -329,6 +329,7 @@ impl<'a> Reader<'a> {
                     replaces: None,
                     by_children: Used::default(),
                     has_children: has_children(&program),
+                    has_supervisor: program.supervisor().is_some(),
                 };
                 Standing::without_children(store, &run, &limited, route, &self.config)?
             }

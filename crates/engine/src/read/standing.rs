@@ -64,7 +64,7 @@ impl Standing {
     ) -> Result<Self, EngineError> {
         let activity = Activity::at(run, limited.head)?;
         let reached = limits::reached_on_route(store, limited, &route, &config.limits)?;
-        let held = verdict::held(store, limited.ledger, limited.head, config);
+        let held = verdict::held(store, limited, config);
         let state = activity.thread_state(&route);
         Ok(Self {
             state: state.at_limits(&reached).at_verdict(held),

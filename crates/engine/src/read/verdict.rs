@@ -6,7 +6,8 @@ use uwf_protocol::config::Config;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::Usage;
 use uwf_protocol::review::{Decision, RecordedVerdict, Reviews, VerdictNode};
-use uwf_storage::Ledger;
+
+use crate::limits::LimitedThread;
 
 /// A verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -74,16 +75,14 @@ pub(crate) fn reason(store: &Store, recorded: &RecordedVerdict) -> String {
     }
 }
 
-/// Returns why the supervisor suspends a thread at a head, if it does. A supervisor that is switched off suspends nothing;
-/// then no record is read.
-pub(crate) fn held(
-    store: &Store,
-    ledger: &Ledger,
-    head: CasRef,
-    config: &Config,
-) -> Option<String> {
-    config.supervisor.every?;
-    let reviews = ledger.reviews();
-    let verdict = reviews.verdict_on(head).filter(|verdict| verdict.holds())?;
+/// Returns why the supervisor suspends a thread, if it does. A supervisor that is switched off suspends nothing; then no
+/// record is read.
+pub(crate) fn held(store: &Store, limited: &LimitedThread<'_>, config: &Config) -> Option<String> {
+    if !limited.has_supervisor {
+        config.supervisor.every?;
+    }
+    let reviews = limited.ledger.reviews();
+    let verdict = reviews.verdict_on(limited.head);
+    let verdict = verdict.filter(|verdict| verdict.holds())?;
     Some(reason(store, verdict))
 }

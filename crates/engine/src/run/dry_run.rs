@@ -102,7 +102,7 @@ fn plan_agent(
             command: "resume",
         });
     }
-    if let Some(reason) = verdict::held(&site.store, ledger, thread.head, &config) {
+    if let Some(reason) = verdict::held(&site.store, &limited, &config) {
         return Err(ReviewError::Held {
             thread: thread.id,
             reason,

@@ -8,6 +8,7 @@ use uwf_protocol::review::{
 use uwf_protocol::schemas;
 use uwf_storage::RunDir;
 
+use crate::limits::LimitedThread;
 use crate::read::verdict;
 use crate::review_error::ReviewError;
 use crate::run::admission::Admitted;
@@ -37,7 +38,7 @@ pub(crate) fn pass(
     thread: &Thread,
     admitted: &Admitted,
 ) -> Result<Asked, EngineError> {
-    let supervisor = &admitted.config.supervisor;
+    let supervisor = &admitted.config.supervisor.of(thread.program.supervisor());
     let Some(every) = supervisor.every else {
         return Ok(Asked::No);
     };
@@ -163,7 +164,8 @@ fn held(runner: &Runner, thread: &Thread, verdict: &RecordedVerdict, is_new: boo
 /// Tells whether the supervisor suspends a thread at its head.
 pub(crate) fn holds(site: &Site, run: &RunDir, thread: &Thread) -> bool {
     let config = limits::config_for_views(site);
-    verdict::held(&site.store, &run.ledger, thread.head, &config).is_some()
+    let limited = LimitedThread::of(&run.ledger, thread);
+    verdict::held(&site.store, &limited, &config).is_some()
 }
 
 /// Lets a thread go on that its supervisor suspended: a person wants that.

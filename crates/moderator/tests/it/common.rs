@@ -29,6 +29,7 @@ pub(crate) fn workflow(roles: &Value, conditions: &Value, graph: &Value) -> Work
             .map(|(name, edges)| (node(name), edges_from(edges)))
             .collect(),
         limits: Limits::default(),
+        supervisor: None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Reading the options of a workflow: its limits, and the extraction policy of a role.
+//! Reading the options of a workflow: its limits, its supervisor, and the extraction policy of a role.
 
 use uwf_yaml::{Data, Node};
 
@@ -6,6 +6,7 @@ use super::diagnostic::Finding;
 use super::fields::{Fields, entries, misfit};
 use crate::limits::{Limits, Setting};
 use crate::policy::ExtractPolicy;
+use crate::workflow::WorkflowSupervisor;
 
 /// Returns the limits; none if the workflow has none.
 pub(super) fn limits(fields: &Fields<'_>, findings: &mut Vec<Finding>) -> Limits {
@@ -49,6 +50,33 @@ fn limit(key: &str, node: &Node, limits: &mut Limits, findings: &mut Vec<Finding
         Ok(setting) => limits.set(setting),
         Err(error) => findings.push(Finding::new(node.at, format!("`{key}`: {error}"))),
     }
+}
+
+/// Returns when a model judges a thread, if the workflow says so.
+pub(super) fn supervisor(
+    fields: &Fields<'_>,
+    findings: &mut Vec<Finding>,
+) -> Option<WorkflowSupervisor> {
+    let (key, node) = fields.get("supervisor")?;
+    let what = "`supervisor`".to_owned();
+    let fields = Fields::of(node, key.at, what, &["every", "model"], findings)?;
+    let model = fields.text("model", findings);
+    let Some((_, node)) = fields.get("every") else {
+        findings.push(fields.lacks("every"));
+        return None;
+    };
+    let every = match &node.data {
+        Data::Number(number) => number.to_string().parse().ok(),
+        _ => None,
+    };
+    if every.is_none() {
+        let problem = "`every` of `supervisor` is a whole number from 1".to_owned();
+        findings.push(Finding::new(node.at, problem));
+    }
+    Some(WorkflowSupervisor {
+        every: every?,
+        model,
+    })
 }
 
 /// Returns the extraction policy of a role, if it has one.

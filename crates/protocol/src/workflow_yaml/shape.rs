@@ -14,13 +14,14 @@ use crate::ids::RoleName;
 use crate::work::Work;
 use crate::workflow::{Condition, Role, Workflow, name_problem};
 
-const WORKFLOW_KEYS: [&str; 7] = [
+const WORKFLOW_KEYS: [&str; 8] = [
     "name",
     "description",
     "roles",
     "conditions",
     "graph",
     "limits",
+    "supervisor",
     "version",
 ];
 const ROLE_KEYS: [&str; 8] = [
@@ -55,6 +56,7 @@ pub(super) fn workflow(
         }
     };
     let limits = options::limits(&fields, findings);
+    let supervisor = options::supervisor(&fields, findings);
     Some(Workflow {
         name: name?,
         description,
@@ -62,6 +64,7 @@ pub(super) fn workflow(
         conditions,
         graph: graph?,
         limits,
+        supervisor,
     })
 }
 

@@ -106,7 +106,7 @@ fn unknown_keys() {
         "roles:",
         "zzz: {}\nroles:",
         "w.yaml:2:1: unknown key `zzz` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `version`)",
     );
     check_change(
         "goal: g",
@@ -449,6 +449,6 @@ fn messages_are_few_short_and_safe_to_print() {
         "graph:",
         "\"\\e[31mkey\": 1\ngraph:",
         "w.yaml:6:1: unknown key `\\u{1b}[31mkey` in the workflow \
-         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `version`)",
+         (the keys are `name`, `description`, `roles`, `conditions`, `graph`, `limits`, `supervisor`, `version`)",
     );
 }
