@@ -442,10 +442,9 @@ impl EngineError {
             | Self::SharedStore(_)
             | Self::NoRoot { .. }
             | Self::ForeignState(_)
-            | Self::NoNodes(_)
-            | Self::Io { .. } => Exit::Request,
+            | Self::NoNodes(_) => Exit::Request,
             Self::Bundle(BundleError::Unreadable(_)) | Self::NoThreads(_) => Exit::Store,
-            Self::Bundle(_) | Self::Foreign(_) => Exit::Request,
+            Self::Bundle(_) | Self::Foreign(_) | Self::Io { .. } => Exit::Request,
             Self::Ended { .. } => Exit::Ended,
             Self::Suspended { .. } | Self::Paused { .. } | Self::Limit { .. } => Exit::Suspended,
             // A signal ended the call: the exit code says so, even if processes are left.

@@ -345,14 +345,13 @@ impl<'a> Reader<'a> {
             activity: &activity,
         };
         let outline = outline.outline()?;
-        let recorded = run.ledger.chain_summary();
         let item = ThreadItem::of_active(id, head, (state, pause), activity, &route);
         let waiting = item.waiting_answer;
         Ok(ThreadItem {
             waiting_answer: waiting.map(|it| it.in_view(self.site, &start, program.name())),
             workflow: Some(start.workflow),
             workflow_name: Some(program.name().to_owned()),
-            steps: Some(summarize(store, recorded.as_ref(), head)?.steps),
+            steps: Some(summarize(store, run.ledger.chain_summary().as_ref(), head)?.steps),
             outline,
             ..item
         })
