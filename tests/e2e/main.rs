@@ -15,6 +15,7 @@ mod bad_workflow;
 mod branches;
 mod builtin;
 mod cas;
+mod children_care;
 mod cli_agents;
 mod colours;
 mod compat;

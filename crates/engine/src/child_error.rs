@@ -45,6 +45,12 @@ pub enum ChildProblem {
     /// A child thread works for the next step, and would be left behind.
     #[error("thread `{0}` works for the next step, and would be left behind")]
     AtWork(ThreadId),
+    /// Several child threads did the step, which a person wants to be done again.
+    #[error("{0} threads did the step, and only the step of one can be done again")]
+    Several(usize),
+    /// A child thread did work that the next step of its parent needs.
+    #[error("thread `{0}` did work that the next step needs, and it would be done again")]
+    Needed(ThreadId),
     /// A child thread waits for a person.
     #[error("thread `{child}` asks: {message}")]
     Waits {
@@ -109,6 +115,8 @@ impl ChildError {
             ChildProblem::Unknown(_)
             | ChildProblem::TooDeep { .. }
             | ChildProblem::AtWork(_)
+            | ChildProblem::Several(_)
+            | ChildProblem::Needed(_)
             | ChildProblem::Misfit { .. } => Exit::Request,
         }
     }
@@ -121,6 +129,8 @@ impl ChildError {
             ChildProblem::Unknown(_)
             | ChildProblem::TooDeep { .. }
             | ChildProblem::AtWork(_)
+            | ChildProblem::Several(_)
+            | ChildProblem::Needed(_)
             | ChildProblem::Misfit { .. }
             | ChildProblem::Waits { .. }
             | ChildProblem::Interrupted(_)

@@ -10,6 +10,7 @@ use uwf_moderator::condition::ValueQuestion;
 use uwf_moderator::{Assignment, Performer, PlannedChild, Route, plan};
 use uwf_process::Signals;
 use uwf_protocol::child::Parent;
+use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::program::Program;
@@ -148,6 +149,37 @@ fn id_of(parent: &Parent) -> ThreadId {
         .of_child(hash.expect("a parent is not nested deeply"))
 }
 
+/// Tells whether a thread works for another one. One that cannot be read does not.
+pub(crate) fn is_child(site: &Site, id: ThreadId) -> bool {
+    let start_of = |head| {
+        Some(
+            read_start(&site.store, Head::read(&site.store, head).ok()?.start())
+                .ok()?
+                .node,
+        )
+    };
+    id.may_be_child()
+        && State::new(&site.root)
+            .find(id)
+            .ok()
+            .flatten()
+            .and_then(|place| start_of(place.head()))
+            .is_some_and(|start| start.parent.is_some())
+}
+
+/// Tells whether the next step of an active thread needs what an ended child did.
+pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bool, EngineError> {
+    if !child.may_be_child() {
+        return Ok(false);
+    }
+    let start = Head::read(&site.store, head)?.start();
+    let Some(parent) = read_start(&site.store, start)?.node.parent else {
+        return Ok(false);
+    };
+    // A step that follows the head that the child worked for has what it did.
+    Ok(State::new(&site.root).head(parent.thread)? == Some(parent.head))
+}
+
 /// Fails if children work for the next step of a thread: the caller would leave them behind.
 pub(crate) fn refuse_to_leave(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     if !has_children(&thread.program) {
@@ -159,7 +191,12 @@ pub(crate) fn refuse_to_leave(site: &Site, thread: &Thread) -> Result<(), Engine
     if assignment.performer != Performer::Children {
         return Ok(());
     }
-    let children = children_of(site, thread, &assignment, None)?;
+    let children = match children_of(site, thread, &assignment, None) {
+        Ok(children) => children,
+        // Where it is unknown which ones are needed, none was made.
+        Err(EngineError::Child(_)) => return Ok(()),
+        Err(error) => return Err(error),
+    };
     match children.iter().find(|child| child.place.is_some()) {
         None => Ok(()),
         Some(child) => Err(EngineError::Child(Box::new(ChildError {
@@ -198,6 +235,20 @@ pub(crate) fn with_descendants(
     Ok(found)
 }
 
+/// How often a branch may fail at one place. Then it has failed for good.
+const TRIES: usize = 3;
+
+/// Tells whether a branch has failed for good. A workflow that plays a role alone is tried as often as a person likes.
+pub(crate) fn has_failed(site: &Site, work: Option<&Work>, child: &Child) -> bool {
+    let (Some(Work::Branches(_)), Some(Located::Active(head))) = (work, &child.place) else {
+        return false;
+    };
+    let attempts = site.root.run(child.thread).ledger.attempts().into_iter();
+    let failed = attempts
+        .filter(|attempt| attempt.at() == *head && attempt.class != Some(FailureClass::Cancelled));
+    failed.count() >= TRIES
+}
+
 /// Returns what the children of a step used up that is not part of a step of their parent yet: with their failed attempts,
 /// their own children, and the children that were killed.
 pub(crate) fn used_in_progress(
@@ -206,7 +257,13 @@ pub(crate) fn used_in_progress(
     assignment: &Assignment,
 ) -> Result<Used, EngineError> {
     let mut used = Used::default();
-    for child in children_of(site, thread, assignment, None)? {
+    let children = match children_of(site, thread, assignment, None) {
+        Ok(children) => children,
+        // Where it is unknown which ones are needed, none was made.
+        Err(EngineError::Child(_)) => return Ok(used),
+        Err(error) => return Err(error),
+    };
+    for child in children {
         used.add_all(&used_by_child(site, &child)?);
     }
     Ok(used)
@@ -216,10 +273,10 @@ pub(crate) fn used_in_progress(
 pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineError> {
     let place = child.place.as_ref();
     let current = place.map(|place| (child.thread, place.head(), place.end().is_none()));
-    let killed = child.killed.iter().map(|one| (one.thread, one.head, false));
+    let killed = child.killed.iter().map(|one| (one.thread, one.head, true));
     let mut used = Used::default();
-    for (thread, head, is_active) in killed.chain(current) {
-        used.add_all(&used_by_thread(site, thread, head, is_active)?);
+    for (thread, head, has_more) in killed.chain(current) {
+        used.add_all(&used_by_thread(site, thread, head, has_more)?);
     }
     Ok(used)
 }
@@ -228,13 +285,14 @@ fn used_by_thread(
     site: &Site,
     id: ThreadId,
     head: CasRef,
-    is_active: bool,
+    has_more: bool,
 ) -> Result<Used, EngineError> {
     let ledger = site.root.run(id).ledger;
     let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
     used.add_all(&ledger.used_by_attempts());
     used.child_steps += summarize(&site.store, ledger.chain_summary().as_ref(), head)?.steps;
-    if is_active {
+    // The children of a thread that did not reach its end are part of no step.
+    if has_more {
         let thread = Thread::load(&site.store, id, head)?;
         if has_children(&thread.program)
             && let Ok(Route::To(assignment)) = thread.route(None)?

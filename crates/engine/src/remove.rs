@@ -11,11 +11,12 @@ use uwf_storage::{
 };
 use uwf_thread::{Head, read_program, read_start, summarize};
 
+use crate::child_error::{ChildError, ChildProblem};
 use crate::read::outline::first_line;
 use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
 use crate::read::thread_state::ThreadStatus;
-use crate::{EngineError, Site, lost_run, tags, thread};
+use crate::{EngineError, Site, children, lost_run, tags, thread};
 
 /// Whether a thread may be removed that has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -165,6 +166,10 @@ pub fn prune(site: &Site, options: &PruneOptions) -> Result<Pruned, EngineError>
     };
     let mut places = Vec::new();
     for record in chosen(&state, options)? {
+        // What a child did is kept until it is part of a step of its parent.
+        if children::is_needed(site, record.thread, record.head).unwrap_or(false) {
+            continue;
+        }
         // The agent of a cancelled thread may still be ending, or somebody resumes the thread.
         if site.root.run(record.thread).lease.is_held()? {
             pruned.busy.push(record.thread);
@@ -313,8 +318,26 @@ fn check_removable(
                 .map(|chain| chain.steps),
             has_finished_step: run.outbox.read_pending().ok().flatten().is_some(),
         }),
-        (Located::Active(_), Removable::Any) | (Located::Archived(_), _) => Ok(()),
+        (Located::Archived(record), Removable::Ended) => refuse_needed(site, id, record.head),
+        (_, Removable::Any) => Ok(()),
     }
+}
+
+/// Fails if the next step of another thread needs what this ended one did.
+fn refuse_needed(site: &Site, id: ThreadId, head: CasRef) -> Result<(), EngineError> {
+    // A thread whose nodes are damaged can be removed all the same.
+    if !children::is_needed(site, id, head).unwrap_or(false) {
+        return Ok(());
+    }
+    let start = read_start(&site.store, Head::read(&site.store, head)?.start())?;
+    let Some(parent) = start.node.parent else {
+        return Ok(());
+    };
+    Err(EngineError::Child(Box::new(ChildError {
+        thread: parent.thread,
+        role: parent.role,
+        problem: ChildProblem::Needed(id),
+    })))
 }
 
 impl From<&HistoryRecord> for PrunedThread {

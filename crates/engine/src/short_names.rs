@@ -18,6 +18,7 @@ use uwf_util::suggest;
 
 use self::parse::{NodeName, StepPlace, ThreadName};
 use self::step_place::step_at;
+use crate::children::is_child;
 use crate::{EngineError, Site, node_kind};
 
 /// How many candidates an ambiguous prefix names.
@@ -151,8 +152,9 @@ fn thread_named(site: &Site, text: &str, name: ThreadName) -> Result<ThreadId, N
     match name {
         ThreadName::Id(id) => Ok(id),
         ThreadName::Newest(nth) => {
-            let mut newest_first = threads(site)?.into_iter().rev();
-            newest_first.nth(nth - 1).ok_or_else(nobody)
+            let newest_first = threads(site)?.into_iter().rev();
+            let mut parents = newest_first.filter(|id| !is_child(site, *id));
+            parents.nth(nth - 1).ok_or_else(nobody)
         }
         ThreadName::LastUsed => {
             let last = LastUsed::of(&site.root).find(site.env.cwd());

@@ -13,7 +13,6 @@ mod variables;
 mod work;
 
 use serde_json::Value;
-pub(crate) use statuses::{keys_of, routing_field};
 use uwf_protocol::ids::{RoleName, Status};
 use uwf_protocol::limits::MaxVisits;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow};

@@ -190,15 +190,18 @@ impl<S> Player<S> {
     }
 }
 
-/// Returns the schema of a role that is played by a workflow and has none of its own: one of these statuses, and whatever
-/// the workflow returns.
+/// Returns the schema of a role that is played by a workflow and has none of its own: one of these statuses, or any if there
+/// are none, and whatever the workflow returns.
 #[must_use]
 pub fn schema_of_played(statuses: &[Status]) -> Value {
-    let statuses: Vec<&str> = statuses.iter().map(Status::as_str).collect();
+    let mut status = json!({ "type": "string" });
+    if !statuses.is_empty() {
+        status["enum"] = statuses.iter().map(Status::as_str).collect();
+    }
     json!({
         "type": "object",
         "required": [STATUS_FIELD],
-        "properties": { STATUS_FIELD: { "type": "string", "enum": statuses } },
+        "properties": { STATUS_FIELD: status },
         "additionalProperties": true,
     })
 }
@@ -243,7 +246,8 @@ pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
         }])
     };
     Workflow {
-        name: format!("{}.{role}", workflow.name),
+        // The agents that are configured for the roles of the workflow do its branches, too.
+        name: workflow.name.clone(),
         description: String::new(),
         roles: workflow.roles.clone(),
         conditions: IndexMap::new(),

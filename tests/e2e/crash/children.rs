@@ -96,3 +96,18 @@ fn branches_that_are_killed_at_many_places_are_made_and_done_once() {
     }
     assert!(kills > 8, "{kills}");
 }
+
+#[test]
+fn a_kill_of_a_parent_that_is_killed_anywhere_ends_its_child_when_it_is_repeated() {
+    let (world, thread) = world("workflow: ./inner.yaml");
+    world.step(&thread).exits(0);
+    let child = world.show(&thread)["children"][0]["thread"].clone();
+    let child = child.as_str().unwrap();
+    kill_everywhere(&world, &["thread", "kill", &thread], ENGINE, |_| {
+        let again = world.uwf(&["thread", "kill", &thread]);
+        assert!([0, 7].contains(&again.code), "{}", again.stderr);
+        for one in [&thread, child] {
+            assert_eq!(world.show(one)["status"], json!("cancelled"), "{one}");
+        }
+    });
+}

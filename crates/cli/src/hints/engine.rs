@@ -153,7 +153,16 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
         ChildProblem::AtWork(child) => format!(
             "`uwf thread step {thread}` lets it go on; `uwf thread kill {child}` gives it up"
         ),
-        ChildProblem::Unknown(_) | ChildProblem::Misfit { .. } => format!(
+        ChildProblem::Several(_) => {
+            format!("`uwf thread fork {thread}~1` does it again in a thread of its own")
+        }
+        ChildProblem::Needed(child) => {
+            format!("`uwf thread rm --force {child}` removes it all the same")
+        }
+        ChildProblem::Misfit { child, .. } => format!(
+            "change the workflow; `uwf thread rm --force {child}` gives up what the child did, then `uwf thread migrate {thread} <workflow>` goes on"
+        ),
+        ChildProblem::Unknown(_) => format!(
             "change the workflow, then `uwf thread migrate {thread} <workflow>` goes on with it"
         ),
         ChildProblem::Failed { source, .. } => return hint(source, given),

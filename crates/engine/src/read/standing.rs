@@ -7,7 +7,7 @@ use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_storage::{Located, RunDir};
 
-use crate::children::{Child, children_of, used_in_progress};
+use crate::children::{Child, children_of, has_failed, used_in_progress};
 use crate::limits::{self, LimitedThread};
 use crate::read::activity::Activity;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
@@ -99,7 +99,11 @@ fn with_children(
         Err(error) => return Err(error),
     };
     let mut found = Vec::new();
-    for child in &children {
+    let work = thread.program.task(&assignment.role).map(|role| &role.work);
+    for child in children
+        .iter()
+        .filter(|child| !has_failed(site, work, child))
+    {
         if let Some(state) = state_of_child(site, child, config)? {
             found.push(ThreadState::of_child(
                 &assignment.role,

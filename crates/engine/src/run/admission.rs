@@ -48,7 +48,9 @@ pub(crate) fn admit(
     let summary = thread.summary(&site.store, &run.ledger)?;
     let mut limited = LimitedThread::of(&run.ledger, thread);
     let has_limits = !(thread.program.limits().is_empty() && config.limits.is_empty());
-    if has_limits && assignment.performer == Performer::Children {
+    // A step that is done again already counts what its children used up.
+    let is_new = thread.replaces.is_none();
+    if has_limits && is_new && assignment.performer == Performer::Children {
         limited.by_children = used_in_progress(site, thread, assignment)?;
     }
     let (reached, usage) = reached_by(&site.store, &limited, role, &config.limits, &summary)?;

@@ -64,8 +64,14 @@ pub(crate) fn do_children_step(
     let mut round = Round::new(runner, &thread, assignment, &admitted)?;
     let mut reports = Vec::new();
     if round.joined() == Joined::Open {
-        reports = round.step(approach)?;
+        let stepped = round.step(approach);
         round.look()?;
+        match stepped {
+            Ok(done) => reports = done,
+            // The last failure of a branch may have decided what becomes of all.
+            Err(_) if round.joined() != Joined::Open => {}
+            Err(error) => return Err(error),
+        }
     }
     let joined = round.joined();
     if joined == Joined::Open {
@@ -104,7 +110,9 @@ pub(crate) fn resume_children(
 ) -> Result<StepReport, EngineError> {
     let without_raises;
     let (admitted, approach) = match admitted(runner, run, &thread, assignment, &options.step) {
-        Err(EngineError::Limit { .. }) if !options.raises.is_empty() => {
+        Err(EngineError::Limit { .. })
+            if !(options.raises.is_empty() && options.accepts.is_empty()) =>
+        {
             raise(&runner.site, run, &thread, &options.raises)?;
             accept(&runner.site, run, &thread, &options.accepts)?;
             let admitted = admitted(runner, run, &thread, assignment, &options.step)?;

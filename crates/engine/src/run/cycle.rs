@@ -70,7 +70,7 @@ pub fn step(
     id: ThreadId,
     options: &StepOptions,
 ) -> Result<StepReport, EngineError> {
-    hooks::after(runner, step_untold(runner, id, options))
+    hooks::after(runner, id, step_untold(runner, id, options))
 }
 
 /// Does one cycle of a thread. The hooks are not told.

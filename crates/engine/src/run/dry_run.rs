@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use uwf_config::secret;
-use uwf_moderator::{Assignment, Route};
+use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_thread::summarize;
 
@@ -22,6 +22,8 @@ use crate::{EngineError, Runner};
 pub enum StepPlan {
     /// It would start an agent.
     Agent(Box<AgentPlan>),
+    /// Child threads would do steps for this role.
+    Children(RoleName),
     /// It would commit a finished step of an earlier call.
     Commit(CasRef),
     /// It would end the thread: the head leads to `$END`.
@@ -74,6 +76,9 @@ pub fn plan(runner: &Runner, id: ThreadId, options: &StepOptions) -> Result<Step
             message,
         }),
         Ok(Route::End { .. }) => Ok(StepPlan::End),
+        Ok(Route::To(assignment)) if assignment.performer == Performer::Children => {
+            Ok(StepPlan::Children(assignment.role))
+        }
         Ok(Route::To(assignment)) => {
             let agent = plan_agent(runner, &thread, assignment, options)?;
             Ok(StepPlan::Agent(Box::new(agent)))

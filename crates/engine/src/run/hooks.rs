@@ -16,6 +16,7 @@ use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start, read_step};
 use uwf_util::time;
 
+use crate::children::is_child;
 use crate::project::project_directory;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::report::StepReport;
@@ -26,11 +27,16 @@ use crate::{AgentFailure, EngineError, ReviewError, Runner, Site, tags, thread};
 /// How much of the end of what a failed hook said is logged, in bytes.
 const SAID: usize = 4096;
 
-/// Tells the hooks what became of a step, and returns it as it was.
+/// Tells the hooks what became of a step of a thread, and returns it as it was. Nobody is told of child threads: what they do
+/// is told of the thread that they work for.
 pub(crate) fn after(
     runner: &Runner,
+    thread: ThreadId,
     result: Result<StepReport, EngineError>,
 ) -> Result<StepReport, EngineError> {
+    if is_child(&runner.site, thread) {
+        return result;
+    }
     match &result {
         Ok(report) => after_step(runner, report),
         Err(EngineError::Unrouted { report, .. }) => after_step(runner, report),

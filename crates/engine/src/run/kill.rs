@@ -10,7 +10,7 @@ use uwf_protocol::run::ProcessIdentity;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
 
 use crate::attempt::Members;
-use crate::children::children_of;
+use crate::children::{children_of, has_children};
 use crate::run::agent_command;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
@@ -44,11 +44,11 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     let state = State::new(&runner.site.root);
     let head = loop {
         let head = match thread::active_head(&runner.site, id) {
-            // An earlier call archived the thread and was killed before it could end the agent.
+            // An earlier call archived the thread and was killed before it could end the agent, or the children.
             Err(EngineError::Ended {
                 reason: Reason::Cancelled,
                 ..
-            }) if runner.site.root.run(id).lease.is_held()? => break None,
+            }) if left_something(runner, id)? => break None,
             head => head?,
         };
         let record = cancelled(runner, id, head);
@@ -61,12 +61,10 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     let run = runner.site.root.run(id);
     let mut agent_ended = end_agent(runner, &run)?;
     let mut children = Vec::new();
-    if let Some(head) = head {
-        for killed in kill_children(runner, &run, id, head)? {
-            agent_ended |= killed.agent_ended;
-            children.push(killed.thread);
-            children.extend(killed.children);
-        }
+    for killed in kill_children(runner, &run, id, thread::find(&runner.site, id)?.head())? {
+        agent_ended |= killed.agent_ended;
+        children.push(killed.thread);
+        children.extend(killed.children);
     }
     record_lost_run(runner, &run, id, head)?;
     runner.site.log_line(
@@ -84,6 +82,41 @@ pub fn kill(runner: &Runner, id: ThreadId) -> Result<Killed, EngineError> {
     })
 }
 
+/// Tells whether a cancelled thread still has an agent, or children that were not ended.
+fn left_something(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
+    if runner.site.root.run(id).lease.is_held()? {
+        return Ok(true);
+    }
+    let head = thread::find(&runner.site, id)?.head();
+    let children = open_children(runner, id, head)?;
+    Ok(!children.is_empty())
+}
+
+/// Returns the active children that work for the step after a head. A thread with damaged nodes has none that could be found.
+fn open_children(
+    runner: &Runner,
+    id: ThreadId,
+    head: CasRef,
+) -> Result<Vec<ThreadId>, EngineError> {
+    let Ok(thread) = Thread::load(&runner.site.store, id, head) else {
+        return Ok(Vec::new());
+    };
+    if !has_children(&thread.program) {
+        return Ok(Vec::new());
+    }
+    let Ok(Route::To(assignment)) = thread.route(None)? else {
+        return Ok(Vec::new());
+    };
+    if assignment.performer != Performer::Children {
+        return Ok(Vec::new());
+    }
+    let children = children_of(&runner.site, &thread, &assignment, None).unwrap_or_default();
+    let active = children
+        .into_iter()
+        .filter(|child| matches!(child.place, Some(Located::Active(_))));
+    Ok(active.map(|child| child.thread).collect())
+}
+
 /// Ends the children that work for the next step of a thread. The thread is archived already, so nobody makes new ones, but
 /// for a call that had begun: we wait until it ends.
 fn kill_children(
@@ -94,26 +127,14 @@ fn kill_children(
 ) -> Result<Vec<Killed>, EngineError> {
     let mut killed = Vec::new();
     let deadline = Instant::now() + BEYOND_GRACE;
-    // A thread with damaged nodes is ended all the same.
-    let Ok(thread) = Thread::load(&runner.site.store, id, head) else {
-        return Ok(killed);
-    };
-    let Ok(Route::To(assignment)) = thread.route(None)? else {
-        return Ok(killed);
-    };
-    if assignment.performer != Performer::Children {
-        return Ok(killed);
-    }
     loop {
         let is_held = run.lease.is_held()?;
-        for child in children_of(&runner.site, &thread, &assignment, None).unwrap_or_default() {
-            if matches!(child.place, Some(Located::Active(_))) {
-                match kill(runner, child.thread) {
-                    Ok(one) => killed.push(one),
-                    // It ended meanwhile.
-                    Err(EngineError::Ended { .. }) => {}
-                    Err(error) => return Err(error),
-                }
+        for child in open_children(runner, id, head)? {
+            match kill(runner, child) {
+                Ok(one) => killed.push(one),
+                // It ended meanwhile.
+                Err(EngineError::Ended { .. }) => {}
+                Err(error) => return Err(error),
             }
         }
         if !is_held || Instant::now() >= deadline {

@@ -6,6 +6,7 @@ use uwf_moderator::{Assignment, Performer, Route, assign};
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::ThreadId;
 
+use crate::children::refuse_to_leave;
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
 use crate::run::admission;
@@ -28,7 +29,7 @@ pub fn poke(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    hooks::after(runner, poke_untold(runner, id, options))
+    hooks::after(runner, id, poke_untold(runner, id, options))
 }
 
 /// Pokes a thread. The hooks are not told.
@@ -46,6 +47,7 @@ pub(crate) fn poke_untold(
             Adoption::Nothing(thread) => *thread,
         };
         admission::accept(&runner.site, run, &thread, &options.accepts)?;
+        refuse_to_leave(&runner.site, &thread)?;
         let without = thread.without_last(&runner.site.store)?;
         let (before, last) = without.ok_or(EngineError::NoStep(id))?;
         if Performer::of_role(&before.program, &last.node.role) == Performer::Children {

@@ -30,7 +30,7 @@ pub fn resume(
     id: ThreadId,
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
-    hooks::after(runner, resume_untold(runner, id, options))
+    hooks::after(runner, id, resume_untold(runner, id, options))
 }
 
 /// Resumes a thread. The hooks are not told.

@@ -31,7 +31,7 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
 /// Returns the field that the answers of a role are routed by, if the schema has one.
 ///
 /// A field `status` without `$` may be plain data. It counts only if the edges have other keys than `_`.
-pub(crate) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static str> {
+pub(super) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static str> {
     let names = shape.names();
     if names.contains(STATUS_FIELD) {
         Some(STATUS_FIELD)
@@ -43,7 +43,7 @@ pub(crate) fn routing_field(shape: &Shape<'_>, keys: &[&str]) -> Option<&'static
 }
 
 /// Returns the keys of a status map, without `$SUSPEND`, which every role may answer.
-pub(crate) fn keys_of(targets: &IndexMap<Status, Target>) -> Vec<&str> {
+pub(super) fn keys_of(targets: &IndexMap<Status, Target>) -> Vec<&str> {
     let keys = targets.keys().map(Status::as_str);
     keys.filter(|key| *key != Status::SUSPEND).collect()
 }

@@ -20,6 +20,7 @@ pub(super) fn show(
             let prompt = prompt(context, &plan, options.session)?;
             PlanView::agent(*plan, prompt)
         }
+        StepPlan::Children(role) => PlanView::children(thread, role),
         StepPlan::Commit(step) => PlanView::commit(thread, step),
         StepPlan::End => PlanView::end(thread),
     };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use uwf_engine::AgentPlan;
-use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_util::shell_words;
 
 use crate::output::Show;
@@ -13,12 +13,15 @@ use crate::text::table::{Page, fields};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PlanView {
     thread: ThreadId,
-    /// `agent`, `commit` or `end`.
+    /// `agent`, `children`, `commit` or `end`.
     action: &'static str,
     #[serde(flatten)]
     agent: Option<AgentPart>,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<CasRef>,
+    /// The role that child threads would do steps for.
+    #[serde(rename = "playedRole", skip_serializing_if = "Option::is_none")]
+    played: Option<RoleName>,
 }
 
 /// The agent that would be started.
@@ -37,6 +40,18 @@ impl PlanView {
             action: "agent",
             agent: Some(AgentPart { plan, prompt }),
             step: None,
+            played: None,
+        }
+    }
+
+    /// Child threads would do steps for a role.
+    pub(crate) fn children(thread: ThreadId, role: RoleName) -> Self {
+        Self {
+            thread,
+            action: "children",
+            agent: None,
+            step: None,
+            played: Some(role),
         }
     }
 
@@ -47,6 +62,7 @@ impl PlanView {
             action: "commit",
             agent: None,
             step: Some(step),
+            played: None,
         }
     }
 
@@ -57,6 +73,7 @@ impl PlanView {
             action: "end",
             agent: None,
             step: None,
+            played: None,
         }
     }
 }
@@ -65,9 +82,10 @@ impl Show for PlanView {
     fn text(&self, page: Page) -> String {
         let thread = ("thread", self.thread.to_string());
         let Some(AgentPart { plan, prompt }) = &self.agent else {
-            let next = match self.step {
-                Some(step) => format!("step {step}, which is finished, would be committed"),
-                None => "nothing to run: the thread would be completed".to_owned(),
+            let next = match (self.step, &self.played) {
+                (Some(step), _) => format!("step {step}, which is finished, would be committed"),
+                (None, Some(role)) => format!("child threads would do steps for {role}"),
+                (None, None) => "nothing to run: the thread would be completed".to_owned(),
             };
             return fields(&[thread, ("next", next)], page);
         };

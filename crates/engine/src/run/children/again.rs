@@ -30,11 +30,8 @@ pub(crate) fn poke_children(
     let admitted = admitted(runner, run, &before, &assignment, &options.step)?;
     let children = children_of(&runner.site, &before, &assignment, Some(&runner.signals))?;
     let [child] = children.as_slice() else {
-        let problem = format!(
-            "{} threads did the step, so it cannot be done again as one",
-            children.len()
-        );
-        return Err(failed(&before, &assignment, ChildProblem::Unknown(problem)));
+        let problem = ChildProblem::Several(children.len());
+        return Err(failed(&before, &assignment, problem));
     };
     play_again(runner, &before, &assignment, child, last, options)
         .map_err(|error| of_child(&before, &assignment, child.thread, error))?;
@@ -77,6 +74,12 @@ fn play_again(
         ..Intervention::default()
     };
     let mut report = match &child.place {
+        // An earlier call did it again, and died before it was a step of this thread.
+        Some(Located::Archived(record))
+            if counted_head(runner, child, last)? != Some(record.head) =>
+        {
+            return Ok(());
+        }
         Some(Located::Archived(record)) => poke_ended(runner, record, &said)?,
         Some(Located::Active(head)) if counted_head(runner, child, last)? == Some(*head) => {
             poke::poke_untold(runner, child.thread, &said)?

@@ -1,7 +1,6 @@
 //! One round of the children of a step: which of them can go on, what one cycle of each brought, and whether that is enough.
 
 use uwf_moderator::{Assignment, Joined, Tally, joined};
-use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::work::{Join, Work};
 use uwf_storage::Located;
@@ -9,9 +8,8 @@ use uwf_storage::Located;
 use super::side_by_side::{self, Ended, StepEnd};
 use super::{Approach, advance, failed, make, of_child};
 use crate::child_error::ChildProblem;
-use crate::children::{Child, children_of};
+use crate::children::{Child, children_of, has_failed};
 use crate::limits;
-use crate::read::activity::attempts_at;
 use crate::read::report::{ChildReport, StepReport};
 use crate::read::standing::Standing;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
@@ -20,10 +18,16 @@ use crate::run::kill::kill;
 use crate::thread::Thread;
 use crate::{EngineError, Runner};
 
-/// How often a branch may fail in a row at one place. Then it has failed for good.
-const TRIES: usize = 3;
 /// How many children are stepped at once, if the workflow does not say.
 const USUALLY_AT_ONCE: u64 = 4;
+
+/// Whether a child can go on.
+enum GoesOn {
+    Now,
+    /// If no other one can: it has failed.
+    Later,
+    No,
+}
 
 /// The children of a step.
 pub(super) struct Round<'a> {
@@ -78,14 +82,15 @@ impl<'a> Round<'a> {
     }
 
     /// Tells whether the branches that still work are not needed any more. All are needed if all must end.
-    fn is_decided_early(&self) -> Result<bool, EngineError> {
+    fn is_decided_early(&self) -> bool {
         match self.work() {
             Some(Work::Branches(branches)) if branches.join != Join::All => {
                 let (runner, thread) = (self.runner, self.thread);
-                let now = Self::new(runner, thread, self.assignment, self.admitted)?;
-                Ok(now.joined() != Joined::Open)
+                let now = Self::new(runner, thread, self.assignment, self.admitted);
+                // What cannot be read now is found out when all have ended.
+                now.is_ok_and(|now| now.joined() != Joined::Open)
             }
-            Some(_) | None => Ok(false),
+            Some(_) | None => false,
         }
     }
 
@@ -94,18 +99,9 @@ impl<'a> Round<'a> {
         Some(&role.work)
     }
 
-    /// Tells whether a branch has failed for good. A workflow that plays a role alone is tried as often as a person likes.
+    /// Tells whether a branch has failed for good.
     pub(super) fn has_failed(&self, child: &Child) -> bool {
-        let (Some(Work::Branches(_)), Some(Located::Active(head))) = (self.work(), &child.place)
-        else {
-            return false;
-        };
-        let ledger = self.runner.site.root.run(child.thread).ledger;
-        let attempts = attempts_at(&ledger, *head);
-        let failed = attempts
-            .iter()
-            .filter(|attempt| attempt.class != Some(FailureClass::Cancelled));
-        failed.count() >= TRIES
+        has_failed(&self.runner.site, self.work(), child)
     }
 
     /// Does one cycle of the children that can go on, and returns what each brought.
@@ -150,7 +146,8 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Returns which children can go on, at most so many as may work at once: first those that have begun.
+    /// Returns which children can go on, at most so many as may work at once: first those that have begun, last those whose
+    /// last attempt failed.
     fn that_can_go_on(&self) -> Result<Vec<usize>, EngineError> {
         let most = match self.work() {
             Some(Work::Branches(branches)) => branches.max.unwrap_or(USUALLY_AT_ONCE),
@@ -158,28 +155,37 @@ impl<'a> Round<'a> {
         };
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let mut found = Vec::new();
+        let mut failed = Vec::new();
         let (begun, new): (Vec<usize>, Vec<usize>) =
             (0..self.children.len()).partition(|index| self.children[*index].place.is_some());
         for index in begun.into_iter().chain(new) {
-            if found.len() < most && self.can_go_on(&self.children[index])? {
-                found.push(index);
+            if found.len() >= most {
+                break;
+            }
+            match self.can_go_on(&self.children[index])? {
+                GoesOn::No => {}
+                GoesOn::Now => found.push(index),
+                GoesOn::Later => failed.push(index),
             }
         }
+        // A branch that fails holds up no other one.
+        found.extend(failed.into_iter().take(most - found.len()));
         found.sort_unstable();
         Ok(found)
     }
 
-    fn can_go_on(&self, child: &Child) -> Result<bool, EngineError> {
+    fn can_go_on(&self, child: &Child) -> Result<GoesOn, EngineError> {
         if child.is_ended() || self.has_failed(child) {
-            return Ok(false);
+            return Ok(GoesOn::No);
         }
-        let is_alone = self.children.len() == 1;
         let state = self.state_of(child)?;
-        // A child alone says itself why it cannot go on.
-        Ok(is_alone
-            || state.is_none_or(|state| {
-                matches!(state.status, ThreadStatus::Idle | ThreadStatus::Failed)
-            }))
+        Ok(match state.map(|state| state.status) {
+            // A child alone says itself why it cannot go on.
+            _ if self.children.len() == 1 => GoesOn::Now,
+            None | Some(ThreadStatus::Idle) => GoesOn::Now,
+            Some(ThreadStatus::Failed) => GoesOn::Later,
+            Some(_) => GoesOn::No,
+        })
     }
 
     /// Returns the first child that waits for a person. A child alone says itself that it waits for nothing.
@@ -311,7 +317,7 @@ pub(super) fn end(runner: &Runner, child: ThreadId) -> Result<(), EngineError> {
     }
 }
 
-/// Returns the report of a parent whose children did these steps, for the state of the parent.
+/// Returns the state of a parent whose children did these steps.
 pub(super) fn state_after(
     assignment: &Assignment,
     reports: &[ChildReport],

@@ -45,14 +45,23 @@ pub(super) fn step(
     threads: &[ThreadId],
     options: &StepOptions,
     config: &Config,
-    is_enough: &dyn Fn() -> Result<bool, EngineError>,
+    is_enough: &dyn Fn() -> bool,
 ) -> Result<Ended, EngineError> {
     let grace = agent_command::grace(config)?;
     runner.signals.watch().map_err(failed)?;
     let mut tree: Option<Tree> = None;
     let mut running = Vec::new();
     for thread in threads {
-        running.push(start(runner, *thread, options, &mut tree).map_err(failed)?);
+        match start(runner, *thread, options, &mut tree) {
+            Ok(one) => running.push(one),
+            Err(error) => {
+                if let Some(mut tree) = tree {
+                    // What could not be ended keeps its thread busy, and the next call names it.
+                    let _ = tree.end(EndRequest::NotSent, grace, &runner.signals);
+                }
+                return Err(failed(error));
+            }
+        }
     }
     let mut ended = Vec::new();
     let Some(mut tree) = tree else {
@@ -63,13 +72,15 @@ pub(super) fn step(
             NextExit::Exited { pid, status } => {
                 if let Some(at) = running.iter().position(|one| one.pid == pid) {
                     let mut one = running.swap_remove(at);
-                    let exit = status.code().and_then(Exit::of_code);
+                    let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent);
+                    let silent = || format!("its process ended with {status}");
+                    let problem = problem_in(&mut one.messages);
                     ended.push(StepEnd {
                         thread: one.thread,
-                        exit: exit.unwrap_or(Exit::Agent),
-                        problem: problem_in(&mut one.messages),
+                        exit,
+                        problem: problem.or_else(|| (!status.success()).then(silent)),
                     });
-                    if is_enough()? {
+                    if is_enough() {
                         // What could not be ended is ended with its thread.
                         let _ = tree.end(EndRequest::NotSent, grace, &runner.signals);
                         return Ok(Ended::All(ended));

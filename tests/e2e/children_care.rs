@@ -1,0 +1,145 @@
+//! What must hold for child threads when people clean up, kill, poke and set limits.
+
+use serde_json::{Value, json};
+
+use crate::gates::{gated_agent, runs};
+use crate::world::World;
+
+const NOTE: &str =
+    "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";
+
+/// Puts `outer`, whose role `it` is played as `role` says, after a role `first`; `inner` has two steps.
+fn world(role: &str, answers: &str) -> (World, String) {
+    let world = World::new();
+    world.write(
+        "inner.yaml",
+        &format!(
+            "name: inner\nroles:\n  one: {{ goal: g, {NOTE} }}\n  two: {{ goal: g, {NOTE} }}\ngraph:\n  $START: {{ _: {{ role: one, prompt: Go. }} }}\n  one: {{ _: {{ role: two, prompt: Go. }} }}\n  two: {{ _: {{ role: $END, prompt: '' }} }}\n"
+        ),
+    );
+    let own = match role.contains("role: branch") {
+        true => format!("  branch: {{ goal: g, {NOTE} }}\n"),
+        false => String::new(),
+    };
+    world.put(&format!(
+        "name: outer\nroles:\n{own}  first: {{ goal: g, {NOTE} }}\n  it: {{ goal: g, {role} }}\ngraph:\n  $START: {{ _: {{ role: first, prompt: Go. }} }}\n  first: {{ _: {{ role: it, prompt: Go. }} }}\n  it: [{{ role: $END }}]\n"
+    ));
+    gated_agent(&world, answers);
+    let thread = world.start("outer");
+    world.step(&thread).exits(0);
+    (world, thread)
+}
+
+const ANSWERS: &str = "roles:\n  first: [{ output: { note: f }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 1 } }]\n  one: [{ output: { note: a }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 } }]\n  two: [{ output: { note: b }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 4 } }]\n  branch: [{ output: { note: c } }]\n";
+
+fn child(world: &World, thread: &str) -> String {
+    let child = world.show(thread)["children"][0]["thread"].clone();
+    child.as_str().unwrap().to_owned()
+}
+
+fn done(world: &World, thread: &str) -> Value {
+    world.show(thread)["done"].clone()
+}
+
+#[test]
+fn what_the_next_step_needs_is_not_cleaned_away() {
+    let (world, thread) = world("each: [a, b], role: branch, max: 1", ANSWERS);
+    world.step(&thread).exits(0);
+    let ended = child(&world, &thread);
+    world.uwf(&["thread", "prune", "--ended"]).exits(0);
+    world
+        .uwf(&["thread", "rm", &ended])
+        .exits(1)
+        .says(&format!("uwf thread rm --force {ended}"));
+    world.step(&thread).exits(0);
+    assert_eq!((done(&world, &thread), runs(&world)), (json!(true), 3));
+    world.uwf(&["thread", "prune", "--ended"]).exits(0);
+    world.uwf(&["cas", "verify"]).exits(0);
+}
+
+#[test]
+fn what_killed_children_used_up_counts_for_the_limits() {
+    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
+    world.configure("limits.maxCostUsd", "4.5");
+    for _ in 0..2 {
+        world.step(&thread).exits(0);
+        let child = child(&world, &thread);
+        world.uwf(&["thread", "kill", &child]).exits(0);
+    }
+    world.step(&thread).exits(6).says("maxCostUsd");
+    assert_eq!(runs(&world), 3);
+}
+
+#[test]
+fn a_step_before_children_is_not_done_again_while_they_work_for_the_next() {
+    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
+    world.step(&thread).exits(0);
+    let poke = world.uwf(&["thread", "poke", &thread, "-p", "other"]);
+    poke.exits(1).says("would be left behind");
+    assert_eq!(runs(&world), 2);
+}
+
+#[test]
+fn a_plain_status_of_a_child_is_data_and_no_status_of_the_role() {
+    let world = World::new();
+    world.write(
+        "inner.yaml",
+        "name: inner\nroles:\n  one: { goal: g, frontmatter: { type: object, required: [status], properties: { status: { type: string } } } }\ngraph:\n  $START: { _: { role: one, prompt: Go. } }\n  one: { _: { role: $END, prompt: '' } }\n",
+    );
+    world.put("name: outer\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: { done: { role: $END, prompt: '{{status}}' } }\n");
+    world.mock("roles:\n  one: [{ output: { status: all good } }]\n");
+    let thread = world.start("outer");
+    assert_eq!(
+        world.step(&thread).exits(0).json()["result"],
+        json!("all good")
+    );
+}
+
+#[test]
+fn agents_of_roles_do_their_branches_too_and_names_mean_parents() {
+    let (world, thread) = world("each: [a], role: branch", ANSWERS);
+    world.configure("agents.other.command", "uwf-mock");
+    let script = world.write(
+        "other.yaml",
+        "roles:\n  branch: [{ output: { note: other } }]\n",
+    );
+    let args = json!([script.to_str().unwrap()]).to_string();
+    world.configure("agents.other.args", &args);
+    world.configure("agentOverrides.outer.branch", "other");
+    let plan = world
+        .uwf(&["thread", "step", &thread, "--dry-run"])
+        .exits(0);
+    assert_eq!(plan.json()["action"], json!("children"));
+    world.step(&thread).exits(0);
+    let steps = world.uwf(&["thread", "steps", "@"]).exits(0).json();
+    assert_eq!(steps["thread"], json!(thread));
+    assert_eq!(
+        steps["steps"][2]["output"]["results"][0]["output"]["note"],
+        json!("other")
+    );
+}
+
+#[test]
+fn a_branch_that_failed_for_good_hides_no_question_of_another() {
+    let answers = "roles:\n  first: [{ output: { note: f } }]\n  branch: [{ output: { $status: $SUSPEND, reason: May I? } }, { output: { note: c } }]\n";
+    let (world, thread) = world("each: [bad, ask], role: branch, max: 2", answers);
+    let uwf = crate::world::binary().display();
+    let project = world.project();
+    let project = project.display();
+    // The task of both is the same: what fails is told by its key.
+    world.scripted_agent(&format!(
+        "key=$({uwf} thread show $1 --format json | grep -o '\"key\":\"[01]\"' | head -1)\n[ \"$key\" = '\"key\":\"0\"' ] && exit 9\nexec {uwf} agent mock {project}/answers.yaml \"$@\""
+    ));
+    for _ in 0..3 {
+        world.step(&thread);
+    }
+    let shown = world.show(&thread);
+    assert_eq!(
+        (&shown["status"], &shown["suspendMessage"]),
+        (&json!("suspended"), &json!("May I?"))
+    );
+    world
+        .uwf(&["thread", "resume", &thread, "-p", "yes"])
+        .exits(0);
+    assert_eq!(done(&world, &thread), json!(true));
+}
