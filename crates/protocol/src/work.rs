@@ -18,7 +18,7 @@ pub const FAILED: &str = "failed";
 /// How many items the list of a role may have.
 pub const MAX_ITEMS: usize = 1_000;
 
-/// Who does the work of a role. `S` stands for another node, as in [`Workflow`](crate::workflow::Workflow): in a parsed file
+/// Who does the work of a role. `S` stands for another node, as in [`Workflow`]: in a parsed file
 /// it is what was written there.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum Work<S = CasRef> {

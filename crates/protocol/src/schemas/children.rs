@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{integer, reference, start_node, string, workflow_with_options};
 
-/// Returns the schema of [`WORKFLOW_WITH_CHILDREN`].
+/// Returns the schema of [`WORKFLOW_WITH_CHILDREN`](super::WORKFLOW_WITH_CHILDREN).
 #[must_use]
 pub fn workflow_with_children() -> Value {
     let player = json!({ "workflow": reference(), "role": string() });
@@ -37,7 +37,7 @@ pub fn workflow_with_children() -> Value {
     schema
 }
 
-/// Returns the schema of [`START_NODE_OF_CHILD`].
+/// Returns the schema of [`START_NODE_OF_CHILD`](super::START_NODE_OF_CHILD).
 #[must_use]
 pub fn start_node_of_child() -> Value {
     let mut schema = start_node();
@@ -58,7 +58,7 @@ pub fn start_node_of_child() -> Value {
     schema
 }
 
-/// Returns the schema of [`DETAIL_OF_CHILDREN`].
+/// Returns the schema of [`DETAIL_OF_CHILDREN`](super::DETAIL_OF_CHILDREN).
 #[must_use]
 pub fn detail_of_children() -> Value {
     let child = json!({
