@@ -289,6 +289,12 @@ fn a_list_that_is_none_or_too_long_blocks_the_thread_with_a_reason() {
             .exits(1)
             .says(said)
             .says("uwf thread migrate");
+        let shown = world.show(&thread);
+        assert_eq!(shown["status"], json!("blocked"));
+        assert!(
+            shown["blockedReason"].as_str().unwrap().contains(said),
+            "{shown}"
+        );
         assert_eq!(ran(&world).len(), 0);
     };
     check("'text'", "`each` gave no list, but a text");

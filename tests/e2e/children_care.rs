@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::gates::{gated_agent, runs};
-use crate::world::World;
+use crate::gates::{close_gate, gated_agent, open_gate, runs};
+use crate::processes::signal;
+use crate::world::{World, wait_until};
 
 const NOTE: &str =
     "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";
@@ -16,6 +17,10 @@ fn world(role: &str, answers: &str) -> (World, String) {
         &format!(
             "name: inner\nroles:\n  one: {{ goal: g, {NOTE} }}\n  two: {{ goal: g, {NOTE} }}\ngraph:\n  $START: {{ _: {{ role: one, prompt: Go. }} }}\n  one: {{ _: {{ role: two, prompt: Go. }} }}\n  two: {{ _: {{ role: $END, prompt: '' }} }}\n"
         ),
+    );
+    world.write(
+        "middle.yaml",
+        "name: middle\nroles:\n  m: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: m, prompt: Go. } }\n  m: [{ role: $END }]\n",
     );
     let own = match role.contains("role: branch") {
         true => format!("  branch: {{ goal: g, {NOTE} }}\n"),
@@ -142,4 +147,34 @@ fn a_branch_that_failed_for_good_hides_no_question_of_another() {
         .uwf(&["thread", "resume", &thread, "-p", "yes"])
         .exits(0);
     assert_eq!(done(&world, &thread), json!(true));
+}
+
+#[test]
+fn a_branch_fails_for_good_also_if_the_failure_is_deeper() {
+    let (world, thread) = world("each: [a], workflow: ./middle.yaml", ANSWERS);
+    world.scripted_agent("exit 9");
+    for _ in 0..3 {
+        world.step(&thread);
+    }
+    assert_eq!(done(&world, &thread), json!(true));
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(steps["steps"][2]["output"]["$status"], json!("failed"));
+}
+
+#[test]
+fn branches_that_go_on_without_their_parent_count_for_how_many_may_work_at_once() {
+    let (world, thread) = world("each: [a, b, c, d], role: branch, max: 2", ANSWERS);
+    close_gate(&world);
+    let engine = world.spawn(&["thread", "step", &thread]);
+    wait_until("two work", || runs(&world) == 3);
+    signal("KILL", engine.id());
+    engine.wait_with_output().unwrap();
+    world.step(&thread).exits(5);
+    assert_eq!(runs(&world), 3);
+    open_gate(&world);
+    wait_until("the thread is at its end", || {
+        world.step(&thread);
+        done(&world, &thread) == json!(true)
+    });
+    assert_eq!(runs(&world), 5);
 }

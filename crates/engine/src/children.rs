@@ -243,10 +243,35 @@ pub(crate) fn has_failed(site: &Site, work: Option<&Work>, child: &Child) -> boo
     let (Some(Work::Branches(_)), Some(Located::Active(head))) = (work, &child.place) else {
         return false;
     };
-    let attempts = site.root.run(child.thread).ledger.attempts().into_iter();
+    failures(site, child.thread, *head) >= TRIES
+}
+
+/// Returns how often an active thread has failed at its head: its agents, or those of the thread that plays its next role.
+fn failures(site: &Site, id: ThreadId, head: CasRef) -> usize {
+    let attempts = site.root.run(id).ledger.attempts().into_iter();
     let failed = attempts
-        .filter(|attempt| attempt.at() == *head && attempt.class != Some(FailureClass::Cancelled));
-    failed.count() >= TRIES
+        .filter(|attempt| attempt.at() == head && attempt.class != Some(FailureClass::Cancelled));
+    failed.count() + failures_below(site, id, head).unwrap_or_default()
+}
+
+/// Returns how often the thread has failed that plays the next role of a thread, if one does.
+fn failures_below(site: &Site, id: ThreadId, head: CasRef) -> Option<usize> {
+    let thread = Thread::load(&site.store, id, head).ok()?;
+    if !has_children(&thread.program) {
+        return None;
+    }
+    let Ok(Route::To(assignment)) = thread.route(None).ok()? else {
+        return None;
+    };
+    // Branches come to an end of their own.
+    let Work::Workflow(_) = thread.program.task(&assignment.role)?.work else {
+        return None;
+    };
+    let child = children_of(site, &thread, &assignment, None).ok()?.pop()?;
+    match child.place {
+        Some(Located::Active(head)) => Some(failures(site, child.thread, head)),
+        Some(Located::Archived(_)) | None => None,
+    }
 }
 
 /// Returns what the children of a step used up that is not part of a step of their parent yet: with their failed attempts,

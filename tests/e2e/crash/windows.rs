@@ -312,6 +312,7 @@ fn every_row_of_the_table_names_its_test() {
     let files = [
         "crash/windows.rs",
         "crash/care.rs",
+        "crash/children.rs",
         "crash/commands.rs",
         "crash/garbage.rs",
         "crash/leftovers.rs",

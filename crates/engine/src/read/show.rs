@@ -144,6 +144,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     };
     let outline = outline.outline()?;
     let blocked = state.status == ThreadStatus::Blocked;
+    let no_children = state.no_children.clone();
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
     let state = state.with_pause(run.pause.read()?);
     let name = thread.program.name();
@@ -160,7 +161,9 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         hint: None,
         state,
         fix,
-        blocked_reason: activity::blocked_reason(&route).filter(|_| blocked),
+        blocked_reason: activity::blocked_reason(&route)
+            .or(no_children)
+            .filter(|_| blocked),
         resume_failed: false,
         attempts: activity.attempts,
         steps: count_steps(&site.store, &run.ledger, head)?,

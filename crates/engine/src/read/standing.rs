@@ -84,8 +84,7 @@ pub(crate) fn assigned_to_children(route: &Result<Route, RouteError>) -> Option<
     }
 }
 
-/// Returns the state of a thread whose next step children do. If it is unknown which ones, it is the state without them: the
-/// next step says what is wrong.
+/// Returns the state of a thread whose next step children do. If it is unknown which ones, the thread is blocked.
 fn with_children(
     site: &Site,
     thread: &Thread,
@@ -95,7 +94,13 @@ fn with_children(
 ) -> Result<ThreadState, EngineError> {
     let children = match children_of(site, thread, assignment, None) {
         Ok(children) => children,
-        Err(EngineError::Child(_)) => return Ok(own),
+        Err(EngineError::Child(error)) => {
+            return Ok(ThreadState {
+                status: ThreadStatus::Blocked,
+                no_children: Some(error.to_string()),
+                ..own
+            });
+        }
         Err(error) => return Err(error),
     };
     let mut found = Vec::new();

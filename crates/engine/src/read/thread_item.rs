@@ -147,7 +147,9 @@ impl ThreadItem {
             waiting_answer: activity.waiting_answer,
             paused: state.paused,
             limit: state.limit,
-            blocked_reason: activity::blocked_reason(route).filter(|_| blocked),
+            blocked_reason: activity::blocked_reason(route)
+                .or(state.no_children)
+                .filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(route),
             not_evaluated,
             ..plain

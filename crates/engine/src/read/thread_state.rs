@@ -97,6 +97,9 @@ pub struct ThreadState {
     /// The limits that must be raised before it goes on.
     #[serde(skip)]
     pub reached: Vec<Reached>,
+    /// Why it is unknown which child threads its next step needs, if that blocks it.
+    #[serde(skip)]
+    pub no_children: Option<String>,
     /// Whether the limits alone suspend it.
     #[serde(skip)]
     pub held_by_limit: bool,
@@ -119,6 +122,7 @@ impl ThreadState {
             paused: None,
             limit: None,
             reached: Vec::new(),
+            no_children: None,
             held_by_limit: false,
             held_by_supervisor: false,
         }

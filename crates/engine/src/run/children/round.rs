@@ -23,6 +23,8 @@ const USUALLY_AT_ONCE: u64 = 4;
 
 /// Whether a child can go on.
 enum GoesOn {
+    /// Somebody works on it, such as a call whose parent died.
+    Already,
     Now,
     /// If no other one can: it has failed.
     Later,
@@ -153,7 +155,7 @@ impl<'a> Round<'a> {
             Some(Work::Branches(branches)) => branches.max.unwrap_or(USUALLY_AT_ONCE),
             Some(Work::Workflow(_) | Work::Agent) | None => 1,
         };
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let mut most = usize::try_from(most).unwrap_or(usize::MAX);
         let mut found = Vec::new();
         let mut failed = Vec::new();
         let (begun, new): (Vec<usize>, Vec<usize>) =
@@ -164,12 +166,14 @@ impl<'a> Round<'a> {
             }
             match self.can_go_on(&self.children[index])? {
                 GoesOn::No => {}
+                GoesOn::Already => most = most.saturating_sub(1),
                 GoesOn::Now => found.push(index),
                 GoesOn::Later => failed.push(index),
             }
         }
         // A branch that fails holds up no other one.
-        found.extend(failed.into_iter().take(most - found.len()));
+        let room = most.saturating_sub(found.len());
+        found.extend(failed.into_iter().take(room));
         found.sort_unstable();
         Ok(found)
     }
@@ -184,6 +188,7 @@ impl<'a> Round<'a> {
             _ if self.children.len() == 1 => GoesOn::Now,
             None | Some(ThreadStatus::Idle) => GoesOn::Now,
             Some(ThreadStatus::Failed) => GoesOn::Later,
+            Some(ThreadStatus::Running) => GoesOn::Already,
             Some(_) => GoesOn::No,
         })
     }
