@@ -3,7 +3,7 @@
 //! The id of a child follows from [`Parent`]: whom it works for. So whoever looks for it finds it, however many calls died
 //! since it was made, and nobody makes a second one.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use uwf_cas_fs::hash_of;
 use uwf_moderator::condition::ValueQuestion;
@@ -56,14 +56,7 @@ pub(crate) fn children_of(
     let planned = planned(site, thread, assignment, signals)?;
     let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
-    let known = match planned.len() {
-        0 | 1 => BTreeMap::new(),
-        _ => state.threads()?.places,
-    };
-    let find = |id: ThreadId| match known.get(&id) {
-        Some(place) => Ok(Some(place.clone())),
-        None => state.find(id),
-    };
+    let known = Known::of(&state, planned.len())?;
     let child = |planned: PlannedChild| {
         let mut parent = Parent {
             thread: thread.id,
@@ -76,12 +69,12 @@ pub(crate) fn children_of(
         let mut killed = Vec::new();
         loop {
             let id = id_of(&parent);
-            let place = find(id)?;
+            let place = known.find(id)?;
             match place {
                 Some(Located::Archived(record)) if record.reason == Reason::Cancelled => {
                     killed.push(record);
                 }
-                None if parent.attempt < MOST_TRIES && state.removed(id)?.is_some() => {}
+                None if parent.attempt < MOST_TRIES && known.is_removed(id)? => {}
                 place => {
                     return Ok(Child {
                         planned,
@@ -96,6 +89,42 @@ pub(crate) fn children_of(
         }
     };
     planned.into_iter().map(child).collect()
+}
+
+/// Where threads are, as the caller needs it: for one, the files are read when it is asked for; for many, once.
+enum Known<'s> {
+    One(&'s State<'s>),
+    Many {
+        places: BTreeMap<ThreadId, Located>,
+        removed: HashSet<ThreadId>,
+    },
+}
+
+impl<'s> Known<'s> {
+    fn of(state: &'s State<'s>, count: usize) -> Result<Self, EngineError> {
+        if count <= 1 {
+            return Ok(Self::One(state));
+        }
+        let removed = state.history()?.removed.into_iter();
+        Ok(Self::Many {
+            removed: removed.map(|one| one.removed).collect(),
+            places: state.threads()?.places,
+        })
+    }
+
+    fn find(&self, id: ThreadId) -> Result<Option<Located>, EngineError> {
+        match self {
+            Self::One(state) => Ok(state.find(id)?),
+            Self::Many { places, .. } => Ok(places.get(&id).cloned()),
+        }
+    }
+
+    fn is_removed(&self, id: ThreadId) -> Result<bool, EngineError> {
+        match self {
+            Self::One(state) => Ok(state.removed(id)?.is_some()),
+            Self::Many { removed, .. } => Ok(removed.contains(&id)),
+        }
+    }
 }
 
 /// Returns which child threads a step needs.

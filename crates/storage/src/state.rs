@@ -122,6 +122,29 @@ impl<'a> State<'a> {
         Ok(())
     }
 
+    /// Adds threads without names in one change of the state. Those that are active already stay as they are.
+    ///
+    /// # Errors
+    /// Those of [`check`](Self::check).
+    pub fn insert_all(&self, threads: &[(ThreadId, CasRef)]) -> Result<(), StorageError> {
+        let _lock = self.lock()?;
+        let mut heads = self.checked_heads()?;
+        let known = |heads: &Heads, thread: ThreadId| heads.get(thread).is_some();
+        let new: Vec<_> = threads
+            .iter()
+            .filter(|(id, _)| !known(&heads, *id))
+            .collect();
+        for (thread, head) in &new {
+            heads.set(*thread, *head);
+        }
+        self.write_heads(&heads)?;
+        for (thread, _) in new {
+            // See `insert_named`.
+            let _ = self.root.run(*thread).create();
+        }
+        Ok(())
+    }
+
     /// Adds a thread that has ended already, in another root, with a name and labels. If it is active, nothing is changed.
     ///
     /// # Errors

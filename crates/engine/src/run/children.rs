@@ -185,8 +185,7 @@ fn advance(
     let id = child.thread;
     match (&child.place, approach) {
         (None, _) => {
-            let start = make::make(runner, thread, assignment, child)?;
-            child.place = Some(Located::Active(start));
+            make::make(runner, thread, assignment, &mut [&mut *child])?;
             let options = match approach {
                 Approach::Step(options) => options,
                 Approach::Resume(said) => &said.step,

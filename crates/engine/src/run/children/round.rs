@@ -124,12 +124,12 @@ impl<'a> Round<'a> {
             }
             (_, Approach::Resume(_)) => Err(self.nobody_can_go_on()?),
             (several, Approach::Step(options)) => {
-                for index in several {
-                    let child = &mut self.children[*index];
-                    if child.place.is_none() {
-                        let start = make::make(self.runner, thread, assignment, child)?;
-                        child.place = Some(Located::Active(start));
-                    }
+                let all = self.children.iter_mut().enumerate();
+                let wanted = all.filter(|(index, _)| several.contains(index));
+                let unmade = wanted.filter(|(_, child)| child.place.is_none());
+                let mut unmade: Vec<&mut Child> = unmade.map(|(_, child)| child).collect();
+                if !unmade.is_empty() {
+                    make::make(self.runner, thread, assignment, &mut unmade)?;
                 }
                 let threads: Vec<ThreadId> = several
                     .iter()
