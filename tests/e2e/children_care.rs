@@ -178,3 +178,13 @@ fn branches_that_go_on_without_their_parent_count_for_how_many_may_work_at_once(
     });
     assert_eq!(runs(&world), 5);
 }
+
+#[test]
+fn words_for_a_child_that_has_asked_nothing_are_refused_and_not_lost() {
+    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
+    let say = || world.uwf(&["thread", "resume", &thread, "-p", "words"]);
+    say().exits(1).says("is not suspended");
+    world.step(&thread).exits(0);
+    say().exits(1);
+    assert_eq!(runs(&world), 2);
+}

@@ -16,7 +16,7 @@ use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::admission::Admitted;
 use crate::run::kill::kill;
 use crate::thread::Thread;
-use crate::{EngineError, Runner};
+use crate::{EngineError, Intervention, Runner};
 
 /// How many children are stepped at once, if the workflow does not say.
 const USUALLY_AT_ONCE: u64 = 4;
@@ -114,7 +114,8 @@ impl<'a> Round<'a> {
         };
         let (thread, assignment) = (self.thread, self.assignment);
         match (wanted.as_slice(), approach) {
-            ([], _) => Err(self.nobody_can_go_on()?),
+            ([], Approach::Step(_)) => Err(self.nobody_can_go_on()?),
+            ([], Approach::Resume(_)) => Err(EngineError::NotSuspended(thread.id)),
             ([one], _) => {
                 let child = &mut self.children[*one];
                 let done = advance(self.runner, thread, assignment, child, approach);
@@ -122,8 +123,10 @@ impl<'a> Round<'a> {
                     done.map_err(|error| of_child(thread, assignment, child.thread, error))?;
                 Ok(vec![ChildReport::from(&done)])
             }
-            (_, Approach::Resume(_)) => Err(self.nobody_can_go_on()?),
-            (several, Approach::Step(options)) => {
+            (
+                several,
+                Approach::Step(options) | Approach::Resume(Intervention { step: options, .. }),
+            ) => {
                 let all = self.children.iter_mut().enumerate();
                 let wanted = all.filter(|(index, _)| several.contains(index));
                 let unmade = wanted.filter(|(_, child)| child.place.is_none());
@@ -193,10 +196,11 @@ impl<'a> Round<'a> {
         })
     }
 
-    /// Returns the first child that waits for a person. A child alone says itself that it waits for nothing.
+    /// Returns the first child that waits for a person. A child alone says itself that it waits for nothing. One that was not
+    /// made yet has asked nothing.
     fn that_waits(&self) -> Result<Vec<usize>, EngineError> {
         if let [child] = self.children.as_slice()
-            && !child.is_ended()
+            && matches!(child.place, Some(Located::Active(_)))
         {
             return Ok(vec![0]);
         }
