@@ -188,3 +188,37 @@ fn words_for_a_child_that_has_asked_nothing_are_refused_and_not_lost() {
     say().exits(1);
     assert_eq!(runs(&world), 2);
 }
+
+#[test]
+fn a_poke_that_died_is_gone_on_with_and_no_step_follows_the_old_result() {
+    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
+    world.put("name: after\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\n  last: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: [{ role: last }]\n  last: [{ role: $END }]\n");
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let thread = world.start("after");
+    for _ in 0..2 {
+        world.step(&thread).exits(0);
+    }
+    let before = runs(&world);
+    close_gate(&world);
+    let engine = world.spawn(&["thread", "poke", &thread, "-p", "better"]);
+    wait_until("the step is done again", || runs(&world) == before + 1);
+    signal("KILL", engine.id());
+    engine.wait_with_output().unwrap();
+    open_gate(&world);
+    wait_until("the agent has finished", || {
+        let list = world.uwf(&["thread", "list", "--children", "--status", "running"]);
+        list.json().as_array().unwrap().is_empty()
+    });
+    world
+        .step(&thread)
+        .exits(5)
+        .says(&format!("uwf thread poke {thread}"));
+    world
+        .uwf(&["thread", "poke", &thread, "-p", "better"])
+        .exits(0);
+    assert_eq!(runs(&world), before + 1);
+    for _ in 0..2 {
+        world.step(&thread).exits(0);
+    }
+    assert_eq!(done(&world, &thread), json!(true));
+}

@@ -48,6 +48,9 @@ pub enum ChildProblem {
     /// Several child threads did the step, which a person wants to be done again.
     #[error("{0} threads did the step, and only the step of one can be done again")]
     Several(usize),
+    /// The child thread that did the newest step does it again.
+    #[error("thread `{0}` did the newest step, and is at work on it again")]
+    DoneAgain(ThreadId),
     /// A child thread did work that the next step of its parent needs.
     #[error("thread `{0}` did work that the next step needs, and it would be done again")]
     Needed(ThreadId),
@@ -105,6 +108,7 @@ impl ChildError {
         match &self.problem {
             ChildProblem::Waits { .. } | ChildProblem::Limit { .. } => Exit::Suspended,
             ChildProblem::Failed { source, .. } => source.exit(),
+            ChildProblem::DoneAgain(_) => Exit::Busy,
             ChildProblem::NotDone { exit, .. } => *exit,
             ChildProblem::Interrupted(signal) => Exit::Signal(*signal),
             ChildProblem::Stands { status, .. } => match status {
@@ -131,6 +135,7 @@ impl ChildError {
             | ChildProblem::AtWork(_)
             | ChildProblem::Several(_)
             | ChildProblem::Needed(_)
+            | ChildProblem::DoneAgain(_)
             | ChildProblem::Misfit { .. }
             | ChildProblem::Waits { .. }
             | ChildProblem::Interrupted(_)

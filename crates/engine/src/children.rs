@@ -5,11 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use serde::Deserialize;
 use uwf_cas_fs::hash_of;
 use uwf_moderator::condition::ValueQuestion;
 use uwf_moderator::{Assignment, Performer, PlannedChild, Route, plan};
 use uwf_process::Signals;
-use uwf_protocol::child::Parent;
+use uwf_protocol::child::{ChildrenDetail, Parent};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
@@ -176,6 +177,32 @@ fn id_of(parent: &Parent) -> ThreadId {
     parent
         .thread
         .of_child(hash.expect("a parent is not nested deeply"))
+}
+
+/// Fails if the thread that played the role of the newest step is active again: a person wants that step to be done again, and
+/// the next step would go on with the old result.
+pub(crate) fn refuse_if_done_again(site: &Site, thread: &Thread) -> Result<(), EngineError> {
+    let Some(last) = thread.last() else {
+        return Ok(());
+    };
+    let role = &last.node.role;
+    let work = thread.program.task(role).map(|role| &role.work);
+    if !matches!(work, Some(Work::Workflow(_))) {
+        return Ok(());
+    }
+    let detail = site.store.need(last.node.detail)?;
+    let children = ChildrenDetail::deserialize(&detail.payload).map(|detail| detail.children);
+    let state = State::new(&site.root);
+    for child in children.unwrap_or_default() {
+        if state.head(child.thread)?.is_some() {
+            return Err(EngineError::Child(Box::new(ChildError {
+                thread: thread.id,
+                role: role.clone(),
+                problem: ChildProblem::DoneAgain(child.thread),
+            })));
+        }
+    }
+    Ok(())
 }
 
 /// Tells whether a thread works for another one. One that cannot be read does not.

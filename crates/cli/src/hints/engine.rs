@@ -156,6 +156,9 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
         ChildProblem::Several(_) => {
             format!("`uwf thread fork {thread}~1` does it again in a thread of its own")
         }
+        ChildProblem::DoneAgain(child) => format!(
+            "`uwf thread poke {thread}` takes what comes of it; `uwf thread kill {child}` keeps the old result"
+        ),
         ChildProblem::Needed(child) => {
             format!("`uwf thread rm --force {child}` removes it all the same")
         }

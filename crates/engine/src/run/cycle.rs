@@ -7,6 +7,7 @@ use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
 use uwf_util::shell_words;
 
+use crate::children::refuse_if_done_again;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
@@ -90,6 +91,7 @@ pub(crate) fn step_untold(
             Adoption::Committed(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
         };
+        refuse_if_done_again(&runner.site, &thread)?;
         match thread.route(Some(&runner.signals))? {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),
             Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {
