@@ -236,7 +236,7 @@ fn a_question_three_levels_down_reaches_the_top_and_its_answer_goes_back_down() 
     let read = world.uwf(&["thread", "read", &below]).exits(0);
     assert!(read.stdout.contains("a.rs, please"), "{}", read.stdout);
     assert_eq!(step(&world, &thread, 2)["status"], json!("completed"));
-    // Whoever waits for nothing gets no words.
+    // An ended thread takes no answer.
     resume(&world, &thread, "more").exits(7);
 }
 

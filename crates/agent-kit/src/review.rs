@@ -68,7 +68,8 @@ pub fn answer_request(env: &Env) -> i32 {
 }
 
 fn review(env: &Env, request: &ReviewRequest) -> Result<ReviewReply, ReviewFailure> {
-    let root = Root::resolve(None, env).map_err(|error| failure("no_root", error.to_string()))?;
+    let root = Root::resolve(None, env)
+        .map_err(|error| ReviewFailure::new("no_root", error.to_string()))?;
     let (endpoint, env) = endpoint(env, &root, request.model.as_deref())?;
     let limits = CallLimits {
         timeout: Duration::from_millis(request.limit_ms),
@@ -215,22 +216,12 @@ fn described(request: &ReviewRequest) -> String {
     text
 }
 
-fn failure(code: &str, problem: String) -> ReviewFailure {
-    ReviewFailure {
-        code: code.to_owned(),
-        problem,
-        hint: None,
-        is_misconfigured: false,
-        usage: None,
-    }
-}
-
 fn of_loop(error: &ToolLoopError) -> ReviewFailure {
     let usage = &error.transcript.usage;
     ReviewFailure {
         hint: error.hint(),
         usage: (*usage != Usage::default()).then(|| Box::new(usage.clone())),
-        ..failure(error.code(), error.to_string())
+        ..ReviewFailure::new(error.code(), error.to_string())
     }
 }
 
@@ -238,14 +229,14 @@ fn of_model(error: &ModelError) -> ReviewFailure {
     ReviewFailure {
         hint: Some(error.hint()),
         is_misconfigured: true,
-        ..failure(error.code(), error.to_string())
+        ..ReviewFailure::new(error.code(), error.to_string())
     }
 }
 
 fn of_config(error: &ConfigError) -> ReviewFailure {
     ReviewFailure {
         is_misconfigured: true,
-        ..failure("bad_config", error.to_string())
+        ..ReviewFailure::new("bad_config", error.to_string())
     }
 }
 

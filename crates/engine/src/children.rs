@@ -1,7 +1,7 @@
 //! The child threads of a thread: which ones its next step needs, and where they are.
 //!
-//! The id of a child follows from [`Parent`]: whom it works for. So whoever looks for it finds it, however many calls died
-//! since it was made, and nobody makes a second one.
+//! The id of a child is a hash of its [`Parent`] record. So every call finds the same child, also after earlier calls were
+//! killed, and no call makes a second one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

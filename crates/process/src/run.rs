@@ -27,7 +27,7 @@ pub enum WaitEnd {
     TimedOut(Duration),
     /// It was silent for longer than this.
     Idle(Duration),
-    /// This process was told to stop. The program may have failed at the same moment: whoever told us has often told it, too.
+    /// This process was told to stop. The program may have failed at the same moment: such a signal often goes to both.
     Stopped(Stop),
     /// The caller has seen [more output than it wants](OutputSeen::TooMuch).
     TooMuchOutput,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::ids::{CasRef, RoleName, ThreadId};
 use crate::limits::Used;
 
-/// Whom a child thread works for. No two child threads have the same of this, so a child is found by it.
+/// The parent of a child thread, and what the child does for it. No two child threads have the same record, so it identifies
+/// the child.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Parent {
     /// The thread.
@@ -18,7 +19,7 @@ pub struct Parent {
     pub key: String,
     /// How many threads are above it: 1 for the child of a thread that nobody plays.
     pub depth: u64,
-    /// How many children of this key were ended before it, because a person killed them.
+    /// How many children of this key were cancelled before it.
     #[serde(rename = "try", default, skip_serializing_if = "is_zero")]
     pub attempt: u64,
 }
@@ -51,6 +52,6 @@ pub struct EndedChild {
     pub head: CasRef,
     /// What it came to: its status for the parent.
     pub status: String,
-    /// How many steps it has.
+    /// How many steps it did, with those of its own children.
     pub steps: u64,
 }

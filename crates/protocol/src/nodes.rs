@@ -19,7 +19,7 @@ pub struct StartNode {
     /// The working directory of the thread's agents; older nodes have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Whom the thread works for, if it is a child thread. Such a start has a type of its own.
+    /// The parent, if the thread is a child thread. Such a start has a type of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
 }

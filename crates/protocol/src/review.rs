@@ -94,6 +94,20 @@ pub struct ReviewFailure {
     pub usage: Option<Box<Usage>>,
 }
 
+impl ReviewFailure {
+    /// Returns a failure of which only this is known.
+    #[must_use]
+    pub fn new(code: &str, problem: String) -> Self {
+        Self {
+            code: code.to_owned(),
+            problem,
+            hint: None,
+            is_misconfigured: false,
+            usage: None,
+        }
+    }
+}
+
 /// Whether a thread goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

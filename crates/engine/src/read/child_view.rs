@@ -8,7 +8,7 @@ use uwf_storage::Located;
 use crate::children::{Child, children_of};
 use crate::limits;
 use crate::read::show::ended_status;
-use crate::read::standing::{Standing, assigned_to_children};
+use crate::read::standing::{assigned_to_children, state_of_child};
 use crate::read::thread_state::ThreadStatus;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -47,12 +47,10 @@ fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
     let (status, current_role) = match &child.place {
         None => (None, None),
         Some(Located::Archived(record)) => (Some(ended_status(record.reason)), None),
-        Some(Located::Active(head)) => {
-            let thread = Thread::load(&site.store, child.thread, *head)?;
-            let standing = Standing::of(site, &thread, &limits::config_for_views(site))?;
-            let pause = site.root.run(child.thread).pause.read()?;
-            let state = standing.state.with_pause(pause);
-            (Some(state.status), state.current_role)
+        Some(Located::Active(_)) => {
+            let state = state_of_child(site, child, &limits::config_for_views(site))?;
+            let status = state.as_ref().map(|state| state.status);
+            (status, state.and_then(|state| state.current_role))
         }
     };
     Ok(ChildView {

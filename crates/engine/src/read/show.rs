@@ -56,7 +56,7 @@ pub struct ThreadView {
     pub attempts: Vec<AttemptView>,
     /// How many steps it has.
     pub steps: u64,
-    /// Whom it works for, if it is a child thread.
+    /// Its parent, the role that it plays and the branch, if it is a child thread.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
     /// The child threads that work for its next step, in the order of the branches.

@@ -121,7 +121,8 @@ fn with_children(
     Ok(most_urgent(&assignment.role, found, has_unmade).unwrap_or(own))
 }
 
-fn state_of_child(
+/// Returns the state of a child, with its pause; `None` if it is not active.
+pub(crate) fn state_of_child(
     site: &Site,
     child: &Child,
     config: &Config,

@@ -207,7 +207,7 @@ fn conclude(
     if matches!(&ending, RunEnding::Exited(status) if status.code().is_none()) {
         // A signal ended the adapter, and its program may be ending, too. We wait for it, so that its output counts.
         let _ = tree.left_running(signals);
-        // Whoever ended the adapter may have told us to stop a moment later.
+        // A signal to all processes of a tree may reach us after the adapter.
         if let Some(stop) = signals.stop() {
             return interrupted(tree, stop, spec, signals);
         }

@@ -48,7 +48,7 @@ pub(crate) fn limit(timeout: Option<&str>, usual_seconds: u64) -> Result<Duratio
     let limit = time::parse_duration(text).map(Duration::from_millis);
     limit.ok_or_else(|| ReviewFailure {
         is_misconfigured: true,
-        ..failure(
+        ..ReviewFailure::new(
             "bad_config",
             format!("`{text}` is not a duration, such as `30s`"),
         )
@@ -66,7 +66,7 @@ pub(crate) fn ask(
 ) -> Result<Result<ReviewReply, ReviewFailure>, EngineError> {
     let request = match request(&runner.site, thread, question) {
         Ok(request) => request,
-        Err(error) => return Ok(Err(failure("unreadable", error.to_string()))),
+        Err(error) => return Ok(Err(ReviewFailure::new("unreadable", error.to_string()))),
     };
     if let Some(stop) = runner.signals.stop() {
         return Err(EngineError::NotStarted(stop.signal));
@@ -86,20 +86,23 @@ pub(crate) fn ask(
         Ok(done) => done,
         Err(error) => {
             let problem = format!("`{OWN_PROGRAM}` cannot be started: {error}");
-            return Ok(Err(failure("not_started", problem)));
+            return Ok(Err(ReviewFailure::new("not_started", problem)));
         }
     };
     Ok(match done.end {
         ShortEnd::Exited(status) if status.success() => reply_in(&done.said),
-        ShortEnd::Exited(status) => Err(failure(
+        ShortEnd::Exited(status) => Err(ReviewFailure::new(
             "broken",
             format!("its process failed ({status}): {}", end_of(&done.said)),
         )),
-        ShortEnd::TimedOut(_) => Err(failure(
+        ShortEnd::TimedOut(_) => Err(ReviewFailure::new(
             "timed_out",
             format!("the model took longer than {:?}", question.limit),
         )),
-        ShortEnd::TooMuch => Err(failure("broken", "its process said too much".to_owned())),
+        ShortEnd::TooMuch => Err(ReviewFailure::new(
+            "broken",
+            "its process said too much".to_owned(),
+        )),
         ShortEnd::Stopped => {
             let stop = runner.signals.stop();
             return Err(EngineError::NotStarted(
@@ -156,7 +159,7 @@ fn reply_in(said: &[u8]) -> Result<ReviewReply, ReviewFailure> {
         Ok(reply) => Ok(reply),
         Err(error) => {
             let problem = format!("its process said something else: {error}");
-            Err(failure("broken", problem))
+            Err(ReviewFailure::new("broken", problem))
         }
     }
 }
@@ -168,16 +171,6 @@ fn end_of(said: &[u8]) -> String {
         .next_back()
         .unwrap_or_default()
         .to_owned()
-}
-
-pub(crate) fn failure(code: &str, problem: String) -> ReviewFailure {
-    ReviewFailure {
-        code: code.to_owned(),
-        problem,
-        hint: None,
-        is_misconfigured: false,
-        usage: None,
-    }
 }
 
 /// Stores the node of a review, durably. Its schema comes with the first such node.

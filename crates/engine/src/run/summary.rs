@@ -105,7 +105,7 @@ fn ask(
         ReviewReply::Failed(failure) => Err(failure),
         ReviewReply::Verdict { .. } => {
             let problem = "the reply is no summary".to_owned();
-            Err(review::failure("broken", problem))
+            Err(ReviewFailure::new("broken", problem))
         }
     }))
 }

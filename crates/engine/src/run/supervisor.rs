@@ -100,7 +100,7 @@ fn judge(
             record(runner, run, thread, &verdict, reviews).map(Some)
         }
         Ok(ReviewReply::Summary { .. } | ReviewReply::Failed(_)) => {
-            let other = review::failure("broken", "the reply is no verdict".to_owned());
+            let other = ReviewFailure::new("broken", "the reply is no verdict".to_owned());
             note_failure(runner, run, thread, &other).map(|()| None)
         }
         Err(failure) => note_failure(runner, run, thread, &failure).map(|()| None),

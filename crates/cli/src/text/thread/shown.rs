@@ -107,7 +107,7 @@ fn child_rows(children: &[ChildView]) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Returns the row about whom a child works for.
+/// Returns the row that names the parent of a child thread.
 fn parent_row(parent: &Parent) -> (&'static str, String) {
     let branch = match parent.key.as_str() {
         "" => String::new(),

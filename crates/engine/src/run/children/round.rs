@@ -11,7 +11,7 @@ use crate::child_error::ChildProblem;
 use crate::children::{Child, children_of, has_failed};
 use crate::limits;
 use crate::read::report::{ChildReport, StepReport};
-use crate::read::standing::Standing;
+use crate::read::standing::state_of_child;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::admission::Admitted;
 use crate::run::kill::kill;
@@ -214,14 +214,8 @@ impl<'a> Round<'a> {
     }
 
     fn state_of(&self, child: &Child) -> Result<Option<ThreadState>, EngineError> {
-        let Some(Located::Active(head)) = &child.place else {
-            return Ok(None);
-        };
         let site = &self.runner.site;
-        let thread = Thread::load(&site.store, child.thread, *head)?;
-        let standing = Standing::of(site, &thread, &limits::config_for_views(site))?;
-        let pause = site.root.run(child.thread).pause.read()?;
-        Ok(Some(standing.state.with_pause(pause)))
+        state_of_child(site, child, &limits::config_for_views(site))
     }
 
     /// Returns the error that no child can go on: what the first one waits for.
