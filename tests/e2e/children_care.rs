@@ -9,8 +9,19 @@ use crate::world::{World, wait_until};
 const NOTE: &str =
     "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";
 
+/// A workflow whose role `it` is played like this.
+pub(crate) fn outer(role: &str) -> String {
+    let own = match role.contains("role: branch") {
+        true => format!("  branch: {{ goal: g, {NOTE} }}\n"),
+        false => String::new(),
+    };
+    format!(
+        "name: outer\nroles:\n{own}  first: {{ goal: g, {NOTE} }}\n  it: {{ goal: g, {role} }}\ngraph:\n  $START: {{ _: {{ role: first, prompt: Go. }} }}\n  first: {{ _: {{ role: it, prompt: Go. }} }}\n  it: [{{ role: $END }}]\n"
+    )
+}
+
 /// Puts `outer`, whose role `it` is played as `role` says, after a role `first`; `inner` has two steps.
-fn world(role: &str, answers: &str) -> (World, String) {
+pub(crate) fn world(role: &str, answers: &str) -> (World, String) {
     let world = World::new();
     world.write(
         "inner.yaml",
@@ -22,27 +33,21 @@ fn world(role: &str, answers: &str) -> (World, String) {
         "middle.yaml",
         "name: middle\nroles:\n  m: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: m, prompt: Go. } }\n  m: [{ role: $END }]\n",
     );
-    let own = match role.contains("role: branch") {
-        true => format!("  branch: {{ goal: g, {NOTE} }}\n"),
-        false => String::new(),
-    };
-    world.put(&format!(
-        "name: outer\nroles:\n{own}  first: {{ goal: g, {NOTE} }}\n  it: {{ goal: g, {role} }}\ngraph:\n  $START: {{ _: {{ role: first, prompt: Go. }} }}\n  first: {{ _: {{ role: it, prompt: Go. }} }}\n  it: [{{ role: $END }}]\n"
-    ));
+    world.put(&outer(role));
     gated_agent(&world, answers);
     let thread = world.start("outer");
     world.step(&thread).exits(0);
     (world, thread)
 }
 
-const ANSWERS: &str = "roles:\n  first: [{ output: { note: f }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 1 } }]\n  one: [{ output: { note: a }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 } }]\n  two: [{ output: { note: b }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 4 } }]\n  branch: [{ output: { note: c } }]\n";
+pub(crate) const ANSWERS: &str = "roles:\n  first: [{ output: { note: f }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 1 } }]\n  one: [{ output: { note: a }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 2 } }]\n  two: [{ output: { note: b }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 4 } }]\n  branch: [{ output: { note: c } }]\n";
 
-fn child(world: &World, thread: &str) -> String {
+pub(crate) fn child(world: &World, thread: &str) -> String {
     let child = world.show(thread)["children"][0]["thread"].clone();
     child.as_str().unwrap().to_owned()
 }
 
-fn done(world: &World, thread: &str) -> Value {
+pub(crate) fn done(world: &World, thread: &str) -> Value {
     world.show(thread)["done"].clone()
 }
 

@@ -411,19 +411,6 @@ fn a_fork_gets_children_of_its_own_and_leaves_those_of_the_original() {
 }
 
 #[test]
-fn a_migration_leaves_no_child_behind() {
-    let (world, thread) = world(ANSWERS);
-    step(&world, &thread, 2);
-    let other = world.put(&TOP.replace("It is prepared", "It is well prepared"));
-    let migrate = || world.uwf(&["thread", "migrate", &thread, &other]);
-    let (child, _) = children_of_the_middle(&world, &thread);
-    migrate().exits(1).says(&format!("uwf thread kill {child}"));
-    step(&world, &thread, 1);
-    migrate().exits(0);
-    assert_eq!(step(&world, &thread, 1)["status"], json!("completed"));
-}
-
-#[test]
 fn a_parent_travels_with_its_children_and_goes_on_elsewhere() {
     let (world, thread) = world(ANSWERS);
     step(&world, &thread, 2);

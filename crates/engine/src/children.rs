@@ -3,12 +3,14 @@
 //! The id of a child is a hash of its [`Parent`] record. So every call finds the same child, also after earlier calls were
 //! killed, and no call makes a second one.
 
+pub(crate) mod moved;
+
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Deserialize;
 use uwf_cas_fs::hash_of;
 use uwf_moderator::condition::ValueQuestion;
-use uwf_moderator::{Assignment, Performer, PlannedChild, Route, plan};
+use uwf_moderator::{Assignment, PlannedChild, Route, plan};
 use uwf_process::Signals;
 use uwf_protocol::child::{ChildrenDetail, Parent};
 use uwf_protocol::failure::FailureClass;
@@ -55,11 +57,22 @@ pub(crate) fn children_of(
     signals: Option<&Signals>,
 ) -> Result<Vec<Child>, EngineError> {
     let planned = planned(site, thread, assignment, signals)?;
+    locate(site, thread, assignment, planned)
+}
+
+/// Finds the child threads that are planned for the next step of a thread.
+pub(crate) fn locate(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    planned: Vec<PlannedChild>,
+) -> Result<Vec<Child>, EngineError> {
     let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
     let known = Known::of(&state, planned.len())?;
+    let heads_before = moved::heads_before(&state.migrations(thread.id)?, thread.head);
     let child = |planned: PlannedChild| {
-        let mut parent = Parent {
+        let parent = Parent {
             thread: thread.id,
             head: thread.head,
             role: assignment.role.clone(),
@@ -67,29 +80,52 @@ pub(crate) fn children_of(
             depth,
             attempt: 0,
         };
-        let mut killed = Vec::new();
-        loop {
-            let id = id_of(&parent);
-            let place = known.find(id)?;
-            match place {
-                Some(Located::Archived(record)) if record.reason == Reason::Cancelled => {
-                    killed.push(record);
-                }
-                None if parent.attempt < MOST_TRIES && known.is_removed(id)? => {}
-                place => {
-                    return Ok(Child {
-                        planned,
-                        parent,
-                        thread: id,
-                        place,
-                        killed,
-                    });
-                }
+        let mut found = newest_of(&known, planned, parent)?;
+        for head in &heads_before {
+            let parent = Parent {
+                head: *head,
+                attempt: 0,
+                ..found.parent.clone()
+            };
+            let mut earlier = newest_of(&known, found.planned.clone(), parent)?;
+            earlier.killed.splice(0..0, found.killed.drain(..));
+            match found.place.is_none() && moved::has_same_task(site, thread, &earlier)? {
+                true => found = earlier,
+                false => found.killed = earlier.killed,
             }
-            parent.attempt += 1;
         }
+        Ok(found)
     };
     planned.into_iter().map(child).collect()
+}
+
+/// Returns the newest child that works for a parent record: the one that no person has killed or removed.
+fn newest_of(
+    known: &Known<'_>,
+    planned: PlannedChild,
+    mut parent: Parent,
+) -> Result<Child, EngineError> {
+    let mut killed = Vec::new();
+    loop {
+        let id = id_of(&parent);
+        let place = known.find(id)?;
+        match place {
+            Some(Located::Archived(record)) if record.reason == Reason::Cancelled => {
+                killed.push(record);
+            }
+            None if parent.attempt < MOST_TRIES && known.is_removed(id)? => {}
+            place => {
+                return Ok(Child {
+                    planned,
+                    parent,
+                    thread: id,
+                    place,
+                    killed,
+                });
+            }
+        }
+        parent.attempt += 1;
+    }
 }
 
 /// Where threads are, as the caller needs it: for one, the files are read when it is asked for; for many, once.
@@ -233,32 +269,22 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
         return Ok(false);
     };
     // A step that follows the head that the child worked for has what it did.
-    Ok(State::new(&site.root).head(parent.thread)? == Some(parent.head))
+    let state = State::new(&site.root);
+    let Some(head) = state.head(parent.thread)? else {
+        return Ok(false);
+    };
+    Ok(head == parent.head
+        || moved::heads_before(&state.migrations(parent.thread)?, head).contains(&parent.head))
 }
 
 /// Fails if children work for the next step of a thread: the caller would leave them behind.
 pub(crate) fn refuse_to_leave(site: &Site, thread: &Thread) -> Result<(), EngineError> {
-    if !has_children(&thread.program) {
-        return Ok(());
-    }
-    let Ok(Route::To(assignment)) = thread.route(None)? else {
-        return Ok(());
-    };
-    if assignment.performer != Performer::Children {
-        return Ok(());
-    }
-    let children = match children_of(site, thread, &assignment, None) {
-        Ok(children) => children,
-        // Where it is unknown which ones are needed, none was made.
-        Err(EngineError::Child(_)) => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    match children.iter().find(|child| child.place.is_some()) {
+    match moved::at_work(site, thread)? {
         None => Ok(()),
-        Some(child) => Err(EngineError::Child(Box::new(ChildError {
+        Some((assignment, children)) => Err(EngineError::Child(Box::new(ChildError {
             thread: thread.id,
             role: assignment.role,
-            problem: ChildProblem::AtWork(child.thread),
+            problem: ChildProblem::AtWork(children[0].thread),
         }))),
     }
 }

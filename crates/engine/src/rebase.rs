@@ -33,8 +33,8 @@ pub struct Misfit {
 
 /// A chain that can go on under another workflow.
 pub(crate) struct Rebase {
-    /// The other workflow.
-    pub(crate) program: Program,
+    /// The thread under the other workflow. It is not in the store like this.
+    pub(crate) under: Thread,
     /// What differs.
     pub(crate) diff: WorkflowDiff,
     /// The outputs that do not fit the schemas of the other workflow, as far as it does not matter.
@@ -78,7 +78,7 @@ pub(crate) fn decide(
             source: Box::new(source),
         })?;
     Ok(Rebase {
-        program: other.program,
+        under: other,
         diff,
         misfits,
         route,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::answer::STATUS_FIELD;
 use crate::ids::{CasRef, RoleName, Status};
 use crate::limits::Limits;
-use crate::workflow::{Destination, Edges, ListEdge, NodeName, Workflow};
+use crate::workflow::{Destination, Edges, ListEdge, NodeName, Role, Workflow};
 
 /// The status of a role that was played to its end and says nothing else.
 pub const DONE: &str = "done";
@@ -234,7 +234,8 @@ pub fn schema_of_branches() -> Value {
     })
 }
 
-/// Returns the workflow that a branch runs which one role of this workflow plays: that role once, then the end.
+/// Returns the workflow that a branch runs which one role of this workflow plays: that role once, then the end. Its roles are
+/// those that the role needs, so a change of another one does not change it.
 #[must_use]
 pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
     let edge = |to: Destination| {
@@ -249,7 +250,7 @@ pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
         // The agents that are configured for the roles of the workflow do its branches, too.
         name: workflow.name.clone(),
         description: String::new(),
-        roles: workflow.roles.clone(),
+        roles: needed_by(workflow, role),
         conditions: IndexMap::new(),
         graph: IndexMap::from([
             (NodeName::Start, edge(Destination::Role(role.clone()))),
@@ -258,4 +259,29 @@ pub fn alone(workflow: &Workflow, role: &RoleName) -> Workflow {
         limits: Limits::default(),
         supervisor: None,
     }
+}
+
+/// Returns a role, and those that play its branches, and theirs, in the order of the workflow.
+fn needed_by(workflow: &Workflow, role: &RoleName) -> IndexMap<RoleName, Role> {
+    let mut needed = vec![role];
+    let mut next = 0;
+    while let Some(role) = needed.get(next).copied() {
+        if let Some(Work::Branches(branches)) = workflow.roles.get(role).map(|role| &role.work) {
+            for player in branches.players() {
+                if let Player::Role(other) = player
+                    && !needed.contains(&other)
+                {
+                    needed.push(other);
+                }
+            }
+        }
+        next += 1;
+    }
+    let roles = workflow
+        .roles
+        .iter()
+        .filter(|(name, _)| needed.contains(name));
+    roles
+        .map(|(name, role)| (name.clone(), role.clone()))
+        .collect()
 }

@@ -273,6 +273,22 @@ impl<'a> State<'a> {
         Ok(history::last_of(&text, thread))
     }
 
+    /// Returns the migrations of a thread, in the order in which they were recorded. It parses only the lines about replaced
+    /// steps that contain the thread's id.
+    ///
+    /// # Errors
+    /// When the history cannot be read.
+    pub fn migrations(&self, thread: ThreadId) -> Result<Vec<ReplacedStep>, StorageError> {
+        let content = self.read_history()?;
+        let text = String::from_utf8_lossy(&content);
+        let lines = text.lines().filter(|line| line.contains("\"replaced\""));
+        let lines = lines.filter(|line| line.contains(thread.as_str()));
+        let steps = lines.filter_map(|line| serde_json::from_str::<ReplacedStep>(line).ok());
+        Ok(steps
+            .filter(|step| step.is_migration() && step.in_thread == thread)
+            .collect())
+    }
+
     fn lock(&self) -> Result<FileLock, StorageError> {
         self.root.lock_state()
     }

@@ -162,10 +162,7 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
         ChildProblem::Needed(child) => {
             format!("`uwf thread rm --force {child}` removes it all the same")
         }
-        ChildProblem::Misfit { child, .. } => format!(
-            "change the workflow; `uwf thread rm --force {child}` gives up what the child did, then `uwf thread migrate {thread} <workflow>` goes on"
-        ),
-        ChildProblem::Unknown(_) => format!(
+        ChildProblem::Misfit { .. } | ChildProblem::Unknown(_) => format!(
             "change the workflow, then `uwf thread migrate {thread} <workflow>` goes on with it"
         ),
         ChildProblem::Failed { source, .. } => return hint(source, given),

@@ -12,7 +12,7 @@ use uwf_protocol::limits::Limits;
 use uwf_storage::{Advance, ReplacedStep, State};
 use uwf_thread::summarize;
 
-use crate::children::refuse_to_leave;
+use crate::children::moved::refuse_to_leave_behind;
 use crate::fork::MovedOn;
 use crate::limits::{self, LimitedThread};
 use crate::project::config_for;
@@ -70,15 +70,15 @@ pub fn plan_migration(
             ..as_before(runner, &thread, found)?
         });
     }
-    refuse_to_leave(site, &thread)?;
     let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
+    refuse_to_leave_behind(site, &thread, &plan.under, &plan.route)?;
     let recorded = site.root.run(id).ledger.chain_summary();
     let steps = summarize(&site.store, recorded.as_ref(), thread.head)?.steps;
     let head = thread.head;
     let state = state_of(
         runner,
         &thread,
-        plan.program.limits(),
+        plan.under.program.limits(),
         &Ok(plan.route.clone()),
     )?;
     Ok(Migrated {
@@ -121,12 +121,12 @@ pub fn migrate(
         if found.hash == thread.start.workflow {
             return as_before(runner, &thread, found);
         }
-        refuse_to_leave(site, &thread)?;
         let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
+        refuse_to_leave_behind(site, &thread, &plan.under, &plan.route)?;
         let state = state_of(
             runner,
             &thread,
-            plan.program.limits(),
+            plan.under.program.limits(),
             &Ok(plan.route.clone()),
         )?;
         let copied = rebase::copy(&site.store, thread.head, found.hash, site.env.now_ms())?;

@@ -1,0 +1,128 @@
+//! Children of a thread that was migrated: they go on working for it if the other workflow gives them the same task.
+//!
+//! A migration gives a thread another head, and the id of a child is a hash with the head in it. So a child that was made
+//! before is found by the head that the thread had then. The history has that head.
+
+use uwf_cas_fs::hash_of;
+use uwf_moderator::{Assignment, Performer, PlannedChild, Route};
+use uwf_protocol::ids::CasRef;
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::program::Program;
+use uwf_protocol::work::{Player, alone};
+use uwf_protocol::workflow_stored;
+use uwf_storage::{Located, ReplacedStep};
+use uwf_thread::{Head, read_start};
+
+use super::{Child, children_of, has_children, planned};
+use crate::child_error::{ChildError, ChildProblem};
+use crate::thread::Thread;
+use crate::{EngineError, Site};
+
+/// Returns the heads that a thread had before this one by these migrations, the newest first.
+pub(super) fn heads_before(migrations: &[ReplacedStep], head: CasRef) -> Vec<CasRef> {
+    let mut found = vec![head];
+    let mut next = 0;
+    while let Some(head) = found.get(next).copied() {
+        for one in migrations.iter().rev().filter(|one| one.by == head) {
+            if !found.contains(&one.replaced) {
+                found.push(one.replaced);
+            }
+        }
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// Tells whether a child that was made for an earlier head has the task that its parent gives now.
+pub(super) fn has_same_task(
+    site: &Site,
+    thread: &Thread,
+    child: &Child,
+) -> Result<bool, EngineError> {
+    match start_of(site, child)? {
+        None => Ok(false),
+        Some(start) => Ok(is_task(thread, &child.planned, &start)),
+    }
+}
+
+fn start_of(site: &Site, child: &Child) -> Result<Option<StartNode>, EngineError> {
+    let Some(head) = child.place.as_ref().map(Located::head) else {
+        return Ok(None);
+    };
+    let start = Head::read(&site.store, head)?.start();
+    Ok(Some(read_start(&site.store, start)?.node))
+}
+
+/// Tells whether a child with this start would do what is planned.
+fn is_task(thread: &Thread, planned: &PlannedChild, start: &StartNode) -> bool {
+    let workflow = match &planned.player {
+        Player::Workflow(workflow) => Some(*workflow),
+        Player::Role(role) => {
+            let Program::Graph(workflow) = &thread.program;
+            let (type_hash, payload) = workflow_stored::to_payload(&alone(workflow, role));
+            hash_of(Some(type_hash), &payload).ok()
+        }
+    };
+    workflow == Some(start.workflow) && planned.prompt == start.prompt
+}
+
+/// Fails if children work for the next step of a thread, and the thread under another workflow would not go on with them.
+pub(crate) fn refuse_to_leave_behind(
+    site: &Site,
+    thread: &Thread,
+    under: &Thread,
+    route: &Route,
+) -> Result<(), EngineError> {
+    let Some((assignment, children)) = at_work(site, thread)? else {
+        return Ok(());
+    };
+    let wanted = match route {
+        Route::To(next)
+            if next.performer == Performer::Children && next.role == assignment.role =>
+        {
+            planned(site, under, next, None).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    for child in children {
+        let start = start_of(site, &child)?;
+        let is_wanted = |one: &PlannedChild| {
+            one.key == child.planned.key
+                && start
+                    .as_ref()
+                    .is_some_and(|start| is_task(under, one, start))
+        };
+        if !wanted.iter().any(is_wanted) {
+            return Err(EngineError::Child(Box::new(ChildError {
+                thread: thread.id,
+                role: assignment.role,
+                problem: ChildProblem::AtWork(child.thread),
+            })));
+        }
+    }
+    Ok(())
+}
+
+/// Returns the children that work for the next step of a thread, if some do, and what they do.
+pub(super) fn at_work(
+    site: &Site,
+    thread: &Thread,
+) -> Result<Option<(Assignment, Vec<Child>)>, EngineError> {
+    if !has_children(&thread.program) {
+        return Ok(None);
+    }
+    let Ok(Route::To(assignment)) = thread.route(None)? else {
+        return Ok(None);
+    };
+    if assignment.performer != Performer::Children {
+        return Ok(None);
+    }
+    let mut children = match children_of(site, thread, &assignment, None) {
+        Ok(children) => children,
+        // Where it is unknown which ones are needed, none was made.
+        Err(EngineError::Child(_)) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    children.retain(|child| child.place.is_some());
+    Ok((!children.is_empty()).then_some((assignment, children)))
+}
