@@ -238,6 +238,9 @@ pub struct Reviews {
     /// The newest verdicts, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<RecordedVerdict>,
+    /// The newest head on which there is no verdict because the review failed. It is not asked for again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<CasRef>,
 }
 
 impl Reviews {
@@ -281,6 +284,7 @@ impl Reviews {
     /// Adds what another record of the same thread knows and this one does not.
     pub fn absorb(&mut self, other: &Self) {
         self.used.raise_to(&other.used);
+        self.failed = self.failed.or(other.failed);
         for verdict in &other.verdicts {
             match self
                 .verdicts

@@ -28,7 +28,7 @@ pub(crate) enum Asked {
 }
 
 /// Lets a thread pass that its supervisor does not suspend. The model is asked only if its turn has come, and only once
-/// about a head: a later call finds the verdict on record.
+/// about a head: a later call finds the verdict, or the failure, on record.
 ///
 /// # Errors
 /// When the thread is suspended, now or since an earlier call; when a signal tells us to stop.
@@ -48,6 +48,9 @@ pub(crate) fn pass(
             true => Err(held(runner, thread, known, false)),
             false => Ok(Asked::No),
         };
+    }
+    if reviews.failed == Some(thread.head) {
+        return Ok(Asked::No);
     }
     let steps = admitted.summary.steps;
     if steps == 0 || !steps.is_multiple_of(u64::from(every.get())) {
@@ -143,11 +146,10 @@ fn note_failure(
     let ReviewFailure { code, problem, .. } = failure;
     let message = runner.site.loggable(&format!("code={code} {problem}"));
     runner.site.log(thread, tags::NOT_JUDGED, &message);
-    if failure.usage.is_some() {
-        let mut reviews = run.ledger.reviews();
-        reviews.count(failure.usage.as_deref());
-        run.ledger.write_reviews(&reviews)?;
-    }
+    let mut reviews = run.ledger.reviews();
+    reviews.count(failure.usage.as_deref());
+    reviews.failed = Some(thread.head);
+    run.ledger.write_reviews(&reviews)?;
     Ok(())
 }
 
