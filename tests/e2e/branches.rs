@@ -41,7 +41,7 @@ if [ -e "ask-$file" ]; then rm "ask-$file"; printf -- '---\n$status: $SUSPEND\nr
 printf -- '---\nverdict: %s is fine\n---\n' "$file""#;
 
 /// A world with the workflow and a thread whose planner has named so many files.
-fn world(keys: &str, files: usize) -> (World, String) {
+pub(crate) fn world(keys: &str, files: usize) -> (World, String) {
     let world = World::new();
     world.put(&MAP.replace('@', keys));
     let tool = world.script("tool.sh", TOOL);
@@ -53,17 +53,17 @@ fn world(keys: &str, files: usize) -> (World, String) {
     (world, thread)
 }
 
-fn ran(world: &World) -> Vec<String> {
+pub(crate) fn ran(world: &World) -> Vec<String> {
     let ran = std::fs::read_to_string(world.project().join("ran")).unwrap_or_default();
     ran.lines().map(str::to_owned).collect()
 }
 
-fn last(world: &World, thread: &str) -> Value {
+pub(crate) fn last(world: &World, thread: &str) -> Value {
     let steps = world.uwf(&["thread", "steps", thread]).exits(0).json();
     steps["steps"].as_array().unwrap().last().unwrap().clone()
 }
 
-fn statuses(world: &World, thread: &str) -> Vec<String> {
+pub(crate) fn statuses(world: &World, thread: &str) -> Vec<String> {
     let output = &last(world, thread)["output"];
     let results = output["results"].as_array().unwrap().iter();
     let status = |one: &Value| one["status"].as_str().unwrap().to_owned();

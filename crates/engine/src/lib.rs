@@ -119,7 +119,7 @@ pub use repair::{LostNode, Repair, RepairMode, RepairOptions, Suffering, repair}
 pub use review_error::ReviewError;
 pub use run::Runner;
 pub use run::agent_command::configured_grace;
-pub use run::cycle::{Intervention, Session, StepOptions, step};
+pub use run::cycle::{Intervention, Pace, Session, StepOptions, step};
 pub use run::dry_run::{AgentPlan, StepPlan, plan};
 pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};

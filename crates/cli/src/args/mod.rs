@@ -40,7 +40,8 @@ pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
-    AgentArgs, Goal, Many, Patience, RunArgs, RunThreadArgs, StartArgs, StepArgs, WaitArgs,
+    AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,
+    WaitArgs,
 };
 pub(crate) use short::ShortCommand;
 pub(crate) use thread::{

@@ -65,6 +65,9 @@ pub(crate) struct RunArgs {
 pub(crate) struct RunHowArgs {
     #[command(flatten)]
     pub(crate) agent: AgentArgs,
+    /// Work on up to N branches at once (unset: as many as the workflow says)
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
     /// Print only the thread and how it stopped
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -99,9 +102,9 @@ pub(crate) struct StepArgs {
     pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
-    /// Work on up to N threads at once
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_jobs)]
-    pub(crate) jobs: usize,
+    /// Work on up to N threads at once (unset: 1); of one thread, on up to N branches at once
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
+    pub(crate) jobs: Option<usize>,
     /// Start the step, print the number of its process, and return
     #[arg(long, conflicts_with_all = ["all", "jobs", "dry_run"])]
     pub(crate) background: bool,

@@ -60,6 +60,9 @@ pub struct StepReport {
     /// The child threads that did steps in this call, if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildReport>,
+    /// How many steps of children this call has reported before, while it went on.
+    #[serde(skip)]
+    pub told: u64,
     /// The step that this one replaced, if it was poked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
@@ -88,13 +91,9 @@ pub struct ChildReport {
     /// The child of the child that did a step, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<Box<ChildReport>>,
-}
-
-impl ChildReport {
-    fn steps_done(&self) -> u64 {
-        let of_children = self.child.as_ref().map_or(0, |child| child.steps_done());
-        u64::from(self.step.is_some()) + of_children
-    }
+    /// How many steps were recorded, with those of its children.
+    #[serde(skip)]
+    pub steps: u64,
 }
 
 impl From<&StepReport> for ChildReport {
@@ -106,6 +105,7 @@ impl From<&StepReport> for ChildReport {
             step: report.step,
             role: report.role.clone(),
             child: report.child.clone().map(Box::new),
+            steps: report.steps_done(),
         }
     }
 }
@@ -115,8 +115,8 @@ impl StepReport {
     #[must_use]
     pub fn steps_done(&self) -> u64 {
         let children = self.child.iter().chain(&self.children);
-        let of_children: u64 = children.map(ChildReport::steps_done).sum();
-        u64::from(self.step.is_some()) + of_children
+        let of_children: u64 = children.map(|child| child.steps).sum();
+        u64::from(self.step.is_some()) + of_children + self.told
     }
 
     /// Returns the report of a thread whose head is the step that was just committed. If the route is unknown, the thread is
@@ -151,6 +151,7 @@ impl StepReport {
             result,
             result_problem,
             refused_calls: Vec::new(),
+            told: 0,
             child: None,
             children: Vec::new(),
             replaced: None,

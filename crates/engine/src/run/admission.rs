@@ -5,7 +5,7 @@ use uwf_moderator::{Assignment, Performer};
 use uwf_protocol::chain::ChainSummary;
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
-use uwf_protocol::limits::{Rules, Setting};
+use uwf_protocol::limits::{Reached, Rules, Setting, Used};
 use uwf_storage::RunDir;
 
 use crate::children::used_in_progress;
@@ -23,6 +23,31 @@ pub(crate) struct Admitted {
     pub(crate) summary: ChainSummary,
     /// The config of the thread's project, if it is not used.
     pub(crate) unused: Option<Unused>,
+}
+
+/// Tells whether a thread has limits at all.
+pub(crate) fn has_limits(thread: &Thread, config: &Config) -> bool {
+    !(thread.program.limits().is_empty() && config.limits.is_empty())
+}
+
+/// Returns the limits that keep a thread from a step of a role, with what the children used up that work for it.
+pub(crate) fn reached(
+    site: &Site,
+    run: &RunDir,
+    (thread, role): (&Thread, &RoleName),
+    admitted: &Admitted,
+    by_children: Used,
+) -> Result<Vec<Reached>, EngineError> {
+    let limited = LimitedThread {
+        by_children,
+        ..LimitedThread::of(&run.ledger, thread)
+    };
+    let config = &admitted.config.limits;
+    let (reached, usage) = reached_by(&site.store, &limited, role, config, &admitted.summary)?;
+    if let Some(usage) = usage {
+        run.ledger.write_chain_usage(&usage)?;
+    }
+    Ok(reached)
 }
 
 /// Admits the role of an assignment to the next step, unless a limit is reached or an answer would be lost. A new session
@@ -46,23 +71,22 @@ pub(crate) fn admit(
     }
     lost_run::record_lost_run(site, run, thread)?;
     let summary = thread.summary(&site.store, &run.ledger)?;
-    let mut limited = LimitedThread::of(&run.ledger, thread);
-    let has_limits = !(thread.program.limits().is_empty() && config.limits.is_empty());
+    let admitted = Admitted {
+        config,
+        summary,
+        unused,
+    };
     // A step that is done again already counts what its children used up.
     let is_new = thread.replaces.is_none();
-    if has_limits && is_new && assignment.performer == Performer::Children {
-        limited.by_children = used_in_progress(site, thread, assignment)?;
-    }
-    let (reached, usage) = reached_by(&site.store, &limited, role, &config.limits, &summary)?;
-    if let Some(usage) = usage {
-        run.ledger.write_chain_usage(&usage)?;
-    }
+    let by_children = match assignment.performer {
+        Performer::Children if is_new && has_limits(thread, &admitted.config) => {
+            used_in_progress(site, thread, assignment)?
+        }
+        _ => Used::default(),
+    };
+    let reached = reached(site, run, (thread, role), &admitted, by_children)?;
     if reached.is_empty() {
-        return Ok(Admitted {
-            config,
-            summary,
-            unused,
-        });
+        return Ok(admitted);
     }
     site.log(thread, tags::LIMIT_REACHED, &format!("role={role}"));
     Err(EngineError::Limit {

@@ -2,12 +2,15 @@
 //! same call commits the step of the thread.
 
 mod again;
+mod choice;
+mod going_on;
 mod make;
 mod outcome;
 mod round;
 mod side_by_side;
 
 pub(crate) use again::poke_children;
+use going_on::Brought;
 use round::{Round, end, state_after, with_children};
 
 use uwf_moderator::{Assignment, Joined};
@@ -42,6 +45,8 @@ pub(crate) struct ChildrenStep<'a> {
     pub(crate) assignment: &'a Assignment,
     pub(crate) admitted: Admitted,
     pub(crate) approach: Approach<'a>,
+    /// What a person said to the thread before its children began.
+    pub(crate) words: Option<&'a str>,
 }
 
 /// Does one cycle of the children of a step, and commits the step if they are done.
@@ -55,31 +60,31 @@ pub(crate) fn do_children_step(
         assignment,
         admitted,
         approach,
+        words,
     } = step;
     let role = &assignment.role;
     runner
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
     refuse_depth(&thread, assignment, &admitted.config)?;
-    let mut round = Round::new(runner, &thread, assignment, &admitted)?;
-    let mut reports = Vec::new();
+    let mut round = Round::new(runner, &thread, assignment, &admitted, words)?;
+    let mut brought = Brought::default();
     if round.joined() == Joined::Open {
         let stepped = round.step(approach);
         round.look()?;
         match stepped {
-            Ok(done) => reports = done,
+            Ok(done) => brought = done,
             // The last failure of a branch may have decided what becomes of all.
             Err(_) if round.joined() != Joined::Open => {}
             Err(error) => return Err(error),
         }
     }
+    let Brought { reports, told } = brought;
     let joined = round.joined();
     if joined == Joined::Open {
         let state = state_after(assignment, &reports, &round.children);
-        return Ok(with_children(
-            in_progress(&thread, assignment, state),
-            reports,
-        ));
+        let report = with_children(in_progress(&thread, assignment, state), reports);
+        return Ok(StepReport { told, ..report });
     }
     round.cancel_open()?;
     let step = outcome::put(&round, joined)?;
@@ -96,7 +101,10 @@ pub(crate) fn do_children_step(
         StepOrigin::Ran,
         &admitted.config.limits,
     );
-    reported.report = with_children(reported.report, reports);
+    reported.report = StepReport {
+        told,
+        ..with_children(reported.report, reports)
+    };
     reported.result()
 }
 
@@ -136,6 +144,7 @@ pub(crate) fn resume_children(
         assignment,
         admitted,
         approach,
+        words: None,
     };
     do_children_step(runner, run, thread, step)
 }
@@ -174,31 +183,21 @@ fn refuse_depth(
     ))
 }
 
-/// Does one cycle of a child. It is made if it is not there.
+/// Does one cycle of a child that is there.
 fn advance(
     runner: &Runner,
-    thread: &Thread,
-    assignment: &Assignment,
-    child: &mut Child,
+    child: &Child,
     approach: Approach<'_>,
 ) -> Result<StepReport, EngineError> {
     let id = child.thread;
     match (&child.place, approach) {
-        (None, _) => {
-            make::make(runner, thread, assignment, &mut [&mut *child])?;
-            let options = match approach {
-                Approach::Step(options) => options,
-                Approach::Resume(said) => &said.step,
-            };
-            cycle::step_untold(runner, id, options)
-        }
         (Some(Located::Active(_)), Approach::Step(options)) => {
             cycle::step_untold(runner, id, options)
         }
         (Some(Located::Active(_)), Approach::Resume(said)) => {
             resume::resume_untold(runner, id, said)
         }
-        (Some(Located::Archived(_)), _) => Err(crate::thread::busy(id, None)),
+        (Some(Located::Archived(_)) | None, _) => Err(crate::thread::busy(id, None)),
     }
 }
 

@@ -35,6 +35,21 @@ pub struct StepOptions {
     pub no_slot: NoSlot,
     /// Which session the agent works in.
     pub session: Session,
+    /// How many branches of a role may be at work at once, if fewer than the workflow allows.
+    pub jobs: Option<usize>,
+    /// How far the call takes the branches of a role.
+    pub pace: Pace,
+}
+
+/// How far a call takes the branches of a role.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum Pace {
+    /// It does one cycle of each branch that can go on.
+    #[default]
+    OneRound,
+    /// Whenever the cycle of a branch has ended, it begins another one, as long as a branch can go on. The function gets a
+    /// report of each cycle when it has ended.
+    ToTheEnd(fn(&StepReport)),
 }
 
 /// Which session the agent works in.
@@ -167,12 +182,13 @@ pub(crate) fn do_step(
                 assignment,
                 admitted,
                 options,
-                ..
+                verb,
             } = job;
             let step = ChildrenStep {
                 assignment,
                 admitted,
                 approach: Approach::Step(options),
+                words: verb.message(),
             };
             do_children_step(runner, run, thread, step)
         }

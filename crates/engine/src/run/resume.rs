@@ -244,8 +244,11 @@ fn entrance(thread: &Thread, prompt: Option<&str>) -> Option<Assignment> {
     Some(with_message(assignment, prompt))
 }
 
-/// Adds the message of a person to an instruction.
+/// Adds the message of a person to an instruction. Children get it with the tasks that are made for them.
 fn with_message(assignment: Assignment, prompt: Option<&str>) -> Assignment {
+    if assignment.performer == Performer::Children {
+        return assignment;
+    }
     let addition = MessageContext::Addition {
         instruction: assignment.prompt,
     };

@@ -58,7 +58,7 @@ pub(super) fn step_many(
         }
         false => named,
     };
-    if args.jobs > 1 && threads.len() > 1 {
+    if args.jobs.unwrap_or(1) > 1 && threads.len() > 1 {
         parallel::step(context, args, many, &threads, &mut tally)?;
     } else {
         for thread in threads {

@@ -47,7 +47,7 @@ pub(super) fn step(
     let mut failure = Ok(());
     loop {
         while failure.is_ok()
-            && jobs.len() < args.jobs
+            && jobs.len() < args.jobs.unwrap_or(1)
             && let Some(thread) = queue.next()
         {
             match start(context, args, many, *thread, &mut tree) {

@@ -1,14 +1,14 @@
 //! `uwf run` and `uwf thread run`: steps until a thread stops.
 
 use uwf_engine::{
-    EngineError, Session, StepOptions, StepReport, ThreadState, ThreadStatus, agent_option,
+    EngineError, Pace, Session, StepOptions, StepReport, ThreadState, ThreadStatus, agent_option,
 };
 use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use super::start_thread;
 use super::stepping::{failure_of, or_print_failure, step_options, step_patiently, warn_blocked};
-use crate::args::{Patience, RunArgs, RunThreadArgs};
+use crate::args::{Patience, RunArgs, RunHowArgs, RunThreadArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
 use crate::hints;
@@ -21,7 +21,7 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
     if args.how.quiet {
         stderr::be_quiet();
     }
-    let options = step_options(&args.how.agent, false);
+    let options = options(context, &args.how, false);
     let started = start_thread(context, args.start)?;
     let thread = started.thread;
     match (context.format, args.how.quiet) {
@@ -52,7 +52,7 @@ pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit,
     if args.how.quiet {
         stderr::be_quiet();
     }
-    let options = step_options(&args.how.agent, args.new_session);
+    let options = options(context, &args.how, args.new_session);
     Run {
         context,
         thread: context.thread(&args.thread)?,
@@ -60,6 +60,35 @@ pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit,
         is_quiet: args.how.quiet,
     }
     .to_its_stop(options)
+}
+
+/// Returns how the steps of a run are done: branches go on as long as they can, and each cycle of one is printed when it
+/// has ended.
+fn options(context: &Context, how: &RunHowArgs, new_session: bool) -> StepOptions {
+    // A stdout that is closed is found when the run prints next.
+    let tell: fn(&StepReport) = match (how.quiet, context.format) {
+        (true, _) => |_| {},
+        (_, Format::Text) => |report| drop(print_report(report, None, Format::Text)),
+        (_, Format::Json) => |report| drop(print_report(report, None, Format::Json)),
+        (_, Format::Yaml) => |report| drop(print_report(report, None, Format::Yaml)),
+    };
+    StepOptions {
+        jobs: how.jobs,
+        pace: Pace::ToTheEnd(tell),
+        ..step_options(&how.agent, new_session)
+    }
+}
+
+fn print_report(
+    report: &StepReport,
+    agent: Option<&String>,
+    format: Format,
+) -> Result<(), Failure> {
+    let view = StepView {
+        report: report.clone(),
+        agent: agent.cloned(),
+    };
+    print(&RunStepView(view), format)
 }
 
 /// A thread that is run until it stops.
@@ -93,7 +122,7 @@ impl Run<'_> {
             warn_blocked(&report);
             let stop = stop_of(&report.state);
             let stopped = stop.map(|exit| self.stopped(steps, exit, &report, &options));
-            self.print_step(report, &options)?;
+            self.print_step(&report, &options)?;
             if let (Some(exit), Some(stopped)) = (stop, stopped) {
                 self.print_stop(stopped)?;
                 return Ok(exit);
@@ -113,15 +142,13 @@ impl Run<'_> {
         }
     }
 
-    fn print_step(&self, report: StepReport, options: &StepOptions) -> Result<(), Failure> {
-        if self.is_quiet {
+    fn print_step(&self, report: &StepReport, options: &StepOptions) -> Result<(), Failure> {
+        // What its branches did was printed when it was done.
+        let is_known = report.told > 0 && report.step.is_none();
+        if self.is_quiet || is_known {
             return Ok(());
         }
-        let view = StepView {
-            report,
-            agent: options.agent.clone(),
-        };
-        print(&RunStepView(view), self.context.format)
+        print_report(report, options.agent.as_ref(), self.context.format)
     }
 
     fn stopped(

@@ -20,7 +20,10 @@ pub(super) fn run_steps(context: &Context, args: &StepArgs) -> Result<Exit, Fail
         stderr::be_quiet();
     }
     let threads = many::named(context, args)?;
-    let options = step_options(&args.agent, args.new_session);
+    let options = StepOptions {
+        jobs: args.jobs,
+        ..step_options(&args.agent, args.new_session)
+    };
     if args.background {
         for thread in threads {
             background::start(context, args, thread)?;

@@ -52,6 +52,7 @@ pub(super) fn step_options(agent: &AgentArgs, new_session: bool) -> StepOptions 
         agent: agent.agent.clone(),
         no_slot: no_slot(agent.no_wait),
         session: session(new_session),
+        ..StepOptions::default()
     }
 }
 

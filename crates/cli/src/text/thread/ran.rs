@@ -18,7 +18,13 @@ pub(crate) struct RunStepView(pub(crate) StepView);
 
 impl Show for RunStepView {
     fn text(&self, page: Page) -> String {
-        fields(&step_rows(&self.0.report), page)
+        let report = &self.0.report;
+        let mut rows = step_rows(report);
+        if report.step.is_none() && report.child.is_some() {
+            // That the role is not done goes without saying while the run goes on.
+            rows.remove(0);
+        }
+        fields(&rows, page)
     }
 }
 

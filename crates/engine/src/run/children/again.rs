@@ -39,6 +39,7 @@ pub(crate) fn poke_children(
         assignment: &assignment,
         admitted,
         approach: Approach::Step(&options.step),
+        words: None,
     };
     do_children_step(runner, run, before, step)
 }

@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
 
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde_json::Value;
@@ -31,6 +32,16 @@ pub(super) enum Ended {
     Interrupted(i32),
 }
 
+/// What happens when the step of a child has ended.
+pub(super) enum Then {
+    /// The others go on.
+    Wait,
+    /// Steps of these begin, too.
+    Start(Vec<ThreadId>),
+    /// The others are not needed any more.
+    Enough,
+}
+
 /// A process that does a step.
 struct Running {
     pid: u32,
@@ -38,53 +49,52 @@ struct Running {
     messages: File,
 }
 
-/// Does one step of each of these threads at once. An interrupt ends all of them, each with its agent. So does `is_enough`,
-/// which is asked when one has ended.
+/// Does one step of each of these threads at once. When one has ended, `then` says what happens. An interrupt ends all of
+/// them, each with its agent.
 pub(super) fn step(
     runner: &Runner,
     threads: &[ThreadId],
     options: &StepOptions,
     config: &Config,
-    is_enough: &dyn Fn() -> bool,
+    then: &mut dyn FnMut(&StepEnd) -> Result<Then, EngineError>,
 ) -> Result<Ended, EngineError> {
     let grace = agent_command::grace(config)?;
     runner.signals.watch().map_err(failed)?;
-    let mut tree: Option<Tree> = None;
-    let mut running = Vec::new();
-    for thread in threads {
-        match start(runner, *thread, options, &mut tree) {
-            Ok(one) => running.push(one),
-            Err(error) => {
-                if let Some(mut tree) = tree {
-                    // What could not be ended keeps its thread busy, and the next call names it.
-                    let _ = tree.end(EndRequest::NotSent, grace, &runner.signals);
-                }
-                return Err(failed(error));
-            }
-        }
+    let mut steps = Steps {
+        runner,
+        options,
+        tree: None,
+        running: Vec::new(),
+    };
+    if let Err(error) = steps.start(threads) {
+        steps.end(grace);
+        return Err(error);
     }
     let mut ended = Vec::new();
-    let Some(mut tree) = tree else {
-        return Ok(Ended::All(ended));
-    };
+    // After a failure none are started any more. Those that are at work are paid for, so they go on to their end.
+    let mut failure = Ok(());
     loop {
+        let Some(tree) = &mut steps.tree else {
+            return Ok(Ended::All(ended));
+        };
         match tree.next_exit(&runner.signals) {
             NextExit::Exited { pid, status } => {
-                if let Some(at) = running.iter().position(|one| one.pid == pid) {
-                    let mut one = running.swap_remove(at);
-                    let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent);
-                    let silent = || format!("its process ended with {status}");
-                    let problem = problem_in(&mut one.messages);
-                    ended.push(StepEnd {
-                        thread: one.thread,
-                        exit,
-                        problem: problem.or_else(|| (!status.success()).then(silent)),
-                    });
-                    if is_enough() {
-                        // What could not be ended is ended with its thread.
-                        let _ = tree.end(EndRequest::NotSent, grace, &runner.signals);
+                let Some(end) = steps.take_end(pid, status) else {
+                    continue;
+                };
+                let next = match &failure {
+                    Ok(()) => then(&end),
+                    Err(_) => Ok(Then::Wait),
+                };
+                ended.push(end);
+                match next {
+                    Ok(Then::Wait) => {}
+                    Ok(Then::Start(threads)) => failure = steps.start(&threads),
+                    Ok(Then::Enough) => {
+                        steps.end(grace);
                         return Ok(Ended::All(ended));
                     }
+                    Err(error) => failure = Err(error),
                 }
             }
             NextExit::Stopped(stop) => {
@@ -97,8 +107,46 @@ pub(super) fn step(
                 let _ = tree.end(asked, grace, &runner.signals);
                 return Ok(Ended::Interrupted(stop.signal));
             }
-            NextExit::NoneLeft => return Ok(Ended::All(ended)),
+            NextExit::NoneLeft => return failure.map(|()| Ended::All(ended)),
         }
+    }
+}
+
+/// The processes that do steps now.
+struct Steps<'a> {
+    runner: &'a Runner,
+    options: &'a StepOptions,
+    tree: Option<Tree>,
+    running: Vec<Running>,
+}
+
+impl Steps<'_> {
+    fn start(&mut self, threads: &[ThreadId]) -> Result<(), EngineError> {
+        for thread in threads {
+            let one = start(self.runner, *thread, self.options, &mut self.tree);
+            self.running.push(one.map_err(failed)?);
+        }
+        Ok(())
+    }
+
+    /// Ends all of them, each with its agent. What could not be ended keeps its thread busy, and the next call names it.
+    fn end(&mut self, grace: Duration) {
+        if let Some(tree) = &mut self.tree {
+            let _ = tree.end(EndRequest::NotSent, grace, &self.runner.signals);
+        }
+    }
+
+    /// Returns how the step of this process ended; `None` if the process did none.
+    fn take_end(&mut self, pid: u32, status: ExitStatus) -> Option<StepEnd> {
+        let at = self.running.iter().position(|one| one.pid == pid)?;
+        let mut one = self.running.swap_remove(at);
+        let silent = || format!("its process ended with {status}");
+        let problem = problem_in(&mut one.messages);
+        Some(StepEnd {
+            thread: one.thread,
+            exit: status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent),
+            problem: problem.or_else(|| (!status.success()).then(silent)),
+        })
     }
 }
 

@@ -1,0 +1,135 @@
+//! Which children of a step can go on, and what the thread waits for if none can.
+
+use uwf_protocol::work::Work;
+use uwf_storage::Located;
+
+use super::failed;
+use super::round::Round;
+use crate::child_error::ChildProblem;
+use crate::children::Child;
+use crate::read::standing::state_of_child;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::{EngineError, limits};
+
+/// How many children are stepped at once, if the workflow does not say.
+const USUALLY_AT_ONCE: u64 = 4;
+
+/// Whether a child can go on.
+enum GoesOn {
+    /// Somebody works on it, such as a call whose parent died.
+    Already,
+    Now,
+    /// If no other one can: it has failed.
+    Later,
+    No,
+}
+
+impl Round<'_> {
+    /// Returns which children can go on, at most so many as may work at once: first those that have begun, last those whose
+    /// last attempt failed.
+    pub(super) fn that_can_go_on(&self, jobs: Option<usize>) -> Result<Vec<usize>, EngineError> {
+        let mut most = self.most_at_once(jobs);
+        let mut found = Vec::new();
+        let mut failed = Vec::new();
+        let (begun, new): (Vec<usize>, Vec<usize>) =
+            (0..self.children.len()).partition(|index| self.children[*index].place.is_some());
+        for index in begun.into_iter().chain(new) {
+            if found.len() >= most {
+                break;
+            }
+            match self.can_go_on(&self.children[index])? {
+                GoesOn::No => {}
+                GoesOn::Already => most = most.saturating_sub(1),
+                GoesOn::Now => found.push(index),
+                GoesOn::Later => failed.push(index),
+            }
+        }
+        // A branch that fails holds up no other one.
+        let room = most.saturating_sub(found.len());
+        found.extend(failed.into_iter().take(room));
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    /// Returns how many children may be at work at once. A caller may want fewer than the workflow allows.
+    fn most_at_once(&self, jobs: Option<usize>) -> usize {
+        let most = match self.work() {
+            Some(Work::Branches(branches)) => branches.max.unwrap_or(USUALLY_AT_ONCE),
+            Some(Work::Workflow(_) | Work::Agent) | None => 1,
+        };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        jobs.map_or(most, |jobs| most.min(jobs))
+    }
+
+    fn can_go_on(&self, child: &Child) -> Result<GoesOn, EngineError> {
+        if self.at_work.contains(&child.thread) {
+            return Ok(GoesOn::Already);
+        }
+        if child.is_ended() || self.stopped_here.contains(&child.thread) || self.has_failed(child) {
+            return Ok(GoesOn::No);
+        }
+        let state = self.state_of(child)?;
+        Ok(match state.map(|state| state.status) {
+            // A child alone says itself why it cannot go on.
+            _ if self.children.len() == 1 => GoesOn::Now,
+            None | Some(ThreadStatus::Idle) => GoesOn::Now,
+            Some(ThreadStatus::Failed) => GoesOn::Later,
+            Some(ThreadStatus::Running) => GoesOn::Already,
+            Some(_) => GoesOn::No,
+        })
+    }
+
+    /// Returns the first child that waits for a person. A child alone says itself that it waits for nothing. One that was not
+    /// made yet has asked nothing.
+    pub(super) fn that_waits(&self) -> Result<Vec<usize>, EngineError> {
+        if let [child] = self.children.as_slice()
+            && matches!(child.place, Some(Located::Active(_)))
+        {
+            return Ok(vec![0]);
+        }
+        for (index, child) in self.children.iter().enumerate() {
+            let state = self.state_of(child)?;
+            if state.is_some_and(|state| state.status == ThreadStatus::Suspended) {
+                return Ok(vec![index]);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    pub(super) fn state_of(&self, child: &Child) -> Result<Option<ThreadState>, EngineError> {
+        let site = &self.runner.site;
+        state_of_child(site, child, &limits::config_for_views(site))
+    }
+
+    /// Returns the error that no child can go on: what the first one waits for.
+    pub(super) fn nobody_can_go_on(&self) -> Result<EngineError, EngineError> {
+        for child in &self.children {
+            let Some(state) = self.state_of(child)? else {
+                continue;
+            };
+            let child = state.waiting_child.unwrap_or(child.thread);
+            let problem = match state.status {
+                ThreadStatus::Suspended if state.held_by_limit => ChildProblem::Limit {
+                    child,
+                    reached: state.reached,
+                },
+                ThreadStatus::Suspended => ChildProblem::Waits {
+                    child,
+                    message: state.suspend_message.unwrap_or_default(),
+                },
+                _ => continue,
+            };
+            return Ok(failed(self.thread, self.assignment, problem));
+        }
+        for child in &self.children {
+            if let Some(state) = self.state_of(child)?
+                && !self.has_failed(child)
+            {
+                let (child, status) = (child.thread, state.status);
+                let problem = ChildProblem::Stands { child, status };
+                return Ok(failed(self.thread, self.assignment, problem));
+            }
+        }
+        Ok(crate::thread::busy(self.thread.id, None))
+    }
+}

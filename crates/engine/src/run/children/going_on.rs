@@ -1,0 +1,246 @@
+//! Doing cycles of the children of a step: of one in this process, of several side by side.
+
+use uwf_moderator::Joined;
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::limits::Used;
+use uwf_storage::Located;
+
+use super::round::{Round, with_children};
+use super::side_by_side::{self, Ended, StepEnd, Then};
+use super::{Approach, advance, failed, in_progress, of_child};
+use crate::child_error::ChildProblem;
+use crate::children::{Child, used_by_child};
+use crate::read::report::ChildReport;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::run::admission;
+use crate::run::cycle::{Pace, StepOptions};
+use crate::thread::Thread;
+use crate::{EngineError, Intervention};
+
+/// How many child threads are made ahead of their turn if the call goes on to the last of them: one change of the state
+/// for many costs little more than one for each.
+const MADE_AHEAD: usize = 32;
+
+/// What the cycles of children brought.
+#[derive(Default)]
+pub(super) struct Brought {
+    /// What the caller does not know yet.
+    pub(super) reports: Vec<ChildReport>,
+    /// How many steps the caller was told of.
+    pub(super) told: u64,
+}
+
+impl Round<'_> {
+    /// Does cycles of the children that can go on, and returns what they brought.
+    pub(super) fn step(&mut self, approach: Approach<'_>) -> Result<Brought, EngineError> {
+        let wanted = match approach {
+            Approach::Step(options) => self.that_can_go_on(options.jobs)?,
+            Approach::Resume(_) => self.that_waits()?,
+        };
+        match (wanted.as_slice(), approach) {
+            ([], Approach::Step(_)) => Err(self.nobody_can_go_on()?),
+            ([], Approach::Resume(_)) => Err(EngineError::NotSuspended(self.thread.id)),
+            ([one], _) => self.step_one(*one, approach),
+            (
+                several,
+                Approach::Step(options) | Approach::Resume(Intervention { step: options, .. }),
+            ) => self.step_several(several, options),
+        }
+    }
+
+    /// Does one cycle of a child in this process.
+    fn step_one(&mut self, index: usize, approach: Approach<'_>) -> Result<Brought, EngineError> {
+        self.make(|other| other == index)?;
+        let child = &self.children[index];
+        let done = advance(self.runner, child, approach)
+            .map_err(|error| of_child(self.thread, self.assignment, child.thread, error))?;
+        Ok(Brought {
+            reports: vec![ChildReport::from(&done)],
+            told: 0,
+        })
+    }
+
+    /// Does one cycle of each of these children at once; and further cycles, if the caller wants that.
+    fn step_several(
+        &mut self,
+        several: &[usize],
+        options: &StepOptions,
+    ) -> Result<Brought, EngineError> {
+        let (runner, config) = (self.runner, &self.admitted.config);
+        let threads = self.ready(several, options)?;
+        let mut told = 0;
+        let ended = side_by_side::step(runner, &threads, options, config, &mut |end| {
+            self.after(end, options, &mut told)
+        })?;
+        let ended = match ended {
+            Ended::All(ended) => ended,
+            Ended::Interrupted(signal) => {
+                return Err(self.failed(ChildProblem::Interrupted(signal)));
+            }
+        };
+        self.at_work.clear();
+        self.look()?;
+        if let [first, ..] = ended.as_slice()
+            && ended.iter().all(|one| one.problem.is_some())
+        {
+            return Err(self.failed(ChildProblem::NotDone {
+                child: first.thread,
+                message: first.problem.clone().unwrap_or_default(),
+                exit: first.exit,
+            }));
+        }
+        let reports = match options.pace {
+            Pace::OneRound => self.reports(&ended)?,
+            Pace::ToTheEnd(_) => Vec::new(),
+        };
+        Ok(Brought { reports, told })
+    }
+
+    /// Makes these children if they are not there, and returns their ids: they are at work from now on.
+    fn ready(
+        &mut self,
+        wanted: &[usize],
+        options: &StepOptions,
+    ) -> Result<Vec<ThreadId>, EngineError> {
+        let is_unmade = |index: &usize| self.children[*index].place.is_none();
+        if wanted.iter().any(is_unmade) {
+            let last = wanted.iter().max().copied().unwrap_or_default();
+            let soon = last..=last + self.made_ahead(options.pace);
+            self.make(|index| wanted.contains(&index) || soon.contains(&index))?;
+        }
+        let threads: Vec<ThreadId> = wanted
+            .iter()
+            .map(|index| self.children[*index].thread)
+            .collect();
+        self.at_work.extend(&threads);
+        Ok(threads)
+    }
+
+    /// Returns how many children are made ahead of their turn.
+    fn made_ahead(&self, pace: Pace) -> usize {
+        match pace {
+            Pace::ToTheEnd(_) if !self.may_be_decided_early() => MADE_AHEAD,
+            Pace::OneRound | Pace::ToTheEnd(_) => 0,
+        }
+    }
+
+    /// Says what happens when the cycle of a child has ended.
+    fn after(
+        &mut self,
+        ended: &StepEnd,
+        options: &StepOptions,
+        told: &mut u64,
+    ) -> Result<Then, EngineError> {
+        self.at_work.retain(|one| *one != ended.thread);
+        let Pace::ToTheEnd(tell) = options.pace else {
+            if self.may_be_decided_early() {
+                self.look()?;
+                return Ok(self.end_the_rest());
+            }
+            return Ok(Then::Wait);
+        };
+        self.look_at(ended.thread)?;
+        for report in self.reports(std::slice::from_ref(ended))? {
+            *told += report.steps;
+            if ended.problem.is_some() || report.status != ThreadStatus::Idle {
+                self.stopped_here.push(ended.thread);
+            }
+            let state = ThreadState {
+                current_role: Some(self.assignment.role.clone()),
+                ..ThreadState::plain(ThreadStatus::Running)
+            };
+            let report = with_children(
+                in_progress(self.thread, self.assignment, state),
+                vec![report],
+            );
+            tell(&report);
+        }
+        if self.joined() != Joined::Open {
+            return Ok(self.end_the_rest());
+        }
+        if !self.may_go_on()? {
+            return Ok(Then::Wait);
+        }
+        let next = self.that_can_go_on(options.jobs)?;
+        Ok(Then::Start(self.ready(&next, options)?))
+    }
+
+    /// Ends what is at work if the children have done their part. What has ended already is only waited for.
+    fn end_the_rest(&self) -> Then {
+        let mut at_work = self
+            .children
+            .iter()
+            .filter(|child| self.at_work.contains(&child.thread));
+        match self.joined() == Joined::Open || at_work.all(Child::is_ended) {
+            true => Then::Wait,
+            false => Then::Enough,
+        }
+    }
+
+    /// Tells whether further cycles may begin: nobody has paused the thread, and it has reached no limit.
+    fn may_go_on(&mut self) -> Result<bool, EngineError> {
+        let site = &self.runner.site;
+        let run = site.root.run(self.thread.id);
+        if run.pause.read()?.is_some() {
+            return Ok(false);
+        }
+        let (thread, role) = (self.thread, &self.assignment.role);
+        let admitted = self.admitted;
+        if !admission::has_limits(thread, &admitted.config) {
+            return Ok(true);
+        }
+        let by_children = self.used()?;
+        let reached = admission::reached(site, &run, (thread, role), admitted, by_children)?;
+        Ok(reached.is_empty())
+    }
+
+    /// Returns what all children used up.
+    fn used(&mut self) -> Result<Used, EngineError> {
+        let mut all = Used::default();
+        for child in &self.children {
+            if let Some(used) = self.used_by_ended.get(&child.thread) {
+                all.add_all(used);
+                continue;
+            }
+            let used = used_by_child(&self.runner.site, child)?;
+            all.add_all(&used);
+            if child.is_ended() {
+                self.used_by_ended.insert(child.thread, used);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Returns what these cycles brought.
+    fn reports(&self, ended: &[StepEnd]) -> Result<Vec<ChildReport>, EngineError> {
+        let mut reports = Vec::new();
+        for one in ended {
+            let child = self
+                .children
+                .iter()
+                .find(|child| child.thread == one.thread);
+            let Some(child) = child else { continue };
+            let state = self.state_of(child)?;
+            let state = state.unwrap_or_else(|| ThreadState::plain(ThreadStatus::Completed));
+            let head = child.place.as_ref().map(Located::head);
+            let thread = head.map(|head| Thread::load(&self.runner.site.store, one.thread, head));
+            let thread = thread.transpose()?;
+            let last = thread.as_ref().and_then(Thread::last);
+            let last = last.filter(|_| one.problem.is_none());
+            reports.push(ChildReport {
+                thread: one.thread,
+                status: state.status,
+                state,
+                step: last.map(|step| step.hash),
+                role: last.map(|step| step.node.role.clone()),
+                child: None,
+                steps: u64::from(last.is_some()),
+            });
+        }
+        Ok(reports)
+    }
+
+    fn failed(&self, problem: ChildProblem) -> EngineError {
+        failed(self.thread, self.assignment, problem)
+    }
+}

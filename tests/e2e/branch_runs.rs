@@ -1,0 +1,175 @@
+//! Runs of threads with branches: a branch begins as soon as another one has ended its cycle.
+
+use serde_json::{Value, json};
+
+use crate::branches::{ran, statuses, world};
+use crate::processes::signal;
+use crate::world::{Run, World, wait_until};
+
+fn hold(world: &World, file: &str) {
+    world.write(&format!("wait-{file}"), "");
+}
+
+fn let_go(world: &World, file: &str) {
+    std::fs::remove_file(world.project().join(format!("wait-{file}"))).unwrap();
+}
+
+/// Returns the steps of children that a run printed, and its last line.
+fn printed(run: &Run) -> (Vec<Value>, Value) {
+    let lines = run
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let mut lines: Vec<Value> = lines.collect();
+    let end = lines.pop().unwrap();
+    let children = lines.iter().map(|line| line["child"]["step"].clone());
+    (children.filter(|step| !step.is_null()).collect(), end)
+}
+
+#[test]
+fn a_branch_that_takes_long_holds_up_no_other_one() {
+    let (world, thread) = world("max: 2", 5);
+    hold(&world, "f0");
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("all others have been done", || ran(&world).len() == 5);
+    wait_until("the last of them has ended", || {
+        let list = world.uwf(&[
+            "thread",
+            "list",
+            "--all",
+            "--children",
+            "--status",
+            "completed",
+        ]);
+        list.exits(0).json().as_array().unwrap().len() == 4
+    });
+    let_go(&world, "f0");
+    let run = Run::from(run.wait_with_output().unwrap()).exits(0);
+    let (children, end) = printed(&run);
+    assert_eq!(children.len(), 5, "each is reported once");
+    assert_eq!(
+        (&end["stopped"], &end["steps"]),
+        (&json!("completed"), &json!(6))
+    );
+    assert_eq!(ran(&world).len(), 5);
+}
+
+#[test]
+fn a_run_that_was_killed_amid_its_branches_goes_on_and_does_none_twice() {
+    let (world, thread) = world("max: 2", 6);
+    hold(&world, "f3");
+    hold(&world, "f4");
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("two are held", || ran(&world).len() == 5);
+    signal("KILL", run.id());
+    run.wait_with_output().unwrap();
+    let_go(&world, "f3");
+    let_go(&world, "f4");
+    wait_until("the thread is at its end", || {
+        let code = world.uwf(&["thread", "run", &thread]).code;
+        assert!([0, 5, 7].contains(&code), "{code}");
+        world.show(&thread)["done"] == json!(true)
+    });
+    assert_eq!(ran(&world).len(), 6);
+    assert_eq!(statuses(&world, &thread), ["done"; 6]);
+}
+
+#[test]
+fn a_pause_lets_no_further_branch_begin() {
+    let (world, thread) = world("max: 1", 3);
+    hold(&world, "f0");
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("the first one works", || ran(&world).len() == 1);
+    world.uwf(&["thread", "pause", &thread]).exits(0);
+    let_go(&world, "f0");
+    Run::from(run.wait_with_output().unwrap()).exits(6);
+    assert_eq!(ran(&world).len(), 1);
+}
+
+#[test]
+fn a_pause_amid_branches_lets_those_at_work_end() {
+    let (world, thread) = world("max: 2", 6);
+    hold(&world, "f0");
+    hold(&world, "f1");
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("two work", || ran(&world).len() == 2);
+    world.uwf(&["thread", "pause", &thread]).exits(0);
+    let_go(&world, "f0");
+    let_go(&world, "f1");
+    Run::from(run.wait_with_output().unwrap()).exits(6);
+    assert_eq!(ran(&world).len(), 2);
+    world.uwf(&["thread", "unpause", &thread]).exits(0);
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    assert_eq!(ran(&world).len(), 6);
+}
+
+#[test]
+fn a_limit_that_the_branches_reach_lets_no_further_one_begin() {
+    let (world, thread) = world("max: 2", 8);
+    // The planner's step and three of branches; then one more may be at work.
+    world.configure("limits.maxSteps", "4");
+    let run = world.uwf(&["thread", "run", &thread]).exits(6);
+    run.says("maxSteps");
+    let done = ran(&world).len();
+    assert!((3..=4).contains(&done), "{done}");
+    world
+        .uwf(&["thread", "resume", &thread, "--raise", "maxSteps=20"])
+        .exits(0);
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    assert_eq!(ran(&world).len(), 8);
+}
+
+#[test]
+fn a_caller_may_want_fewer_branches_at_once() {
+    let (world, thread) = world("max: 4", 4);
+    world
+        .uwf(&["thread", "step", &thread, "--jobs", "3"])
+        .exits(0);
+    assert_eq!(ran(&world).len(), 3);
+    let (world, thread) = self::world("max: 4", 4);
+    hold(&world, "f0");
+    hold(&world, "f1");
+    let run = world.spawn(&["thread", "run", &thread, "--jobs", "2"]);
+    wait_until("two work", || ran(&world).len() == 2);
+    let_go(&world, "f1");
+    wait_until("the others are done", || ran(&world).len() == 4);
+    let_go(&world, "f0");
+    Run::from(run.wait_with_output().unwrap()).exits(0);
+    let (world, thread) = self::world("max: 1", 2);
+    world
+        .uwf(&["thread", "step", &thread, "--jobs", "3"])
+        .exits(0);
+    assert_eq!(ran(&world).len(), 1, "the workflow allows one at once");
+}
+
+#[test]
+fn a_branch_that_fails_is_not_tried_again_while_others_go_on() {
+    let (world, thread) = world("max: 2", 4);
+    world.write("fail-f0", "");
+    world.uwf(&["thread", "run", &thread]).exits(3);
+    let of_first = |world: &World| ran(world).iter().filter(|file| *file == "f0").count();
+    assert_eq!((of_first(&world), ran(&world).len()), (2, 5));
+    std::fs::remove_file(world.project().join("fail-f0")).unwrap();
+    world.uwf(&["thread", "run", &thread]).exits(0);
+    assert_eq!(ran(&world).len(), 6);
+}
+
+#[test]
+fn the_first_one_to_end_ends_a_run_of_any() {
+    let (world, thread) = world("join: any\n    max: 3", 5);
+    for file in ["f0", "f2"] {
+        hold(&world, file);
+    }
+    hold(&world, "f1");
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("three work", || ran(&world).len() == 3);
+    let_go(&world, "f1");
+    Run::from(run.wait_with_output().unwrap()).exits(0);
+    assert_eq!(ran(&world).len(), 3);
+    let mut found = statuses(&world, &thread);
+    found.sort();
+    assert_eq!(
+        found,
+        ["cancelled", "cancelled", "cancelled", "cancelled", "done"]
+    );
+}
