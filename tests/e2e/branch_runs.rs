@@ -173,3 +173,77 @@ fn the_first_one_to_end_ends_a_run_of_any() {
         ["cancelled", "cancelled", "cancelled", "cancelled", "done"]
     );
 }
+
+/// A map over files; each is reviewed by a workflow that goes round until the tool says that the file is done, and may do so
+/// twice.
+const REVIEWS: &str = r#"
+name: reviews
+roles:
+  review-all: { goal: g, each: [f0, f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11], workflow: ./review.yaml, max: 4 }
+graph:
+  $START: { _: { role: review-all, prompt: "Review {{item}}." } }
+  review-all:
+    done: { role: $END, prompt: "all is well" }
+    failed: { role: $END, prompt: "{{failed}} of {{count}} failed" }
+"#;
+
+const REVIEW: &str = r#"
+name: review
+limits: { maxSteps: 2 }
+roles:
+  reviewer:
+    goal: g
+    frontmatter: { type: object, required: [$status], properties: { $status: { enum: [again, fine] } } }
+graph:
+  $START: { _: { role: reviewer, prompt: "Begin." } }
+  reviewer:
+    again: { role: reviewer, prompt: "Once more." }
+    fine: { role: $END, prompt: "" }
+"#;
+
+/// A tool that does what the files `fail-<file>`, `ask-<file>` and `again-<file>` say. It knows its file from the first prompt.
+const REVIEWER: &str = r#"prompt=$(cat)
+file=$(printf '%s' "$prompt" | grep -o 'f[0-9][0-9]*' | head -1)
+echo "$file" >> ran
+[ -e "fail-$file" ] && exit 9
+if [ -e "ask-$file" ]; then rm "ask-$file"; printf -- '---\n$status: $SUSPEND\nreason: What of %s?\n---\n' "$file"; exit; fi
+if [ -e "again-$file" ]; then printf -- '---\n$status: again\n---\n'; exit; fi
+printf -- '---\n$status: fine\n---\n'"#;
+
+#[test]
+fn a_map_with_a_failure_a_question_and_a_limit_comes_to_its_end() {
+    let world = World::new();
+    world.write("review.yaml", REVIEW);
+    world.put(REVIEWS);
+    let tool = world.script("tool.sh", REVIEWER);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("reviews");
+    for file in ["fail-f3", "ask-f5", "again-f7"] {
+        world.write(file, "");
+    }
+    let run = |code: i32| world.uwf(&["thread", "run", &thread]).exits(code);
+    let resume = |args: &[&str]| world.uwf(&[&["thread", "resume", &thread], args].concat());
+    // The others come to their ends first. A branch is tried three times, twice of them when nothing else can be done.
+    run(3).says("uwf thread step");
+    run(3);
+    assert_eq!(ran(&world).len(), 9 + 3 + 1 + 2);
+    run(6)
+        .says("What of f5?")
+        .says(&format!("uwf thread resume {thread}"));
+    resume(&["-p", "It is fine."]).exits(0);
+    run(6).says("maxSteps").says("--raise maxSteps=");
+    std::fs::remove_file(world.project().join("again-f7")).unwrap();
+    resume(&["--raise", "maxSteps=5"]).exits(0);
+    let shown = world.show(&thread);
+    assert_eq!(shown["status"], json!("completed"), "{shown}");
+    let found = statuses(&world, &thread);
+    let failed: Vec<usize> = (0..12).filter(|nth| found[*nth] != "fine").collect();
+    assert_eq!(
+        (failed, found[3].as_str()),
+        (vec![3], "failed"),
+        "{found:?}"
+    );
+    assert_eq!(ran(&world).len(), 9 + 3 + 2 + 3);
+    let read = world.uwf(&["thread", "read", &thread]).exits(0).stdout;
+    assert!(read.contains("1 of 12 failed"), "{read}");
+}

@@ -476,3 +476,12 @@ fn a_child_that_was_killed_with_its_engine_is_found_again() {
     );
     close_gate(&world);
 }
+
+#[test]
+fn one_slot_is_enough_for_all_levels() {
+    let (world, thread) = world(ANSWERS);
+    world.configure("concurrency.maxRunning", "1");
+    // A level that kept the slot would have the one below end with "busy".
+    world.uwf(&["thread", "run", &thread, "--no-wait"]).exits(0);
+    assert_eq!(runs(&world), 4);
+}

@@ -47,6 +47,17 @@ pub(crate) fn with_variable(variable: &str) -> Vec<String> {
     found.collect()
 }
 
+/// Returns a variable with which a process was started.
+pub(crate) fn variable(pid: impl Display, name: &str) -> Option<String> {
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = String::from_utf8_lossy(&environment);
+    let mut variables = environment
+        .split('\0')
+        .filter_map(|one| one.split_once('='));
+    let found = variables.find(|(known, _)| *known == name)?;
+    Some(found.1.to_owned())
+}
+
 /// Returns what the kernel says of a process after its name, beginning with its state; nothing if it is gone.
 fn stat(pid: impl Display) -> String {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
@@ -88,6 +99,13 @@ pub(crate) fn kill_group(leader: impl Display) {
 pub(crate) fn kill(mut child: Child) {
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+/// Ends a process at once if it is still there, and tells whether it was.
+pub(crate) fn kill_if_there(pid: &str) -> bool {
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", "KILL", "--", pid]).stderr(Stdio::null());
+    sent.status().unwrap().success()
 }
 
 #[track_caller]

@@ -4,6 +4,7 @@
 mod calls;
 mod care;
 mod children;
+mod children_soak;
 mod commands;
 mod garbage;
 mod leftovers;
