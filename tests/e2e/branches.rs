@@ -215,13 +215,11 @@ fn branches_whose_engine_was_killed_finish_and_are_not_done_twice() {
     signal("KILL", call.id());
     call.wait_with_output().unwrap();
     world.step(&thread).exits(5);
+    let waits = world.spawn(&["thread", "run", &thread, "--wait"]);
     for nth in 0..3 {
         std::fs::remove_file(world.project().join(format!("wait-f{nth}"))).unwrap();
     }
-    wait_until("the thread is at its end", || {
-        world.step(&thread);
-        world.show(&thread)["done"] == json!(true)
-    });
+    Run::from(waits.wait_with_output().unwrap()).exits(0);
     assert_eq!(ran(&world).len(), 3);
     assert_eq!(statuses(&world, &thread), ["done", "done", "done"]);
 }

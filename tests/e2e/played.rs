@@ -319,10 +319,10 @@ fn while_an_agent_of_a_child_lives_nobody_starts_another_one() {
         world.step(one).exits(5);
     }
     assert_eq!(runs(&world), 2);
+    let waits = world.spawn(&["thread", "step", &thread, "--wait"]);
     open_gate(&world);
-    world.wait_until_free(&below);
     // The agent finished what nobody waited for: it is used, and did not run again.
-    let adopted = step(&world, &thread, 1);
+    let adopted = Run::from(waits.wait_with_output().unwrap()).exits(0).json();
     assert_eq!((&adopted["role"], runs(&world)), (&json!("develop"), 2));
     assert_eq!(threads(&world, &["--children"]).len(), 3);
     assert_eq!(step(&world, &thread, 2)["status"], json!("completed"));

@@ -125,6 +125,17 @@ impl ChildError {
         }
     }
 
+    /// Returns the child that another process works on, if that is what is wrong.
+    pub(crate) fn busy(&self) -> Option<ThreadId> {
+        match &self.problem {
+            ChildProblem::Failed { source, .. } => source.busy(),
+            ChildProblem::Stands { child, status } => {
+                (*status == ThreadStatus::Running).then_some(*child)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns what the step of a child said, if that is what is wrong.
     #[must_use]
     pub fn source_error(&self) -> Option<&EngineError> {

@@ -405,6 +405,17 @@ impl EngineError {
         }
     }
 
+    /// Returns the thread that another process works on, if that is what is wrong: the thread itself, or one that works for
+    /// its next step.
+    #[must_use]
+    pub fn busy(&self) -> Option<ThreadId> {
+        match self {
+            Self::Busy { thread, .. } => Some(*thread),
+            Self::Child(error) => error.busy(),
+            _ => None,
+        }
+    }
+
     /// Returns the exit code that this error means.
     #[must_use]
     pub fn exit(&self) -> Exit {

@@ -32,15 +32,14 @@ pub(super) fn step_patiently(
     let mut is_told = false;
     loop {
         let result = uwf_engine::step(&context.runner, thread, options);
-        if patience.is_none() || !matches!(result, Err(EngineError::Busy { .. })) {
+        let busy = result.as_ref().err().and_then(EngineError::busy);
+        let Some(busy) = busy.filter(|_| patience.is_some()) else {
             return result;
-        }
+        };
         if !std::mem::replace(&mut is_told, true) {
-            note(&format!(
-                "thread {thread} is busy: waiting until it is free"
-            ));
+            note(&format!("thread {busy} is busy: waiting until it is free"));
         }
-        if !wait_until_free(&context.runner, thread, deadline)? {
+        if !wait_until_free(&context.runner, busy, deadline)? {
             return result;
         }
     }
