@@ -4,6 +4,7 @@
 //! killed, and no call makes a second one.
 
 pub(crate) mod moved;
+pub(crate) mod used;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,12 +16,11 @@ use uwf_process::Signals;
 use uwf_protocol::child::{ChildrenDetail, Parent};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_protocol::limits::Used;
 use uwf_protocol::program::Program;
 use uwf_protocol::schemas;
 use uwf_protocol::work::{BranchesOf, List, Work};
 use uwf_storage::{HistoryRecord, Located, Reason, State};
-use uwf_thread::{Head, read_start, steps_with_outputs, summarize, used_up_to};
+use uwf_thread::{Head, read_start, steps_with_outputs};
 
 use crate::child_error::{ChildError, ChildProblem};
 use crate::conditions::Conditions;
@@ -354,60 +354,6 @@ fn failures_below(site: &Site, id: ThreadId, head: CasRef) -> Option<usize> {
         Some(Located::Active(head)) => Some(failures(site, child.thread, head)),
         Some(Located::Archived(_)) | None => None,
     }
-}
-
-/// Returns what the children of a step used up that is not part of a step of their parent yet: with their failed attempts,
-/// their own children, and the children that were killed.
-pub(crate) fn used_in_progress(
-    site: &Site,
-    thread: &Thread,
-    assignment: &Assignment,
-) -> Result<Used, EngineError> {
-    let mut used = Used::default();
-    let children = match children_of(site, thread, assignment, None) {
-        Ok(children) => children,
-        // Where it is unknown which ones are needed, none was made.
-        Err(EngineError::Child(_)) => return Ok(used),
-        Err(error) => return Err(error),
-    };
-    for child in children {
-        used.add_all(&used_by_child(site, &child)?);
-    }
-    Ok(used)
-}
-
-/// Returns what a child used up, and the killed children before it.
-pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineError> {
-    let place = child.place.as_ref();
-    let current = place.map(|place| (child.thread, place.head(), place.end().is_none()));
-    let killed = child.killed.iter().map(|one| (one.thread, one.head, true));
-    let mut used = Used::default();
-    for (thread, head, has_more) in killed.chain(current) {
-        used.add_all(&used_by_thread(site, thread, head, has_more)?);
-    }
-    Ok(used)
-}
-
-fn used_by_thread(
-    site: &Site,
-    id: ThreadId,
-    head: CasRef,
-    has_more: bool,
-) -> Result<Used, EngineError> {
-    let ledger = site.root.run(id).ledger;
-    let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
-    used.add_all(&ledger.used_by_attempts());
-    used.child_steps += summarize(&site.store, ledger.chain_summary().as_ref(), head)?.steps;
-    // The children of a thread that did not reach its end are part of no step.
-    if has_more {
-        let thread = Thread::load(&site.store, id, head)?;
-        if has_children(&thread.program)
-            && let Ok(Route::To(assignment)) = thread.route(None)?
-        {
-            used.add_all(&used_in_progress(site, &thread, &assignment)?);
-        }
-    }
-    Ok(used)
 }
 
 /// Tells whether a program has roles that child threads play. Most have none, and need not be looked at further.

@@ -55,3 +55,12 @@ pub struct EndedChild {
     /// How many steps it did, with those of its own children.
     pub steps: u64,
 }
+
+/// What a child that has ended used up, as its parent has it on record. It holds as long as the child has this head.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct UsedByEnded {
+    /// The head of the child.
+    pub head: CasRef,
+    /// What it used up, with its failed attempts and the killed children before it.
+    pub used: Used,
+}

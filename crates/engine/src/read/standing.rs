@@ -7,7 +7,8 @@ use uwf_protocol::config::Config;
 use uwf_protocol::ids::RoleName;
 use uwf_storage::{Located, RunDir};
 
-use crate::children::{Child, children_of, has_failed, used_in_progress};
+use crate::children::used::{Sums, used_in_progress};
+use crate::children::{Child, children_of, has_failed};
 use crate::limits::{self, LimitedThread};
 use crate::read::activity::Activity;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
@@ -43,7 +44,8 @@ impl Standing {
             return Self::without_children(&site.store, &run, &limited, route, config);
         };
         if !(limited.workflow.is_empty() && config.limits.is_empty()) {
-            limited.by_children = used_in_progress(site, thread, &assignment)?;
+            let mut sums = Sums::read(&run.ledger);
+            limited.by_children = used_in_progress(site, thread, &assignment, &mut sums)?;
         }
         let own = Self::without_children(&site.store, &run, &limited, route, config)?;
         // A limit of the thread itself comes first, as does its supervisor: no child goes on before a person allows it.

@@ -8,7 +8,7 @@ use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Reached, Rules, Setting, Used};
 use uwf_storage::RunDir;
 
-use crate::children::used_in_progress;
+use crate::children::used::{Sums, used_in_progress};
 use crate::limits::{LimitedThread, reached_by};
 use crate::project::config_for;
 use crate::run::attempted::Verb;
@@ -80,7 +80,10 @@ pub(crate) fn admit(
     let is_new = thread.replaces.is_none();
     let by_children = match assignment.performer {
         Performer::Children if is_new && has_limits(thread, &admitted.config) => {
-            used_in_progress(site, thread, assignment)?
+            let mut sums = Sums::read(&run.ledger);
+            let used = used_in_progress(site, thread, assignment, &mut sums)?;
+            sums.keep()?;
+            used
         }
         _ => Used::default(),
     };

@@ -3,10 +3,13 @@
 //!
 //! The newest failed attempts are kept, one JSON object a line. Of the older ones only their total usage is kept.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::child::UsedByEnded;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::review::{Reviews, Summaries};
 use uwf_protocol::run::{Attempt, Pending, ThreadRecord};
@@ -19,6 +22,7 @@ const ATTEMPTS: &str = "attempts.jsonl";
 const CHAIN: &str = "chain.json";
 const POSITIONS: &str = "positions.json";
 const USED: &str = "used.json";
+const CHILDREN: &str = "children.json";
 const RAISES: &str = "raises.json";
 const REVIEWS: &str = "reviews.json";
 const SUMMARY: &str = "summary.json";
@@ -258,6 +262,24 @@ impl Ledger {
     /// See [`RunDir::create`](crate::RunDir::create).
     pub fn write_chain_usage(&self, usage: &ChainUsage) -> Result<(), StorageError> {
         self.records.overwrite(USED, usage)
+    }
+
+    /// Returns what ended children used up that work for the next step, as far as it was written. The caller must compare the
+    /// heads.
+    #[must_use]
+    pub fn used_by_ended(&self) -> BTreeMap<ThreadId, UsedByEnded> {
+        self.records.read(CHILDREN).unwrap_or_default()
+    }
+
+    /// Writes what ended children used up.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_used_by_ended(
+        &self,
+        used: &BTreeMap<ThreadId, UsedByEnded>,
+    ) -> Result<(), StorageError> {
+        self.records.overwrite(CHILDREN, used)
     }
 
     /// Returns what a person allowed beyond the limits. A record that cannot be read allows nothing.

@@ -2,14 +2,14 @@
 
 use uwf_moderator::Joined;
 use uwf_protocol::ids::ThreadId;
-use uwf_protocol::limits::Used;
 use uwf_storage::Located;
 
 use super::round::{Round, with_children};
 use super::side_by_side::{self, Ended, StepEnd, Then};
 use super::{Approach, advance, failed, in_progress, of_child};
 use crate::child_error::ChildProblem;
-use crate::children::{Child, used_by_child};
+use crate::children::Child;
+use crate::children::used::Sums;
 use crate::read::report::ChildReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::admission;
@@ -178,7 +178,7 @@ impl Round<'_> {
     }
 
     /// Tells whether further cycles may begin: nobody has paused the thread, and it has reached no limit.
-    fn may_go_on(&mut self) -> Result<bool, EngineError> {
+    fn may_go_on(&self) -> Result<bool, EngineError> {
         let site = &self.runner.site;
         let run = site.root.run(self.thread.id);
         if run.pause.read()?.is_some() {
@@ -189,26 +189,11 @@ impl Round<'_> {
         if !admission::has_limits(thread, &admitted.config) {
             return Ok(true);
         }
-        let by_children = self.used()?;
+        let mut sums = Sums::read(&run.ledger);
+        let by_children = sums.of(site, &self.children)?;
+        sums.keep()?;
         let reached = admission::reached(site, &run, (thread, role), admitted, by_children)?;
         Ok(reached.is_empty())
-    }
-
-    /// Returns what all children used up.
-    fn used(&mut self) -> Result<Used, EngineError> {
-        let mut all = Used::default();
-        for child in &self.children {
-            if let Some(used) = self.used_by_ended.get(&child.thread) {
-                all.add_all(used);
-                continue;
-            }
-            let used = used_by_child(&self.runner.site, child)?;
-            all.add_all(&used);
-            if child.is_ended() {
-                self.used_by_ended.insert(child.thread, used);
-            }
-        }
-        Ok(all)
     }
 
     /// Returns what these cycles brought.

@@ -1,10 +1,7 @@
 //! The children of a step: where they are, whether they have done their part, and the end of those that nobody needs.
 
-use std::collections::HashMap;
-
 use uwf_moderator::{Assignment, Joined, Tally, joined};
 use uwf_protocol::ids::ThreadId;
-use uwf_protocol::limits::Used;
 use uwf_protocol::work::{Join, Work};
 use uwf_storage::Located;
 
@@ -31,8 +28,6 @@ pub(super) struct Round<'a> {
     pub(super) at_work: Vec<ThreadId>,
     /// The children that have failed or stopped in this call. They do not go on in it.
     pub(super) stopped_here: Vec<ThreadId>,
-    /// What ended children used up, which does not change.
-    pub(super) used_by_ended: HashMap<ThreadId, Used>,
 }
 
 impl<'a> Round<'a> {
@@ -53,7 +48,6 @@ impl<'a> Round<'a> {
             words,
             at_work: Vec::new(),
             stopped_here: Vec::new(),
-            used_by_ended: HashMap::new(),
         })
     }
 

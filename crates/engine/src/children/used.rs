@@ -1,0 +1,120 @@
+//! What child threads used up that is not part of a step of their parent yet: with their failed attempts, their own children,
+//! and the children that were killed.
+
+use std::collections::{BTreeMap, HashSet};
+
+use uwf_moderator::{Assignment, Route};
+use uwf_protocol::child::UsedByEnded;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::limits::Used;
+use uwf_storage::{Ledger, Located};
+use uwf_thread::{summarize, used_up_to};
+
+use super::{Child, children_of, has_children};
+use crate::thread::Thread;
+use crate::{EngineError, Site};
+
+/// Sums of what children used up. Those of ended children do not change and are on record, so a call reads one file for all of
+/// them.
+pub(crate) struct Sums<'a> {
+    ledger: &'a Ledger,
+    ended: BTreeMap<ThreadId, UsedByEnded>,
+    is_new: bool,
+}
+
+impl<'a> Sums<'a> {
+    /// Returns the sums on record in the ledger of the parent.
+    pub(crate) fn read(ledger: &'a Ledger) -> Self {
+        Self {
+            ledger,
+            ended: ledger.used_by_ended(),
+            is_new: false,
+        }
+    }
+
+    /// Returns what these children used up.
+    pub(crate) fn of(&mut self, site: &Site, children: &[Child]) -> Result<Used, EngineError> {
+        let mut all = Used::default();
+        for child in children {
+            let head = child.place.as_ref().map(Located::head);
+            let known = self.ended.get(&child.thread);
+            if let Some(known) = known.filter(|known| child.is_ended() && Some(known.head) == head)
+            {
+                all.add_all(&known.used);
+                continue;
+            }
+            let used = used_by_child(site, child)?;
+            all.add_all(&used);
+            if child.is_ended()
+                && let Some(head) = head
+            {
+                self.is_new = true;
+                self.ended.insert(child.thread, UsedByEnded { head, used });
+            }
+        }
+        if self.is_new {
+            // Those of earlier steps are not needed any more.
+            let wanted: HashSet<ThreadId> = children.iter().map(|child| child.thread).collect();
+            self.ended.retain(|child, _| wanted.contains(child));
+        }
+        Ok(all)
+    }
+
+    /// Puts the sums of children that have ended since on record. Only the process that has the parent's lock may do so.
+    pub(crate) fn keep(&self) -> Result<(), EngineError> {
+        if self.is_new {
+            self.ledger.write_used_by_ended(&self.ended)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns what the children of the next step of a thread used up.
+pub(crate) fn used_in_progress(
+    site: &Site,
+    thread: &Thread,
+    assignment: &Assignment,
+    sums: &mut Sums<'_>,
+) -> Result<Used, EngineError> {
+    match children_of(site, thread, assignment, None) {
+        Ok(children) => sums.of(site, &children),
+        // Where it is unknown which ones are needed, none was made.
+        Err(EngineError::Child(_)) => Ok(Used::default()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns what a child used up, and the killed children before it.
+pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineError> {
+    let place = child.place.as_ref();
+    let current = place.map(|place| (child.thread, place.head(), place.end().is_none()));
+    let killed = child.killed.iter().map(|one| (one.thread, one.head, true));
+    let mut used = Used::default();
+    for (thread, head, has_more) in killed.chain(current) {
+        used.add_all(&used_by_thread(site, thread, head, has_more)?);
+    }
+    Ok(used)
+}
+
+fn used_by_thread(
+    site: &Site,
+    id: ThreadId,
+    head: CasRef,
+    has_more: bool,
+) -> Result<Used, EngineError> {
+    let ledger = site.root.run(id).ledger;
+    let mut used = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?.used;
+    used.add_all(&ledger.used_by_attempts());
+    used.child_steps += summarize(&site.store, ledger.chain_summary().as_ref(), head)?.steps;
+    // The children of a thread that did not reach its end are part of no step.
+    if has_more {
+        let thread = Thread::load(&site.store, id, head)?;
+        if has_children(&thread.program)
+            && let Ok(Route::To(assignment)) = thread.route(None)?
+        {
+            let mut sums = Sums::read(&ledger);
+            used.add_all(&used_in_progress(site, &thread, &assignment, &mut sums)?);
+        }
+    }
+    Ok(used)
+}
