@@ -74,6 +74,7 @@ mod pagers;
 mod pages;
 mod pausing;
 mod played;
+mod played_levels;
 mod played_refused;
 mod pokes;
 mod processes;

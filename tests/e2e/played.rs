@@ -58,23 +58,15 @@ graph:
   coder: { _: { role: $END, prompt: "{{file}}" } }
 "#;
 
-const ANSWERS: &str = r#"roles:
+pub(crate) const ANSWERS: &str = r#"roles:
   prepare: [{ output: { plan: p }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 1 } }]
   coder: [{ output: { file: a.rs }, usage: { inputTokens: 2, outputTokens: 2, costUsd: 2 } }]
   report: [{ output: { $status: built, file: b.rs }, usage: { inputTokens: 4, outputTokens: 4, costUsd: 4 } }]
   close: [{ output: { note: n }, usage: { inputTokens: 8, outputTokens: 8, costUsd: 8 } }]
 "#;
 
-/// A coder who asks before it codes.
-const ASKING: &str = r#"roles:
-  prepare: [{ output: { plan: p } }]
-  coder: [{ output: { $status: $SUSPEND, reason: "Which file?" } }, { output: { file: a.rs } }]
-  report: [{ output: { $status: built, file: b.rs } }]
-  close: [{ output: { note: n } }]
-"#;
-
 /// A world with the three workflows and a thread of the first, whose agents count their runs.
-fn world(answers: &str) -> (World, String) {
+pub(crate) fn world(answers: &str) -> (World, String) {
     let world = World::new();
     world.write("bottom.yaml", BOTTOM);
     world.write("middle.yaml", MIDDLE);
@@ -85,30 +77,30 @@ fn world(answers: &str) -> (World, String) {
 }
 
 /// Steps a thread as often as that.
-fn step(world: &World, thread: &str, times: usize) -> Value {
+pub(crate) fn step(world: &World, thread: &str, times: usize) -> Value {
     for _ in 1..times {
         world.step(thread).exits(0);
     }
     world.step(thread).exits(0).json()
 }
 
-fn threads(world: &World, args: &[&str]) -> Vec<Value> {
+pub(crate) fn threads(world: &World, args: &[&str]) -> Vec<Value> {
     let list = world.uwf(&[&["thread", "list", "--all"], args].concat());
     list.exits(0).json().as_array().unwrap().clone()
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
 /// Returns the ids of the child and of its child.
-fn children(world: &World, thread: &str) -> (String, String) {
+pub(crate) fn children(world: &World, thread: &str) -> (String, String) {
     let child = text(&world.show(thread)["children"][0]["thread"]);
     let below = text(&world.show(&child)["children"][0]["thread"]);
     (child, below)
 }
 
-fn resume(world: &World, thread: &str, words: &str) -> Run {
+pub(crate) fn resume(world: &World, thread: &str, words: &str) -> Run {
     world.uwf(&["thread", "resume", thread, "-p", words])
 }
 
@@ -209,35 +201,6 @@ fn a_limit_stops_the_children_of_a_thread_too() {
     world.step(&thread).exits(6).says("maxCostUsd");
     assert_eq!(world.show(&thread)["status"], json!("suspended"));
     assert_eq!(runs(&world), 2);
-}
-
-#[test]
-fn a_question_three_levels_down_reaches_the_top_and_its_answer_goes_back_down() {
-    let (world, thread) = world(ASKING);
-    let asked = step(&world, &thread, 2);
-    assert_eq!(
-        (&asked["status"], &asked["suspendMessage"]),
-        (&json!("suspended"), &json!("Which file?"))
-    );
-    let (_, below) = children(&world, &thread);
-    assert_eq!(asked["waitingChild"], json!(below));
-    let shown = world.show(&thread);
-    assert_eq!(shown["suspendMessage"], json!("Which file?"));
-    let hint = format!("uwf thread resume {thread} -p");
-    assert!(text(&shown["hint"]).contains(&hint), "{shown}");
-    world
-        .step(&thread)
-        .exits(6)
-        .says("asks: Which file?")
-        .says(&hint);
-    let listed = &threads(&world, &[])[0];
-    assert_eq!(listed["status"], json!("suspended"));
-    resume(&world, &thread, "a.rs, please").exits(0);
-    let read = world.uwf(&["thread", "read", &below]).exits(0);
-    assert!(read.stdout.contains("a.rs, please"), "{}", read.stdout);
-    assert_eq!(step(&world, &thread, 2)["status"], json!("completed"));
-    // An ended thread takes no answer.
-    resume(&world, &thread, "more").exits(7);
 }
 
 #[test]
@@ -441,20 +404,6 @@ fn garbage_collection_keeps_what_children_need() {
     world.uwf(&["cas", "gc", "--grace", "0s"]);
     assert_eq!(step(&world, &thread, 2)["status"], json!("completed"));
     world.uwf(&["cas", "verify"]).exits(0);
-}
-
-#[test]
-fn threads_may_only_be_so_deep() {
-    let (world, thread) = world(ANSWERS);
-    world.configure("maxDepth", "1");
-    step(&world, &thread, 1);
-    let refused = world.step(&thread).exits(1);
-    refused
-        .says("2 threads above it, and 1 are allowed")
-        .says("uwf config set maxDepth 2");
-    assert_eq!(runs(&world), 1);
-    world.configure("maxDepth", "2");
-    assert_eq!(step(&world, &thread, 3)["status"], json!("completed"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use uwf_util::shell_words;
 
+use crate::gates::{gated_agent, runs};
 use crate::world::World;
 
 /// Returns the names of the templates in the repository, sorted.
@@ -100,6 +101,91 @@ fn answer(variant: &Value) -> (Option<&str>, Vec<&str>) {
     let names = variant["properties"].as_object().unwrap().keys();
     let names = names.map(String::as_str);
     (status, names.filter(|name| *name != "$status").collect())
+}
+
+/// Writes the template whose role `develop` plays into an empty folder, with its mock as an agent that counts its runs.
+fn solve_issue() -> World {
+    let world = World::new();
+    world.uwf(&["init", "solve-issue"]).exits(0);
+    let script = fs::read_to_string(world.project().join("solve-issue.mock.yaml"));
+    gated_agent(&world, &script.unwrap());
+    world
+}
+
+#[test]
+fn a_template_with_a_role_that_another_workflow_plays_brings_that_workflow() {
+    let world = solve_issue();
+    world
+        .uwf(&["workflow", "validate", "solve-issue.yaml"])
+        .exits(0);
+    world.uwf(&["workflow", "put", "solve-issue.yaml"]).exits(0);
+    let thread = world.start("solve-issue");
+    let (mut calls, mut of_develop) = (0, 0);
+    loop {
+        let step = world.step(&thread).exits(0).json();
+        calls += 1;
+        // The call that ends the child also records the step of the role.
+        assert_eq!(runs(&world), calls, "{step}");
+        of_develop += usize::from(step["role"] == "developer");
+        match step["status"].as_str().unwrap() {
+            "idle" => {}
+            "suspended" => break,
+            other => panic!("{other}: {step}"),
+        }
+    }
+    // The planner, the coder twice, the reviewer twice, the tester and the committer.
+    assert_eq!((calls, of_develop), (9, 7));
+    let asked = world.step(&thread).exits(6);
+    asked.says("Open a pull request from `fix-names-with-spaces`");
+    let ended = world
+        .uwf(&["thread", "resume", &thread, "-p", "yes"])
+        .exits(0);
+    assert_eq!(
+        ended.json()["result"],
+        json!("https://example.com/greet/pull/7")
+    );
+    assert_eq!(runs(&world), 10);
+}
+
+#[test]
+fn a_run_does_all_that_a_workflow_and_the_one_that_plays_its_role_do() {
+    let world = solve_issue();
+    let run = ["run", "solve-issue.yaml", "-p", "greet prints nothing"];
+    let asked = world.uwf(&run).exits(6).stdout;
+    assert!(asked.contains("Open a pull request"), "{asked}");
+    let thread = world.show("@")["thread"].as_str().unwrap().to_owned();
+    let resume = ["thread", "resume", &thread, "-p", "yes"];
+    assert_eq!(world.uwf(&resume).exits(0).json()["status"], "completed");
+    assert_eq!(runs(&world), 10);
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    let fixed = &steps["steps"][2];
+    let output = json!({
+        "$status": "committed", "branch": "fix-names-with-spaces", "commit": "7d20c4f",
+        "filesChanged": ["src/greet.sh", "tests/greet.sh"],
+        "summary": "The name is quoted, and the test `names_with_spaces` fails without that.",
+    });
+    assert_eq!(fixed["output"], output);
+}
+
+#[test]
+fn templates_that_share_a_file_go_into_one_folder_unless_it_was_changed() {
+    for order in [["solve-issue", "develop"], ["develop", "solve-issue"]] {
+        let world = World::new();
+        for name in order {
+            world.uwf(&["init", name]).exits(0);
+        }
+        assert_eq!(fs::read_dir(world.project()).unwrap().count(), 6);
+        // What is there already as it should be is no obstacle.
+        world.uwf(&["init", "solve-issue"]).exits(0);
+    }
+    let world = World::new();
+    world.write("develop.yaml", "name: develop\n# mine\n");
+    world
+        .uwf(&["init", "solve-issue"])
+        .exits(1)
+        .says("develop.yaml` is there already with other content")
+        .says("hint: name another folder: `uwf init solve-issue <dir>`");
+    assert_eq!(fs::read_dir(world.project()).unwrap().count(), 1);
 }
 
 #[test]

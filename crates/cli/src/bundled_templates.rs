@@ -16,17 +16,23 @@ pub(crate) struct BundledTemplate {
     script: &'static str,
     /// What it does, for the person who is to change it.
     notes: &'static str,
+    /// The templates whose workflows play its roles.
+    needs: &'static [&'static str],
 }
 
 /// Reads the files of a template.
 macro_rules! template {
     ($name:literal, $task:literal) => {
+        template!($name, $task, needs [])
+    };
+    ($name:literal, $task:literal, needs $needs:expr) => {
         BundledTemplate {
             name: $name,
             task: $task,
             workflow: template!($name, file ".yaml"),
             script: template!($name, file ".mock.yaml"),
             notes: template!($name, file ".md"),
+            needs: &$needs,
         }
     };
     ($name:literal, file $ending:literal) => {
@@ -41,7 +47,11 @@ pub(crate) const TEMPLATES: [BundledTemplate; 6] = [
     template!("debate", "We should indent with tabs"),
     template!("release-notes", "Write the notes of the next release"),
     template!("develop", "Add an option --loud to greet"),
-    template!("solve-issue", "greet prints nothing for `Ann Lee`"),
+    template!(
+        "solve-issue",
+        "greet prints nothing for `Ann Lee`",
+        needs["develop"]
+    ),
 ];
 
 impl BundledTemplate {
@@ -50,13 +60,16 @@ impl BundledTemplate {
         TEMPLATES.iter().find(|template| template.name == name)
     }
 
-    /// Returns its files: their names and what they contain, the workflow first.
-    pub(crate) fn files(&self) -> [(String, &'static str); 3] {
-        [
+    /// Returns its files: their names and what they contain, the workflow first, those of other templates last.
+    pub(crate) fn files(&self) -> Vec<(String, &'static str)> {
+        let mut files = vec![
             (self.workflow_file(), self.workflow),
             (self.script_file(), self.script),
             (format!("{}.md", self.name), self.notes),
-        ]
+        ];
+        let needed = self.needs.iter().filter_map(|name| Self::named(name));
+        files.extend(needed.map(|other| (other.workflow_file(), other.workflow)));
+        files
     }
 
     /// Returns the name of the workflow file.
@@ -86,6 +99,14 @@ impl BundledTemplate {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_template_that_is_needed_exists_and_needs_no_other_one() {
+        for name in TEMPLATES.iter().flat_map(|template| template.needs) {
+            let needed = BundledTemplate::named(name).unwrap();
+            assert!(needed.needs.is_empty(), "{name}");
+        }
+    }
 
     #[test]
     fn every_template_says_in_one_line_what_it_is_for() {

@@ -41,18 +41,22 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Writes the files of a template, and none if one is there already. Returns their paths.
+/// Writes the files of a template that are not there, and none if another one is in the place of one. Returns the paths of all.
 fn write_new(template: &BundledTemplate, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let files = template.files().map(|(name, text)| (dir.join(name), text));
-    for (path, _) in &files {
-        if path.symlink_metadata().is_ok() {
-            return Err(is_there(template, path));
+    let files = template.files().into_iter();
+    let files: Vec<_> = files.map(|(name, text)| (dir.join(name), text)).collect();
+    let mut missing = Vec::new();
+    for (path, text) in &files {
+        match path.symlink_metadata() {
+            Err(_) => missing.push((path, *text)),
+            Ok(_) if contains(path, text) => {}
+            Ok(_) => return Err(is_there(template, path)),
         }
     }
     std::fs::create_dir_all(dir).map_err(|error| {
         Failure::request(format!("cannot make the folder `{}`", dir.display())).cause(&error)
     })?;
-    for (path, text) in &files {
+    for (path, text) in missing {
         let file = File::options().write(true).create_new(true).open(path);
         match file.and_then(|mut file| file.write_all(text.as_bytes())) {
             Ok(()) => {}
@@ -65,12 +69,18 @@ fn write_new(template: &BundledTemplate, dir: &Path) -> Result<Vec<PathBuf>, Fai
             }
         }
     }
-    Ok(files.map(|(path, _)| path).into())
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}
+
+/// Tells whether a file contains exactly this text.
+fn contains(path: &Path, text: &str) -> bool {
+    let found = uwf_durable::read_start(path, text.len() + 1);
+    found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes()))
 }
 
 fn is_there(template: &BundledTemplate, path: &Path) -> Failure {
     let what = format!(
-        "`{}` is there already, and is not overwritten",
+        "`{}` is there already with other content, and is not overwritten",
         path.display()
     );
     Failure::request(what).hint(format!(
