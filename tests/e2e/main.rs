@@ -35,6 +35,7 @@ mod docs;
 mod doctor;
 mod documents;
 mod echoes;
+mod exported;
 mod extraction;
 mod failures;
 mod fifos;

@@ -18,6 +18,20 @@ pub(crate) fn write(site: &Site, file: &Path, text: &str) -> Result<(), Failure>
     std::fs::write(file, text).map_err(|error| cannot(file).cause(&error))
 }
 
+/// Does the same, and makes the folder of the file if it is not there.
+pub(crate) fn write_in_folder(site: &Site, file: &Path, text: &str) -> Result<(), Failure> {
+    refuse_own(site, file)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder).map_err(|error| cannot(file).cause(&error))?;
+    write(site, file, text)
+}
+
+/// Tells whether a file contains exactly this text.
+pub(crate) fn contains(file: &Path, text: &str) -> bool {
+    let found = uwf_durable::read_start(file, text.len() + 1);
+    found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes()))
+}
+
 /// Writes what threads contain. An old file stays until the new one is complete.
 pub(crate) fn write_private<T>(
     site: &Site,

@@ -108,6 +108,7 @@ pub use read::which::{
 pub use read::workflow_difference::{
     ComparedWorkflow, WorkflowDifference, diff_with_registered, diff_workflows,
 };
+pub use read::workflow_files::{WorkflowFile, export_workflow_files};
 pub use read::workflow_text::{Difference, WorkflowText, export_workflow};
 pub use read::workflows::{
     WorkflowItem, WorkflowOrigin, WorkflowView, list_workflows, show_workflow,

@@ -20,7 +20,8 @@ use uwf_storage::{Registering, State, StorageError};
 use uwf_util::suggest;
 
 use crate::{EngineError, Site};
-use children::{Children, Finder};
+use children::Finder;
+pub(crate) use children::{ChildWorkflow, Children, Place};
 
 /// What messages call a workflow file that was read from standard input.
 const STANDARD_INPUT: &str = "<stdin>";
@@ -83,9 +84,18 @@ fn put(site: &Site, checked: Checked) -> Result<Registered, EngineError> {
 /// # Errors
 /// When the text has errors: then with all of them.
 pub fn check_text(site: &Site, text: String) -> Result<Checked, EngineError> {
+    check_text_with(site, text, Children::new())
+}
+
+/// Does the same with a text that names workflows which are found already.
+pub(crate) fn check_text_with(
+    site: &Site,
+    text: String,
+    found: Children,
+) -> Result<Checked, EngineError> {
     let shown = Path::new(STANDARD_INPUT);
     let path = site.env.cwd().join(shown);
-    let finder = Finder::new(site, &path, &[]);
+    let finder = Finder::new(site, &path, &[]).with(found);
     let check = |workflow: &Workflow<Value>| {
         let name = path_name_problem(&workflow.name).into_iter();
         name.chain(problems(workflow, &finder)).collect()

@@ -76,7 +76,7 @@ pub(crate) struct WorkflowDiffArgs {
 pub(crate) struct WorkflowExportArgs {
     /// A name, a hash, or the path of a YAML file
     pub(crate) workflow: String,
-    /// Write this file, in place of what is there; `-` is standard output
+    /// Write this file, in place of what is there, and beside it the workflows that play its roles; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

@@ -12,6 +12,7 @@ use crate::bundled_templates::{BundledTemplate, TEMPLATES};
 use crate::commands::Context;
 use crate::failure::Failure;
 use crate::hints;
+use crate::named_file;
 use crate::output::print;
 use crate::text::{InitializedView, NextCommands, TemplateItem};
 
@@ -49,7 +50,7 @@ fn write_new(template: &BundledTemplate, dir: &Path) -> Result<Vec<PathBuf>, Fai
     for (path, text) in &files {
         match path.symlink_metadata() {
             Err(_) => missing.push((path, *text)),
-            Ok(_) if contains(path, text) => {}
+            Ok(_) if named_file::contains(path, text) => {}
             Ok(_) => return Err(is_there(template, path)),
         }
     }
@@ -70,12 +71,6 @@ fn write_new(template: &BundledTemplate, dir: &Path) -> Result<Vec<PathBuf>, Fai
         }
     }
     Ok(files.into_iter().map(|(path, _)| path).collect())
-}
-
-/// Tells whether a file contains exactly this text.
-fn contains(path: &Path, text: &str) -> bool {
-    let found = uwf_durable::read_start(path, text.len() + 1);
-    found.is_ok_and(|found| found.as_deref() == Some(text.as_bytes()))
 }
 
 fn is_there(template: &BundledTemplate, path: &Path) -> Failure {

@@ -42,6 +42,7 @@ pub(crate) mod versions;
 pub(crate) mod which;
 mod work;
 pub(crate) mod workflow_difference;
+pub(crate) mod workflow_files;
 mod workflow_source;
 pub(crate) mod workflow_text;
 pub(crate) mod workflows;

@@ -9,8 +9,9 @@ use uwf_protocol::workflow::Workflow;
 use uwf_protocol::workflow_export;
 use uwf_storage::State;
 
+use crate::register::{self, Checked, Children, Place};
 use crate::workflow_ref::{find_file, nearest, not_registered};
-use crate::{EngineError, Site, register, stored_workflow};
+use crate::{EngineError, Site, stored_workflow};
 
 /// A workflow as it may stand in a file.
 pub(crate) struct WorkflowSource {
@@ -19,6 +20,8 @@ pub(crate) struct WorkflowSource {
     pub(crate) hash: CasRef,
     /// The file that it was read from; `None` if it is in the store.
     pub(crate) file: Option<PathBuf>,
+    /// The workflows that play its roles, if they were found with its file. In the store they are named by their hashes.
+    pub(crate) children: Children,
 }
 
 /// Finds a workflow as `start` does.
@@ -58,11 +61,26 @@ pub(crate) fn local(site: &Site, name: &str) -> Result<Option<WorkflowSource>, E
 /// Reads and checks a workflow file.
 pub(crate) fn of_file(site: &Site, file: PathBuf) -> Result<WorkflowSource, EngineError> {
     let checked = register::check_file(site, &file)?;
-    let workflow = checked.workflow.clone();
     Ok(WorkflowSource {
-        hash: register::hash_of(site, checked)?,
-        workflow: workflow_export::without_titles(workflow),
         file: Some(file),
+        ..of_checked(site, checked)?
+    })
+}
+
+/// Returns the workflow that plays a role of another one.
+pub(crate) fn of_place(site: &Site, place: Place) -> Result<WorkflowSource, EngineError> {
+    match place {
+        Place::Stored(hash) => stored(site, hash),
+        Place::File(checked) => of_checked(site, *checked),
+    }
+}
+
+fn of_checked(site: &Site, checked: Checked) -> Result<WorkflowSource, EngineError> {
+    Ok(WorkflowSource {
+        hash: register::hash_of(site, checked.clone())?,
+        workflow: workflow_export::without_titles(checked.workflow),
+        file: None,
+        children: checked.children,
     })
 }
 
@@ -71,5 +89,6 @@ fn stored(site: &Site, hash: CasRef) -> Result<WorkflowSource, EngineError> {
         workflow: stored_workflow::with_schemas(site, hash)?,
         hash,
         file: None,
+        children: Children::new(),
     })
 }

@@ -23,13 +23,13 @@ use crate::{EngineError, Site};
 #[derive(Debug, Clone)]
 pub(crate) struct ChildWorkflow {
     /// The statuses with which it can end.
-    statuses: Vec<Status>,
-    place: Place,
+    pub(crate) statuses: Vec<Status>,
+    pub(crate) place: Place,
 }
 
 /// Where a workflow is that plays a role.
 #[derive(Debug, Clone)]
-enum Place {
+pub(crate) enum Place {
     /// In the store.
     Stored(CasRef),
     /// In a file. It is stored together with the workflow whose role it plays.
@@ -57,6 +57,12 @@ impl<'s> Finder<'s> {
             files,
             found: RefCell::default(),
         }
+    }
+
+    /// Adds workflows that are found already, by the words that name them.
+    pub(crate) fn with(self, found: Children) -> Self {
+        self.found.borrow_mut().extend(found);
+        self
     }
 
     /// Returns the statuses with which a workflow can end. The error says what is wrong with it.
