@@ -2,14 +2,18 @@
 
 use crate::world::World;
 
+/// Returns a workflow of one role.
+fn of_one_role(name: &str, role: &str) -> String {
+    format!(
+        "name: {name}\nroles:\n  it:\n    goal: It is done.\n    {role}\ngraph:\n  $START: {{ _: {{ role: it, prompt: Go. }} }}\n  it: {{ _: {{ role: $END, prompt: '' }} }}\n"
+    )
+}
+
 /// Writes workflow files of one played role each, and returns what is said about the first.
 fn refused(files: &[(&str, &str)]) -> String {
     let world = World::new();
     for (name, role) in files {
-        let text = format!(
-            "name: {name}\nroles:\n  it:\n    goal: It is done.\n    {role}\ngraph:\n  $START: {{ _: {{ role: it, prompt: Go. }} }}\n  it: {{ _: {{ role: $END, prompt: '' }} }}\n"
-        );
-        world.write(&format!("{name}.yaml"), &text);
+        world.write(&format!("{name}.yaml"), &of_one_role(name, role));
     }
     let first = format!("{}.yaml", files[0].0);
     let put = world.uwf(&["workflow", "put", &first, "--format", "text"]);
@@ -30,6 +34,74 @@ fn workflows_that_play_themselves_are_refused_before_anything_starts() {
     let all = "`a.yaml` plays `b.yaml` plays `c.yaml` plays `a.yaml`";
     assert!(circle.contains(all), "{circle}");
     assert!(circle.contains("a workflow cannot play itself"), "{circle}");
+}
+
+const AGENT: &str = "frontmatter: { type: object }";
+
+/// Asks for a workflow of one played role to be checked and put, and returns what is said when both are refused.
+fn refused_beside(world: &World, name: &str, role: &str) -> String {
+    let file = format!("{name}.yaml");
+    let name = name.rsplit('/').next().unwrap();
+    world.write(&file, &of_one_role(name, role));
+    let before = world.state("registry.yaml");
+    world.uwf(&["workflow", "validate", &file]).exits(1);
+    world.uwf(&["run", &file, "-p", "the task"]).exits(1);
+    let put = world.uwf(&["workflow", "put", &file, "--format", "text"]);
+    assert_eq!(world.state("registry.yaml"), before);
+    put.exits(1).stderr
+}
+
+#[test]
+fn a_workflow_that_plays_its_own_name_is_refused_and_may_play_a_version_by_its_hash() {
+    let world = World::new();
+    let first = world.put(&of_one_role("x", AGENT));
+    let said = refused_beside(&world, "x", "workflow: x");
+    assert!(said.contains("x.yaml:5:"), "{said}");
+    assert!(
+        said.contains("`x` plays `x`: a workflow cannot play itself"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("`{first}` in place of `x` means")),
+        "{said}"
+    );
+    world.put(&of_one_role("x", &format!("workflow: {first}")));
+    // A file of the project has the name, too.
+    let world = World::new();
+    let first = world.put(&of_one_role("x", AGENT));
+    std::fs::create_dir(world.project().join(".git")).unwrap();
+    let said = refused_beside(&world, ".workflows/x", "workflow: x");
+    assert!(
+        said.contains("`x.yaml` plays `x.yaml`: a workflow cannot play itself;"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("`{first}` in place of `x` means")),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_circle_over_three_names_is_refused_wherever_it_is_closed() {
+    let world = World::new();
+    world.put(&of_one_role("c", AGENT));
+    world.put(&of_one_role("b", "workflow: c"));
+    let a = world.put(&of_one_role("a", "workflow: b"));
+    let said = refused_beside(&world, "c", "workflow: a");
+    assert!(
+        said.contains("`c` plays `a` plays `b` plays `c`:"),
+        "{said}"
+    );
+    assert!(
+        said.contains(&format!("`{a}` in place of `a` means")),
+        "{said}"
+    );
+    // A file on the way leads back, too.
+    world.write("between.yaml", &of_one_role("between", "workflow: a"));
+    let said = refused_beside(&world, "c", "workflow: ./between.yaml");
+    let all = "`c` plays `between` plays `a` plays `b` plays `c`:";
+    assert!(said.contains(all), "{said}");
+    world.put(&of_one_role("c", &format!("workflow: {a}")));
 }
 
 #[test]

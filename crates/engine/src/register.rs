@@ -1,6 +1,7 @@
 //! Registering a workflow: its file is read, checked as a whole, and written to the store in one batch.
 
 mod children;
+mod circle;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

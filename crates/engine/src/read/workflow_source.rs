@@ -70,7 +70,7 @@ pub(crate) fn of_file(site: &Site, file: PathBuf) -> Result<WorkflowSource, Engi
 /// Returns the workflow that plays a role of another one.
 pub(crate) fn of_place(site: &Site, place: Place) -> Result<WorkflowSource, EngineError> {
     match place {
-        Place::Stored(hash) => stored(site, hash),
+        Place::Stored(hash) | Place::Registered(hash) => stored(site, hash),
         Place::File(checked) => of_checked(site, *checked),
     }
 }

@@ -14,7 +14,7 @@ use uwf_protocol::work::{BranchesOf, Player, Work};
 use uwf_protocol::workflow::{Problem, Workflow};
 use uwf_storage::State;
 
-use crate::register::{self, Checked};
+use crate::register::{self, Checked, circle};
 use crate::stored_workflow;
 use crate::workflow_ref::{find_file, nearest};
 use crate::{EngineError, Site};
@@ -30,8 +30,10 @@ pub(crate) struct ChildWorkflow {
 /// Where a workflow is that plays a role.
 #[derive(Debug, Clone)]
 pub(crate) enum Place {
-    /// In the store.
+    /// In the store: this version was chosen.
     Stored(CasRef),
+    /// In the store: the version that the registry names now.
+    Registered(CasRef),
     /// In a file. It is stored together with the workflow whose role it plays.
     File(Box<Checked>),
 }
@@ -81,10 +83,12 @@ impl<'s> Finder<'s> {
         let mut problems = Vec::new();
         for (role, definition) in &workflow.roles {
             for (place, word) in words_of(&definition.work) {
-                if let Err(problem) = self.statuses(word) {
-                    let path = [&["roles", role.as_str()][..], &place].concat();
-                    problems.push(Problem::new(&path, problem));
-                }
+                let problem = match self.statuses(word) {
+                    Ok(_) => self.circle(&workflow.name, word),
+                    Err(problem) => Some(problem),
+                };
+                let path = [&["roles", role.as_str()][..], &place].concat();
+                problems.extend(problem.map(|problem| Problem::new(&path, problem)));
             }
         }
         problems
@@ -95,10 +99,19 @@ impl<'s> Finder<'s> {
         self.found.into_inner()
     }
 
+    /// Returns the problem of a word whose workflow plays, by names of the registry, the one that is read.
+    fn circle(&self, name: &str, word: &str) -> Option<String> {
+        let found = self.found.borrow();
+        match circle::find(self.site, name, word, found.get(word)?) {
+            Ok(circle) => circle.map(|circle| circle.to_string()),
+            Err(error) => Some(told(word, &error)),
+        }
+    }
+
     fn find(&self, word: &str) -> Result<ChildWorkflow, String> {
         let told = |error: EngineError| told(word, &error);
         if let Ok(hash) = word.parse::<CasRef>() {
-            return self.stored(hash).map_err(told);
+            return self.stored(hash, Place::Stored).map_err(told);
         }
         match find_file(self.site, word).map_err(told)? {
             Some(file) => self.of_file(word, &self.beside(word, &file)),
@@ -121,7 +134,13 @@ impl<'s> Finder<'s> {
             let circle = self.files[first..].iter().chain([&canonical]);
             let names: Vec<String> = circle.map(|file| file_name(file)).collect();
             let names = names.join("` plays `");
-            return Err(format!("`{names}`: a workflow cannot play itself"));
+            let problem = format!("`{names}`: a workflow cannot play itself");
+            let registered = State::new(&self.site.root).workflows();
+            let registered = registered.map_err(|error| told(word, &error.into()))?;
+            return Err(match registered.get(word) {
+                Some(hash) => format!("{problem}; {}", circle::way_out(word, *hash)),
+                None => problem,
+            });
         }
         let checked = register::check_file_below(self.site, path, &self.files)
             .map_err(|error| told(word, &error))?;
@@ -134,7 +153,7 @@ impl<'s> Finder<'s> {
     fn registered(&self, word: &str) -> Result<ChildWorkflow, EngineError> {
         let registered = State::new(&self.site.root).workflows()?;
         match registered.get(word) {
-            Some(hash) => self.stored(*hash),
+            Some(hash) => self.stored(*hash, Place::Registered),
             None => Err(EngineError::UnknownWorkflow {
                 name: word.to_owned(),
                 near: nearest(self.site, word, registered.into_keys())?,
@@ -142,11 +161,15 @@ impl<'s> Finder<'s> {
         }
     }
 
-    fn stored(&self, hash: CasRef) -> Result<ChildWorkflow, EngineError> {
+    fn stored(
+        &self,
+        hash: CasRef,
+        place: fn(CasRef) -> Place,
+    ) -> Result<ChildWorkflow, EngineError> {
         let workflow = stored_workflow::with_schemas(self.site, hash)?;
         Ok(ChildWorkflow {
             statuses: end_statuses(&workflow),
-            place: Place::Stored(hash),
+            place: place(hash),
         })
     }
 }
@@ -160,7 +183,7 @@ pub(crate) fn put(
     let mut hashes = IndexMap::new();
     for (word, child) in children {
         let hash = match child.place {
-            Place::Stored(hash) => hash,
+            Place::Stored(hash) | Place::Registered(hash) => hash,
             Place::File(checked) => register::put_in(batch, *checked, now)?,
         };
         hashes.insert(word, hash);
