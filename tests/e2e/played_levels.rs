@@ -73,3 +73,36 @@ fn threads_may_only_be_so_deep() {
     world.configure("maxDepth", "2");
     assert_eq!(step(&world, &thread, 3)["status"], json!("completed"));
 }
+
+#[test]
+fn a_workflow_with_too_many_levels_is_not_started_and_its_file_gets_a_warning() {
+    let (world, thread) = world(ANSWERS);
+    world.configure("maxDepth", "1");
+    let warned = |args: &[&str]| {
+        world
+            .uwf(args)
+            .exits(0)
+            .says("warning: top.yaml:")
+            .says("`develop` needs a child thread with 2 threads above it, and `maxDepth` in the config allows 1");
+    };
+    warned(&["workflow", "validate", "top.yaml", "--format", "text"]);
+    warned(&["workflow", "put", "top.yaml", "--format", "text"]);
+    let start = ["thread", "start", "top", "-p", "the task"];
+    for args in [&start[..], &["run", "top.yaml", "-p", "the task"]] {
+        let refused = world.uwf(args).exits(1);
+        refused
+            .says("workflow `top` needs a child thread with 2 threads above it, and 1 are allowed")
+            .says("hint: `uwf config set maxDepth 2` allows it");
+    }
+    assert_eq!(threads(&world, &["--children"]).len(), 1);
+    assert_eq!(world.show(&thread)["status"], json!("idle"));
+    assert_eq!(runs(&world), 0);
+    // What plays no role that is too deep can be started.
+    world
+        .uwf(&["thread", "start", "middle.yaml", "-p", "x"])
+        .exits(0);
+    world.configure("maxDepth", "2");
+    let put = ["workflow", "put", "top.yaml", "--format", "text"];
+    assert_eq!(world.uwf(&put).exits(0).stderr, "");
+    world.uwf(&start).exits(0);
+}

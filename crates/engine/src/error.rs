@@ -27,7 +27,7 @@ use crate::rebase::Misfit;
 use crate::review_error::ReviewError;
 use crate::store_error::store_exit;
 use crate::waiting_answer::{Drops, WaitingAnswer};
-use crate::workflow_name_error::WorkflowNameError;
+use crate::workflow_use_error::WorkflowUseError;
 
 /// Why an operation did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -312,9 +312,9 @@ pub enum EngineError {
         /// The nearest workflow or file.
         near: Option<String>,
     },
-    /// The name of a workflow does not mean what is needed.
+    /// A workflow, or its name, cannot be used as it was asked for.
     #[error(transparent)]
-    WorkflowName(#[from] WorkflowNameError),
+    WorkflowUse(#[from] WorkflowUseError),
     /// A node has another type than expected.
     #[error("node `{hash}` is not a {expected} (its type is `{found}`)")]
     WrongType {
@@ -442,7 +442,7 @@ impl EngineError {
             | Self::Workflow(_)
             | Self::UnknownWorkflow { .. }
             | Self::NoFile { .. }
-            | Self::WorkflowName(_)
+            | Self::WorkflowUse(_)
             | Self::WrongType { .. }
             | Self::StartIsNoStep { .. }
             | Self::Raise(_)

@@ -47,8 +47,8 @@ mod tags;
 mod thread;
 mod unregister;
 mod waiting_answer;
-mod workflow_name_error;
 mod workflow_ref;
+mod workflow_use_error;
 
 pub use agent_failure::AgentFailure;
 pub use attempt::orphans;
@@ -140,5 +140,5 @@ pub use store_import::{
 };
 pub use unregister::{RemovedName, RolledBack, remove_name, roll_back};
 pub use waiting_answer::{Drops, WaitingAnswer, waiting_answer};
-pub use workflow_name_error::WorkflowNameError;
 pub use workflow_ref::{HiddenWorkflow, Origin};
+pub use workflow_use_error::WorkflowUseError;

@@ -2,6 +2,7 @@
 
 mod children;
 mod circle;
+mod levels;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,6 +24,7 @@ use uwf_util::suggest;
 use crate::{EngineError, Site};
 use children::Finder;
 pub(crate) use children::{ChildWorkflow, Children, Place};
+pub(crate) use levels::refuse_depth;
 
 /// What messages call a workflow file that was read from standard input.
 const STANDARD_INPUT: &str = "<stdin>";

@@ -10,7 +10,7 @@ use uwf_protocol::workflow_yaml::Diagnostic;
 use uwf_storage::{State, StorageError};
 
 use crate::workflow_ref::HiddenWorkflow;
-use crate::{EngineError, Site, tags, workflow_ref};
+use crate::{EngineError, Site, register, tags, workflow_ref};
 
 /// The task of a new thread.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ pub struct Started {
 /// Finds the workflow, writes the start node and makes the thread active.
 ///
 /// # Errors
-/// When the workflow cannot be found or has errors, the prompt is blank, the directory is missing, or another thread has
+/// When the workflow cannot be found, has errors or needs more levels of threads than the config allows, the prompt is blank, the directory is missing, or another thread has
 /// the name. Then there is no new thread.
 pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Started, EngineError> {
     if options.prompt.trim().is_empty() {
@@ -52,6 +52,7 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
     let _hold = site.store.hold()?;
     let found = workflow_ref::resolve(site, workflow)?;
     let workflow = found.hash;
+    register::refuse_depth(site, workflow)?;
     let node = StartNode {
         workflow,
         prompt: options.prompt.clone(),

@@ -7,7 +7,7 @@ use uwf_thread::read_program;
 
 use crate::read::versions::workflow_history;
 use crate::workflow_ref::not_registered;
-use crate::{EngineError, Site, WorkflowNameError};
+use crate::{EngineError, Site, WorkflowUseError};
 
 /// A name that was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -32,7 +32,7 @@ pub struct RolledBack {
 /// Removes a name from the registry. Threads go on, because they name their workflow by its hash.
 ///
 /// # Errors
-/// [`EngineError::UnknownWorkflow`], [`WorkflowNameError::Foreign`], or when the registry cannot be read or written.
+/// [`EngineError::UnknownWorkflow`], [`WorkflowUseError::Foreign`], or when the registry cannot be read or written.
 pub fn remove_name(site: &Site, name: &str) -> Result<RemovedName, EngineError> {
     let state = State::new(&site.root);
     let names = state.workflows()?;
@@ -45,7 +45,7 @@ pub fn remove_name(site: &Site, name: &str) -> Result<RemovedName, EngineError> 
             hash,
         }),
         Unregistered::Unknown => Err(not_registered(name, names.into_keys())),
-        Unregistered::Foreign => Err(WorkflowNameError::Foreign(name.to_owned()).into()),
+        Unregistered::Foreign => Err(WorkflowUseError::Foreign(name.to_owned()).into()),
     }
 }
 
@@ -53,7 +53,7 @@ pub fn remove_name(site: &Site, name: &str) -> Result<RemovedName, EngineError> 
 /// stands for now.
 ///
 /// # Errors
-/// [`EngineError::UnknownWorkflow`] and [`EngineError::WorkflowName`], when the earlier workflow is not in the store any more,
+/// [`EngineError::UnknownWorkflow`] and [`EngineError::WorkflowUse`], when the earlier workflow is not in the store any more,
 /// or when the registry cannot be read or written.
 pub fn roll_back(
     site: &Site,

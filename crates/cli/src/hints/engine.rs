@@ -1,7 +1,7 @@
 //! What to type next after an error of the engine. `hint` sends each error to the function of its theme.
 
 use uwf_engine::{
-    ChildError, ChildProblem, EngineError, Fix, ReviewError, WorkflowNameError, agent_option,
+    ChildError, ChildProblem, EngineError, Fix, ReviewError, WorkflowUseError, agent_option,
     message_option,
 };
 
@@ -52,7 +52,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::NoArgument { .. }
         | EngineError::Config { .. } => of_agent(error),
         EngineError::Workflow(_)
-        | EngineError::WorkflowName(_)
+        | EngineError::WorkflowUse(_)
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
         EngineError::WrongType { .. }
@@ -147,9 +147,7 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
             let command = raise_command("resume", thread, reached);
             format!("`{command}{option}` goes on")
         }
-        ChildProblem::TooDeep { depth, .. } => {
-            format!("`uwf config set maxDepth {depth}` allows it")
-        }
+        ChildProblem::TooDeep { depth, .. } => allow_depth(*depth),
         ChildProblem::AtWork(child) => format!(
             "`uwf thread step {thread}` lets it go on; `uwf thread kill {child}` gives it up"
         ),
@@ -172,6 +170,10 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
         }
     };
     Some(hint)
+}
+
+fn allow_depth(depth: u64) -> String {
+    format!("`uwf config set maxDepth {depth}` allows it")
 }
 
 /// Returns the hint of an error about going on under another workflow.
@@ -253,7 +255,7 @@ fn of_workflow(error: &EngineError) -> Option<String> {
         EngineError::UnknownWorkflow { near: Some(near), .. }
         | EngineError::NoFile { near: Some(near), .. } => format!("did you mean `{near}`?"),
         EngineError::NoFile { near: None, .. } => return None,
-        EngineError::WorkflowName(error) => of_workflow_name(error),
+        EngineError::WorkflowUse(error) => of_workflow_use(error),
         EngineError::UnknownWorkflow { near: None, .. } => {
             "`uwf workflow list` shows what can be started; a file needs its path, such as `./demo.yaml`".to_owned()
         }
@@ -262,16 +264,17 @@ fn of_workflow(error: &EngineError) -> Option<String> {
     Some(hint)
 }
 
-/// Returns the hint of an error about the name of a workflow.
-fn of_workflow_name(error: &WorkflowNameError) -> String {
+/// Returns the hint of an error about the use of a workflow or its name.
+fn of_workflow_use(error: &WorkflowUseError) -> String {
     match error {
-        WorkflowNameError::NotLocal(name) => format!(
+        WorkflowUseError::TooDeep { depth, .. } => allow_depth(*depth),
+        WorkflowUseError::NotLocal(name) => format!(
             "name both: `uwf workflow diff {name} <file, name or hash>`; `uwf workflow which {name}` tells what the name means here"
         ),
-        WorkflowNameError::NothingEarlier(name) | WorkflowNameError::NoVersion { name, .. } => {
+        WorkflowUseError::NothingEarlier(name) | WorkflowUseError::NoVersion { name, .. } => {
             format!("`uwf workflow history {name}` lists its versions")
         }
-        WorkflowNameError::Foreign(name) => {
+        WorkflowUseError::Foreign(name) => {
             format!("remove it there; `uwf workflow which {name}` shows the file")
         }
     }

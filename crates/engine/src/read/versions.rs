@@ -5,7 +5,7 @@ use uwf_protocol::ids::{CasRef, LEAST_PREFIX};
 use uwf_storage::{NameChange, State};
 
 use crate::workflow_ref::not_registered;
-use crate::{EngineError, Site, WorkflowNameError};
+use crate::{EngineError, Site, WorkflowUseError};
 
 /// What a name stood for, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,8 +113,8 @@ impl WorkflowHistory {
     /// that differs from what the name stands for now.
     ///
     /// # Errors
-    /// [`WorkflowNameError::NoVersion`] or [`WorkflowNameError::NothingEarlier`] if there is none.
-    pub(crate) fn choose(&self, word: Option<&str>) -> Result<CasRef, WorkflowNameError> {
+    /// [`WorkflowUseError::NoVersion`] or [`WorkflowUseError::NothingEarlier`] if there is none.
+    pub(crate) fn choose(&self, word: Option<&str>) -> Result<CasRef, WorkflowUseError> {
         let found = match word {
             None => {
                 let mut hashes = self.versions.iter().rev().filter_map(|one| one.hash);
@@ -125,8 +125,8 @@ impl WorkflowHistory {
         found.ok_or_else(|| {
             let name = self.name.clone();
             match word {
-                None => WorkflowNameError::NothingEarlier(name),
-                Some(word) => WorkflowNameError::NoVersion {
+                None => WorkflowUseError::NothingEarlier(name),
+                Some(word) => WorkflowUseError::NoVersion {
                     name,
                     wanted: word.to_owned(),
                 },
@@ -196,7 +196,7 @@ mod tests {
         let one = history(&[Some(a)], Some(a));
         assert!(matches!(
             one.choose(None),
-            Err(WorkflowNameError::NothingEarlier(_))
+            Err(WorkflowUseError::NothingEarlier(_))
         ));
     }
 

@@ -8,7 +8,7 @@ use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow_diff::WorkflowDiff;
 
 use super::workflow_source::{self, WorkflowSource};
-use crate::{EngineError, Site, WorkflowNameError};
+use crate::{EngineError, Site, WorkflowUseError};
 
 /// One of two workflows that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -52,14 +52,14 @@ pub fn diff_workflows(
 /// Compares the registered workflow with the file of the project that has its name, or with the file of this path.
 ///
 /// # Errors
-/// [`WorkflowNameError::NotLocal`] if no file of the project has the name, and see [`diff_workflows`].
+/// [`WorkflowUseError::NotLocal`] if no file of the project has the name, and see [`diff_workflows`].
 pub fn diff_with_registered(site: &Site, text: &str) -> Result<WorkflowDifference, EngineError> {
     let text = text.trim();
     let after = if project::looks_like_path(text) {
         workflow_source::of_file(site, text.into())?
     } else {
         let local = workflow_source::local(site, text)?;
-        local.ok_or_else(|| WorkflowNameError::NotLocal(text.to_owned()))?
+        local.ok_or_else(|| WorkflowUseError::NotLocal(text.to_owned()))?
     };
     let before = workflow_source::registered(site, &after.workflow.name)?;
     Ok(compared(&before, &after))

@@ -127,6 +127,7 @@ fn with_paths(
     let child = |hash: &CasRef| {
         let child = ChildWorkflow {
             statuses: end_statuses(&parts[hash].workflow),
+            levels: 0,
             place: Place::Stored(*hash),
         };
         (path_of(hash), child)

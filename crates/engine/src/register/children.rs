@@ -14,7 +14,7 @@ use uwf_protocol::work::{BranchesOf, Player, Work};
 use uwf_protocol::workflow::{Problem, Workflow};
 use uwf_storage::State;
 
-use crate::register::{self, Checked, circle};
+use crate::register::{self, Checked, circle, levels};
 use crate::stored_workflow;
 use crate::workflow_ref::{find_file, nearest};
 use crate::{EngineError, Site};
@@ -24,6 +24,8 @@ use crate::{EngineError, Site};
 pub(crate) struct ChildWorkflow {
     /// The statuses with which it can end.
     pub(crate) statuses: Vec<Status>,
+    /// How many levels of child threads it needs.
+    pub(crate) levels: u64,
     pub(crate) place: Place,
 }
 
@@ -78,7 +80,8 @@ impl<'s> Finder<'s> {
         Ok(statuses)
     }
 
-    /// Finds all workflows that play roles, and returns the problems of those that cannot be found.
+    /// Finds all workflows that play roles, and returns the problems of those that cannot be found, or are too many below each
+    /// other.
     pub(crate) fn problems(&self, workflow: &Workflow<Value>) -> Vec<Problem> {
         let mut problems = Vec::new();
         for (role, definition) in &workflow.roles {
@@ -91,6 +94,7 @@ impl<'s> Finder<'s> {
                 problems.extend(problem.map(|problem| Problem::new(&path, problem)));
             }
         }
+        problems.extend(levels::warnings(self.site, workflow, &self.found.borrow()));
         problems
     }
 
@@ -146,6 +150,7 @@ impl<'s> Finder<'s> {
             .map_err(|error| told(word, &error))?;
         Ok(ChildWorkflow {
             statuses: end_statuses(&checked.workflow),
+            levels: levels::of_file(&checked.workflow, &checked.children),
             place: Place::File(Box::new(checked)),
         })
     }
@@ -169,6 +174,7 @@ impl<'s> Finder<'s> {
         let workflow = stored_workflow::with_schemas(self.site, hash)?;
         Ok(ChildWorkflow {
             statuses: end_statuses(&workflow),
+            levels: levels::of_stored(self.site, hash)?,
             place: place(hash),
         })
     }

@@ -7,6 +7,7 @@
 
 mod common;
 mod condition;
+mod levels;
 mod mustache_crate;
 mod passages;
 mod route;

@@ -1,8 +1,8 @@
-//! Why a command about the name of a workflow cannot do what it is asked for.
+//! Why a workflow, or its name, cannot be used as it was asked for.
 
-/// Why a name does not mean what a command needs.
+/// Why a workflow cannot be used, or why its name does not mean what a command needs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum WorkflowNameError {
+pub enum WorkflowUseError {
     /// No file of the project is the workflow of the name.
     #[error("no file of this project is the workflow `{0}`")]
     NotLocal(String),
@@ -20,4 +20,16 @@ pub enum WorkflowNameError {
     /// The name is only in the registry of other programs.
     #[error("the name `{0}` is in `workflows.yaml`, which other programs write")]
     Foreign(String),
+    /// The workflows that play its roles are too many below each other.
+    #[error(
+        "workflow `{workflow}` needs a child thread with {depth} threads above it, and {most} are allowed"
+    )]
+    TooDeep {
+        /// The name of the workflow.
+        workflow: String,
+        /// How many threads would be above a child thread.
+        depth: u64,
+        /// How many may be.
+        most: u64,
+    },
 }
