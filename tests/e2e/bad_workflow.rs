@@ -235,7 +235,7 @@ fn a_slip_in_a_condition_is_found_before_anything_runs() {
         (
             "$last('tester')",
             "$last('testr')",
-            ":7:25: the condition looks for `testr`, which is not a role; did you mean `tester`?",
+            ":7:25: the expression looks for `testr`, which is not a role; did you mean `tester`?",
         ),
         (
             ".failures = 0",
@@ -245,7 +245,7 @@ fn a_slip_in_a_condition_is_found_before_anything_runs() {
         (
             "role = 'coder'",
             "role = 'codr'",
-            ":8:25: the condition looks for `codr`, which is not a role; did you mean `coder`?",
+            ":8:25: the expression looks for `codr`, which is not a role; did you mean `coder`?",
         ),
         (
             "failures = 0",

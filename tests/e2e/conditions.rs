@@ -328,7 +328,7 @@ fn functions_that_route_by_chance_or_are_not_there_are_refused_at_their_place() 
     for (expression, said) in [
         (
             "$now() > '2026'",
-            "`$now` is not available: a condition depends on the thread alone",
+            "`$now` is not available: an expression depends on the thread alone",
         ),
         ("$random() > 0.5", "`$random` is not available"),
         ("$millis() > 5", "`$millis` is not available"),

@@ -120,3 +120,98 @@ fn what_is_wrong_with_a_played_role_is_said_with_its_place() {
     check("each: [1]", "has no `role`");
     check("each: 5", "must be a string");
 }
+
+/// A council after a planner, whose first branch has this prompt.
+fn council(prompt: &str) -> String {
+    format!(
+        r#"
+name: council
+roles:
+  planner:
+    goal: It is planned.
+    frontmatter: {{ type: object, required: [plan], properties: {{ plan: {{ type: string }}, cost: {{ type: number }} }} }}
+  view:
+    goal: A view.
+    frontmatter: {{ type: object }}
+  council:
+    goal: Views.
+    branches:
+      one: {{ role: view, prompt: "{prompt}" }}
+      two: {{ role: view }}
+graph:
+  $START: {{ _: {{ role: planner, prompt: "Plan." }} }}
+  planner: {{ _: {{ role: council, prompt: "View {{{{plan}}}}." }} }}
+  council:
+    done: {{ role: $END, prompt: "" }}
+    failed: {{ role: $END, prompt: "" }}
+"#
+    )
+}
+
+#[test]
+fn names_in_the_prompt_of_a_branch_are_checked_as_those_of_edges() {
+    let world = World::new();
+    let validate = |prompt: &str| {
+        world.write("council.yaml", &council(prompt));
+        world.uwf(&["workflow", "validate", "council.yaml"])
+    };
+    validate("About {{task}}")
+        .exits(1)
+        .says("council.yaml:13:")
+        .says("`{{task}}` at 1:9 of the template is not in the answer of `planner`");
+    validate("{{pla}}").exits(1).says("did you mean `plan`?");
+    validate("{{cost}}")
+        .exits(1)
+        .says("may be missing from the answer of `planner`");
+    validate("{{#plan}}").exits(1).says("the template has");
+    validate(" ").exits(1).says("the prompt is blank");
+    validate("{{plan}}, {{item}}, {{index}} of {{count}}, {{$status}}").exits(0);
+    // Before any answer there is only the branch.
+    let first = council("{{plan}}").replace("role: planner, prompt", "role: council, prompt");
+    world.write("council.yaml", &first);
+    let first = world
+        .uwf(&["workflow", "validate", "council.yaml"])
+        .exits(1);
+    first
+        .says("council.yaml:13:")
+        .says("no role has answered before `$START`");
+}
+
+#[test]
+fn expressions_of_roles_that_other_threads_play_are_checked_as_conditions_are() {
+    let check = |role: &str, said: &str| {
+        let found = refused(&[("a", role), ("b", AGENT)]);
+        assert!(found.contains("a.yaml:5:"), "{role}: {found}");
+        assert!(found.contains(said), "{role}: {found}");
+    };
+    for function in ["now", "millis", "random", "shuffle"] {
+        let said =
+            format!("`${function}` is not available: an expression depends on the thread alone");
+        check(
+            &format!("each: '[${function}()]'\n    workflow: ./b.yaml"),
+            &said,
+        );
+        check(
+            &format!("returns: '${function}()'\n    workflow: ./b.yaml"),
+            &said,
+        );
+    }
+    check(
+        "each: '$lenght(steps)'\n    workflow: ./b.yaml",
+        "did you mean `$length`?",
+    );
+    check(
+        "each: step\n    workflow: ./b.yaml",
+        "did you mean `steps`?",
+    );
+    check(
+        "each: \"$last('itt').files\"\n    workflow: ./b.yaml",
+        "did you mean `it`?",
+    );
+    let world = World::new();
+    world.put(&of_one_role("b", AGENT));
+    world.put(&of_one_role(
+        "a",
+        "workflow: b\n    returns: \"$merge([last, $last('it'), {'all': $count(steps)}])\"",
+    ));
+}

@@ -43,6 +43,9 @@ pub(crate) const IMPURE: [&str; 4] = ["now", "millis", "random", "shuffle"];
 /// The names at the top level of a thread.
 pub const ROOT_NAMES: [&str; 2] = ["start", "steps"];
 
+/// The names that an expression sees that gives a value: `last` is the data of the last step.
+pub(crate) const VALUE_NAMES: [&str; 3] = ["start", "steps", "last"];
+
 /// Why a condition has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum ConditionError {
@@ -300,7 +303,7 @@ fn bind_helpers(evaluator: &mut Evaluator, history: &History) -> Result<(), Eval
     for name in IMPURE {
         evaluator.register_fn_override(name, move |_: &[JValue]| {
             Err(EvaluatorError::EvaluationError(format!(
-                "`${name}` is not available: a condition depends on the thread alone"
+                "`${name}` is not available: an expression depends on the thread alone"
             )))
         })?;
     }

@@ -27,7 +27,9 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
         match condition::mentions(&condition.expression) {
             Err(error) => problems.push(Problem::new(&path, error.to_string())),
             Ok(mentions) => {
-                let wrong = mentions.iter().filter_map(|one| wrong(workflow, one));
+                let wrong = mentions
+                    .iter()
+                    .filter_map(|one| wrong(workflow, one, &condition::ROOT_NAMES));
                 problems.extend(wrong.map(|message| Problem::new(&path, message)));
             }
         }
@@ -36,14 +38,19 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     problems
 }
 
-/// Returns the problem of a name in a condition, if there is one.
-fn wrong(workflow: &Workflow<Value>, mention: &Mention) -> Option<String> {
+/// Returns the problem of a name in an expression that sees these names at its top level, if there is one.
+pub(super) fn wrong(
+    workflow: &Workflow<Value>,
+    mention: &Mention,
+    seen: &[&str],
+) -> Option<String> {
     match mention {
-        Mention::Unknown(word) => Some(unknown_name(word)),
+        Mention::Unknown(word) if seen.contains(&word.as_str()) => None,
+        Mention::Unknown(word) => Some(unknown_name(word, seen)),
         Mention::UnknownOfStart(word) => Some(undefined(word, "the start", &START_NAMES)),
         Mention::UnknownOfStep(word) => Some(undefined(word, "a step", &STEP_NAMES)),
         Mention::Impure(name) => Some(format!(
-            "`${name}` is not available: a condition depends on the thread alone, so that the same thread always goes the same way"
+            "`${name}` is not available: an expression depends on the thread alone, so that the same thread always goes the same way"
         )),
         Mention::UnknownFunction(name) => {
             let message = format!("there is no function `${name}`");
@@ -61,7 +68,7 @@ fn wrong(workflow: &Workflow<Value>, mention: &Mention) -> Option<String> {
             if known.any(|known| known == name) {
                 return None;
             }
-            let message = format!("the condition looks for `{name}`, which is not a role");
+            let message = format!("the expression looks for `{name}`, which is not a role");
             let known = workflow.roles.keys().map(RoleName::as_str);
             Some(with_suggestion(message, name, known))
         }
@@ -77,12 +84,12 @@ fn undefined(word: &str, part: &str, known: &[&str]) -> String {
 }
 
 /// Returns the message for a name that no thread has at its top level.
-fn unknown_name(word: &str) -> String {
-    let known = quoted(condition::ROOT_NAMES);
+fn unknown_name(word: &str, seen: &[&str]) -> String {
+    let known = quoted(seen.iter().copied());
     let message = format!(
-        "`{word}` is always undefined: a condition sees {known}, and answers by `$first(role)` and `$last(role)`"
+        "`{word}` is always undefined: the expression sees {known}, and answers by `$first(role)` and `$last(role)`"
     );
-    with_suggestion(message, word, condition::ROOT_NAMES)
+    with_suggestion(message, word, seen.iter().copied())
 }
 
 /// Returns the message for a part that is in no answer of the role, or of any role; `None` if it may be in one.

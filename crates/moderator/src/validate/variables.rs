@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
-use uwf_protocol::work::Work;
+use uwf_protocol::ids::RoleName;
+use uwf_protocol::work::{BranchesOf, Work};
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Severity, Workflow};
 use uwf_schema::{Presence, Shape};
 
 use super::statuses::{keys_of, routing_field};
+use super::work::roles_of;
 use super::{Edge, edges_of, with_suggestion};
 use crate::children::NAMES_OF_BRANCHES;
 use crate::condition::{self, Mention};
@@ -34,6 +36,7 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
             }
         }
     }
+    problems.extend(of_branches(workflow));
     problems
 }
 
@@ -43,6 +46,53 @@ fn leads_to_branches(workflow: &Workflow<Value>, edge: &Edge<'_>) -> bool {
     };
     let work = workflow.roles.get(role).map(|role| &role.work);
     matches!(work, Some(Work::Branches(_)))
+}
+
+/// Returns the problems of the prompts that branches have of their own, for each edge that leads to their role.
+fn of_branches(workflow: &Workflow<Value>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (role, definition) in &workflow.roles {
+        let Work::Branches(branches) = &definition.work else {
+            continue;
+        };
+        let BranchesOf::Named(named) = &branches.of else {
+            continue;
+        };
+        let views = views_of_branches(workflow, role);
+        for (name, branch) in named {
+            let prompt = branch.prompt.as_deref().unwrap_or_default();
+            let path = ["roles", role.as_str(), "branches", name, "prompt"];
+            for (severity, message) in views.iter().flat_map(|view| messages(prompt, view)) {
+                let problem = Problem {
+                    severity,
+                    ..Problem::new(&path, message)
+                };
+                // Two edges may lack the same.
+                if !problems.contains(&problem) {
+                    problems.push(problem);
+                }
+            }
+        }
+    }
+    problems
+}
+
+/// Returns what the branches of a role see: the answers before the edges that lead to it, or none where the role is itself a
+/// branch.
+fn views_of_branches<'w>(workflow: &'w Workflow<Value>, role: &RoleName) -> Vec<View<'w>> {
+    let mut views = Vec::new();
+    for (node, edges) in &workflow.graph {
+        for edge in edges_of(node, edges) {
+            if matches!(edge.to, Destination::Role(to) if to == role) {
+                views.push(view_of(workflow, node, edges, &edge, true));
+            }
+        }
+    }
+    let mut works = workflow.roles.values().map(|role| &role.work);
+    if views.is_empty() || works.any(|work| roles_of(work).any(|player| player == role)) {
+        views.push(View::of_start(true));
+    }
+    views
 }
 
 /// The data of a template, and how certain its variables must be.
@@ -55,6 +105,19 @@ struct View<'w> {
     conditional: Vec<String>,
     /// Whether each branch of a role fills the template in for itself.
     of_branches: bool,
+}
+
+impl View<'_> {
+    /// Returns the view before any role has answered.
+    fn of_start(of_branches: bool) -> Self {
+        Self {
+            shape: Shape::nothing(),
+            role: None,
+            demand: Demand::Always,
+            conditional: Vec::new(),
+            of_branches,
+        }
+    }
 }
 
 /// What the schema must guarantee about a variable.
@@ -77,13 +140,7 @@ fn view_of<'w>(
     of_branches: bool,
 ) -> View<'w> {
     let NodeName::Role(role) = node else {
-        return View {
-            shape: Shape::nothing(),
-            role: None,
-            demand: Demand::Always,
-            conditional: Vec::new(),
-            of_branches,
-        };
+        return View::of_start(of_branches);
     };
     let schema = workflow.roles.get(role).map(|role| &role.schema);
     let mut shape = schema.map_or_else(Shape::unknown, Shape::of);

@@ -2,18 +2,17 @@
 
 use serde_json::Value;
 use uwf_protocol::ids::RoleName;
-use uwf_protocol::work::{BranchesOf, Join, List, Player, Work};
+use uwf_protocol::work::{Branches, BranchesOf, Join, List, Played, Player, Work};
 use uwf_protocol::workflow::{Problem, Workflow};
 
-use super::with_suggestion;
-use crate::condition;
-use crate::template;
+use super::{conditions, with_suggestion};
+use crate::condition::{self, Mention};
 
 /// Returns the problems of all roles.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
     let mut problems = Vec::new();
     for (role, definition) in &workflow.roles {
-        problems.extend(expressions(role, &definition.work));
+        problems.extend(expressions(workflow, role, &definition.work));
         problems.extend(players(workflow, role, &definition.work));
         problems.extend(prompts(role, &definition.work));
         problems.extend(join(role, &definition.work));
@@ -37,24 +36,37 @@ pub(super) fn roles_of(work: &Work<Value>) -> impl Iterator<Item = &RoleName> {
         })
 }
 
-/// Finds expressions that cannot be parsed.
-fn expressions(role: &RoleName, work: &Work<Value>) -> Option<Problem> {
+/// Finds expressions that cannot be parsed, and names in them that do not exist.
+fn expressions(workflow: &Workflow<Value>, role: &RoleName, work: &Work<Value>) -> Vec<Problem> {
     let (key, expression) = match work {
-        Work::Workflow(played) => ("returns", played.returns.as_ref()?),
-        Work::Branches(branches) => match &branches.of {
-            BranchesOf::Each {
-                list: List::Expression(expression),
-                ..
-            } => ("each", expression),
-            BranchesOf::Each { .. } | BranchesOf::Named(_) => return None,
-        },
-        Work::Agent => return None,
+        Work::Workflow(Played {
+            returns: Some(expression),
+            ..
+        }) => ("returns", expression),
+        Work::Branches(Branches {
+            of:
+                BranchesOf::Each {
+                    list: List::Expression(expression),
+                    ..
+                },
+            ..
+        }) => ("each", expression),
+        Work::Workflow(_) | Work::Branches(_) | Work::Agent => return Vec::new(),
     };
-    let error = condition::check(expression).err()?;
-    Some(Problem::new(
-        &["roles", role.as_str(), key],
-        error.to_string(),
-    ))
+    let path = ["roles", role.as_str(), key];
+    let mentions = match condition::mentions(expression) {
+        Ok(mentions) => mentions,
+        Err(error) => return vec![Problem::new(&path, error.to_string())],
+    };
+    let is_here = |mention: &&Mention| match mention {
+        // The roles and the answers are those of another workflow.
+        Mention::Role(_) | Mention::Answer { .. } => key == "each",
+        _ => true,
+    };
+    let mentions = mentions.iter().filter(is_here);
+    let wrong =
+        mentions.filter_map(|one| conditions::wrong(workflow, one, &condition::VALUE_NAMES));
+    wrong.map(|message| Problem::new(&path, message)).collect()
 }
 
 /// Finds branches of roles that do not exist.
@@ -69,7 +81,7 @@ fn players(workflow: &Workflow<Value>, role: &RoleName, work: &Work<Value>) -> V
     unknown.map(problem).collect()
 }
 
-/// Finds prompts of branches that are no templates.
+/// Finds blank prompts of branches.
 fn prompts(role: &RoleName, work: &Work<Value>) -> Vec<Problem> {
     let Work::Branches(branches) = work else {
         return Vec::new();
@@ -77,17 +89,15 @@ fn prompts(role: &RoleName, work: &Work<Value>) -> Vec<Problem> {
     let BranchesOf::Named(named) = &branches.of else {
         return Vec::new();
     };
-    let wrong = named.iter().filter_map(|(name, branch)| {
+    let is_blank = |prompt: &String| prompt.trim().is_empty();
+    let blank = named
+        .iter()
+        .filter(|(_, branch)| branch.prompt.as_ref().is_some_and(is_blank));
+    let problem = |name: &str| {
         let path = ["roles", role.as_str(), "branches", name, "prompt"];
-        let prompt = branch.prompt.as_deref()?;
-        let message = match template::parse(prompt) {
-            Err(error) => format!("the template has {error}"),
-            Ok(_) if prompt.trim().is_empty() => "the prompt is blank".to_owned(),
-            Ok(_) => return None,
-        };
-        Some(Problem::new(&path, message))
-    });
-    wrong.collect()
+        Problem::new(&path, "the prompt is blank")
+    };
+    blank.map(|(name, _)| problem(name)).collect()
 }
 
 /// Finds a number of branches that can never end well.

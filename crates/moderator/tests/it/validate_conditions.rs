@@ -31,7 +31,7 @@ fn problems_of_condition(expression: &str) -> Vec<String> {
 fn an_unknown_name_at_the_top_level_is_reported() {
     let problem = |name: &str, near: &str| {
         format!(
-            "`{name}` is always undefined: a condition sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`{near}"
+            "`{name}` is always undefined: the expression sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`{near}"
         )
     };
     let one = [problem("cost", "")];
@@ -79,7 +79,7 @@ fn the_names_in_a_condition_exist_in_the_workflow() {
         assert_eq!(problems_of_condition(expression), expected, "{expression}");
     };
     let stranger = |name: &str, near: &str| {
-        format!("the condition looks for `{name}`, which is not a role; did you mean `{near}`?")
+        format!("the expression looks for `{name}`, which is not a role; did you mean `{near}`?")
     };
     let testr = stranger("testr", "tester");
     check("$last('testr').failures = 0", &[&testr]);
@@ -128,7 +128,7 @@ fn the_parts_that_a_condition_reads_are_in_an_answer() {
     check(
         "$.cost > 1 or $$.cost > 1",
         &[
-            "`cost` is always undefined: a condition sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`",
+            "`cost` is always undefined: the expression sees `start`, `steps`, and answers by `$first(role)` and `$last(role)`",
         ],
     );
     check(
@@ -152,7 +152,7 @@ fn functions_exist_and_depend_on_the_thread_alone() {
     };
     let impure = |name: &str| {
         format!(
-            "`${name}` is not available: a condition depends on the thread alone, so that the same thread always goes the same way"
+            "`${name}` is not available: an expression depends on the thread alone, so that the same thread always goes the same way"
         )
     };
     for (expression, name) in [
