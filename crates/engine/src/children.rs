@@ -294,27 +294,49 @@ pub(crate) fn with_descendants(
     site: &Site,
     threads: &[ThreadId],
 ) -> Result<Vec<ThreadId>, EngineError> {
-    let mut parents: HashMap<ThreadId, ThreadId> = HashMap::new();
-    for (id, place) in State::new(&site.root).threads()?.places {
-        if id.may_be_child()
-            && let Ok(head) = Head::read(&site.store, place.head())
-            && let Ok(start) = read_start(&site.store, head.start())
-            && let Some(parent) = start.node.parent
-        {
-            parents.insert(id, parent.thread);
-        }
-    }
+    let mut below = children_by_parent(site)?;
     let mut found = threads.to_vec();
     let mut next = 0;
     while let Some(parent) = found.get(next).copied() {
-        let children = parents.iter().filter(|(_, above)| **above == parent);
-        let mut children: Vec<ThreadId> = children.map(|(child, _)| *child).collect();
+        let children = below.remove(&parent).unwrap_or_default().into_iter();
+        let mut children: Vec<ThreadId> = children.map(|child| child.thread).collect();
         children.retain(|child| !found.contains(child));
         children.sort();
         found.extend(children);
         next += 1;
     }
     Ok(found)
+}
+
+/// A child thread that exists.
+pub(crate) struct KnownChild {
+    pub(crate) thread: ThreadId,
+    pub(crate) place: Located,
+}
+
+/// Returns every child thread by its parent, in the order in which they were made; those of one round are ordered by their
+/// branches. A thread whose start cannot be read is no child.
+pub(crate) fn children_by_parent(
+    site: &Site,
+) -> Result<HashMap<ThreadId, Vec<KnownChild>>, EngineError> {
+    let mut found = Vec::new();
+    for (thread, place) in State::new(&site.root).threads()?.places {
+        if thread.may_be_child()
+            && let Ok(head) = Head::read(&site.store, place.head())
+            && let Ok(start) = read_start(&site.store, head.start())
+            && let Some(parent) = start.node.parent
+        {
+            let index: Option<u64> = parent.key.parse().ok();
+            let order = (start.timestamp_ms, index, parent.key, parent.attempt);
+            found.push((order, parent.thread, KnownChild { thread, place }));
+        }
+    }
+    found.sort_by(|one, other| one.0.cmp(&other.0));
+    let mut below: HashMap<ThreadId, Vec<KnownChild>> = HashMap::new();
+    for (_, parent, child) in found {
+        below.entry(parent).or_default().push(child);
+    }
+    Ok(below)
 }
 
 /// How often a branch may fail at one place. Then it has failed for good.

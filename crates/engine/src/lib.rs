@@ -81,7 +81,7 @@ pub use read::list::{ThreadList, list};
 pub use read::meaning::{NamedWorkflow, WorkflowMeaning, meaning};
 pub use read::outline::Outline;
 pub use read::report::{ChildReport, StepReport};
-pub use read::selection::{ListFilter, WorkflowChoice, choose_workflow};
+pub use read::selection::{Children, ListFilter, WorkflowChoice, choose_workflow};
 pub use read::show::{ThreadView, show};
 pub use read::step_data::{step_details, thread_of};
 pub use read::step_detail::{StepPrompt, StepReadOptions, StepTurns, read_step, read_step_prompt};

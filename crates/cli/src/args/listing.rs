@@ -13,6 +13,9 @@ pub(crate) struct ListArgs {
     /// List child threads too: those that play a role of another thread
     #[arg(long)]
     pub(crate) children: bool,
+    /// List the children of each thread below it, ended ones too; the other options choose the threads above them
+    #[arg(long, conflicts_with = "children")]
+    pub(crate) tree: bool,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     /// Skip the first N

@@ -15,6 +15,8 @@ pub(crate) struct Column {
     room: Room,
     /// Whether its cells are times of the person's time zone.
     has_local_times: bool,
+    /// Whether the blanks of its cells are kept. They must be safe to print.
+    keeps_blanks: bool,
 }
 
 impl Column {
@@ -23,6 +25,15 @@ impl Column {
             heading,
             room,
             has_local_times: false,
+            keeps_blanks: false,
+        }
+    }
+
+    /// Returns a column that stays, whose cells begin with the marks of a tree.
+    pub(crate) const fn of_tree(heading: &'static str) -> Self {
+        Self {
+            keeps_blanks: true,
+            ..Self::new(heading, Room::Fixed)
         }
     }
 
@@ -60,7 +71,7 @@ pub(crate) enum Room {
 pub(crate) fn columns(columns: &[Column], rows: Vec<Vec<String>>, page: Page) -> String {
     let headings: Vec<Cow<str>> = columns.iter().map(Column::heading).collect();
     let headings: Vec<&str> = headings.iter().map(AsRef::as_ref).collect();
-    let mut rows = with_headings(&headings, rows);
+    let mut rows = with_blanks(columns, with_headings(&headings, rows.clone()), rows);
     let all: Vec<(Room, usize)> = columns
         .iter()
         .map(|column| column.room)
@@ -90,6 +101,21 @@ pub(crate) fn columns(columns: &[Column], rows: Vec<Vec<String>>, page: Page) ->
         Some(status) if page.colour && status == column => style::first_word(cell),
         Some(_) | None => cell.to_owned(),
     })
+}
+
+/// Returns rows that were made lines, with the cells of some columns as they were.
+fn with_blanks(
+    columns: &[Column],
+    mut lines: Vec<Vec<String>>,
+    rows: Vec<Vec<String>>,
+) -> Vec<Vec<String>> {
+    for (line, row) in lines.iter_mut().skip(1).zip(rows) {
+        let cells = line.iter_mut().zip(row).zip(columns);
+        for ((cell, was), _) in cells.filter(|(_, column)| column.keeps_blanks) {
+            *cell = was;
+        }
+    }
+    lines
 }
 
 /// Leaves out spare columns until the others fit.

@@ -15,6 +15,7 @@ mod steps;
 mod summarized;
 mod tailed;
 mod top;
+mod tree;
 mod waited;
 
 use serde::Serialize;

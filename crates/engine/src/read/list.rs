@@ -13,12 +13,12 @@ use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
-use crate::children::has_children;
+use crate::children::{children_by_parent, has_children};
 use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
 use crate::read::activity;
 use crate::read::outline::{self, Active, Outline};
-use crate::read::selection::{ListFilter, Selector};
+use crate::read::selection::{Children, ListFilter, Selector};
 use crate::read::show::ended_status;
 use crate::read::standing::{Standing, assigned_to_children};
 use crate::read::summary::SummaryView;
@@ -61,6 +61,9 @@ pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError>
             page(items.into_iter(), filter)
         }
     };
+    if filter.children == Children::Below {
+        threads = with_children_below(&mut reader, threads)?;
+    }
     for item in &mut threads {
         let ledger = site.root.run(item.thread).ledger;
         item.summary = SummaryView::read(&site.store, &ledger).map(|summary| summary.text);
@@ -70,6 +73,30 @@ pub fn list(site: &Site, filter: &ListFilter) -> Result<ThreadList, EngineError>
     warnings.extend(selector.warnings);
     warnings.extend(threads.iter().filter_map(corruption));
     Ok(ThreadList { threads, warnings })
+}
+
+/// Puts the children of each thread after it, and theirs after them. Ended children are listed, too.
+fn with_children_below(
+    reader: &mut Reader<'_>,
+    threads: Vec<ThreadItem>,
+) -> Result<Vec<ThreadItem>, EngineError> {
+    let mut below = children_by_parent(reader.site)?;
+    let mut items = Vec::new();
+    // The next one is the last.
+    let mut rest: Vec<ThreadItem> = threads.into_iter().rev().collect();
+    while let Some(item) = rest.pop() {
+        let children = below.remove(&item.thread).unwrap_or_default().into_iter();
+        let children = children.rev().map(|child| {
+            reader.item(Candidate {
+                id: child.thread,
+                place: child.place,
+            })
+        });
+        rest.extend(children);
+        items.push(item);
+    }
+    reader.evaluate_rest(&mut items);
+    Ok(items)
 }
 
 /// Reads what the threads are called. If that cannot be read, threads can be listed all the same, unless they are selected
@@ -133,7 +160,7 @@ pub(crate) type Heads = (Vec<(ThreadId, CasRef)>, Vec<String>);
 pub(crate) fn every_thread(site: &Site) -> Result<Heads, EngineError> {
     let filter = ListFilter {
         all: true,
-        children: true,
+        children: Children::Listed,
         ..ListFilter::default()
     };
     let (found, warnings) = candidates(site, &filter)?;
@@ -235,6 +262,7 @@ impl<'a> Reader<'a> {
         let summary = ledger.chain_summary();
         let summary = summary.filter(|summary| summary.head == record.head);
         ThreadItem {
+            parent: start.and_then(|start| start.parent),
             workflow: Some(record.workflow),
             workflow_name: program.map(|program| program.name().to_owned()),
             steps: summary.map(|summary| summary.steps),
@@ -350,6 +378,7 @@ impl<'a> Reader<'a> {
         Ok(ThreadItem {
             waiting_answer: waiting.map(|it| it.in_view(self.site, &start, program.name())),
             workflow: Some(start.workflow),
+            parent: start.parent,
             workflow_name: Some(program.name().to_owned()),
             steps: Some(summarize(store, run.ledger.chain_summary().as_ref(), head)?.steps),
             outline,

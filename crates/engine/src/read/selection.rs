@@ -20,8 +20,8 @@ use crate::{EngineError, Site};
 pub struct ListFilter {
     /// Also ended threads. A status of ended threads includes them, too.
     pub all: bool,
-    /// Also child threads. Otherwise only threads that nobody plays a role with.
-    pub children: bool,
+    /// What becomes of child threads.
+    pub children: Children,
     /// Only threads with one of these statuses.
     pub statuses: Option<Vec<ThreadStatus>>,
     /// Only threads made after this time, in milliseconds since 1970.
@@ -40,6 +40,18 @@ pub struct ListFilter {
     pub skip: usize,
     /// How many threads to list at most.
     pub take: Option<usize>,
+}
+
+/// What becomes of child threads in a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Children {
+    /// They are left out.
+    #[default]
+    Hidden,
+    /// They are listed like others.
+    Listed,
+    /// The filter is about the threads that no other has as a child. Each is followed by all its children, and they by theirs.
+    Below,
 }
 
 /// The workflow that listed threads have.
@@ -156,7 +168,8 @@ impl<'a> Selector<'a> {
         place: &Located,
     ) -> Result<bool, EngineError> {
         let filter = self.filter;
-        if !filter.children && thread.may_be_child() && self.start(place)?.parent.is_some() {
+        let may_be_left_out = filter.children != Children::Listed && thread.may_be_child();
+        if may_be_left_out && self.start(place)?.parent.is_some() {
             return Ok(false);
         }
         match (&filter.workflow, &filter.cwd, place) {

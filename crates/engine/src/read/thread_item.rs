@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
+use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::naming::{Labels, Name};
@@ -47,6 +48,9 @@ pub struct ThreadItem {
     /// What a model says has happened in it, if a person or the config wanted that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Its parent, the role that it plays and the branch, if it is a child thread.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<Parent>,
     /// What it is about, what it used up and what it results in.
     #[serde(flatten)]
     pub outline: Outline,
@@ -103,6 +107,7 @@ impl ThreadItem {
             failure_reason: None,
             steps: None,
             summary: None,
+            parent: None,
             outline: Outline::default(),
             running: None,
             error: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use uwf_engine::{ListFilter, Site, ThreadItem, ThreadStatus, list, orphans};
+use uwf_engine::{Children, ListFilter, Site, ThreadItem, ThreadStatus, list, orphans};
 use uwf_process::is_alive;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunDir, State};
@@ -17,7 +17,7 @@ use crate::text::Check;
 pub(super) fn look(site: &Site) -> Vec<Check> {
     let everything = ListFilter {
         all: true,
-        children: true,
+        children: Children::Listed,
         ..ListFilter::default()
     };
     let threads = match list(site, &everything) {

@@ -1,6 +1,6 @@
 //! `uwf thread list`.
 
-use uwf_engine::{ListFilter, ThreadItem, ThreadStatus};
+use uwf_engine::{Children, ListFilter, ThreadItem, ThreadStatus};
 use uwf_protocol::exit::Exit;
 use uwf_storage::State;
 use uwf_util::suggest;
@@ -36,6 +36,7 @@ pub(super) fn listed(
     let view = ThreadsView {
         threads: listed.threads,
         now_ms: context.site().env.now_ms(),
+        is_tree: args.tree,
         is_filtered: args.all || args.skip > 0 || args.filter.is_given(),
     };
     Ok((view, warnings))
@@ -71,10 +72,18 @@ fn first_and_more<'a>(threads: &[&'a ThreadItem]) -> Option<(String, &'a str)> {
 pub(super) fn list_options(context: &Context, args: &ListArgs) -> Result<ListFilter, Failure> {
     Ok(ListFilter {
         all: args.all,
-        children: args.children,
+        children: children(args),
         skip: args.skip,
         ..filter(context, &args.filter)?
     })
+}
+
+fn children(args: &ListArgs) -> Children {
+    match (args.tree, args.children) {
+        (true, _) => Children::Below,
+        (false, true) => Children::Listed,
+        (false, false) => Children::Hidden,
+    }
 }
 
 /// Parses the options that choose threads.

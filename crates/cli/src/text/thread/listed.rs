@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 use uwf_engine::{ThreadItem, ThreadStatus};
+use uwf_protocol::child::Parent;
 use uwf_util::text::cut_line;
 use uwf_util::time;
 
 use super::cared::paused_text;
+use super::tree::marks;
 use crate::local_time;
 use crate::output::Show;
 use crate::text::columns::{Column, Room, STATUS, columns};
@@ -14,7 +16,7 @@ use crate::text::usage;
 
 /// The columns, with what is left out first where the page is narrow.
 const COLUMNS: [Column; 10] = [
-    Column::new("THREAD", Room::Fixed),
+    Column::of_tree("THREAD"),
     Column::of_local_times("STARTED", Room::Spare(0)),
     Column::new("CHANGED", Room::Spare(5)),
     STATUS,
@@ -37,6 +39,9 @@ pub(crate) struct ThreadsView {
     /// The current time.
     #[serde(skip)]
     pub(crate) now_ms: i64,
+    /// Whether children stand below their parents.
+    #[serde(skip)]
+    pub(crate) is_tree: bool,
     /// Whether the list was asked for with options that choose threads.
     #[serde(skip)]
     pub(crate) is_filtered: bool,
@@ -53,13 +58,18 @@ impl Show for ThreadsView {
             return "no threads; `--all` lists ended ones too, and `uwf thread start <workflow> -p \"…\"` makes one"
                 .to_owned();
         }
-        let rows = self.threads.iter().map(|item| self.row(item)).collect();
+        let marks = match self.is_tree {
+            true => marks(&self.threads.iter().map(depth).collect::<Vec<_>>()),
+            false => vec![String::new(); self.threads.len()],
+        };
+        let rows = self.threads.iter().zip(marks);
+        let rows = rows.map(|(item, marks)| self.row(item, &marks)).collect();
         columns(&COLUMNS, rows, page)
     }
 }
 
 impl ThreadsView {
-    fn row(&self, item: &ThreadItem) -> Vec<String> {
+    fn row(&self, item: &ThreadItem, marks: &str) -> Vec<String> {
         let none = || "-".to_owned();
         let outline = &item.outline;
         let started = outline.started_at_ms.map(local_time::cell);
@@ -68,7 +78,7 @@ impl ThreadsView {
         let role = item.current_role.as_ref().or(item.suspended_role.as_ref());
         let cost = outline.usage.as_ref().filter(|usage| usage.runs > 0);
         vec![
-            item.thread.to_string(),
+            format!("{marks}{}", item.thread),
             started.unwrap_or_else(none),
             changed.unwrap_or_else(none),
             item.status.as_str().to_owned(),
@@ -82,11 +92,26 @@ impl ThreadsView {
     }
 }
 
-/// Returns the name of a thread, if it has one, and its task.
+fn depth(item: &ThreadItem) -> usize {
+    let depth = item.parent.as_ref().map_or(0, |parent| parent.depth);
+    usize::try_from(depth).unwrap_or(0)
+}
+
+/// Returns what a thread is for its parent, if it has one, its name, if it has one, and its task.
 pub(crate) fn about(item: &ThreadItem) -> String {
+    let branch = item.parent.as_ref().map(branch);
     let name = item.name.as_ref().map(ToString::to_string);
-    let parts = name.into_iter().chain(item.outline.task.clone());
+    let parts = branch.into_iter().chain(name);
+    let parts = parts.chain(item.outline.task.clone());
     parts.collect::<Vec<_>>().join(": ")
+}
+
+/// Returns the role that a child plays, and its branch.
+fn branch(parent: &Parent) -> String {
+    match parent.key.as_str() {
+        "" => parent.role.to_string(),
+        key => format!("{} {key}", parent.role),
+    }
 }
 
 /// Returns how long ago something was.

@@ -1,0 +1,136 @@
+//! What people see of child threads while they work: who asks, what failed, what it costs, and about which item.
+
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// A role with a branch for each file. Each branch is played by `inner`, whose only role is played by `bottom`.
+const OUTER: &str = r#"
+name: outer
+roles:
+  first:
+    goal: It is prepared.
+    frontmatter: { type: object, required: [note], properties: { note: { type: string } } }
+  all:
+    goal: Every file is looked at.
+    each: [a.rs, b.rs]
+    workflow: ./inner.yaml
+    max: 2
+graph:
+  $START: { _: { role: first, prompt: "Prepare." } }
+  first: { _: { role: all, prompt: "Look at {{item}}." } }
+  all: [{ role: $END }]
+"#;
+
+const INNER: &str = r#"
+name: inner
+roles:
+  deep: { goal: It is looked at., workflow: ./bottom.yaml }
+graph:
+  $START: [{ role: deep }]
+  deep: [{ role: $END }]
+"#;
+
+const BOTTOM: &str = r#"
+name: bottom
+roles:
+  look:
+    goal: It is looked at.
+    frontmatter: { type: object, required: [note], properties: { note: { type: string } } }
+  tell:
+    goal: It is told.
+    frontmatter: { type: object, required: [note], properties: { note: { type: string } } }
+graph:
+  $START: [{ role: look }]
+  look: { _: { role: tell, prompt: "Tell {{note}}" } }
+  tell: { _: { role: $END, prompt: "" } }
+"#;
+
+/// A tool that fails or asks about a file if there is a file `fail-<file>` or `ask-<file>`.
+const TOOL: &str = r#"prompt=$(cat)
+file=$(printf '%s' "$prompt" | grep -o '[ab][.]rs' | head -1)
+[ -e "fail-$file" ] && { echo "no $file" >&2; exit 9; }
+if [ -e "ask-$file" ]; then rm "ask-$file"; printf -- '---\n$status: $SUSPEND\nreason: What of %s?\n---\n' "$file"; exit; fi
+printf -- '---\nnote: %s\n---\n' "${file:-f}""#;
+
+/// A world with the workflows, and a thread of which the first step is done.
+fn world() -> (World, String) {
+    let world = World::new();
+    world.write("bottom.yaml", BOTTOM);
+    world.write("inner.yaml", INNER);
+    world.put(OUTER);
+    let tool = world.script("tool.sh", TOOL);
+    world.agent("uwf-command", &["--", tool.to_str().unwrap()]);
+    let thread = world.start("outer");
+    world.step(&thread).exits(0);
+    (world, thread)
+}
+
+fn list(world: &World, args: &[&str]) -> Vec<Value> {
+    let list = world.uwf(&[&["thread", "list"], args].concat());
+    list.exits(0).json().as_array().unwrap().clone()
+}
+
+/// Returns what the command prints for people.
+fn text(world: &World, args: &[&str]) -> String {
+    let args = [args, &["--format", "text"]].concat();
+    world.uwf(&args).exits(0).stdout
+}
+
+#[test]
+fn a_tree_has_every_child_below_its_parent_with_parent_and_depth() {
+    let (world, thread) = world();
+    world.step(&thread).exits(0);
+    let other = world.start("outer");
+    let tree = list(&world, &["--tree"]);
+    let places: Vec<(&Value, &Value, &Value)> = tree
+        .iter()
+        .map(|one| {
+            let parent = &one["parent"];
+            (&parent["depth"], &parent["key"], &parent["thread"])
+        })
+        .collect();
+    let (none, id) = (&Value::Null, |at: usize| &tree[at]["thread"]);
+    assert_eq!(
+        places,
+        [
+            (none, none, none),
+            (none, none, none),
+            (&json!(1), &json!("0"), id(1)),
+            (&json!(2), &json!(""), id(2)),
+            (&json!(1), &json!("1"), id(1)),
+            (&json!(2), &json!(""), id(4)),
+        ]
+    );
+    assert_eq!((id(0), id(1)), (&json!(other), &json!(thread)));
+    let shown = text(&world, &["thread", "list", "--tree"]);
+    let begins: Vec<&str> = shown
+        .lines()
+        .skip(3)
+        .map(|line| line.split('0').next().unwrap())
+        .collect();
+    assert_eq!(begins, ["├─ ", "│  └─ ", "└─ ", "   └─ "], "{shown}");
+    assert!(shown.contains("all 1: Look at b.rs."), "{shown}");
+}
+
+#[test]
+fn a_tree_is_chosen_by_its_top_and_has_ended_children() {
+    let (world, thread) = world();
+    for _ in 0..2 {
+        world.step(&thread).exits(0);
+    }
+    world.start("outer");
+    assert_eq!(list(&world, &["--tree"]).len(), 1, "the first has ended");
+    let all = list(&world, &["--tree", "--status", "completed", "--limit", "1"]);
+    let ids: Vec<&Value> = all.iter().map(|one| &one["status"]).collect();
+    assert_eq!(ids, [&json!("completed"); 5]);
+    let flat = list(&world, &["--children", "--all"]);
+    assert_eq!(flat.len(), 6);
+    let with_parents = flat
+        .iter()
+        .filter(|one| one["parent"]["thread"].is_string());
+    assert_eq!(with_parents.count(), 4);
+    world
+        .uwf(&["thread", "list", "--tree", "--children"])
+        .exits(2);
+}
