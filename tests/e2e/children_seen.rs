@@ -134,3 +134,28 @@ fn a_tree_is_chosen_by_its_top_and_has_ended_children() {
         .uwf(&["thread", "list", "--tree", "--children"])
         .exits(2);
 }
+
+#[test]
+fn reports_and_steps_say_which_item_a_child_is_about() {
+    let (world, thread) = world();
+    let report = world.step(&thread).exits(0).json();
+    let branches = |children: &Value| -> Vec<(Value, Value)> {
+        let children = children.as_array().unwrap().iter();
+        let branch = |one: &Value| (one["key"].clone(), one["item"].clone());
+        children.map(branch).collect()
+    };
+    let expected = [(json!("0"), json!("a.rs")), (json!("1"), json!("b.rs"))];
+    assert_eq!(branches(&report["children"]), expected, "{report}");
+    let done = text(&world, &["thread", "step", &thread]);
+    assert!(done.contains("1 (b.rs): "), "{done}");
+    let steps = world.uwf(&["thread", "steps", &thread]).exits(0).json();
+    assert_eq!(
+        branches(&steps["steps"][2]["children"]),
+        expected,
+        "{steps}"
+    );
+    let steps = text(&world, &["thread", "steps", &thread]);
+    assert!(steps.contains("0 (a.rs): done after 3 steps, "), "{steps}");
+    let read = text(&world, &["thread", "read", &thread]);
+    assert!(read.contains("**Threads:** 0 (a.rs) `"), "{read}");
+}

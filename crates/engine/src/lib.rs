@@ -68,6 +68,7 @@ pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use read::activity::{AttemptView, RunningView};
+pub use read::branch::{Branch, ChildOfStep};
 pub use read::child_view::ChildView;
 pub use read::cost::cost;
 pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};

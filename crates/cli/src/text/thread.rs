@@ -20,7 +20,7 @@ mod waited;
 
 use serde::Serialize;
 use serde_json::Value;
-use uwf_engine::{AttemptView, Killed, Started, ThreadState, ThreadStatus};
+use uwf_engine::{AttemptView, Branch, Killed, Started, ThreadState, ThreadStatus};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::Naming;
@@ -166,6 +166,14 @@ fn state_line(state: &ThreadState) -> String {
         (Some(role), _) => format!("{}, next is {role}", state.status.as_str()),
         (None, Some(role)) => format!("suspended, {role} asks"),
         (None, None) => state.status.as_str().to_owned(),
+    }
+}
+
+/// Returns what comes before a text about a branch; nothing if the role has no branches.
+fn of_branch(branch: &Branch) -> String {
+    match branch.to_string() {
+        branch if branch.is_empty() => branch,
+        branch => format!("{branch}: "),
     }
 }
 

@@ -2,6 +2,7 @@
 //! the state.
 
 pub(crate) mod activity;
+pub(crate) mod branch;
 pub(crate) mod child_view;
 pub(crate) mod copies;
 pub(crate) mod cost;

@@ -6,6 +6,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::limits::Reached;
 use uwf_protocol::nodes::RefusedCalls;
 
+use crate::read::branch::Branch;
 use crate::read::outline;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::thread::Thread;
@@ -77,6 +78,9 @@ pub struct StepReport {
 /// What a child thread did in a step of its parent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ChildReport {
+    /// Its branch.
+    #[serde(flatten)]
+    pub branch: Branch,
     /// The child.
     pub thread: ThreadId,
     /// Its state now.
@@ -96,9 +100,11 @@ pub struct ChildReport {
     pub steps: u64,
 }
 
-impl From<&StepReport> for ChildReport {
-    fn from(report: &StepReport) -> Self {
+impl ChildReport {
+    /// Returns the report of a child by what its own step reported.
+    pub(crate) fn new(branch: Branch, report: &StepReport) -> Self {
         Self {
+            branch,
             thread: report.thread,
             state: report.state.clone(),
             status: report.state.status,

@@ -4,7 +4,6 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_moderator::passages;
-use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode};
 use uwf_protocol::workflow::Destination;
@@ -12,6 +11,7 @@ use uwf_storage::{Reason, ReplacedStep};
 use uwf_thread::{Stored, read_program};
 
 use crate::read::activity::{Activity, AttemptView};
+use crate::read::branch::{ChildOfStep, children_of_step};
 use crate::read::copies::Past;
 use crate::read::detail_summary::DetailSummary;
 use crate::read::history::History;
@@ -84,7 +84,7 @@ pub struct StepEntry {
     pub refused_calls: Vec<RefusedCalls>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub children: Vec<EndedChild>,
+    pub children: Vec<ChildOfStep>,
     /// The instruction that the moderator rendered; older steps have none.
     pub edge_prompt: Option<String>,
     /// The key of the edge that the thread took after it; `None` if it is unknown.
@@ -174,6 +174,7 @@ fn entry(
     Ok(StepEntry {
         hash: step.hash,
         role: step.node.role,
+        children: children_of_step(summary.children, Some(&output)),
         output,
         detail: step.node.detail,
         agent: step.node.agent,
@@ -181,7 +182,6 @@ fn entry(
         duration_ms,
         extraction: summary.extraction,
         refused_calls: summary.refused_calls,
-        children: summary.children,
         edge_prompt: step.node.edge_prompt,
         edge: None,
         replaces,

@@ -7,7 +7,6 @@ use serde::Serialize;
 use serde_json::Value;
 use uwf_cas_fs::StoreError;
 use uwf_moderator::{Route, reenter};
-use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode, Usage};
 use uwf_protocol::program::Program;
@@ -20,6 +19,7 @@ use crate::Site;
 use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::read::activity::AttemptView;
+use crate::read::branch::{ChildOfStep, children_of_step};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
@@ -77,7 +77,7 @@ pub struct StepStory {
     pub refused_calls: Vec<RefusedCalls>,
     /// The child threads that did it, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub children: Vec<EndedChild>,
+    pub children: Vec<ChildOfStep>,
     /// What the step used up, if anything is known.
     pub usage: Option<Usage>,
     /// The steps that it replaced, oldest first.
@@ -166,7 +166,7 @@ impl StoryReader<'_> {
         story.extraction = summary.extraction;
         story.refused_calls = summary.refused_calls;
         story.usage = summary.usage;
-        story.children = summary.children;
+        story.children = children_of_step(summary.children, story.output.as_ref());
         story.answer = uwf_thread::answer(&self.site.store, &detail.payload)?;
         match read_turns(&self.site.store, &detail.payload) {
             Ok(turns) => story.tool_calls = tool_uses(&turns),

@@ -6,13 +6,13 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Usage};
 use uwf_util::text::{counted, cut_line, one_line};
 use uwf_util::time;
 
 use crate::read::activity::AttemptView;
+use crate::read::branch::ChildOfStep;
 use crate::read::document::{RULE, code, length, tagged};
 use crate::read::story::{StepStory, ToolUse};
 
@@ -153,11 +153,16 @@ fn heading(story: &StepStory) -> String {
     format!("## Step {number}: {role} `{hash}`\n{line}")
 }
 
-/// Returns the child threads that did a step, such as `` `01M8…`, `01M9…` and 10 more ``; `None` if an agent did it.
-fn children_note(children: &[EndedChild]) -> Option<String> {
+/// Returns the child threads that did a step, such as `` 0 (a.rs) `01M8…`, 1 (b.rs) `01M9…` and 10 more ``; `None` if an agent
+/// did it.
+fn children_note(children: &[ChildOfStep]) -> Option<String> {
     const SHOWN: usize = 3;
     let shown = children.iter().take(SHOWN);
-    let shown: Vec<String> = shown.map(|child| format!("`{}`", child.thread)).collect();
+    let shown = shown.map(|child| match child.branch.to_string() {
+        branch if branch.is_empty() => format!("`{}`", child.thread),
+        branch => format!("{branch} `{}`", child.thread),
+    });
+    let shown: Vec<String> = shown.collect();
     let more = children.len() - shown.len();
     match (shown.is_empty(), more) {
         (true, _) => None,

@@ -7,7 +7,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::run::Phase;
 use uwf_util::time;
 
-use super::{refused_row, result_rows, state_line, why_suspended};
+use super::{of_branch, refused_row, result_rows, state_line, why_suspended};
 use crate::hints::{self, thread::next};
 use crate::output::Show;
 use crate::text::table::{Page, fields};
@@ -82,13 +82,14 @@ pub(super) fn step_rows(report: &StepReport) -> Vec<(&'static str, String)> {
     rows
 }
 
-/// Returns what a child did: `01M8…  coder did step 54CK…; idle`.
+/// Returns what a child did: `0 (a.rs): 01M8…  coder did step 54CK…; idle`.
 fn child_line(child: &ChildReport) -> String {
     let did = match (&child.role, child.step) {
         (Some(role), Some(step)) => format!("{role} did step {step}; "),
         _ => String::new(),
     };
-    format!("{}  {did}{}", child.thread, child.status.as_str())
+    let branch = of_branch(&child.branch);
+    format!("{branch}{}  {did}{}", child.thread, child.status.as_str())
 }
 
 /// A step that failed: the attempt, as programs read it.

@@ -1,12 +1,13 @@
 //! The steps of one thread.
 
-use uwf_engine::{AttemptView, StartEntry, StepEntry, StepsEntry, StepsView};
+use uwf_engine::{AttemptView, ChildOfStep, StartEntry, StepEntry, StepsEntry, StepsView};
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::{Extraction, RefusedCalls};
 use uwf_protocol::workflow::reserved;
+use uwf_util::text::counted;
 use uwf_util::time;
 
-use super::word_for;
+use super::{of_branch, word_for};
 use crate::output::Show;
 use crate::text::table::{Page, fitted};
 
@@ -21,6 +22,11 @@ impl Show for StepsView {
             };
             for (hash, row) in replaced.into_iter().chain([(hash, row)]) {
                 rows.push(row);
+                if let StepsEntry::Step(step) = entry
+                    && step.hash == hash
+                {
+                    rows.extend(child_rows(step));
+                }
                 let there = self.attempts.iter().filter(|attempt| attempt.at() == hash);
                 rows.extend(there.map(attempt_row));
             }
@@ -60,6 +66,29 @@ fn step_row(step: &StepEntry) -> Vec<String> {
         took.unwrap_or_else(|| "-".to_owned()),
         step.output.to_string(),
     ]
+}
+
+/// How many children of a step have a row of their own.
+const CHILDREN_SHOWN: usize = 20;
+
+/// Returns a row for each child that did a part of the step, and one for those that are left out.
+fn child_rows(step: &StepEntry) -> Vec<Vec<String>> {
+    let row = |data: String| {
+        let cells = ["(child)", step.role.as_str(), "-", "-", &data];
+        cells.map(str::to_owned).to_vec()
+    };
+    let line = |child: &ChildOfStep| {
+        let branch = of_branch(&child.branch);
+        let steps = counted(child.steps, "step");
+        format!("{branch}{} after {steps}, {}", child.status, child.thread)
+    };
+    let shown = step.children.iter().take(CHILDREN_SHOWN);
+    let mut rows: Vec<_> = shown.map(|child| row(line(child))).collect();
+    let more = step.children.len() - rows.len();
+    if more > 0 {
+        rows.push(row(format!("and {more} more")));
+    }
+    rows
 }
 
 /// Returns the rows of the steps that a step replaced.

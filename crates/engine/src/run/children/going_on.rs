@@ -10,6 +10,7 @@ use super::{Approach, advance, failed, in_progress, of_child};
 use crate::child_error::ChildProblem;
 use crate::children::Child;
 use crate::children::used::Sums;
+use crate::read::branch::Branch;
 use crate::read::report::ChildReport;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::admission;
@@ -55,7 +56,7 @@ impl Round<'_> {
         let done = advance(self.runner, child, approach)
             .map_err(|error| of_child(self.thread, self.assignment, child.thread, error))?;
         Ok(Brought {
-            reports: vec![ChildReport::from(&done)],
+            reports: vec![ChildReport::new(Branch::from(&child.planned), &done)],
             told: 0,
         })
     }
@@ -196,15 +197,12 @@ impl Round<'_> {
         Ok(reached.is_empty())
     }
 
-    /// Returns what these cycles brought.
+    /// Returns what these cycles brought, in the order of the branches.
     fn reports(&self, ended: &[StepEnd]) -> Result<Vec<ChildReport>, EngineError> {
         let mut reports = Vec::new();
-        for one in ended {
-            let child = self
-                .children
-                .iter()
-                .find(|child| child.thread == one.thread);
-            let Some(child) = child else { continue };
+        for child in &self.children {
+            let one = ended.iter().find(|one| one.thread == child.thread);
+            let Some(one) = one else { continue };
             let state = self.state_of(child)?;
             let state = state.unwrap_or_else(|| ThreadState::plain(ThreadStatus::Completed));
             let head = child.place.as_ref().map(Located::head);
@@ -213,6 +211,7 @@ impl Round<'_> {
             let last = thread.as_ref().and_then(Thread::last);
             let last = last.filter(|_| one.problem.is_none());
             reports.push(ChildReport {
+                branch: Branch::from(&child.planned),
                 thread: one.thread,
                 status: state.status,
                 state,
