@@ -159,3 +159,95 @@ fn reports_and_steps_say_which_item_a_child_is_about() {
     let read = text(&world, &["thread", "read", &thread]);
     assert!(read.contains("**Threads:** 0 (a.rs) `"), "{read}");
 }
+
+/// Steps a thread so often that nothing more can go on.
+fn step_until(world: &World, thread: &str, status: &str) {
+    for _ in 0..4 {
+        if world.show(thread)["status"] == json!(status) {
+            return;
+        }
+        world.step(thread);
+    }
+    panic!("{}", world.show(thread));
+}
+
+#[test]
+fn a_parent_says_which_child_asks_what_about_which_item() {
+    let (world, thread) = world();
+    world.write("ask-b.rs", "");
+    step_until(&world, &thread, "suspended");
+    let shown = world.show(&thread);
+    let child = &shown["children"][1];
+    assert_eq!(
+        (&child["key"], &child["item"], &child["reason"]),
+        (&json!("1"), &json!("b.rs"), &json!("What of b.rs?"))
+    );
+    assert_eq!(child["currentRole"], json!("deep"));
+    let cause = &shown["causedBy"];
+    assert_eq!(
+        (&cause["thread"], &cause["item"], &cause["reason"]),
+        (&child["thread"], &json!("b.rs"), &json!("What of b.rs?"))
+    );
+    assert_eq!(cause["causedBy"]["thread"], shown["waitingChild"]);
+    let listed = &list(&world, &[])[0];
+    assert_eq!(listed["causedBy"], *cause);
+    let for_people = text(&world, &["thread", "show", &thread]);
+    assert!(
+        for_people.contains("question  1 (b.rs): What of b.rs?"),
+        "{for_people}"
+    );
+    let for_people = text(&world, &["thread", "list"]);
+    assert!(
+        for_people.contains("1 (b.rs): What of b.rs?"),
+        "{for_people}"
+    );
+}
+
+#[test]
+fn a_parent_says_which_child_failed_and_why() {
+    let (world, thread) = world();
+    world.write("fail-a.rs", "");
+    world.write("ask-b.rs", "");
+    step_until(&world, &thread, "failed");
+    let shown = world.show(&thread);
+    let reason = &shown["children"][0]["reason"];
+    assert!(
+        reason.as_str().unwrap().contains("code 9: no a.rs"),
+        "{shown}"
+    );
+    assert_eq!(shown["causedBy"]["item"], json!("a.rs"));
+    assert_eq!(list(&world, &[])[0]["failureReason"], *reason);
+    for args in [&["thread", "show", &thread][..], &["thread", "list"]] {
+        let for_people = text(&world, args);
+        assert!(for_people.contains("0 (a.rs): "), "{for_people}");
+        assert!(
+            for_people.contains("What of b.rs?") == (args.len() == 3),
+            "{for_people}"
+        );
+    }
+}
+
+#[test]
+fn a_parent_shows_sums_with_the_children_that_are_not_done() {
+    let (world, thread) = world();
+    assert_eq!(world.show(&thread)["withChildren"], Value::Null);
+    world.step(&thread).exits(0);
+    let shown = world.show(&thread);
+    let sums = &shown["withChildren"];
+    assert_eq!(
+        (&shown["steps"], &shown["usage"]["runs"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(
+        (&sums["steps"], &sums["usage"]["runs"]),
+        (&json!(3), &json!(3)),
+        "{shown}"
+    );
+    let for_people = text(&world, &["thread", "show", &thread]);
+    assert!(
+        for_people.contains("3 steps with its children, "),
+        "{for_people}"
+    );
+    world.step(&thread).exits(0);
+    assert_eq!(world.show(&thread)["withChildren"], Value::Null);
+}

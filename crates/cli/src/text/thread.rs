@@ -177,6 +177,12 @@ fn of_branch(branch: &Branch) -> String {
     }
 }
 
+/// Returns a text about why a thread does not go on, after the branches of the child that is the cause.
+fn placed(state: &ThreadState, text: &str) -> String {
+    let cause = state.caused_by.as_ref();
+    cause.map_or_else(|| text.to_owned(), |cause| cause.place(text))
+}
+
 /// Returns the row with what the agent of a step was not allowed to do, because its answer may depend on that.
 fn refused_row(refused: &[RefusedCalls]) -> Option<(&'static str, String)> {
     let note = RefusedCalls::note(refused)?;
@@ -202,11 +208,11 @@ fn why_suspended(state: &ThreadState) -> Vec<(&'static str, String)> {
             false => "supervisor",
         };
         return message
-            .map(|message| (cause, message))
+            .map(|message| (cause, placed(state, &message)))
             .into_iter()
             .collect();
     }
-    let question = message.map(|question| ("question", question));
+    let question = message.map(|question| ("question", placed(state, &question)));
     let limit = state
         .limit
         .as_ref()

@@ -197,13 +197,17 @@ impl Activity {
                 ..ThreadState::plain(ThreadStatus::Running)
             };
         }
-        let by_graph = ThreadState::of_active(route);
+        let by_graph = ThreadState {
+            reason: blocked_reason(route),
+            ..ThreadState::of_active(route)
+        };
         // A cancelled attempt did not fail.
         let last = self.attempts.last();
         let has_failed = last.is_some_and(|last| last.class != Some(FailureClass::Cancelled));
         if by_graph.status == ThreadStatus::Idle && has_failed {
             return ThreadState {
                 status: ThreadStatus::Failed,
+                reason: last.map(|last| last.error.clone()),
                 ..by_graph
             };
         }

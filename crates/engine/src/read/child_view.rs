@@ -3,13 +3,18 @@
 use serde::Serialize;
 use uwf_moderator::{Route, RouteError};
 use uwf_protocol::ids::{RoleName, ThreadId};
+use uwf_protocol::limits::Used;
 use uwf_storage::Located;
 
-use crate::children::{Child, children_of};
+use crate::children::{Child, children_of, used_in_progress};
 use crate::limits;
+use crate::read::branch::Branch;
+use crate::read::causing_child::CausingChild;
+use crate::read::outline::used_by;
 use crate::read::show::ended_status;
 use crate::read::standing::{assigned_to_children, state_of_child};
-use crate::read::thread_state::ThreadStatus;
+use crate::read::thread_state::{ThreadState, ThreadStatus};
+use crate::read::usage_total::UsageTotal;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -17,14 +22,53 @@ use crate::{EngineError, Site};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildView {
-    /// The branch; empty if the role has no branches.
-    pub key: String,
+    /// Its branch.
+    #[serde(flatten)]
+    pub branch: Branch,
     /// The thread; `None` if it was not made yet.
     pub thread: Option<ThreadId>,
     /// Its status; `None` if it was not made yet.
     pub status: Option<ThreadStatus>,
-    /// The role that is next in it.
+    /// The role that is next in it, or asks.
     pub current_role: Option<RoleName>,
+    /// Its question, why its last attempt failed, why it is blocked, or why it is paused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The child of the child that keeps it from going on, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caused_by: Option<Box<CausingChild>>,
+}
+
+/// The sums of a thread with those of the children that work for its next step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SumsWithChildren {
+    /// How many steps the thread and all its children did, at every depth.
+    pub steps: u64,
+    /// What they and their failed attempts used up.
+    pub usage: UsageTotal,
+}
+
+/// Returns the sums of a thread that has done so many steps, with those of its children. `None` if no child works for its next
+/// step.
+pub(crate) fn sums_with_children(
+    site: &Site,
+    thread: &Thread,
+    route: &Result<Route, RouteError>,
+    own_steps: u64,
+) -> Result<Option<SumsWithChildren>, EngineError> {
+    let Some(assignment) = assigned_to_children(route) else {
+        return Ok(None);
+    };
+    let in_progress = used_in_progress(site, thread, assignment)?;
+    if in_progress == Used::default() {
+        return Ok(None);
+    }
+    let mut used = used_by(site, &site.root.run(thread.id).ledger, thread.head)?;
+    used.add_all(&in_progress);
+    Ok(Some(SumsWithChildren {
+        steps: own_steps + used.child_steps,
+        usage: UsageTotal::from(&used),
+    }))
 }
 
 /// Returns the children of a thread with this route. If it is unknown which ones it needs, there are none.
@@ -44,19 +88,28 @@ pub(crate) fn child_views(
 }
 
 fn view_of(site: &Site, child: &Child) -> Result<ChildView, EngineError> {
-    let (status, current_role) = match &child.place {
-        None => (None, None),
-        Some(Located::Archived(record)) => (Some(ended_status(record.reason)), None),
-        Some(Located::Active(_)) => {
-            let state = state_of_child(site, child, &limits::config_for_views(site))?;
-            let status = state.as_ref().map(|state| state.status);
-            (status, state.and_then(|state| state.current_role))
-        }
+    let state = match &child.place {
+        None => None,
+        Some(Located::Archived(record)) => Some(ThreadState::plain(ended_status(record.reason))),
+        Some(Located::Active(_)) => state_of_child(site, child, &limits::config_for_views(site))?,
     };
-    Ok(ChildView {
-        key: child.planned.key.clone(),
-        thread: status.map(|_| child.thread),
-        status,
-        current_role,
+    let branch = Branch::from(&child.planned);
+    Ok(match state {
+        None => ChildView {
+            branch,
+            thread: None,
+            status: None,
+            current_role: None,
+            reason: None,
+            caused_by: None,
+        },
+        Some(state) => ChildView {
+            branch,
+            thread: Some(child.thread),
+            status: Some(state.status),
+            reason: state.why(),
+            current_role: state.current_role.or(state.suspended_role),
+            caused_by: state.caused_by,
+        },
     })
 }

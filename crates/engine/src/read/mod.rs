@@ -3,6 +3,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod branch;
+pub(crate) mod causing_child;
 pub(crate) mod child_view;
 pub(crate) mod copies;
 pub(crate) mod cost;

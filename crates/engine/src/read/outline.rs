@@ -139,6 +139,11 @@ pub(crate) fn summed(
     ledger: &Ledger,
     head: CasRef,
 ) -> Result<UsageTotal, EngineError> {
+    Ok(UsageTotal::from(&used_by(site, ledger, head)?))
+}
+
+/// Returns what a thread used up until its head, with its failed attempts.
+pub(crate) fn used_by(site: &Site, ledger: &Ledger, head: CasRef) -> Result<Used, EngineError> {
     let usage = used_up_to(&site.store, ledger.chain_usage().as_ref(), head)?;
     Ok(with_attempts(ledger, usage.used))
 }
@@ -146,12 +151,12 @@ pub(crate) fn summed(
 /// Returns what a thread used up until its head, if that is on record.
 pub(crate) fn on_record(ledger: &Ledger, head: CasRef) -> Option<UsageTotal> {
     let usage = ledger.chain_usage().filter(|usage| usage.head == head)?;
-    Some(with_attempts(ledger, usage.used))
+    Some(UsageTotal::from(&with_attempts(ledger, usage.used)))
 }
 
-fn with_attempts(ledger: &Ledger, mut used: Used) -> UsageTotal {
+fn with_attempts(ledger: &Ledger, mut used: Used) -> Used {
     used.add_all(&ledger.used_by_attempts());
-    UsageTotal::from(&used)
+    used
 }
 
 /// Returns the first line of a text that is not blank, cut if it is very long.

@@ -15,7 +15,7 @@ use crate::attempt;
 use crate::fix::Fix;
 use crate::limits;
 use crate::read::activity::{self, AttemptView, RunningView};
-use crate::read::child_view::{ChildView, child_views};
+use crate::read::child_view::{ChildView, SumsWithChildren, child_views, sums_with_children};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
 use crate::read::standing::Standing;
@@ -62,6 +62,9 @@ pub struct ThreadView {
     /// The child threads that work for its next step, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
+    /// Its sums with those of these children; `None` if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub with_children: Option<SumsWithChildren>,
     /// The step that is being done right now.
     pub running: Option<RunningView>,
     /// The name that it was given.
@@ -144,10 +147,11 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     };
     let outline = outline.outline()?;
     let blocked = state.status == ThreadStatus::Blocked;
-    let no_children = state.no_children.clone();
+    let reason = state.reason.clone();
     let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
     let state = state.with_pause(run.pause.read()?);
     let name = thread.program.name();
+    let steps = count_steps(&site.store, &run.ledger, head)?;
     let waiting_answer = activity.waiting_answer;
     let waiting_answer = waiting_answer.map(|answer| answer.in_view(site, &thread.start, name));
     Ok(ThreadView {
@@ -161,12 +165,11 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
         hint: None,
         state,
         fix,
-        blocked_reason: activity::blocked_reason(&route)
-            .or(no_children)
-            .filter(|_| blocked),
+        blocked_reason: reason.filter(|_| blocked),
         resume_failed: false,
         attempts: activity.attempts,
-        steps: count_steps(&site.store, &run.ledger, head)?,
+        with_children: sums_with_children(site, &thread, &route, steps)?,
+        steps,
         running: activity.running,
         name: None,
         labels: Labels::new(),
@@ -207,6 +210,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
             .ok()
             .and_then(|start| start.parent),
         children: Vec::new(),
+        with_children: None,
         running: None,
         name: None,
         labels: Labels::new(),

@@ -11,6 +11,7 @@ use crate::children::used::{Sums, used_in_progress};
 use crate::children::{Child, children_of, has_failed};
 use crate::limits::{self, LimitedThread};
 use crate::read::activity::Activity;
+use crate::read::branch::Branch;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::read::verdict;
 use crate::thread::Thread;
@@ -99,7 +100,7 @@ fn with_children(
         Err(EngineError::Child(error)) => {
             return Ok(ThreadState {
                 status: ThreadStatus::Blocked,
-                no_children: Some(error.to_string()),
+                reason: Some(error.to_string()),
                 ..own
             });
         }
@@ -114,7 +115,7 @@ fn with_children(
         if let Some(state) = state_of_child(site, child, config)? {
             found.push(ThreadState::of_child(
                 &assignment.role,
-                child.thread,
+                (child.thread, Branch::from(&child.planned)),
                 &state,
             ));
         }

@@ -9,7 +9,8 @@ use uwf_protocol::naming::{Labels, Name};
 use uwf_storage::Paused;
 
 use crate::conditions;
-use crate::read::activity::{self, Activity, RunningView};
+use crate::read::activity::{Activity, RunningView};
+use crate::read::causing_child::CausingChild;
 use crate::read::outline::Outline;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::waiting_answer::WaitingAnswer;
@@ -43,6 +44,9 @@ pub struct ThreadItem {
     /// Why the last attempt failed, if the thread is failed; why it could not be resumed, if it has ended and that was tried
     /// last.
     pub failure_reason: Option<String>,
+    /// The child that keeps the thread from going on, if its next step needs one that does not go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caused_by: Option<Box<CausingChild>>,
     /// How many steps it has; `None` if that is not on record, and was not counted.
     pub steps: Option<u64>,
     /// What a model says has happened in it, if a person or the config wanted that.
@@ -105,6 +109,7 @@ impl ThreadItem {
             suspended_role: None,
             suspend_message: None,
             failure_reason: None,
+            caused_by: None,
             steps: None,
             summary: None,
             parent: None,
@@ -132,8 +137,7 @@ impl ThreadItem {
     ) -> Self {
         let blocked = state.status == ThreadStatus::Blocked;
         let has_failed = state.status == ThreadStatus::Failed;
-        let failure = activity.attempts.last().filter(|_| has_failed);
-        let failure_reason = failure.map(|attempt| attempt.error.clone());
+        let reason = state.reason.clone();
         let not_evaluated = blocked && conditions::not_evaluated(route);
         let state = state.with_pause(pause);
         let plain = Self::new(thread, head, state.status);
@@ -145,16 +149,15 @@ impl ThreadItem {
             current_role: state.current_role,
             suspended_role: state.suspended_role,
             suspend_message: state.suspend_message,
-            failure_reason,
+            failure_reason: reason.clone().filter(|_| has_failed),
+            caused_by: state.caused_by,
             running: activity.running,
             orphans: activity.orphans,
             finished_step: activity.finished_step,
             waiting_answer: activity.waiting_answer,
             paused: state.paused,
             limit: state.limit,
-            blocked_reason: activity::blocked_reason(route)
-                .or(state.no_children)
-                .filter(|_| blocked),
+            blocked_reason: reason.filter(|_| blocked),
             costs_too_much: blocked && conditions::cost_too_much(route),
             not_evaluated,
             ..plain

@@ -7,6 +7,8 @@ use uwf_protocol::limits::Reached;
 use uwf_storage::Paused;
 
 use crate::describe::describe_reached;
+use crate::read::branch::Branch;
+use crate::read::causing_child::CausingChild;
 
 /// The status of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -84,6 +86,9 @@ pub struct ThreadState {
     /// The thread that waits for a person, if it plays the role for this one, or for a thread between them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_child: Option<ThreadId>,
+    /// The child that keeps the thread from going on, if its next step needs one that does not go on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caused_by: Option<Box<CausingChild>>,
     /// Whether the thread reached `$END`.
     pub done: bool,
     /// Always `None`; kept for programs that expect the key.
@@ -97,9 +102,9 @@ pub struct ThreadState {
     /// The limits that must be raised before it goes on.
     #[serde(skip)]
     pub reached: Vec<Reached>,
-    /// Why it is unknown which child threads its next step needs, if that blocks it.
+    /// Why the last attempt failed, if the thread is failed; why it is blocked, if it is.
     #[serde(skip)]
-    pub no_children: Option<String>,
+    pub reason: Option<String>,
     /// Whether the limits alone suspend it.
     #[serde(skip)]
     pub held_by_limit: bool,
@@ -117,12 +122,13 @@ impl ThreadState {
             suspended_role: None,
             suspend_message: None,
             waiting_child: None,
+            caused_by: None,
             done: status.is_ended(),
             background: None,
             paused: None,
             limit: None,
             reached: Vec::new(),
-            no_children: None,
+            reason: None,
             held_by_limit: false,
             held_by_supervisor: false,
         }
@@ -218,8 +224,34 @@ impl ThreadState {
         }
     }
 
+    /// Returns what keeps a thread from going on, in words.
+    pub(crate) fn why(&self) -> Option<String> {
+        match self.status {
+            ThreadStatus::Suspended => self.suspend_message.clone(),
+            ThreadStatus::Failed | ThreadStatus::Blocked => self.reason.clone(),
+            ThreadStatus::Paused => self.paused.as_ref()?.reason.clone(),
+            ThreadStatus::Idle
+            | ThreadStatus::Running
+            | ThreadStatus::Completed
+            | ThreadStatus::Cancelled
+            | ThreadStatus::Corrupt => None,
+        }
+    }
+
     /// Returns the state of a thread whose role children play, by the state of the child that matters.
-    pub(crate) fn of_child(role: &RoleName, child: ThreadId, state: &Self) -> Self {
+    pub(crate) fn of_child(
+        role: &RoleName,
+        (child, branch): (ThreadId, Branch),
+        state: &Self,
+    ) -> Self {
+        let caused_by = || {
+            Some(Box::new(CausingChild {
+                branch,
+                thread: child,
+                reason: state.why(),
+                caused_by: state.caused_by.clone(),
+            }))
+        };
         let by_role = Self {
             current_role: Some(role.clone()),
             ..Self::plain(ThreadStatus::Idle)
@@ -231,17 +263,27 @@ impl ThreadState {
                 suspended_role: Some(role.clone()),
                 suspend_message: state.suspend_message.clone(),
                 waiting_child: state.waiting_child.or(Some(child)),
+                caused_by: caused_by(),
                 limit: state.limit.clone(),
                 reached: state.reached.clone(),
                 held_by_limit: state.held_by_limit,
                 ..by_role
             },
-            status @ (ThreadStatus::Blocked
-            | ThreadStatus::Failed
-            | ThreadStatus::Running
-            | ThreadStatus::Paused) => Self { status, ..by_role },
+            status @ (ThreadStatus::Blocked | ThreadStatus::Failed | ThreadStatus::Paused) => {
+                Self {
+                    status,
+                    caused_by: caused_by(),
+                    reason: state.reason.clone(),
+                    ..by_role
+                }
+            }
             ThreadStatus::Corrupt => Self {
                 status: ThreadStatus::Blocked,
+                caused_by: caused_by(),
+                ..by_role
+            },
+            ThreadStatus::Running => Self {
+                status: ThreadStatus::Running,
                 ..by_role
             },
             ThreadStatus::Idle | ThreadStatus::Completed | ThreadStatus::Cancelled => by_role,

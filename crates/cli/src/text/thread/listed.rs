@@ -137,12 +137,18 @@ pub(crate) fn note(item: &ThreadItem) -> Option<String> {
         }
         ThreadStatus::Running => None,
         ThreadStatus::Paused => item.paused.as_ref().map(paused_text),
-        ThreadStatus::Suspended => item.suspend_message.clone(),
-        ThreadStatus::Blocked => item.blocked_reason.clone(),
-        ThreadStatus::Failed => item.failure_reason.clone(),
+        ThreadStatus::Suspended => placed(item, item.suspend_message.as_ref()),
+        ThreadStatus::Blocked => placed(item, item.blocked_reason.as_ref()),
+        ThreadStatus::Failed => placed(item, item.failure_reason.as_ref()),
         ThreadStatus::Corrupt => item.error.clone(),
         ThreadStatus::Completed | ThreadStatus::Cancelled => ended_note(item),
     }
+}
+
+/// Returns why a thread does not go on, after the branches of the child that is the cause.
+fn placed(item: &ThreadItem, reason: Option<&String>) -> Option<String> {
+    let cause = item.caused_by.as_ref();
+    reason.map(|reason| cause.map_or_else(|| reason.clone(), |cause| cause.place(reason)))
 }
 
 /// Returns the beginning of the thread's summary.

@@ -2,18 +2,20 @@
 
 use serde::Serialize;
 use uwf_engine::{
-    AttemptView, ChildView, Outline, ThreadStatus, ThreadView, VerdictView, agent_option,
+    AttemptView, ChildView, Outline, SumsWithChildren, ThreadState, ThreadStatus, ThreadView,
+    VerdictView, agent_option,
 };
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::run::RefusedStep;
 use uwf_storage::ForkOrigin;
+use uwf_util::text::counted;
 use uwf_util::time;
 
 use super::cared::paused_row;
 use super::listed::age;
 use super::naming::naming_rows;
-use super::{refused_row, result_rows, state_line, why_suspended, word_for};
+use super::{of_branch, placed, refused_row, result_rows, state_line, why_suspended, word_for};
 use crate::hints::{self, thread::next};
 use crate::local_time;
 use crate::output::Show;
@@ -45,11 +47,12 @@ impl Show for ShownView {
         }
         rows.extend(refused_row(&view.refused_calls));
         rows.extend(why_suspended(&view.state));
+        rows.extend(failed_below(&view.state));
         let is_new =
             |verdict: &&VerdictView| !view.state.held_by_supervisor || verdict.head != view.head;
         rows.extend(view.verdict.as_ref().filter(is_new).map(verdict_row));
         if let Some(reason) = &view.blocked_reason {
-            rows.push(("blocked", reason.clone()));
+            rows.push(("blocked", placed(&view.state, reason)));
         }
         rows.extend(view.attempts.iter().map(attempt_field));
         if let Some(step) = view.finished_step {
@@ -88,16 +91,23 @@ const CHILDREN_SHOWN: usize = 20;
 /// Returns a row for each child that works for the next step, and one for those that are left out.
 fn child_rows(children: &[ChildView]) -> Vec<(&'static str, String)> {
     let line = |child: &ChildView| {
-        let key = match child.key.as_str() {
-            "" => String::new(),
-            key => format!("{key}: "),
-        };
+        let branch = of_branch(&child.branch);
         let (Some(thread), Some(status)) = (child.thread, child.status) else {
-            return format!("{key}not made yet");
+            return format!("{branch}not made yet");
         };
         let role = child.current_role.as_ref();
-        let role = role.map_or_else(String::new, |role| format!(", {role} is next"));
-        format!("{key}{thread}  {}{role}", status.as_str())
+        let verb = match status {
+            ThreadStatus::Suspended => "asks",
+            ThreadStatus::Running => "is at work",
+            _ => "is next",
+        };
+        let role = role.map_or_else(String::new, |role| format!(", {role} {verb}"));
+        let reason = child.reason.as_ref().map(|reason| match &child.caused_by {
+            Some(cause) => format!(": {}", cause.place(reason)),
+            None => format!(": {reason}"),
+        });
+        let reason = reason.unwrap_or_default();
+        format!("{branch}{thread}  {}{role}{reason}", status.as_str())
     };
     let shown = children.iter().take(CHILDREN_SHOWN);
     let mut rows: Vec<_> = shown.map(|child| ("child", line(child))).collect();
@@ -158,7 +168,23 @@ fn facts(view: &ThreadView, now_ms: i64) -> Vec<(&'static str, String)> {
     rows.extend(changed.map(|ms| ("changed", at(ms))));
     let used = outline.usage.as_ref().filter(|used| used.runs > 0);
     rows.extend(used.map(|used| ("used", usage::sentence(used))));
+    rows.extend(view.with_children.as_ref().map(sums_row));
     rows
+}
+
+/// Returns the row of the sums with children.
+fn sums_row(sums: &SumsWithChildren) -> (&'static str, String) {
+    let steps = counted(sums.steps, "step");
+    let used = usage::sentence(&sums.usage);
+    ("in all", format!("{steps} with its children, {used}"))
+}
+
+/// Returns the row of a failure of a child. A thread whose own agent failed has a row for each attempt.
+fn failed_below(state: &ThreadState) -> Option<(&'static str, String)> {
+    let reason = state.reason.as_ref();
+    let reason = reason.filter(|_| state.status == ThreadStatus::Failed);
+    let cause = state.caused_by.as_ref()?;
+    Some(("failed", cause.place(reason?)))
 }
 
 /// Says where the thread stands, in one line.

@@ -164,7 +164,9 @@ pub(super) fn state_after(
     let role = &assignment.role;
     let has_more = children.len() > reports.len();
     match reports {
-        [one] if !has_more => ThreadState::of_child(role, one.thread, &one.state),
+        [one] if !has_more => {
+            ThreadState::of_child(role, (one.thread, one.branch.clone()), &one.state)
+        }
         _ => ThreadState {
             current_role: Some(role.clone()),
             ..ThreadState::plain(ThreadStatus::Idle)
