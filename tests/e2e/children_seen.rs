@@ -1,8 +1,10 @@
 //! What people see of child threads while they work: who asks, what failed, what it costs, and about which item.
 
+use std::io::{BufRead, BufReader, Read};
+
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{Run, World};
 
 /// A role with a branch for each file. Each branch is played by `inner`, whose only role is played by `bottom`.
 const OUTER: &str = r#"
@@ -46,9 +48,11 @@ graph:
   tell: { _: { role: $END, prompt: "" } }
 "#;
 
-/// A tool that fails or asks about a file if there is a file `fail-<file>` or `ask-<file>`.
+/// A tool that fails or asks about a file if there is a file `fail-<file>` or `ask-<file>`. It waits while there is a file
+/// `wait`.
 const TOOL: &str = r#"prompt=$(cat)
 file=$(printf '%s' "$prompt" | grep -o '[ab][.]rs' | head -1)
+while [ -e wait ]; do sleep 0.02; done
 [ -e "fail-$file" ] && { echo "no $file" >&2; exit 9; }
 if [ -e "ask-$file" ]; then rm "ask-$file"; printf -- '---\n$status: $SUSPEND\nreason: What of %s?\n---\n' "$file"; exit; fi
 printf -- '---\nnote: %s\n---\n' "${file:-f}""#;
@@ -250,4 +254,83 @@ fn a_parent_shows_sums_with_the_children_that_are_not_done() {
     );
     world.step(&thread).exits(0);
     assert_eq!(world.show(&thread)["withChildren"], Value::Null);
+}
+
+fn events(stdout: &str) -> Vec<Value> {
+    let lines = stdout.lines();
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+/// Returns the ways to the children that did steps, in order; empty for the thread on top.
+fn steps_by(events: &[Value]) -> Vec<String> {
+    let steps = events.iter().filter(|event| event["kind"] == json!("step"));
+    let way = |step: &Value| {
+        step["child"]["branch"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    steps.map(way).collect()
+}
+
+#[test]
+fn a_tail_of_a_parent_marks_what_each_child_does() {
+    let (world, thread) = world();
+    world.step(&thread).exits(0);
+    let tail = text(&world, &["thread", "tail", &thread]);
+    assert!(tail.contains("[1] -- begins: Look at b.rs."), "{tail}");
+    assert!(tail.contains("\n[0/deep] look: note: a.rs"), "{tail}");
+    world.step(&thread).exits(0);
+    let tail = text(&world, &["thread", "tail", &thread]);
+    assert!(!tail.contains('['), "the children are done: {tail}");
+}
+
+#[test]
+fn a_parent_is_followed_with_its_children_until_it_has_ended() {
+    let (world, thread) = world();
+    world.write("wait", "");
+    let engine = world.spawn(&["thread", "run", &thread]);
+    let mut follower = world.spawn(&["thread", "tail", "-f", "-n", "0", &thread]);
+    let mut told = String::new();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap());
+    while told.matches("working").count() < 2 {
+        assert!(lines.read_line(&mut told).unwrap() > 0, "{told}");
+    }
+    std::fs::remove_file(world.project().join("wait")).unwrap();
+    lines.read_to_string(&mut told).unwrap();
+    Run::from(follower.wait_with_output().unwrap()).exits(0);
+    Run::from(engine.wait_with_output().unwrap()).exits(0);
+    let events = events(&told);
+    let mut by = steps_by(&events);
+    assert_eq!(by.pop().as_deref(), Some(""), "{events:?}");
+    by.sort();
+    let expected = ["0", "0/deep", "0/deep", "1", "1/deep", "1/deep"];
+    assert_eq!(by, expected, "{events:?}");
+    let stopped = events.last().unwrap();
+    assert_eq!(
+        (&stopped["status"], &stopped["child"]),
+        (&json!("completed"), &Value::Null)
+    );
+}
+
+#[test]
+fn a_follower_of_a_parent_stops_when_a_child_asks() {
+    let (world, thread) = world();
+    world.write("ask-a.rs", "");
+    world.write("ask-b.rs", "");
+    let follower = world.spawn(&["thread", "tail", "-f", &thread]);
+    world.step(&thread);
+    let events = events(
+        &Run::from(follower.wait_with_output().unwrap())
+            .exits(0)
+            .stdout,
+    );
+    let stopped = events.last().unwrap();
+    assert_eq!(
+        (&stopped["kind"], &stopped["child"]),
+        (&json!("stopped"), &Value::Null)
+    );
+    assert_eq!(stopped["causedBy"]["item"], json!("a.rs"), "{stopped}");
 }

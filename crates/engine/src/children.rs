@@ -312,6 +312,7 @@ pub(crate) fn with_descendants(
 pub(crate) struct KnownChild {
     pub(crate) thread: ThreadId,
     pub(crate) place: Located,
+    pub(crate) parent: Parent,
 }
 
 /// Returns every child thread by its parent, in the order in which they were made; those of one round are ordered by their
@@ -327,14 +328,24 @@ pub(crate) fn children_by_parent(
             && let Some(parent) = start.node.parent
         {
             let index: Option<u64> = parent.key.parse().ok();
-            let order = (start.timestamp_ms, index, parent.key, parent.attempt);
-            found.push((order, parent.thread, KnownChild { thread, place }));
+            let order = (
+                start.timestamp_ms,
+                index,
+                parent.key.clone(),
+                parent.attempt,
+            );
+            let child = KnownChild {
+                thread,
+                place,
+                parent,
+            };
+            found.push((order, child));
         }
     }
     found.sort_by(|one, other| one.0.cmp(&other.0));
     let mut below: HashMap<ThreadId, Vec<KnownChild>> = HashMap::new();
-    for (_, parent, child) in found {
-        below.entry(parent).or_default().push(child);
+    for (_, child) in found {
+        below.entry(child.parent.thread).or_default().push(child);
     }
     Ok(below)
 }

@@ -74,6 +74,7 @@ pub use read::child_view::{ChildView, SumsWithChildren};
 pub use read::cost::cost;
 pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
+pub use read::family_tail::{FamilyEvent, FamilyTail, TailChild};
 pub use read::glance::{Glance, glance};
 pub use read::graph::way::thread_graph;
 pub use read::graph::{
@@ -94,9 +95,8 @@ pub use read::store_stats::{
 };
 pub use read::story::{StepStory, ToolUse};
 pub use read::summary::SummaryView;
-pub use read::tail::Tail;
 pub use read::tail_event::{
-    OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, Working,
+    OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTask, TailTurn, Working,
 };
 pub use read::thread_item::ThreadItem;
 pub use read::thread_state::{ThreadState, ThreadStatus};

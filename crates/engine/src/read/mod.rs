@@ -12,6 +12,7 @@ pub(crate) mod detail_summary;
 pub(crate) mod difference;
 mod document;
 mod expand;
+pub(crate) mod family_tail;
 pub(crate) mod glance;
 pub(crate) mod graph;
 mod history;

@@ -25,7 +25,7 @@ use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site, thread};
 
 /// A reader that follows a thread.
-pub struct Tail<'a> {
+pub(super) struct Tail<'a> {
     site: &'a Site,
     thread: ThreadId,
     run: RunDir,
@@ -53,7 +53,7 @@ impl<'a> Tail<'a> {
     ///
     /// # Errors
     /// When the thread is unknown, or a step cannot be read.
-    pub fn begin(
+    pub(super) fn begin(
         site: &'a Site,
         thread: ThreadId,
         turns: usize,
@@ -94,7 +94,7 @@ impl<'a> Tail<'a> {
     ///
     /// # Errors
     /// When a new step cannot be read.
-    pub fn next_events(&mut self) -> Result<Vec<TailEvent>, EngineError> {
+    pub(super) fn next_events(&mut self) -> Result<Vec<TailEvent>, EngineError> {
         // The turns of an attempt are read before its end is looked for: they came before.
         let mut events = self
             .running
@@ -115,14 +115,28 @@ impl<'a> Tail<'a> {
         Ok(events)
     }
 
+    /// Returns the thread.
+    pub(super) fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// Returns the head that was seen last.
+    pub(super) fn head(&self) -> CasRef {
+        self.seen.head
+    }
+
+    /// Lets the next call look at the state of the thread, although nothing of the thread itself has changed.
+    pub(super) fn judge_again(&mut self) {
+        self.judged = None;
+    }
+
     /// Tells whether an agent is at work.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
+    pub(super) fn is_running(&self) -> bool {
         self.seen.running.is_some()
     }
 
     /// Waits until something may have happened, or the time is over.
-    pub fn wait(&mut self, at_most: Duration) {
+    pub(super) fn wait(&mut self, at_most: Duration) {
         self.watch.wait(at_most);
     }
 
@@ -196,13 +210,15 @@ impl<'a> Tail<'a> {
                 turn,
             })
         });
+        let summary = DetailSummary::of(detail.type_hash, &detail.payload);
         let recorded = TailEvent::Step(TailStep {
             step: step.hash,
             role: node.role.clone(),
             agent: node.agent.clone(),
             timestamp: step.timestamp_ms,
             duration_ms: node.duration_ms(),
-            usage: DetailSummary::of(detail.type_hash, &detail.payload).usage,
+            usage: summary.usage,
+            children: summary.children,
         });
         Ok(turns.chain([recorded]).collect())
     }

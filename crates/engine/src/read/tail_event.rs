@@ -1,6 +1,7 @@
 //! What a reader who follows a thread sees, one event after the other, and how many of the newest. Pure.
 
 use serde::Serialize;
+use uwf_protocol::child::EndedChild;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::Usage;
 use uwf_thread::Turn;
@@ -12,6 +13,8 @@ use crate::read::thread_state::ThreadState;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum TailEvent {
+    /// What a child thread is to do: it is followed from now on.
+    Task(TailTask),
     /// An agent is at work.
     Working(Working),
     /// A turn of an agent.
@@ -24,6 +27,13 @@ pub enum TailEvent {
     Failed(Box<AttemptView>),
     /// Nothing follows: the thread has ended, is blocked, or waits for a person.
     Stopped(Box<Stopped>),
+}
+
+/// The task of a child thread.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TailTask {
+    /// Its first line.
+    pub task: String,
 }
 
 /// An agent at work.
@@ -91,6 +101,9 @@ pub struct TailStep {
     pub duration_ms: Option<u64>,
     /// What it used up, if anything is known.
     pub usage: Option<Usage>,
+    /// The child threads that did it.
+    #[serde(skip)]
+    pub children: Vec<EndedChild>,
 }
 
 /// Why nothing follows.

@@ -1,9 +1,9 @@
-//! `uwf thread tail`: what the agents of a thread do, turn by turn.
+//! `uwf thread tail`: what the agents of a thread and of its children do, turn by turn.
 
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use uwf_engine::{Tail, TailEvent};
+use uwf_engine::{FamilyEvent, FamilyTail, TailEvent};
 use uwf_protocol::exit::Exit;
 
 use crate::args::TailArgs;
@@ -19,14 +19,14 @@ const COLLECT: Duration = Duration::from_millis(100);
 
 pub(super) fn tail(context: &Context, args: &TailArgs) -> Result<Exit, Failure> {
     let thread = context.thread(&args.thread)?;
-    let (mut tail, events) = Tail::begin(context.site(), thread, args.turns)?;
+    let (mut tail, events) = FamilyTail::begin(context.site(), thread, args.turns)?;
     if print(context, events)? == Reader::Gone || !args.follow {
         return Ok(Exit::Done);
     }
     let mut must_say_that_it_waits = !tail.is_running() && std::io::stderr().is_terminal();
     loop {
         let events = tail.next_events()?;
-        let is_over = matches!(events.last(), Some(TailEvent::Stopped(_)));
+        let is_over = events.last().is_some_and(has_stopped);
         if print(context, events)? == Reader::Gone || is_over {
             return Ok(Exit::Done);
         }
@@ -38,8 +38,13 @@ pub(super) fn tail(context: &Context, args: &TailArgs) -> Result<Exit, Failure> 
     }
 }
 
+/// Tells whether nothing follows.
+fn has_stopped(event: &FamilyEvent) -> bool {
+    event.child.is_none() && matches!(event.event, TailEvent::Stopped(_))
+}
+
 /// Prints events one by one, until nobody reads them any more.
-fn print(context: &Context, events: Vec<TailEvent>) -> Result<Reader, Failure> {
+fn print(context: &Context, events: Vec<FamilyEvent>) -> Result<Reader, Failure> {
     for event in events {
         let view = TailView {
             event,

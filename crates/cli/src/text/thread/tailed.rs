@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 use uwf_engine::{
-    OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, ThreadStatus, Working,
+    FamilyEvent, OutputStream, Stopped, TailEvent, TailLine, TailStep, TailTurn, ThreadStatus,
+    Working,
 };
 use uwf_protocol::nodes::Usage;
 use uwf_util::text::{cut_line, one_line};
 use uwf_util::time;
 
-use super::word_for;
+use super::{placed, word_for};
 use crate::hints::{self, thread::next};
 use crate::output::Show;
 use crate::text::table::{Page, cut};
@@ -20,7 +21,7 @@ const USUAL: usize = 200;
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct TailView {
-    pub(crate) event: TailEvent,
+    pub(crate) event: FamilyEvent,
     /// The current time.
     #[serde(skip)]
     pub(crate) now_ms: i64,
@@ -28,7 +29,9 @@ pub(crate) struct TailView {
 
 impl Show for TailView {
     fn text(&self, page: Page) -> String {
-        let lines = match &self.event {
+        let FamilyEvent { child, event } = &self.event;
+        let lines = match event {
+            TailEvent::Task(task) => vec![format!("-- begins: {}", task.task)],
             TailEvent::Working(working) => vec![working_line(working, self.now_ms)],
             TailEvent::Turn(turn) => turn_lines(turn),
             TailEvent::Line(line) => vec![output_line(line)],
@@ -40,10 +43,18 @@ impl Show for TailView {
                 word_for(attempt),
                 attempt.error
             )],
+            TailEvent::Stopped(stopped) if child.is_some() => {
+                vec![format!("-- {}", why_stopped(stopped))]
+            }
             TailEvent::Stopped(stopped) => return stopped_text(stopped),
         };
         let width = page.width.unwrap_or(USUAL);
-        let lines = lines.iter().map(|line| cut(&one_line(line), width));
+        let mark = child
+            .as_ref()
+            .map_or_else(String::new, |child| format!("[{}] ", child.branch));
+        let lines = lines
+            .iter()
+            .map(|line| cut(&one_line(&format!("{mark}{line}")), width));
         lines.collect::<Vec<_>>().join("\n")
     }
 }
@@ -116,26 +127,32 @@ fn step_line(step: &TailStep) -> String {
 
 /// Says why nothing follows, and what to type next.
 fn stopped_text(stopped: &Stopped) -> String {
+    let why = why_stopped(stopped);
+    match next(stopped.thread, &stopped.state) {
+        Some(next) => format!("-- {why}\nnext: {}", hints::here(&next)),
+        None => format!("-- {why}"),
+    }
+}
+
+/// Says why nothing follows.
+fn why_stopped(stopped: &Stopped) -> String {
     let state = &stopped.state;
+    let placed = |text: &str| placed(state, text);
     let why = match (state.status, &state.suspended_role, &state.suspend_message) {
         (ThreadStatus::Suspended, Some(role), Some(message))
             if state.held_by_limit || state.held_by_supervisor =>
         {
-            format!("suspended before {role}: {message}")
+            format!("suspended before {role}: {}", placed(message))
         }
         (ThreadStatus::Suspended, Some(role), Some(message)) => {
-            format!("suspended, {role} asks: {message}")
+            format!("suspended, {role} asks: {}", placed(message))
         }
         (status, ..) => match &stopped.blocked_reason {
-            Some(reason) => format!("{}: {reason}", status.as_str()),
+            Some(reason) => format!("{}: {}", status.as_str(), placed(reason)),
             None => status.as_str().to_owned(),
         },
     };
-    let why = cut_line(&why, 1000);
-    match next(stopped.thread, state) {
-        Some(next) => format!("-- {why}\nnext: {}", hints::here(&next)),
-        None => format!("-- {why}"),
-    }
+    cut_line(&why, 1000)
 }
 
 #[cfg(test)]
@@ -146,7 +163,7 @@ mod tests {
 
     fn shown(event: TailEvent) -> String {
         let view = TailView {
-            event,
+            event: FamilyEvent { child: None, event },
             now_ms: 65_000,
         };
         view.text(Page {
