@@ -4,13 +4,15 @@
 //! text is escaped. No look differs by its colour alone.
 
 mod measure;
+mod nest;
 mod xml;
 
 use std::fmt::Write;
 
 use crate::svg::measure::text_width;
+use crate::svg::nest::{HEADING, Placed, PlacedPanel, place};
 use crate::svg::xml::{escaped, number};
-use crate::{Edge, Graph, Layout, LayoutError, Piece, Point, Rect, Route, Size, layout};
+use crate::{LayoutError, Piece, Point, Rect, Route, Size};
 
 /// The rules for the classes of a drawing, for light and for dark pages.
 pub const STYLE_SHEET: &str = include_str!("svg/style.css");
@@ -72,6 +74,21 @@ pub struct PictureNode {
     pub look: Look,
     /// A short text at its corner.
     pub badge: Option<String>,
+    /// Graphs that are drawn inside of it, side by side.
+    pub panels: Vec<Panel>,
+}
+
+/// A graph inside of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// The text above it.
+    pub text: String,
+    /// The nodes.
+    pub nodes: Vec<PictureNode>,
+    /// The edges.
+    pub edges: Vec<PictureEdge>,
+    /// The node that stands on top.
+    pub start: usize,
 }
 
 /// An edge of a picture.
@@ -136,30 +153,8 @@ pub enum Sheet {
 /// # Errors
 /// When an edge names a node that does not exist, or the graph is too large.
 pub fn draw(picture: &Picture, sheet: Sheet) -> Result<String, LayoutError> {
-    let node = |node: &PictureNode| {
-        let mark = if mark(node.look).is_some() { MARK } else { 0.0 };
-        Size {
-            width: (text_width(&node.text, NODE_FONT) + 2.0 * NODE_PADDING + mark)
-                .max(NODE_WIDTH)
-                .ceil(),
-            height: NODE_HEIGHT,
-        }
-    };
-    let edge = |edge: &PictureEdge| {
-        let width = text_width(&edge.text, LABEL_FONT).ceil() + 6.0;
-        let height = LABEL_HEIGHT;
-        Edge {
-            from: edge.from,
-            to: edge.to,
-            label: (!edge.text.is_empty()).then_some(Size { width, height }),
-        }
-    };
-    let graph = Graph {
-        nodes: picture.nodes.iter().map(node).collect(),
-        edges: picture.edges.iter().map(edge).collect(),
-        start: picture.start,
-    };
-    Ok(Writer::write(picture, &layout(&graph)?, sheet))
+    let placed = place(&picture.nodes, &picture.edges, picture.start)?;
+    Ok(Writer::write(picture, &placed, sheet))
 }
 
 /// Writes the elements of a drawing.
@@ -170,7 +165,8 @@ struct Writer {
 }
 
 impl Writer {
-    fn write(picture: &Picture, layout: &Layout, sheet: Sheet) -> String {
+    fn write(picture: &Picture, placed: &Placed, sheet: Sheet) -> String {
+        let layout = &placed.layout;
         let lines = picture.caption.iter();
         let widths = lines.map(|line| text_width(line, CAPTION_FONT) + 2.0 * CAPTION_MARGIN);
         let width = widths.fold(layout.size.width, f64::max).ceil();
@@ -196,17 +192,7 @@ impl Writer {
             number(left),
             number(offset)
         ));
-        // Lines come first, so that nothing is drawn over a text. Bold lines come last among them.
-        for stroke in [Stroke::Plain, Stroke::Taken] {
-            for (edge, route) in picture.edges.iter().zip(&layout.edges) {
-                if edge.stroke == stroke {
-                    writer.edge(edge, route);
-                }
-            }
-        }
-        for (node, place) in picture.nodes.iter().zip(&layout.nodes) {
-            writer.node(node, *place);
-        }
+        writer.graph(&picture.nodes, &picture.edges, placed);
         writer.out.push_str("</g>\n</svg>\n");
         writer.out
     }
@@ -228,6 +214,41 @@ impl Writer {
             }
             Sheet::OfPage => {}
         }
+    }
+
+    /// Draws a graph. Lines come first, so that nothing is drawn over a text. Bold lines come last among them.
+    fn graph(&mut self, nodes: &[PictureNode], edges: &[PictureEdge], placed: &Placed) {
+        for stroke in [Stroke::Plain, Stroke::Taken] {
+            for (edge, route) in edges.iter().zip(&placed.layout.edges) {
+                if edge.stroke == stroke {
+                    self.edge(edge, route);
+                }
+            }
+        }
+        let places = placed.layout.nodes.iter().zip(&placed.panels);
+        for (node, (place, panels)) in nodes.iter().zip(places) {
+            self.node(node, *place);
+            for (panel, placed) in node.panels.iter().zip(panels) {
+                self.panel(panel, placed);
+            }
+        }
+    }
+
+    /// Draws a graph inside of a node. It is no part of the element of the node, and so has not the look of the node.
+    fn panel(&mut self, panel: &Panel, placed: &PlacedPanel) {
+        let PlacedPanel { place, inside } = placed;
+        self.out.push_str("<g class=\"panel\">\n");
+        self.rect("frame", *place, 5.0);
+        let baseline = place.y + HEADING / 2.0 + 0.35 * LABEL_FONT;
+        self.text("heading", place.center().x, baseline, &panel.text);
+        let left = place.center().x - inside.layout.size.width / 2.0;
+        self.line(format_args!(
+            r#"<g transform="translate({} {})">"#,
+            number(left),
+            number(place.y + HEADING)
+        ));
+        self.graph(&panel.nodes, &panel.edges, inside);
+        self.out.push_str("</g>\n</g>\n");
     }
 
     fn edge(&mut self, edge: &PictureEdge, route: &Route) {
@@ -261,7 +282,10 @@ impl Writer {
         self.line(format_args!(r#"<g class="{class}">"#));
         self.tooltip(&node.tooltip);
         self.rect("shape", place, radius);
-        let center = place.center();
+        let mut center = place.center();
+        if !node.panels.is_empty() {
+            center.y = place.y + NODE_HEIGHT / 2.0;
+        }
         let mark = mark(node.look);
         let shift = mark.map_or(0.0, |_| MARK / 2.0);
         if let Some(mark) = mark {

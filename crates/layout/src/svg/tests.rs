@@ -9,6 +9,7 @@ fn node(text: &str, look: Look) -> PictureNode {
         shape: Shape::Box,
         look,
         badge: None,
+        panels: Vec::new(),
     }
 }
 
@@ -105,4 +106,60 @@ fn the_line_of_an_edge_ends_where_its_arrow_begins() {
     };
     assert_eq!(path(&route), "M5 0L5 32");
     assert_eq!(arrow(&route), "M5 40L1.2 32L8.8 32Z");
+}
+
+/// A node with a panel for each of these graphs of one node.
+fn outer(panels: Vec<PictureNode>) -> PictureNode {
+    let panel = |node| Panel {
+        text: "inside".to_owned(),
+        nodes: vec![node],
+        edges: Vec::new(),
+        start: 0,
+    };
+    PictureNode {
+        panels: panels.into_iter().map(panel).collect(),
+        ..node("outer", Look::Current)
+    }
+}
+
+#[test]
+fn a_node_is_as_large_as_the_graphs_in_it_and_they_stand_side_by_side() {
+    let deep = outer(vec![
+        outer(vec![node("a", Look::Plain)]),
+        node("b", Look::Plain),
+    ]);
+    let nodes = [node("top", Look::Plain), deep];
+    let edges = [edge(0, 1, "", Stroke::Plain)];
+    let placed = place(&nodes, &edges, 0).unwrap();
+    let (outside, panels) = (placed.layout.nodes[1], &placed.panels[1]);
+    let [left, right] = [panels[0].place, panels[1].place];
+    assert!(left.right() < right.x && left.y == right.y);
+    for panel in panels {
+        let place = panel.place;
+        assert!(outside.x < place.x && place.right() < outside.right());
+        assert!(outside.y + NODE_HEIGHT <= place.y && place.bottom() < outside.bottom());
+        assert!(panel.inside.layout.size.width <= place.width);
+    }
+    assert_eq!(panels[0].inside.panels[0].len(), 1);
+    let picture = Picture {
+        nodes: nodes.to_vec(),
+        edges: edges.to_vec(),
+        ..picture()
+    };
+    let svg = draw(&picture, Sheet::OfPage).unwrap();
+    assert_eq!(svg.matches("class=\"panel\"").count(), 3);
+    assert_eq!(svg.matches("<g").count(), svg.matches("</g>").count());
+}
+
+#[test]
+fn a_panel_without_nodes_has_its_text() {
+    let mut empty = outer(vec![node("a", Look::Plain)]);
+    empty.panels[0].nodes.clear();
+    let picture = Picture {
+        nodes: vec![empty],
+        edges: Vec::new(),
+        ..picture()
+    };
+    let svg = draw(&picture, Sheet::OfPage).unwrap();
+    assert!(svg.contains(">inside</text>"), "{svg}");
 }

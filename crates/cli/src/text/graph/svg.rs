@@ -107,6 +107,7 @@ fn picture_node(node: &GraphNode) -> PictureNode {
             None => Look::Plain,
         },
         badge: (visits > 1 && node.kind == NodeKind::Role).then(|| visits.to_string()),
+        panels: Vec::new(),
     }
 }
 
@@ -125,6 +126,7 @@ fn suspension(view: &GraphView, edge: &GraphEdge) -> PictureNode {
             false => Look::Plain,
         },
         badge: None,
+        panels: Vec::new(),
     }
 }
 
