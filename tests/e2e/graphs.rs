@@ -73,7 +73,7 @@ fn asking(world: &World) -> String {
 
 /// Asserts that a drawing is well-formed XML of elements that we write, without anything that acts.
 #[track_caller]
-fn is_harmless(svg: &str) {
+pub(crate) fn is_harmless(svg: &str) {
     let tag = Regex::new(r#"<(/?)([a-z]+)((?: [a-zA-Z]+="[^"<>]*")*)(/?)>"#).unwrap();
     let mut open: Vec<&str> = Vec::new();
     let mut rest = svg;

@@ -49,6 +49,7 @@ mod gc;
 mod gc_races;
 mod golden;
 mod graphs;
+mod graphs_inside;
 mod help;
 mod hermes;
 mod hints;

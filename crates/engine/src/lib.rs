@@ -76,6 +76,7 @@ pub use read::cost_sums::{CostKey, CostOptions, CostReport, CostRow};
 pub use read::difference::{ThreadDifference, diff_steps, diff_threads};
 pub use read::family_tail::{FamilyEvent, FamilyTail, TailChild};
 pub use read::glance::{Glance, glance};
+pub use read::graph::players::GraphPlayer;
 pub use read::graph::way::thread_graph;
 pub use read::graph::{
     GraphEdge, GraphNode, GraphThread, GraphView, NodeKind, PathEntry, Standing, workflow_graph,

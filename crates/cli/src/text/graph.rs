@@ -4,7 +4,7 @@ mod dot;
 mod mermaid;
 mod svg;
 
-use uwf_engine::{GraphEdge, GraphNode, GraphThread, GraphView, Standing};
+use uwf_engine::{GraphEdge, GraphNode, GraphPlayer, GraphThread, GraphView, Standing};
 use uwf_util::printable::printable;
 use uwf_util::text::{counted, one_line};
 
@@ -24,23 +24,50 @@ impl Show for GraphView {
                 .as_ref()
                 .map(|thread| thread_lines(thread).join("\n")),
         );
-        let rows: Vec<Vec<String>> = self.edges.iter().map(|edge| edge_row(self, edge)).collect();
-        let rows = columns(&rows);
-        let rows: Vec<&str> = rows.lines().collect();
-        let mut lines = Vec::new();
-        for node in &self.nodes {
-            lines.push(node_line(node));
-            let edges = self.edges.iter().zip(&rows);
-            let own = edges.filter(|(edge, _)| edge.from == node.name);
-            lines.extend(own.map(|(_, row)| format!("  {row}")));
-        }
-        parts.push(lines.join("\n"));
+        parts.push(part_lines(&self.nodes, &self.edges).join("\n"));
         let conditions = condition_rows(self);
         if !conditions.is_empty() {
             parts.push(table(&["CONDITION", "EXPRESSION"], conditions));
         }
         parts.join("\n\n")
     }
+}
+
+/// Returns the nodes of a graph with their edges and with the graphs inside of them.
+fn part_lines(nodes: &[GraphNode], edges: &[GraphEdge]) -> Vec<String> {
+    let rows: Vec<Vec<String>> = edges.iter().map(|edge| edge_row(edges, edge)).collect();
+    let rows = columns(&rows);
+    let rows: Vec<&str> = rows.lines().collect();
+    let mut lines = Vec::new();
+    for node in nodes {
+        lines.push(node_line(node));
+        let own = edges.iter().zip(&rows);
+        let own = own.filter(|(edge, _)| edge.from == node.name);
+        lines.extend(own.map(|(_, row)| format!("  {row}")));
+        for player in &node.played_by {
+            lines.push(format!("  ┌ {}", heading(player)));
+            let inside = part_lines(&player.nodes, &player.edges).into_iter();
+            lines.extend(inside.map(|line| format!("  │ {line}")));
+            lines.push("  └".to_owned());
+        }
+    }
+    lines
+}
+
+/// Returns what stands above a graph inside of a role: how it is a branch, and which workflow it is.
+fn heading(player: &GraphPlayer) -> String {
+    let count = player.count.map(|count| format!(" ×{count}"));
+    let each = player
+        .each
+        .then(|| format!("each{}", count.unwrap_or_default()));
+    let workflow = player.workflow.map(|hash| match &player.name {
+        Some(name) => name.clone(),
+        None => hash.to_string(),
+    });
+    let key = player.key.clone();
+    let parts = key.into_iter().chain(each).chain(workflow);
+    let parts: Vec<String> = parts.map(|part| shown(&part)).collect();
+    parts.join(": ")
 }
 
 fn node_line(node: &GraphNode) -> String {
@@ -54,11 +81,11 @@ fn node_line(node: &GraphNode) -> String {
     parts.collect::<Vec<_>>().join("  ")
 }
 
-fn edge_row(view: &GraphView, edge: &GraphEdge) -> Vec<String> {
+fn edge_row(all: &[GraphEdge], edge: &GraphEdge) -> Vec<String> {
     let taken = edge.taken.filter(|taken| *taken > 0);
     vec![
         format!("→ {}", edge.to),
-        when(view, edge),
+        when(all, edge),
         taken.map(times).unwrap_or_default(),
     ]
 }
@@ -91,9 +118,9 @@ fn thread_lines(thread: &GraphThread) -> Vec<String> {
         .collect()
 }
 
-/// Returns the text that says when an edge is taken; it is empty for the only edge of a node.
-fn when(view: &GraphView, edge: &GraphEdge) -> String {
-    let siblings = view.edges.iter().filter(|other| other.from == edge.from);
+/// Returns the text that says when an edge of a graph is taken; it is empty for the only edge of a node.
+fn when(all: &[GraphEdge], edge: &GraphEdge) -> String {
+    let siblings = all.iter().filter(|other| other.from == edge.from);
     match (&edge.status, &edge.condition) {
         (Some(status), _) if status == "_" => String::new(),
         (Some(word), _) | (None, Some(word)) => word.clone(),
@@ -103,9 +130,9 @@ fn when(view: &GraphView, edge: &GraphEdge) -> String {
 }
 
 /// Returns the label of an edge in a drawing: when it is taken, and how often it was, if this was more than once.
-fn label(view: &GraphView, edge: &GraphEdge) -> String {
+fn label(all: &[GraphEdge], edge: &GraphEdge) -> String {
     let count = edge.taken.filter(|taken| *taken > 1).map(times);
-    let when = Some(shown(&when(view, edge))).filter(|when| !when.is_empty());
+    let when = Some(shown(&when(all, edge))).filter(|when| !when.is_empty());
     let parts: Vec<String> = when.into_iter().chain(count).collect();
     parts.join(" ")
 }

@@ -1,14 +1,17 @@
 //! A workflow as a graph: what drawings are made of. `way` marks the way of a thread in it.
 
+pub(crate) mod players;
 pub(crate) mod way;
 
 use serde::Serialize;
+use uwf_cas_fs::Store;
 use uwf_moderator::{EdgeKey, EdgeName};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::program::Program;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Workflow, reserved};
 use uwf_thread::read_program;
 
+use self::players::{GraphPlayer, Inside, plays_branches};
 use crate::read::thread_state::ThreadStatus;
 use crate::workflow_ref::{self, Found, HiddenWorkflow};
 use crate::{EngineError, Site};
@@ -24,7 +27,7 @@ pub struct GraphView {
     /// What it is for.
     pub description: String,
     /// Its nodes: `$START`, the roles in the order in which a thread reaches them, then `$SUSPEND` and `$END` if edges
-    /// lead there.
+    /// lead there. A role to which no edge leads because it plays branches of another role is inside of that role.
     pub nodes: Vec<GraphNode>,
     /// Its edges, by the node that they leave. The order matters where conditions pick an edge.
     pub edges: Vec<GraphEdge>,
@@ -58,6 +61,9 @@ pub struct GraphNode {
     /// How the thread stands here, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing: Option<Standing>,
+    /// Who does the role in child threads, side by side.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub played_by: Vec<GraphPlayer>,
 }
 
 /// What a node is.
@@ -160,18 +166,18 @@ pub fn workflow_graph(site: &Site, text: &str) -> Result<GraphView, EngineError>
     let program = read_program(&site.store, hash)?;
     Ok(GraphView {
         hidden,
-        ..graph_of(hash, &program)
+        ..graph_of(&site.store, hash, &program)
     })
 }
 
 /// Returns the graph of a program.
-fn graph_of(hash: CasRef, program: &Program) -> GraphView {
+fn graph_of(store: &Store, hash: CasRef, program: &Program) -> GraphView {
     match program {
         Program::Graph(workflow) => GraphView {
             workflow: hash,
             name: workflow.name.clone(),
             description: workflow.description.clone(),
-            nodes: nodes(workflow),
+            nodes: nodes(workflow, &mut Inside::new(store)),
             edges: edges(workflow),
             thread: None,
             hidden: None,
@@ -179,7 +185,7 @@ fn graph_of(hash: CasRef, program: &Program) -> GraphView {
     }
 }
 
-fn nodes<S>(workflow: &Workflow<S>) -> Vec<GraphNode> {
+fn nodes(workflow: &Workflow, inside: &mut Inside<'_>) -> Vec<GraphNode> {
     let mut nodes: Vec<GraphNode> = Vec::new();
     for node in workflow.nodes_in_order() {
         nodes.push(match node {
@@ -188,8 +194,15 @@ fn nodes<S>(workflow: &Workflow<S>) -> Vec<GraphNode> {
         });
     }
     for role in workflow.roles.keys() {
-        if nodes.iter().all(|node| node.name != role.as_str()) {
+        let is_new = nodes.iter().all(|node| node.name != role.as_str());
+        if is_new && !plays_branches(workflow, role) {
             nodes.push(role_node(workflow, role));
+        }
+    }
+    for node in &mut nodes {
+        let mut roles = workflow.roles.iter();
+        if let Some((_, role)) = roles.find(|(name, _)| name.as_str() == node.name) {
+            node.played_by = inside.players(workflow, &role.work);
         }
     }
     for edge in edges(workflow) {
@@ -225,10 +238,11 @@ fn plain_node(name: &str, kind: NodeKind) -> GraphNode {
         visits: None,
         last_step: None,
         standing: None,
+        played_by: Vec::new(),
     }
 }
 
-fn role_node<S>(workflow: &Workflow<S>, name: &RoleName) -> GraphNode {
+fn role_node(workflow: &Workflow, name: &RoleName) -> GraphNode {
     let plain = plain_node(name.as_str(), NodeKind::Role);
     match workflow.roles.get(name) {
         Some(role) => GraphNode {
@@ -240,7 +254,7 @@ fn role_node<S>(workflow: &Workflow<S>, name: &RoleName) -> GraphNode {
     }
 }
 
-fn edges<S>(workflow: &Workflow<S>) -> Vec<GraphEdge> {
+fn edges(workflow: &Workflow) -> Vec<GraphEdge> {
     let mut found = Vec::new();
     for node in workflow.nodes_in_order() {
         match workflow.graph.get(node) {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use uwf_engine::{GraphNode, GraphView, NodeKind, Standing};
+use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
 
-use super::{label, marked, was_taken};
+use super::{heading, label, marked, was_taken};
 
 /// The looks of nodes, as classes of the flowchart.
 const CLASSES: [(&str, &str); 4] = [
@@ -19,33 +19,13 @@ const TAKEN: &str = "stroke:#1a7f37,stroke-width:3px";
 
 /// Returns the flowchart. Names are texts only: a node's id is its number.
 pub(crate) fn mermaid(view: &GraphView) -> String {
-    let mut lines = vec!["flowchart TD".to_owned()];
-    let numbers: HashMap<&str, usize> =
-        view.nodes.iter().map(|node| &*node.name).zip(0..).collect();
-    for (number, node) in view.nodes.iter().enumerate() {
-        let text = quoted(&marked(node));
-        lines.push(match node.kind {
-            NodeKind::Role => format!("  n{number}[{text}]"),
-            NodeKind::Start | NodeKind::End | NodeKind::Suspend => format!("  n{number}([{text}])"),
-        });
-    }
-    let mut taken = Vec::new();
-    let mut count = 0_usize;
-    for edge in &view.edges {
-        let ends = (numbers.get(&*edge.from), numbers.get(&*edge.to));
-        let (Some(from), Some(to)) = ends else {
-            continue;
-        };
-        let arrow = match label(view, edge) {
-            text if text.is_empty() => "-->".to_owned(),
-            text => format!("-->|{}|", quoted(&text)),
-        };
-        lines.push(format!("  n{from} {arrow} n{to}"));
-        if was_taken(edge) {
-            taken.push(count.to_string());
-        }
-        count += 1;
-    }
+    let mut chart = Chart {
+        lines: vec!["flowchart TD".to_owned()],
+        edges: 0,
+        taken: Vec::new(),
+    };
+    chart.graph("n", &view.nodes, &view.edges, "  ");
+    let mut lines = chart.lines;
     if view.thread.is_some() {
         for (class, look) in CLASSES {
             lines.push(format!("  classDef {class} {look}"));
@@ -54,10 +34,72 @@ pub(crate) fn mermaid(view: &GraphView) -> String {
             lines.extend(class(node).map(|class| format!("  class n{number} {class}")));
         }
     }
-    if !taken.is_empty() {
-        lines.push(format!("  linkStyle {} {TAKEN}", taken.join(",")));
+    if !chart.taken.is_empty() {
+        lines.push(format!("  linkStyle {} {TAKEN}", chart.taken.join(",")));
     }
     lines.join("\n")
+}
+
+/// A flowchart that is being written.
+struct Chart {
+    lines: Vec<String>,
+    /// How many edges it has. An edge is known by its number in the whole chart.
+    edges: usize,
+    /// The numbers of the edges that were taken.
+    taken: Vec<String>,
+}
+
+impl Chart {
+    /// Writes a graph whose nodes have ids that begin like this.
+    fn graph(&mut self, id: &str, nodes: &[GraphNode], edges: &[GraphEdge], indent: &str) {
+        let numbers: HashMap<&str, usize> = nodes.iter().map(|node| &*node.name).zip(0..).collect();
+        for (number, node) in nodes.iter().enumerate() {
+            self.node(&format!("{id}{number}"), node, indent);
+        }
+        for edge in edges {
+            let ends = (numbers.get(&*edge.from), numbers.get(&*edge.to));
+            let (Some(from), Some(to)) = ends else {
+                continue;
+            };
+            let arrow = match label(edges, edge) {
+                text if text.is_empty() => "-->".to_owned(),
+                text => format!("-->|{}|", quoted(&text)),
+            };
+            self.lines
+                .push(format!("{indent}{id}{from} {arrow} {id}{to}"));
+            if was_taken(edge) {
+                self.taken.push(self.edges.to_string());
+            }
+            self.edges += 1;
+        }
+    }
+
+    /// Writes a node, or a box with those who play it.
+    fn node(&mut self, id: &str, node: &GraphNode, indent: &str) {
+        let text = quoted(&marked(node));
+        if node.played_by.is_empty() {
+            self.lines.push(match node.kind {
+                NodeKind::Role => format!("{indent}{id}[{text}]"),
+                NodeKind::Start | NodeKind::End | NodeKind::Suspend => {
+                    format!("{indent}{id}([{text}])")
+                }
+            });
+            return;
+        }
+        self.lines.push(format!("{indent}subgraph {id}[{text}]"));
+        for (number, player) in node.played_by.iter().enumerate() {
+            let (id, text) = (format!("{id}p{number}"), quoted(&heading(player)));
+            if player.nodes.is_empty() {
+                self.lines.push(format!("{indent}  {id}[{text}]"));
+                continue;
+            }
+            self.lines.push(format!("{indent}  subgraph {id}[{text}]"));
+            let deeper = format!("{indent}    ");
+            self.graph(&format!("{id}n"), &player.nodes, &player.edges, &deeper);
+            self.lines.push(format!("{indent}  end"));
+        }
+        self.lines.push(format!("{indent}end"));
+    }
 }
 
 fn class(node: &GraphNode) -> Option<&'static str> {

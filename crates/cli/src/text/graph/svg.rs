@@ -5,12 +5,12 @@
 
 use std::collections::HashMap;
 
-use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
+use uwf_engine::{GraphEdge, GraphNode, GraphPlayer, GraphView, NodeKind, Standing};
 use uwf_layout::LayoutError;
-use uwf_layout::svg::{Look, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw};
+use uwf_layout::svg::{Look, Panel, Picture, PictureEdge, PictureNode, Shape, Sheet, Stroke, draw};
 use uwf_util::text::{counted, cut};
 
-use super::{label, shown, thread_lines, times, was_taken, when, word};
+use super::{heading, label, shown, thread_lines, times, was_taken, when, word};
 
 /// The longest text of a node, in characters.
 const NODE_TEXT: usize = 28;
@@ -35,48 +35,68 @@ fn picture(view: &GraphView) -> Picture {
     let lines = view.thread.as_ref().map(thread_lines).unwrap_or_default();
     let about_thread: Vec<String> = lines.iter().map(|line| shown(line)).collect();
     let caption = std::iter::once(shown(&view.name)).chain(about_thread.clone());
-    let mut picture = Picture {
+    let Content { nodes, edges } = content(&view.nodes, &view.edges);
+    Picture {
         description: description(view, &about_thread),
         caption: caption
             .map(|line| cut(&line, CAPTION_TEXT).into_owned())
             .collect(),
         title,
+        nodes,
+        edges,
+        start: 0,
+    }
+}
+
+/// What is drawn of a graph.
+struct Content {
+    nodes: Vec<PictureNode>,
+    edges: Vec<PictureEdge>,
+}
+
+fn content(nodes: &[GraphNode], edges: &[GraphEdge]) -> Content {
+    let mut drawn = Content {
         nodes: Vec::new(),
         edges: Vec::new(),
-        start: 0,
     };
     let mut numbers: HashMap<&str, usize> = HashMap::new();
-    for node in view
-        .nodes
-        .iter()
-        .filter(|node| node.kind != NodeKind::Suspend)
-    {
-        numbers.insert(&node.name, picture.nodes.len());
-        picture.nodes.push(picture_node(node));
+    for node in nodes.iter().filter(|node| node.kind != NodeKind::Suspend) {
+        numbers.insert(&node.name, drawn.nodes.len());
+        drawn.nodes.push(picture_node(node));
     }
     let mut suspensions: HashMap<&str, usize> = HashMap::new();
-    for edge in &view.edges {
+    for edge in edges {
         let Some(from) = numbers.get(&*edge.from) else {
             continue;
         };
         let to = numbers.get(&*edge.to).copied().unwrap_or_else(|| {
             *suspensions.entry(&edge.from).or_insert_with(|| {
-                picture.nodes.push(suspension(view, edge));
-                picture.nodes.len() - 1
+                drawn.nodes.push(suspension(edges, edge));
+                drawn.nodes.len() - 1
             })
         });
-        picture.edges.push(PictureEdge {
+        drawn.edges.push(PictureEdge {
             from: *from,
             to,
-            text: cut(&label(view, edge), LABEL_TEXT).into_owned(),
-            tooltip: edge_tooltip(view, edge),
+            text: cut(&label(edges, edge), LABEL_TEXT).into_owned(),
+            tooltip: edge_tooltip(edges, edge),
             stroke: match was_taken(edge) {
                 true => Stroke::Taken,
                 false => Stroke::Plain,
             },
         });
     }
-    picture
+    drawn
+}
+
+fn panel(player: &GraphPlayer) -> Panel {
+    let Content { nodes, edges } = content(&player.nodes, &player.edges);
+    Panel {
+        text: cut(&heading(player), NODE_TEXT).into_owned(),
+        nodes,
+        edges,
+        start: 0,
+    }
 }
 
 fn picture_node(node: &GraphNode) -> PictureNode {
@@ -107,14 +127,13 @@ fn picture_node(node: &GraphNode) -> PictureNode {
             None => Look::Plain,
         },
         badge: (visits > 1 && node.kind == NodeKind::Role).then(|| visits.to_string()),
-        panels: Vec::new(),
+        panels: node.played_by.iter().map(panel).collect(),
     }
 }
 
 /// Returns the node for the suspensions by the role that an edge leaves.
-fn suspension(view: &GraphView, edge: &GraphEdge) -> PictureNode {
-    let all = view
-        .edges
+fn suspension(edges: &[GraphEdge], edge: &GraphEdge) -> PictureNode {
+    let all = edges
         .iter()
         .filter(|other| (&other.from, &other.to) == (&edge.from, &edge.to));
     PictureNode {
@@ -130,9 +149,9 @@ fn suspension(view: &GraphView, edge: &GraphEdge) -> PictureNode {
     }
 }
 
-fn edge_tooltip(view: &GraphView, edge: &GraphEdge) -> String {
+fn edge_tooltip(edges: &[GraphEdge], edge: &GraphEdge) -> String {
     let ends = format!("{} → {}", shown(&edge.from), shown(&edge.to));
-    let when = Some(shown(&when(view, edge))).filter(|when| !when.is_empty());
+    let when = Some(shown(&when(edges, edge))).filter(|when| !when.is_empty());
     let expression = edge.expression.as_deref().map(shown);
     let taken = edge.taken.filter(|taken| *taken > 0);
     let taken = taken.map(|taken| format!("taken {}", times(taken)));
@@ -147,10 +166,17 @@ fn description(view: &GraphView, about_thread: &[String]) -> String {
         .into_iter()
         .collect();
     sentences.extend_from_slice(about_thread);
-    for node in &view.nodes {
-        let edges = view.edges.iter().filter(|edge| edge.from == node.name);
-        let ways = edges.map(|edge| {
-            let when = match when(view, edge) {
+    sentences.extend(ways(&view.nodes, &view.edges));
+    sentences.join(".\n")
+}
+
+/// Returns in words which ways lead from each node, where a thread stands, and what is inside of the nodes.
+fn ways(nodes: &[GraphNode], edges: &[GraphEdge]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for node in nodes {
+        let own = edges.iter().filter(|edge| edge.from == node.name);
+        let ways = own.map(|edge| {
+            let when = match when(edges, edge) {
                 when if when.is_empty() => String::new(),
                 when => format!("{}: ", shown(&when)),
             };
@@ -165,6 +191,18 @@ fn description(view: &GraphView, about_thread: &[String]) -> String {
         if let Some(standing) = node.standing {
             sentences.push(format!("{} is {}", shown(&node.name), word(standing)));
         }
+        for player in &node.played_by {
+            let within = format!("Within {}, {}", shown(&node.name), heading(player));
+            let inside = self::ways(&player.nodes, &player.edges);
+            match (inside.is_empty(), player.nodes.first()) {
+                (true, Some(role)) => sentences.push(format!("{within}: {}", shown(&role.name))),
+                (true, None) => sentences.push(within),
+                (false, _) => {
+                    let inside = inside.into_iter();
+                    sentences.extend(inside.map(|sentence| format!("{within}: {sentence}")));
+                }
+            }
+        }
     }
-    sentences.join(".\n")
+    sentences
 }

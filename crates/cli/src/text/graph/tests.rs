@@ -19,6 +19,7 @@ fn node(name: &str, kind: NodeKind) -> GraphNode {
         visits: None,
         last_step: None,
         standing: None,
+        played_by: Vec::new(),
     }
 }
 

@@ -29,7 +29,7 @@ pub fn thread_graph(site: &Site, id: ThreadId) -> Result<GraphView, EngineError>
     let last = history.steps.last().map(|step| &step.node.role);
     let next = destination(&shown.state, last).filter(|_| shown.head == history.head);
     let passages = passages(&program, &history.answers(&outputs), next.as_ref());
-    let mut view = graph_of(history.start.workflow, &program);
+    let mut view = graph_of(&site.store, history.start.workflow, &program);
     mark_edges(&mut view, &passages);
     mark_nodes(&mut view, &history, &passages, &shown.state);
     let start = (history.start_hash, reserved::START.to_owned());
