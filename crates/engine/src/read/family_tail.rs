@@ -92,7 +92,7 @@ impl<'a> FamilyTail<'a> {
                     branch: way_to(&way, &known.parent.key, &known.parent.role),
                 };
                 parents.push((child.thread, known.place.head(), child.branch.clone()));
-                events.extend(family.follow(child, turns)?);
+                events.extend(family.follow(&child, turns)?);
             }
         }
         Ok((family, events))
@@ -177,7 +177,7 @@ impl<'a> FamilyTail<'a> {
                     thread: ended.thread,
                     branch: way_to(way, &ended.key, &step.role),
                 };
-                found.extend(self.follow(child, usize::MAX)?);
+                found.extend(self.follow(&child, usize::MAX)?);
             }
         }
         Ok(found)
@@ -206,29 +206,28 @@ impl<'a> FamilyTail<'a> {
             let way = way.clone().find(|one| one.child.thread == parent.thread);
             let way = way.map_or("", |one| &one.child.branch);
             let branch = way_to(way, &parent.key, &parent.role);
-            events.extend(self.follow(TailChild { thread, branch }, usize::MAX)?);
+            events.extend(self.follow(&TailChild { thread, branch }, usize::MAX)?);
         }
         self.strangers.extend(new.into_iter().map(|(id, _)| id));
         Ok(events)
     }
 
     /// Begins to follow a child. Returns its task and its newest turns.
-    fn follow(&mut self, child: TailChild, turns: usize) -> Result<Vec<FamilyEvent>, EngineError> {
+    fn follow(&mut self, child: &TailChild, turns: usize) -> Result<Vec<FamilyEvent>, EngineError> {
         let (tail, events) = Tail::begin(self.site, child.thread, turns)?;
         let start = read_start(
             &self.site.store,
             Head::read(&self.site.store, tail.head())?.start(),
         )?;
         let task = first_line(&start.node.prompt).unwrap_or_default();
-        let mut found = in_family(Some(&child), vec![TailEvent::Task(TailTask { task })]);
-        let way = child.branch.clone();
+        let mut found = in_family(Some(child), vec![TailEvent::Task(TailTask { task })]);
         self.children.push(Followed {
             child: child.clone(),
             tail,
             has_ended: false,
         });
-        found.extend(self.of_unseen_children(&way, &events)?);
-        found.extend(in_family(Some(&child), events));
+        found.extend(self.of_unseen_children(&child.branch, &events)?);
+        found.extend(in_family(Some(child), events));
         Ok(found)
     }
 

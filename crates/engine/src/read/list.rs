@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde::Serialize;
-use uwf_moderator::{HistoryNeed, end_result, history_need};
+use uwf_moderator::{HistoryNeed, Route, RouteError, end_result, history_need};
 use uwf_protocol::config::Config;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
@@ -344,24 +344,7 @@ impl<'a> Reader<'a> {
             activity,
             route,
             state,
-        } = match assigned_to_children(&route) {
-            Some(_) => {
-                let thread = Thread::load(store, id, head)?;
-                Standing::on_route(self.site, &thread, route, &self.config)?
-            }
-            None => {
-                let limited = LimitedThread {
-                    ledger: &run.ledger,
-                    workflow: program.limits(),
-                    head,
-                    replaces: None,
-                    by_children: Used::default(),
-                    has_children: has_children(&program),
-                    has_supervisor: program.supervisor().is_some(),
-                };
-                Standing::without_children(store, &run, &limited, route, &self.config)?
-            }
-        };
+        } = self.standing((id, head), &program, route)?;
         let pause = run.pause.read()?;
         let outline = Active {
             site: self.site,
@@ -384,6 +367,35 @@ impl<'a> Reader<'a> {
             outline,
             ..item
         })
+    }
+
+    /// Finds out where an active thread with this route stands. Its chain is read only if children do its next step.
+    fn standing(
+        &self,
+        (id, head): (ThreadId, CasRef),
+        program: &Program,
+        route: Result<Route, RouteError>,
+    ) -> Result<Standing, EngineError> {
+        let store = &self.site.store;
+        let run = self.site.root.run(id);
+        match assigned_to_children(&route) {
+            Some(_) => {
+                let thread = Thread::load(store, id, head)?;
+                Standing::on_route(self.site, &thread, route, &self.config)
+            }
+            None => {
+                let limited = LimitedThread {
+                    ledger: &run.ledger,
+                    workflow: program.limits(),
+                    head,
+                    replaces: None,
+                    by_children: Used::default(),
+                    has_children: has_children(program),
+                    has_supervisor: program.supervisor().is_some(),
+                };
+                Standing::without_children(store, &run, &limited, route, &self.config)
+            }
+        }
     }
 
     fn program(&mut self, hash: CasRef) -> Result<Rc<Program>, EngineError> {
