@@ -334,3 +334,40 @@ fn a_follower_of_a_parent_stops_when_a_child_asks() {
     );
     assert_eq!(stopped["causedBy"]["item"], json!("a.rs"), "{stopped}");
 }
+
+#[test]
+fn a_parent_says_which_child_is_blocked_or_paused_and_why() {
+    let (world, thread) = world();
+    world.step(&thread).exits(0);
+    let children = world.show(&thread)["children"].clone();
+    let child = |at: usize| children[at]["thread"].as_str().unwrap().to_owned();
+    for at in [0, 1] {
+        let pause = ["thread", "pause", &child(at), "-m", "the release"];
+        world.uwf(&pause).exits(0);
+    }
+    let shown = world.show(&thread);
+    let cause = &shown["causedBy"];
+    assert_eq!(
+        (&shown["status"], &cause["item"], &cause["reason"]),
+        (&json!("paused"), &json!("a.rs"), &json!("the release"))
+    );
+    let for_people = text(&world, &["thread", "show", &thread]);
+    assert!(for_people.contains(": the release"), "{for_people}");
+
+    world.write(
+        "stuck.yaml",
+        "name: stuck\nroles:\n  one: { goal: g, frontmatter: { type: object, required: [n], properties: { n: { type: string } } } }\n  many: { goal: g, each: \"'text'\", role: one }\ngraph:\n  $START: [{ role: many, prompt: Go. }]\n  many: [{ role: $END }]\n",
+    );
+    world.put("name: waits\nroles:\n  all: { goal: g, each: [a.rs], workflow: ./stuck.yaml }\ngraph:\n  $START: [{ role: all, prompt: Go. }]\n  all: [{ role: $END }]\n");
+    let thread = world.start("waits");
+    world.step(&thread).exits(1);
+    let shown = world.show(&thread);
+    let reason = shown["blockedReason"].as_str().unwrap();
+    assert!(
+        reason.contains("`each` gave no list, but a text"),
+        "{shown}"
+    );
+    assert_eq!(shown["causedBy"]["reason"], json!(reason));
+    let list = text(&world, &["thread", "list", "--status", "blocked"]);
+    assert!(list.contains("0 (a.rs): "), "{list}");
+}
