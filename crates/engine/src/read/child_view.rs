@@ -6,7 +6,8 @@ use uwf_protocol::ids::{RoleName, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_storage::Located;
 
-use crate::children::{Child, children_of, used_in_progress};
+use crate::children::used::{Sums, used_in_progress};
+use crate::children::{Child, children_of};
 use crate::limits;
 use crate::read::branch::Branch;
 use crate::read::causing_child::CausingChild;
@@ -59,11 +60,13 @@ pub(crate) fn sums_with_children(
     let Some(assignment) = assigned_to_children(route) else {
         return Ok(None);
     };
-    let in_progress = used_in_progress(site, thread, assignment)?;
+    let ledger = site.root.run(thread.id).ledger;
+    let mut sums = Sums::read(&ledger);
+    let in_progress = used_in_progress(site, thread, assignment, &mut sums)?;
     if in_progress == Used::default() {
         return Ok(None);
     }
-    let mut used = used_by(site, &site.root.run(thread.id).ledger, thread.head)?;
+    let mut used = used_by(site, &ledger, thread.head)?;
     used.add_all(&in_progress);
     Ok(Some(SumsWithChildren {
         steps: own_steps + used.child_steps,
