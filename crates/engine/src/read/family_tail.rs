@@ -12,7 +12,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start};
 
-use crate::children::{children_by_parent, has_children};
+use crate::children::{KnownChild, children_by_parent, has_children};
 use crate::read::outline::first_line;
 use crate::read::tail::Tail;
 use crate::read::tail_event::{TailEvent, TailTask};
@@ -75,27 +75,37 @@ impl<'a> FamilyTail<'a> {
             children: Vec::new(),
             strangers: HashSet::new(),
         };
-        let mut below = match family.may_have_children()? {
-            true => children_by_parent(site)?,
-            // The history may be long, and has no child of this thread.
-            false => HashMap::new(),
-        };
-        let mut parents = vec![(thread, family.top.head(), String::new())];
-        while let Some((parent, head, way)) = parents.pop() {
-            for known in below.remove(&parent).unwrap_or_default() {
-                // Work for an earlier step is part of that step.
-                if known.parent.head != head {
-                    continue;
-                }
-                let child = TailChild {
-                    thread: known.thread,
-                    branch: way_to(&way, &known.parent.key, &known.parent.role),
-                };
-                parents.push((child.thread, known.place.head(), child.branch.clone()));
-                events.extend(family.follow(&child, turns)?);
-            }
+        if family.may_have_children()? {
+            let mut below = children_by_parent(site)?;
+            let head = family.top.head();
+            events.extend(family.of_children_at(&mut below, (thread, head), "", turns)?);
         }
         Ok((family, events))
+    }
+
+    /// Returns the newest turns of the children that work for the step after a head, each followed by its own children.
+    fn of_children_at(
+        &mut self,
+        below: &mut HashMap<ThreadId, Vec<KnownChild>>,
+        (parent, head): (ThreadId, CasRef),
+        way: &str,
+        turns: usize,
+    ) -> Result<Vec<FamilyEvent>, EngineError> {
+        let mut events = Vec::new();
+        for known in below.remove(&parent).unwrap_or_default() {
+            // Work for an earlier step is part of that step.
+            if known.parent.head != head {
+                continue;
+            }
+            let child = TailChild {
+                thread: known.thread,
+                branch: way_to(way, &known.parent.key, &known.parent.role),
+            };
+            events.extend(self.follow(&child, turns)?);
+            let at = (known.thread, known.place.head());
+            events.extend(self.of_children_at(below, at, &child.branch, turns)?);
+        }
+        Ok(events)
     }
 
     /// Returns what happened since the last call. The last event is [`TailEvent::Stopped`] of the thread on top if nothing
@@ -231,7 +241,7 @@ impl<'a> FamilyTail<'a> {
         Ok(found)
     }
 
-    /// Tells whether other threads play roles of the workflow on top.
+    /// Tells whether other threads play roles of the workflow on top. If not, the history is not read: it may be long.
     fn may_have_children(&self) -> Result<bool, EngineError> {
         let store = &self.site.store;
         let start = read_start(store, Head::read(store, self.top.head())?.start())?;
