@@ -1,4 +1,4 @@
-//! Draws a graph as SVG: texts, looks and marks on the places of a [`Layout`].
+//! Draws a graph as SVG: texts, looks and marks on the places of a [`Layout`](crate::Layout).
 //!
 //! The drawing is self-contained. It has no scripts, no ids and no references, so several of them may stand in one page. Every
 //! text is escaped. No look differs by its colour alone.
