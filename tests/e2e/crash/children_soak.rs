@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::reader::{Ledger, read_every_node};
-use super::soak::soak;
+use super::soak::{Chance, soak};
 use crate::processes::{kill_if_there, variable, with_variable};
 use crate::world::{Run, World, wait_until};
 
@@ -60,6 +60,24 @@ fn finished(world: &World) -> BTreeMap<String, usize> {
     found
 }
 
+/// Kills one of the processes that may be killed, and tells whether it did. `lost` counts the adapters by the heads of their
+/// work.
+fn kill_one(world: &World, chance: &mut Chance, lost: &mut BTreeMap<String, usize>) -> bool {
+    let targets = targets(world);
+    if targets.is_empty() {
+        return false;
+    }
+    let (pid, line) = &targets[chance.below(targets.len())];
+    let head = variable(pid, "UWF_HEAD").filter(|_| line.contains("uwf-command "));
+    if head.as_ref().and_then(|head| lost.get(head)) == Some(&MOST_LOST) || !kill_if_there(pid) {
+        return false;
+    }
+    if let Some(head) = head {
+        *lost.entry(head).or_default() += 1;
+    }
+    true
+}
+
 #[test]
 fn threads_on_three_levels_survive_kill_upon_kill() {
     let (worlds, mut chance) = soak();
@@ -82,20 +100,8 @@ fn threads_on_three_levels_survive_kill_upon_kill() {
                 while call.try_wait().unwrap().is_none() {
                     // Nothing depends on how long this takes: it only has the kills come at different moments.
                     std::thread::sleep(Duration::from_millis(chance.below(60) as u64));
-                    let targets = targets(&world);
-                    if targets.is_empty() || kills >= most {
-                        continue;
-                    }
-                    let (pid, line) = &targets[chance.below(targets.len())];
-                    let head = variable(pid, "UWF_HEAD").filter(|_| line.contains("uwf-command "));
-                    if head.as_ref().and_then(|head| lost.get(head)) == Some(&MOST_LOST) {
-                        continue;
-                    }
-                    if kill_if_there(pid) {
-                        kills += 1;
-                        if let Some(head) = head {
-                            *lost.entry(head).or_default() += 1;
-                        }
+                    if kills < most {
+                        kills += usize::from(kill_one(&world, &mut chance, &mut lost));
                     }
                 }
                 let ended = Run::from(call.wait_with_output().unwrap());
