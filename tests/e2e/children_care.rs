@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::gates::{close_gate, gated_agent, open_gate, runs};
 use crate::processes::signal;
-use crate::world::{World, wait_until};
+use crate::world::{Run, World, wait_until};
 
 const NOTE: &str =
     "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";
@@ -45,6 +45,19 @@ pub(crate) const ANSWERS: &str = "roles:\n  first: [{ output: { note: f }, usage
 pub(crate) fn child(world: &World, thread: &str) -> String {
     let child = world.show(thread)["children"][0]["thread"].clone();
     child.as_str().unwrap().to_owned()
+}
+
+/// Moves a thread, and what it needs, to another root, and returns what calls the program there.
+pub(crate) fn elsewhere<'a>(world: &'a World, thread: &str) -> impl Fn(&[&str]) -> Run + 'a {
+    let export = ["thread", "export", thread, "-o", "all.tar"];
+    world.uwf(&export).exits(0);
+    let root = world.dir().join("elsewhere");
+    let there =
+        move |args: &[&str]| world.uwf(&[&["--root", root.to_str().unwrap()], args].concat());
+    there(&["thread", "import", "all.tar"]).exits(0);
+    let config = world.dir().join("elsewhere").join("config.yaml");
+    std::fs::copy(world.root().join("config.yaml"), config).unwrap();
+    there
 }
 
 pub(crate) fn done(world: &World, thread: &str) -> Value {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::children_care::{ANSWERS, child, done, outer, world};
+use crate::children_care::{ANSWERS, child, done, elsewhere, outer, world};
 use crate::gates::runs;
 use crate::world::World;
 
@@ -115,17 +115,7 @@ fn a_migrated_parent_and_its_child_go_on_in_another_root() {
         &format!("{INNER}, returns: 'steps[1].output'"),
         0,
     );
-    world
-        .uwf(&["thread", "export", &thread, "-o", "all.tar"])
-        .exits(0);
-    let elsewhere = world.dir().join("elsewhere");
-    let there = |args: &[&str]| {
-        let root = elsewhere.to_str().unwrap();
-        world.uwf(&[&["--root", root], args].concat())
-    };
-    there(&["thread", "import", "all.tar"]).exits(0);
-    let config = std::fs::read(world.root().join("config.yaml")).unwrap();
-    std::fs::write(elsewhere.join("config.yaml"), config).unwrap();
+    let there = elsewhere(&world, &thread);
     let done = there(&["thread", "step", &thread]).exits(0).json()["done"].clone();
     assert_eq!((done, runs(&world)), (json!(true), 3));
 }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::children_care::elsewhere;
 use crate::gates::{at_work, close_gate, gated_agent, open_gate, runs};
 use crate::processes::signal;
 use crate::world::{Run, World, wait_until};
@@ -377,17 +378,7 @@ fn a_fork_gets_children_of_its_own_and_leaves_those_of_the_original() {
 fn a_parent_travels_with_its_children_and_goes_on_elsewhere() {
     let (world, thread) = world(ANSWERS);
     step(&world, &thread, 2);
-    world
-        .uwf(&["thread", "export", &thread, "-o", "all.tar"])
-        .exits(0);
-    let elsewhere = world.dir().join("elsewhere");
-    let there = |args: &[&str]| {
-        let root = elsewhere.to_str().unwrap();
-        world.uwf(&[&["--root", root], args].concat())
-    };
-    there(&["thread", "import", "all.tar"]).exits(0);
-    let config = std::fs::read(world.root().join("config.yaml")).unwrap();
-    std::fs::write(elsewhere.join("config.yaml"), config).unwrap();
+    let there = elsewhere(&world, &thread);
     let before = runs(&world);
     for _ in 0..2 {
         there(&["thread", "step", &thread]).exits(0);

@@ -70,7 +70,7 @@ pub(crate) fn locate(
     let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
     let known = Known::of(&state, planned.len())?;
-    let heads_before = moved::heads_before(&state.migrations(thread.id)?, thread.head);
+    let heads_before = moved::heads_before(site, thread.id, thread.head)?;
     let child = |planned: PlannedChild| {
         let parent = Parent {
             thread: thread.id,
@@ -81,7 +81,7 @@ pub(crate) fn locate(
             attempt: 0,
         };
         let mut found = newest_of(&known, planned, parent)?;
-        for head in &heads_before {
+        for head in heads_before.iter().rev() {
             let parent = Parent {
                 head: *head,
                 attempt: 0,
@@ -274,7 +274,7 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
         return Ok(false);
     };
     Ok(head == parent.head
-        || moved::heads_before(&state.migrations(parent.thread)?, head).contains(&parent.head))
+        || moved::heads_before(site, parent.thread, head)?.contains(&parent.head))
 }
 
 /// Fails if children work for the next step of a thread: the caller would leave them behind.

@@ -5,32 +5,28 @@
 
 use uwf_cas_fs::hash_of;
 use uwf_moderator::{Assignment, Performer, PlannedChild, Route};
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_protocol::work::{Player, alone};
 use uwf_protocol::workflow_stored;
-use uwf_storage::{Located, ReplacedStep};
+use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_start};
 
 use super::{Child, children_of, has_children, planned};
 use crate::child_error::{ChildError, ChildProblem};
+use crate::read::steps::replaced_by;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// Returns the heads that a thread had before this one by these migrations, the newest first.
-pub(super) fn heads_before(migrations: &[ReplacedStep], head: CasRef) -> Vec<CasRef> {
-    let mut found = vec![head];
-    let mut next = 0;
-    while let Some(head) = found.get(next).copied() {
-        for one in migrations.iter().rev().filter(|one| one.by == head) {
-            if !found.contains(&one.replaced) {
-                found.push(one.replaced);
-            }
-        }
-        next += 1;
-    }
-    found.split_off(1)
+/// Returns the heads that a thread had before this one by migrations, oldest first.
+pub(super) fn heads_before(
+    site: &Site,
+    thread: ThreadId,
+    head: CasRef,
+) -> Result<Vec<CasRef>, EngineError> {
+    let migrations = State::new(&site.root).migrations(thread)?;
+    Ok(replaced_by(head, &migrations))
 }
 
 /// Tells whether a child that was made for an earlier head has the task that its parent gives now.
