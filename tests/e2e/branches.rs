@@ -242,7 +242,7 @@ fn a_council_has_branches_of_different_roles_with_prompts_of_their_own() {
     };
     let roles = ["security", "cost", "taste"].map(role).concat();
     world.put(&format!(
-        "name: council\nroles:\n{roles}  council:\n    goal: Three views.\n    branches:\n      a: {{ role: security, prompt: 'Only security.' }}\n      b: {{ role: cost }}\n      c: {{ role: taste, prompt: 'Taste of {{{{item}}}}.' }}\ngraph:\n  $START: {{ _: {{ role: council, prompt: 'Your view.' }} }}\n  council: {{ done: {{ role: $END, prompt: '' }}, failed: {{ role: $END, prompt: '' }} }}\n"
+        "name: council\nroles:\n{roles}  council:\n    goal: Three views.\n    branches:\n      aside: {{ role: security, prompt: 'Only security.' }}\n      b: {{ role: cost }}\n      c: {{ role: taste, prompt: 'Taste of {{{{item}}}}.' }}\ngraph:\n  $START: {{ _: {{ role: council, prompt: 'Your view.' }} }}\n  council: {{ done: {{ role: $END, prompt: '' }}, failed: {{ role: $END, prompt: '' }} }}\n"
     ));
     world.mock("roles:\n  security: [{ output: { view: s } }]\n  cost: [{ output: { view: c } }]\n  taste: [{ output: { view: t } }]\n");
     let thread = world.start("council");
@@ -258,7 +258,7 @@ fn a_council_has_branches_of_different_roles_with_prompts_of_their_own() {
             )
         })
         .collect();
-    assert_eq!(found, [("a", "s"), ("b", "c"), ("c", "t")]);
+    assert_eq!(found, [("aside", "s"), ("b", "c"), ("c", "t")]);
     let tasks: Vec<String> = results
         .iter()
         .map(|one| world.show(one["thread"].as_str().unwrap())["task"].to_string())

@@ -215,3 +215,17 @@ fn expressions_of_roles_that_other_threads_play_are_checked_as_conditions_are() 
         "workflow: b\n    returns: \"$merge([last, $last('it'), {'all': $count(steps)}])\"",
     ));
 }
+
+#[test]
+fn an_ended_thread_cannot_go_on_with_a_role_that_others_play() {
+    let text = format!(
+        "name: a\nroles:\n  one:\n    goal: g\n    {AGENT}\n  it:\n    goal: g\n    workflow: ./b.yaml\ngraph:\n  $START:\n    new: {{ role: one, prompt: Go. }}\n    resume: {{ role: it, prompt: Go. }}\n  one: [{{ role: it }}]\n  it: [{{ role: $END }}]\n"
+    );
+    let world = World::new();
+    world.write("b.yaml", &of_one_role("b", AGENT));
+    world.write("a.yaml", &text);
+    world
+        .uwf(&["workflow", "validate", "a.yaml", "--format", "text"])
+        .exits(1)
+        .says("`resume` leads to `it`, which other threads play");
+}

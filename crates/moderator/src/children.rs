@@ -96,7 +96,10 @@ pub fn plan(
         }
         BranchesOf::Named(named) => {
             let count = named.len();
-            let planned = named.iter().enumerate().map(|(index, (key, branch))| {
+            // The store keeps the keys of an object in an order of its own.
+            let mut named: Vec<_> = named.iter().collect();
+            named.sort_unstable_by_key(|(name, _)| *name);
+            let planned = named.into_iter().enumerate().map(|(index, (key, branch))| {
                 let of_branch = view(&json!(key), index, count);
                 let template = branch.prompt.as_deref().unwrap_or(&assignment.prompt);
                 Ok(PlannedChild {

@@ -4,10 +4,14 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 use uwf_protocol::ids::{RoleName, Status};
+use uwf_protocol::work::Work;
 use uwf_protocol::workflow::{Destination, Edges, NodeName, Problem, Workflow, reserved};
 
 use super::work::roles_of;
 use super::{Edge, all_edges, edges_of, quoted, with_suggestion};
+
+/// The edge of `$START` by which an ended thread goes on.
+const RESUME: &str = "resume";
 
 /// Returns the problems of the graph.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
@@ -59,7 +63,7 @@ fn entry(workflow: &Workflow<Value>) -> Option<Problem> {
         Some(Edges::ByStatus(targets)) => {
             let keys: Vec<&str> = targets.keys().map(Status::as_str).collect();
             match keys.as_slice() {
-                ["_" | "new"] | ["new", "resume"] | ["resume", "new"] => None,
+                ["_" | "new"] | ["new", RESUME] | [RESUME, "new"] => None,
                 [] => Some(Problem::new(&path, "`$START` has no edges")),
                 _ => {
                     let keys = quoted(keys);
@@ -119,7 +123,16 @@ fn target(workflow: &Workflow<Value>, edge: &Edge<'_>) -> Option<Problem> {
             let message = "`$START` cannot lead to `$SUSPEND`: no role has run that could go on";
             edge.problem("role", message)
         }),
-        Destination::Role(role) if workflow.roles.contains_key(role) => None,
+        Destination::Role(role) if workflow.roles.contains_key(role) => {
+            let is_resume = *edge.from == NodeName::Start && edge.key == RESUME;
+            let is_played = workflow.roles[role].work != Work::Agent;
+            (is_resume && is_played).then(|| {
+                let message = format!(
+                    "`resume` leads to `{role}`, which other threads play: an ended thread goes on with a role that an agent does"
+                );
+                edge.problem("role", message)
+            })
+        }
         Destination::Role(role) => {
             let known = role_names(workflow).chain([reserved::END, reserved::SUSPEND]);
             let message = format!("the edge leads to `{role}`, which is not a role");
