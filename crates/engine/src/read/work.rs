@@ -13,6 +13,9 @@ pub(crate) struct Work {
     output: CasRef,
     detail: CasRef,
     completed_ms: Option<i64>,
+    started_ms: Option<i64>,
+    instruction: Option<String>,
+    prompt: Option<CasRef>,
 }
 
 impl Work {
@@ -22,12 +25,23 @@ impl Work {
             output: step.output,
             detail: step.detail,
             completed_ms: step.completed_at_ms,
+            started_ms: step.started_at_ms,
+            instruction: step.edge_prompt.clone(),
+            prompt: step.assembled_prompt,
         }
     }
 
     /// Returns a digest, which is the same in every version: the records of removed threads have it.
     pub(crate) fn digest(&self) -> CasRef {
-        let parts = json!([self.role, self.output, self.detail, self.completed_ms]);
+        let parts = json!([
+            self.role,
+            self.output,
+            self.detail,
+            self.completed_ms,
+            self.started_ms,
+            self.instruction,
+            self.prompt,
+        ]);
         hash_of(None, &parts).expect("words and a whole number have an encoding")
     }
 }
@@ -43,7 +57,10 @@ mod tests {
             output: CasRef::from_u64(1),
             detail: CasRef::from_u64(2),
             completed_ms: Some(3),
+            started_ms: Some(4),
+            instruction: Some("Write.".to_owned()),
+            prompt: None,
         };
-        assert_eq!(work.digest().to_string(), "3TKS6577CP0RK");
+        assert_eq!(work.digest().to_string(), "0DKFSK21VCRX9");
     }
 }
