@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::branches::{ran, statuses, world};
+use crate::branches::{last, ran, statuses, world};
 use crate::processes::signal;
 use crate::world::{Run, World, wait_until};
 
@@ -75,6 +75,69 @@ fn a_run_that_was_killed_amid_its_branches_goes_on_and_does_none_twice() {
 }
 
 #[test]
+fn a_kill_amid_branches_makes_no_new_ones_and_ends_all() {
+    let (world, thread) = world("max: 2", 6);
+    for file in ["f0", "f1", "f2", "f3", "f4", "f5"] {
+        hold(&world, file);
+    }
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("two work", || ran(&world).len() == 2);
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let run = Run::from(run.wait_with_output().unwrap());
+    assert!([5, 7].contains(&run.code), "{}: {}", run.code, run.stderr);
+    assert_eq!(ran(&world).len(), 2, "no agent was started after the kill");
+    let list = world.uwf(&["thread", "list", "--children"]).exits(0).json();
+    assert_eq!(list, json!([]), "nothing is active");
+}
+
+#[test]
+fn an_interrupt_of_a_run_tells_how_many_steps_were_done() {
+    let (world, thread) = world("max: 2", 5);
+    hold(&world, "f3");
+    hold(&world, "f4");
+    let run = world.spawn(&["thread", "run", &thread]);
+    wait_until("two are held", || ran(&world).len() == 5);
+    signal("INT", run.id());
+    let run = Run::from(run.wait_with_output().unwrap()).exits(130);
+    let (children, end) = printed(&run);
+    assert_eq!((children.len(), &end["steps"]), (3, &json!(3)));
+}
+
+#[test]
+fn a_branch_that_failed_for_good_says_why() {
+    let (world, thread) = world("max: 2", 2);
+    world.write("fail-f0", "");
+    for code in [3, 0] {
+        world.uwf(&["thread", "run", &thread]).exits(code);
+    }
+    let step = last(&world, &thread);
+    let failed = &step["output"]["results"][0];
+    assert_eq!(failed["status"], json!("failed"));
+    assert!(
+        failed["reason"].as_str().unwrap().contains('9'),
+        "the exit code of the tool: {failed}"
+    );
+}
+
+#[test]
+fn an_error_names_the_branch_and_its_item() {
+    let (world, thread) = world("max: 2", 2);
+    world.write("ask-f1", "");
+    let run = world.uwf(&["thread", "run", &thread]).exits(6);
+    let end = printed(&run).1;
+    assert_eq!(end["message"], json!("What of f1?"));
+    assert_eq!(
+        end["next"],
+        json!(format!("uwf thread resume {thread} -p \"…\""))
+    );
+    world
+        .step(&thread)
+        .exits(6)
+        .says("branch `1 (f1)`: ")
+        .says("asks: What of f1?");
+}
+
+#[test]
 fn a_pause_lets_no_further_branch_begin() {
     let (world, thread) = world("max: 1", 3);
     hold(&world, "f0");
@@ -109,7 +172,8 @@ fn a_limit_that_the_branches_reach_lets_no_further_one_begin() {
     // The planner's step and three of branches; then one more may be at work.
     world.configure("limits.maxSteps", "4");
     let run = world.uwf(&["thread", "run", &thread]).exits(6);
-    run.says("maxSteps");
+    assert_eq!(printed(&run).1["stopped"], json!("suspended"));
+    assert!(run.stdout.contains("--raise maxSteps="), "{}", run.stdout);
     let done = ran(&world).len();
     assert!((3..=4).contains(&done), "{done}");
     world

@@ -240,3 +240,40 @@ fn a_poke_that_died_is_gone_on_with_and_no_step_follows_the_old_result() {
     }
     assert_eq!(done(&world, &thread), json!(true));
 }
+
+/// Starts to do the last step of a thread again, which a child did, and waits until its agent is at work.
+fn poked(world: &World, thread: &str) -> std::process::Child {
+    let before = runs(world);
+    close_gate(world);
+    let poke = world.spawn(&["thread", "poke", thread, "-p", "better"]);
+    wait_until("the step is done again", || runs(world) == before + 1);
+    poke
+}
+
+#[test]
+fn a_kill_ends_a_child_that_does_its_step_again() {
+    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
+    world.put("name: after\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\n  last: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: [{ role: last }]\n  last: [{ role: $END }]\n");
+    world.uwf(&["thread", "kill", &thread]).exits(0);
+    let thread = world.start("after");
+    for _ in 0..2 {
+        world.step(&thread).exits(0);
+    }
+    // A fork has the step, too, and its next step does not depend on what becomes of the original's.
+    let fork = world.uwf(&["thread", "fork", &thread]).exits(0).json();
+    let fork = fork["thread"].as_str().unwrap().to_owned();
+    world
+        .uwf(&["thread", "poke", &fork, "-p", "better"])
+        .exits(1)
+        .says("does not work for this thread")
+        .says(&format!("uwf thread fork {fork}~1"));
+    let poke = poked(&world, &thread);
+    world.step(&thread).exits(5);
+    let step = world.spawn(&["thread", "step", &fork]);
+    wait_until("the fork works", || runs(&world) == 5);
+    let killed = world.uwf(&["thread", "kill", &thread]).exits(0).json();
+    assert_eq!(killed["agentEnded"], json!(true));
+    poke.wait_with_output().unwrap();
+    open_gate(&world);
+    Run::from(step.wait_with_output().unwrap()).exits(0);
+}

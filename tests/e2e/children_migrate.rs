@@ -24,6 +24,10 @@ fn a_mistake_in_what_a_child_returns_is_mended_without_paying_the_child_again() 
         .step(&thread)
         .exits(1)
         .says(&format!("uwf thread migrate {thread}"));
+    let shown = world.show(&thread);
+    assert_eq!(shown["status"], json!("blocked"));
+    let reason = shown["blockedReason"].as_str().unwrap();
+    assert!(reason.contains("does not fit the schema"), "{reason}");
     let before = runs(&world);
     migrate(&world, &thread, INNER, 0);
     world.uwf(&["thread", "prune", "--ended"]).exits(0);

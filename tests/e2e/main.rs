@@ -18,6 +18,7 @@ mod builtin;
 mod cas;
 mod children_care;
 mod children_migrate;
+mod children_redone;
 mod children_seen;
 mod cli_agents;
 mod colours;

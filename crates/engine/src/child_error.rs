@@ -10,14 +10,46 @@ use crate::read::thread_state::ThreadStatus;
 
 /// Why the child threads of a step did not get on.
 #[derive(Debug, thiserror::Error)]
-#[error("`{role}` of thread `{thread}` is played by other threads: {problem}")]
+#[error(
+    "`{role}` of thread `{thread}` is played by other threads: {}{problem}",
+    describe_branch(branch)
+)]
 pub struct ChildError {
     /// The thread whose role they play.
     pub thread: ThreadId,
     /// The role.
     pub role: RoleName,
+    /// The branch that it is about, and its item; empty if it is about none.
+    pub branch: String,
     /// What is wrong.
     pub problem: ChildProblem,
+}
+
+fn describe_branch(branch: &str) -> String {
+    match branch {
+        "" => String::new(),
+        branch => format!("branch `{branch}`: "),
+    }
+}
+
+/// Returns the error of a thread whose role is played by others.
+pub(crate) fn failed(thread: ThreadId, role: &RoleName, problem: ChildProblem) -> EngineError {
+    failed_in(thread, role, String::new(), problem)
+}
+
+/// Returns the error of a thread that is about one of the branches of its role.
+pub(crate) fn failed_in(
+    thread: ThreadId,
+    role: &RoleName,
+    branch: String,
+    problem: ChildProblem,
+) -> EngineError {
+    EngineError::Child(Box::new(ChildError {
+        thread,
+        role: role.clone(),
+        branch,
+        problem,
+    }))
 }
 
 /// What is wrong with the child threads of a step.
@@ -43,11 +75,20 @@ pub enum ChildProblem {
         problem: String,
     },
     /// A child thread works for the next step, and would be left behind.
-    #[error("thread `{0}` works for the next step, and would be left behind")]
-    AtWork(ThreadId),
+    #[error("thread `{child}` works for the next step, and would be left behind")]
+    AtWork {
+        /// The child.
+        child: ThreadId,
+        /// Whether it has come to its end.
+        ended: bool,
+    },
     /// Several child threads did the step, which a person wants to be done again.
     #[error("{0} threads did the step, and only the step of one can be done again")]
     Several(usize),
+    /// The thread that did the step, which a person wants to be done again, is no child of this one: it works for the thread of
+    /// which this is a fork, or it was removed.
+    #[error("thread `{0}` did the step, and does not work for this thread")]
+    Elsewhere(ThreadId),
     /// The child thread that did the newest step does it again.
     #[error("thread `{0}` did the newest step, and is at work on it again")]
     DoneAgain(ThreadId),
@@ -118,8 +159,9 @@ impl ChildError {
             },
             ChildProblem::Unknown(_)
             | ChildProblem::TooDeep { .. }
-            | ChildProblem::AtWork(_)
+            | ChildProblem::AtWork { .. }
             | ChildProblem::Several(_)
+            | ChildProblem::Elsewhere(_)
             | ChildProblem::Needed(_)
             | ChildProblem::Misfit { .. } => Exit::Request,
         }
@@ -143,8 +185,9 @@ impl ChildError {
             ChildProblem::Failed { source, .. } => Some(source),
             ChildProblem::Unknown(_)
             | ChildProblem::TooDeep { .. }
-            | ChildProblem::AtWork(_)
+            | ChildProblem::AtWork { .. }
             | ChildProblem::Several(_)
+            | ChildProblem::Elsewhere(_)
             | ChildProblem::Needed(_)
             | ChildProblem::DoneAgain(_)
             | ChildProblem::Misfit { .. }

@@ -4,6 +4,7 @@
 //! killed, and no call makes a second one.
 
 pub(crate) mod moved;
+pub(crate) mod redone;
 pub(crate) mod used;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -13,7 +14,8 @@ use uwf_cas_fs::hash_of;
 use uwf_moderator::condition::ValueQuestion;
 use uwf_moderator::{Assignment, PlannedChild, Route, plan};
 use uwf_process::Signals;
-use uwf_protocol::child::{ChildrenDetail, Parent};
+use uwf_protocol::chain::StepContext;
+use uwf_protocol::child::{ChildrenDetail, EndedChild, Parent};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::program::Program;
@@ -22,7 +24,7 @@ use uwf_protocol::work::{BranchesOf, List, Work};
 use uwf_storage::{HistoryRecord, Located, Reason, State};
 use uwf_thread::{Head, read_start, steps_with_outputs};
 
-use crate::child_error::{ChildError, ChildProblem};
+use crate::child_error::{ChildProblem, failed};
 use crate::conditions::Conditions;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -43,6 +45,14 @@ pub(crate) struct Child {
 }
 
 impl Child {
+    /// Returns the problem of a call that would leave it behind.
+    fn at_work(&self) -> ChildProblem {
+        ChildProblem::AtWork {
+            child: self.thread,
+            ended: self.is_ended(),
+        }
+    }
+
     /// Tells whether it has reached its end.
     pub(crate) fn is_ended(&self) -> bool {
         matches!(self.place, Some(Located::Archived(_)))
@@ -88,7 +98,7 @@ pub(crate) fn locate(
                 ..found.parent.clone()
             };
             let mut earlier = newest_of(&known, found.planned.clone(), parent)?;
-            earlier.killed.splice(0..0, found.killed.drain(..));
+            earlier.killed.append(&mut found.killed);
             match found.place.is_none() && moved::has_same_task(site, thread, &earlier)? {
                 true => found = earlier,
                 false => found.killed = earlier.killed,
@@ -171,13 +181,8 @@ fn planned(
     assignment: &Assignment,
     signals: Option<&Signals>,
 ) -> Result<Vec<PlannedChild>, EngineError> {
-    let blocked = |problem: String| {
-        EngineError::Child(Box::new(ChildError {
-            thread: thread.id,
-            role: assignment.role.clone(),
-            problem: ChildProblem::Unknown(problem),
-        }))
-    };
+    let blocked =
+        |problem: String| failed(thread.id, &assignment.role, ChildProblem::Unknown(problem));
     let Some(role) = thread.program.task(&assignment.role) else {
         return Err(blocked("the workflow has no such role".to_owned()));
     };
@@ -215,30 +220,17 @@ fn id_of(parent: &Parent) -> ThreadId {
         .of_child(hash.expect("a parent is not nested deeply"))
 }
 
-/// Fails if the thread that played the role of the newest step is active again: a person wants that step to be done again, and
-/// the next step would go on with the old result.
-pub(crate) fn refuse_if_done_again(site: &Site, thread: &Thread) -> Result<(), EngineError> {
-    let Some(last) = thread.last() else {
-        return Ok(());
-    };
-    let role = &last.node.role;
-    let work = thread.program.task(role).map(|role| &role.work);
-    if !matches!(work, Some(Work::Workflow(_))) {
-        return Ok(());
-    }
-    let detail = site.store.need(last.node.detail)?;
-    let children = ChildrenDetail::deserialize(&detail.payload).map(|detail| detail.children);
-    let state = State::new(&site.root);
-    for child in children.unwrap_or_default() {
-        if state.head(child.thread)?.is_some() {
-            return Err(EngineError::Child(Box::new(ChildError {
-                thread: thread.id,
-                role: role.clone(),
-                problem: ChildProblem::DoneAgain(child.thread),
-            })));
-        }
-    }
-    Ok(())
+/// Returns the children that a recorded step names; none if other agents did it.
+pub(crate) fn recorded(site: &Site, step: &StepContext) -> Result<Vec<EndedChild>, EngineError> {
+    let detail = site.store.need(step.node.detail)?;
+    let detail = ChildrenDetail::deserialize(&detail.payload);
+    Ok(detail.map(|detail| detail.children).unwrap_or_default())
+}
+
+/// Returns for whom a thread with this head was made to work, if for another one.
+pub(crate) fn parent_of(site: &Site, head: CasRef) -> Result<Option<Parent>, EngineError> {
+    let start = Head::read(&site.store, head)?.start();
+    Ok(read_start(&site.store, start)?.node.parent)
 }
 
 /// Tells whether a thread works for another one. One that cannot be read does not.
@@ -264,8 +256,7 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
     if !child.may_be_child() {
         return Ok(false);
     }
-    let start = Head::read(&site.store, head)?.start();
-    let Some(parent) = read_start(&site.store, start)?.node.parent else {
+    let Some(parent) = parent_of(site, head)? else {
         return Ok(false);
     };
     // A step that follows the head that the child worked for has what it did.
@@ -281,11 +272,9 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
 pub(crate) fn refuse_to_leave(site: &Site, thread: &Thread) -> Result<(), EngineError> {
     match moved::at_work(site, thread)? {
         None => Ok(()),
-        Some((assignment, children)) => Err(EngineError::Child(Box::new(ChildError {
-            thread: thread.id,
-            role: assignment.role,
-            problem: ChildProblem::AtWork(children[0].thread),
-        }))),
+        Some((assignment, children)) => {
+            Err(failed(thread.id, &assignment.role, children[0].at_work()))
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use uwf_storage::{
 };
 use uwf_thread::{Head, read_program, read_start, summarize};
 
-use crate::child_error::{ChildError, ChildProblem};
+use crate::child_error::{ChildProblem, failed};
 use crate::read::outline::first_line;
 use crate::read::removed_cost::spent_by_leaving;
 use crate::read::show::ended_status;
@@ -319,7 +319,14 @@ fn check_removable(
             has_finished_step: run.outbox.read_pending().ok().flatten().is_some(),
         }),
         (Located::Archived(record), Removable::Ended) => refuse_needed(site, id, record.head),
-        (_, Removable::Any) => Ok(()),
+        (Located::Active(head), Removable::Any) => {
+            // A thread with damaged nodes can be removed, and has no children that could be found.
+            match thread::Thread::load(&site.store, id, *head) {
+                Ok(thread) => children::refuse_to_leave(site, &thread),
+                Err(_) => Ok(()),
+            }
+        }
+        (Located::Archived(_), Removable::Any) => Ok(()),
     }
 }
 
@@ -333,11 +340,8 @@ fn refuse_needed(site: &Site, id: ThreadId, head: CasRef) -> Result<(), EngineEr
     let Some(parent) = start.node.parent else {
         return Ok(());
     };
-    Err(EngineError::Child(Box::new(ChildError {
-        thread: parent.thread,
-        role: parent.role,
-        problem: ChildProblem::Needed(id),
-    })))
+    let problem = ChildProblem::Needed(id);
+    Err(failed(parent.thread, &parent.role, problem))
 }
 
 impl From<&HistoryRecord> for PrunedThread {

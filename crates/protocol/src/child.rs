@@ -64,3 +64,14 @@ pub struct UsedByEnded {
     /// What it used up, with its failed attempts and the killed children before it.
     pub used: Used,
 }
+
+/// What a child returned that does not fit the role that it plays. It holds as long as both threads have these heads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Misfit {
+    /// The head of the parent.
+    pub head: CasRef,
+    /// The head of the child.
+    pub child: CasRef,
+    /// What does not fit, for people.
+    pub problem: String,
+}

@@ -218,6 +218,7 @@ pub fn schema_of_branches() -> Value {
             "thread": { "type": "string" },
             "status": { "type": "string" },
             "output": {},
+            "reason": { "type": "string" },
         },
         "additionalProperties": false,
     });

@@ -122,13 +122,21 @@ impl<'a> State<'a> {
         Ok(())
     }
 
-    /// Adds threads without names in one change of the state. Those that are active already stay as they are.
+    /// Adds threads without names in one change of the state, if the thread that they work for is active and has this head.
+    /// Returns whether it is. Those that are active already stay as they are.
     ///
     /// # Errors
     /// Those of [`check`](Self::check).
-    pub fn insert_all(&self, threads: &[(ThreadId, CasRef)]) -> Result<(), StorageError> {
+    pub fn insert_children(
+        &self,
+        (parent, head): (ThreadId, CasRef),
+        threads: &[(ThreadId, CasRef)],
+    ) -> Result<bool, StorageError> {
         let _lock = self.lock()?;
         let mut heads = self.checked_heads()?;
+        if heads.get(parent) != Some(head) {
+            return Ok(false);
+        }
         let known = |heads: &Heads, thread: ThreadId| heads.get(thread).is_some();
         let new: Vec<_> = threads
             .iter()
@@ -142,7 +150,7 @@ impl<'a> State<'a> {
             // See `insert_named`.
             let _ = self.root.run(*thread).create();
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Adds a thread that has ended already, in another root, with a name and labels. If it is active, nothing is changed.

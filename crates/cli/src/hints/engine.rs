@@ -148,10 +148,13 @@ fn of_child(error: &ChildError, given: Given<'_>) -> Option<String> {
             format!("`{command}{option}` goes on")
         }
         ChildProblem::TooDeep { depth, .. } => allow_depth(*depth),
-        ChildProblem::AtWork(child) => format!(
-            "`uwf thread step {thread}` lets it go on; `uwf thread kill {child}` gives it up"
-        ),
-        ChildProblem::Several(_) => {
+        ChildProblem::AtWork { child, ended } => {
+            let give_up = if *ended { "rm --force" } else { "kill" };
+            format!(
+                "`uwf thread step {thread}` goes on with it; `uwf thread {give_up} {child}` gives it up"
+            )
+        }
+        ChildProblem::Several(_) | ChildProblem::Elsewhere(_) => {
             format!("`uwf thread fork {thread}~1` does it again in a thread of its own")
         }
         ChildProblem::DoneAgain(child) => format!(

@@ -14,13 +14,13 @@ use uwf_storage::{Located, State};
 use uwf_thread::{Head, read_start};
 
 use super::{Child, children_of, has_children, planned};
-use crate::child_error::{ChildError, ChildProblem};
+use crate::child_error::failed;
 use crate::read::steps::replaced_by;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
 /// Returns the heads that a thread had before this one by migrations, oldest first.
-pub(super) fn heads_before(
+pub(crate) fn heads_before(
     site: &Site,
     thread: ThreadId,
     head: CasRef,
@@ -59,7 +59,10 @@ fn is_task(thread: &Thread, planned: &PlannedChild, start: &StartNode) -> bool {
             hash_of(Some(type_hash), &payload).ok()
         }
     };
-    workflow == Some(start.workflow) && planned.prompt == start.prompt
+    // What a person said to the thread follows the task.
+    let said = start.prompt.strip_prefix(planned.prompt.as_str());
+    workflow == Some(start.workflow)
+        && said.is_some_and(|said| said.is_empty() || said.starts_with("\n\n"))
 }
 
 /// Fails if children work for the next step of a thread, and the thread under another workflow would not go on with them.
@@ -89,18 +92,14 @@ pub(crate) fn refuse_to_leave_behind(
                     .is_some_and(|start| is_task(under, one, start))
         };
         if !wanted.iter().any(is_wanted) {
-            return Err(EngineError::Child(Box::new(ChildError {
-                thread: thread.id,
-                role: assignment.role,
-                problem: ChildProblem::AtWork(child.thread),
-            })));
+            return Err(failed(thread.id, &assignment.role, child.at_work()));
         }
     }
     Ok(())
 }
 
 /// Returns the children that work for the next step of a thread, if some do, and what they do.
-pub(super) fn at_work(
+pub(crate) fn at_work(
     site: &Site,
     thread: &Thread,
 ) -> Result<Option<(Assignment, Vec<Child>)>, EngineError> {

@@ -96,7 +96,8 @@ pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineEr
     Ok(used)
 }
 
-fn used_by_thread(
+/// Returns what a thread used up. One that has not reached its end may have children that are part of no step.
+pub(super) fn used_by_thread(
     site: &Site,
     id: ThreadId,
     head: CasRef,

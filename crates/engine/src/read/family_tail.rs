@@ -12,6 +12,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start};
 
+use crate::children::moved::heads_before;
 use crate::children::{KnownChild, children_by_parent, has_children};
 use crate::read::outline::first_line;
 use crate::read::tail::Tail;
@@ -92,9 +93,15 @@ impl<'a> FamilyTail<'a> {
         turns: usize,
     ) -> Result<Vec<FamilyEvent>, EngineError> {
         let mut events = Vec::new();
-        for known in below.remove(&parent).unwrap_or_default() {
+        let children = below.remove(&parent).unwrap_or_default();
+        let mut heads = match children.is_empty() {
+            true => Vec::new(),
+            false => heads_before(self.site, parent, head)?,
+        };
+        heads.push(head);
+        for known in children {
             // Work for an earlier step is part of that step.
-            if known.parent.head != head {
+            if !heads.contains(&known.parent.head) {
                 continue;
             }
             let child = TailChild {

@@ -61,9 +61,6 @@ pub struct StepReport {
     /// The child threads that did steps in this call, if there were several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildReport>,
-    /// How many steps of children this call has reported before, while it went on.
-    #[serde(skip)]
-    pub told: u64,
     /// The step that this one replaced, if it was poked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<CasRef>,
@@ -95,6 +92,9 @@ pub struct ChildReport {
     /// The child of the child that did a step, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub child: Option<Box<ChildReport>>,
+    /// The children of the child that did steps, if several did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildReport>,
     /// How many steps were recorded, with those of its children.
     #[serde(skip)]
     pub steps: u64,
@@ -111,6 +111,7 @@ impl ChildReport {
             step: report.step,
             role: report.role.clone(),
             child: report.child.clone().map(Box::new),
+            children: report.children.clone(),
             steps: report.steps_done(),
         }
     }
@@ -122,7 +123,7 @@ impl StepReport {
     pub fn steps_done(&self) -> u64 {
         let children = self.child.iter().chain(&self.children);
         let of_children: u64 = children.map(|child| child.steps).sum();
-        u64::from(self.step.is_some()) + of_children + self.told
+        u64::from(self.step.is_some()) + of_children
     }
 
     /// Returns the report of a thread whose head is the step that was just committed. If the route is unknown, the thread is
@@ -157,7 +158,6 @@ impl StepReport {
             result,
             result_problem,
             refused_calls: Vec::new(),
-            told: 0,
             child: None,
             children: Vec::new(),
             replaced: None,

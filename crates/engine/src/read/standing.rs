@@ -106,6 +106,13 @@ fn with_children(
         }
         Err(error) => return Err(error),
     };
+    if let Some(problem) = misfit(site, thread, &children) {
+        return Ok(ThreadState {
+            status: ThreadStatus::Blocked,
+            reason: Some(problem),
+            ..own
+        });
+    }
     let mut found = Vec::new();
     let work = thread.program.task(&assignment.role).map(|role| &role.work);
     for child in children
@@ -122,6 +129,16 @@ fn with_children(
     }
     let has_unmade = children.iter().any(|child| child.place.is_none());
     Ok(most_urgent(&assignment.role, found, has_unmade).unwrap_or(own))
+}
+
+/// Returns what the only child returned, if it does not fit the role. A call that tried to record it found that out.
+fn misfit(site: &Site, thread: &Thread, children: &[Child]) -> Option<String> {
+    let [child] = children else { return None };
+    let Some(Located::Archived(record)) = &child.place else {
+        return None;
+    };
+    let misfit = site.root.run(thread.id).ledger.misfit()?;
+    ((misfit.head, misfit.child) == (thread.head, record.head)).then_some(misfit.problem)
 }
 
 /// Returns the state of a child, with its pause; `None` if it is not active.

@@ -8,6 +8,7 @@ use uwf_protocol::ids::RoleName;
 use uwf_protocol::limits::{Reached, Rules, Setting, Used};
 use uwf_storage::RunDir;
 
+use crate::children::redone::used_since;
 use crate::children::used::{Sums, used_in_progress};
 use crate::limits::{LimitedThread, reached_by};
 use crate::project::config_for;
@@ -38,6 +39,10 @@ pub(crate) fn reached(
     admitted: &Admitted,
     by_children: Used,
 ) -> Result<Vec<Reached>, EngineError> {
+    let mut by_children = by_children;
+    if has_limits(thread, &admitted.config) {
+        by_children.add_all(&used_since(site, thread)?);
+    }
     let limited = LimitedThread {
         by_children,
         ..LimitedThread::of(&run.ledger, thread)

@@ -9,18 +9,19 @@ mod outcome;
 mod round;
 mod side_by_side;
 
-pub(crate) use again::poke_children;
-use going_on::Brought;
-use round::{Round, end, state_after, with_children};
+pub(crate) use again::{poke_children, take_redone};
+use round::{Round, end, with_children};
 
-use uwf_moderator::{Assignment, Joined};
+use uwf_moderator::{Assignment, Joined, Route};
+use uwf_protocol::child::Misfit;
 use uwf_protocol::config::Config;
-use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Located, RunDir};
 
-use crate::child_error::{ChildError, ChildProblem};
+use crate::child_error::{ChildError, ChildProblem, failed, failed_in};
 use crate::children::Child;
+use crate::read::branch::Branch;
 use crate::read::report::{StepOrigin, StepReport};
+use crate::read::standing::Standing;
 use crate::read::thread_state::ThreadState;
 use crate::run::admission::{Admitted, accept, admit, raise};
 use crate::run::attempted::Verb;
@@ -29,7 +30,7 @@ use crate::run::cycle::{self, StepOptions};
 use crate::run::owned::OwnedRun;
 use crate::run::resume;
 use crate::thread::Thread;
-use crate::{EngineError, Intervention, Runner, tags};
+use crate::{EngineError, Intervention, Runner, limits, tags};
 
 /// How a call gets a child on.
 #[derive(Debug, Clone, Copy)]
@@ -68,26 +69,26 @@ pub(crate) fn do_children_step(
         .log(&thread, tags::ROUTED, &format!("role={role}"));
     refuse_depth(&thread, assignment, &admitted.config)?;
     let mut round = Round::new(runner, &thread, assignment, &admitted, words)?;
-    let mut brought = Brought::default();
+    let mut reports = Vec::new();
     if round.joined() == Joined::Open {
-        let stepped = round.step(approach);
+        let brought = round.step(approach)?;
         round.look()?;
-        match stepped {
-            Ok(done) => brought = done,
-            // The last failure of a branch may have decided what becomes of all.
-            Err(_) if round.joined() != Joined::Open => {}
-            Err(error) => return Err(error),
+        // The last failure of a branch may have decided what becomes of all.
+        if let Some(problem) = brought.problem.filter(|_| round.joined() == Joined::Open) {
+            return Err(problem);
         }
+        reports = brought.reports;
     }
-    let Brought { reports, told } = brought;
     let joined = round.joined();
     if joined == Joined::Open {
-        let state = state_after(assignment, &reports, &round.children);
-        let report = with_children(in_progress(&thread, assignment, state), reports);
-        return Ok(StepReport { told, ..report });
+        let state = state_after(runner, &thread, assignment)?;
+        return Ok(with_children(
+            in_progress(&thread, assignment, state),
+            reports,
+        ));
     }
     round.cancel_open()?;
-    let step = outcome::put(&round, joined)?;
+    let step = outcome::put(&round, joined).inspect_err(|error| note_misfit(run, &round, error))?;
     let failed = round.that_failed();
     let committed = commit(runner, run, thread, &admitted.summary, step, Nodes::New)?;
     for child in failed {
@@ -101,10 +102,7 @@ pub(crate) fn do_children_step(
         StepOrigin::Ran,
         &admitted.config.limits,
     );
-    reported.report = StepReport {
-        told,
-        ..with_children(reported.report, reports)
-    };
+    reported.report = with_children(reported.report, reports);
     reported.result()
 }
 
@@ -176,11 +174,8 @@ fn refuse_depth(
     if depth <= most {
         return Ok(());
     }
-    Err(failed(
-        thread,
-        assignment,
-        ChildProblem::TooDeep { depth, most },
-    ))
+    let problem = ChildProblem::TooDeep { depth, most };
+    Err(failed(thread.id, &assignment.role, problem))
 }
 
 /// Does one cycle of a child that is there.
@@ -201,20 +196,25 @@ fn advance(
     }
 }
 
-/// Returns the error of a thread whose child did not get on.
+/// Returns the error of a thread, one of whose children could not go on.
 fn of_child(
     thread: &Thread,
     assignment: &Assignment,
-    child: ThreadId,
+    child: &Child,
     error: EngineError,
 ) -> EngineError {
+    let mut branches = vec![Branch::from(&child.planned).to_string()];
+    let child = child.thread;
     let problem = match error {
         EngineError::Suspended { message, .. } => ChildProblem::Waits { child, message },
         EngineError::Limit { reached, .. } => ChildProblem::Limit { child, reached },
         EngineError::Child(inner) => match inner.problem {
             known @ (ChildProblem::Waits { .. }
             | ChildProblem::Limit { .. }
-            | ChildProblem::Interrupted(_)) => known,
+            | ChildProblem::Interrupted(_)) => {
+                branches.push(inner.branch);
+                known
+            }
             problem => ChildProblem::Failed {
                 child,
                 source: Box::new(EngineError::Child(Box::new(ChildError {
@@ -228,16 +228,42 @@ fn of_child(
             source: Box::new(source),
         },
     };
-    failed(thread, assignment, problem)
+    branches.retain(|branch| !branch.is_empty());
+    failed_in(thread.id, &assignment.role, branches.join(" / "), problem)
 }
 
-/// Returns the error of a thread whose children have this problem.
-fn failed(thread: &Thread, assignment: &Assignment, problem: ChildProblem) -> EngineError {
-    EngineError::Child(Box::new(ChildError {
-        thread: thread.id,
-        role: assignment.role.clone(),
-        problem,
-    }))
+/// Puts on record that what a child returned does not fit the role, so that views can say so.
+fn note_misfit(run: &OwnedRun, round: &Round<'_>, error: &EngineError) {
+    let EngineError::Child(inner) = error else {
+        return;
+    };
+    let place = round
+        .children
+        .first()
+        .and_then(|child| child.place.as_ref());
+    if let (ChildProblem::Misfit { .. }, Some(place)) = (&inner.problem, place) {
+        // Without the record the thread looks as if it could go on, and the next step says the same.
+        let _ = run.ledger.write_misfit(&Misfit {
+            head: round.thread.head,
+            child: place.head(),
+            problem: error.to_string(),
+        });
+    }
+}
+
+/// Returns where a thread stands after a call whose children are not done.
+fn state_after(
+    runner: &Runner,
+    thread: &Thread,
+    assignment: &Assignment,
+) -> Result<ThreadState, EngineError> {
+    let site = &runner.site;
+    let route = Ok(Route::To(assignment.clone()));
+    let standing = Standing::on_route(site, thread, route, &limits::config_for_views(site))?;
+    Ok(ThreadState {
+        current_role: Some(assignment.role.clone()),
+        ..standing.state
+    })
 }
 
 /// Returns the report of a thread whose head did not move, because its children are not done.

@@ -1,5 +1,8 @@
 //! One cycle of a thread: lock it, commit a finished step, route, run the agent, commit its step.
 
+use std::fmt;
+use std::rc::Rc;
+
 use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
 use uwf_protocol::ids::{RoleName, ThreadId};
@@ -7,14 +10,14 @@ use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
 use uwf_util::shell_words;
 
-use crate::children::refuse_if_done_again;
+use crate::children::redone::{Redone, redone, refuse_while_redone};
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
 use crate::run::agent_command::{self, AgentCommand};
 use crate::run::agent_run::{AgentRun, AgentRunResult, FinishedStep, run_agent};
 use crate::run::attempted::{Attempted, Problem, Verb};
-use crate::run::children::{Approach, ChildrenStep, do_children_step};
+use crate::run::children::{Approach, ChildrenStep, do_children_step, take_redone};
 use crate::run::commit::{Committed, Nodes, commit, completed, report};
 use crate::run::contract;
 use crate::run::failure;
@@ -42,14 +45,23 @@ pub struct StepOptions {
 }
 
 /// How far a call takes the branches of a role.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub enum Pace {
     /// It does one cycle of each branch that can go on.
     #[default]
     OneRound,
     /// Whenever the cycle of a branch has ended, it begins another one, as long as a branch can go on. The function gets a
-    /// report of each cycle when it has ended.
-    ToTheEnd(fn(&StepReport)),
+    /// report of the thread after each cycle.
+    ToTheEnd(Rc<dyn Fn(&StepReport)>),
+}
+
+impl fmt::Debug for Pace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OneRound => "OneRound",
+            Self::ToTheEnd(_) => "ToTheEnd",
+        })
+    }
 }
 
 /// Which session the agent works in.
@@ -106,7 +118,10 @@ pub(crate) fn step_untold(
             Adoption::Committed(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
         };
-        refuse_if_done_again(&runner.site, &thread)?;
+        refuse_while_redone(&runner.site, &thread)?;
+        if redone(&runner.site, &thread)? == Redone::Done {
+            return take_redone(runner, run, thread, options);
+        }
         match thread.route(Some(&runner.signals))? {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),
             Ok(Route::Suspend { role, message }) => Err(EngineError::Suspended {

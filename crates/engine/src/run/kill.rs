@@ -3,14 +3,15 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use uwf_moderator::{Performer, Route};
 use uwf_process::{Target, is_alive, processes};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, RunDir, State};
 
 use crate::attempt::Members;
-use crate::children::{children_of, has_children};
+use crate::children::Child;
+use crate::children::moved::at_work;
+use crate::children::redone::{Redone, redone};
 use crate::run::agent_command;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
@@ -92,29 +93,27 @@ fn left_something(runner: &Runner, id: ThreadId) -> Result<bool, EngineError> {
     Ok(!children.is_empty())
 }
 
-/// Returns the active children that work for the step after a head. A thread with damaged nodes has none that could be found.
+/// Returns the active children that work for the step after a head, or do the step at the head again. A thread with damaged
+/// nodes has none that could be found.
 fn open_children(
     runner: &Runner,
     id: ThreadId,
     head: CasRef,
 ) -> Result<Vec<ThreadId>, EngineError> {
-    let Ok(thread) = Thread::load(&runner.site.store, id, head) else {
+    let site = &runner.site;
+    let Ok(thread) = Thread::load(&site.store, id, head) else {
         return Ok(Vec::new());
     };
-    if !has_children(&thread.program) {
-        return Ok(Vec::new());
-    }
-    let Ok(Route::To(assignment)) = thread.route(None)? else {
-        return Ok(Vec::new());
+    let mut found = match redone(site, &thread) {
+        Ok(Redone::AtWork(child)) => vec![child],
+        Ok(Redone::No | Redone::Done) | Err(_) => Vec::new(),
     };
-    if assignment.performer != Performer::Children {
-        return Ok(Vec::new());
+    if let Ok(Some((_, children))) = at_work(site, &thread) {
+        let active = |child: &Child| matches!(child.place, Some(Located::Active(_)));
+        let children = children.into_iter().filter(active);
+        found.extend(children.map(|child| child.thread));
     }
-    let children = children_of(&runner.site, &thread, &assignment, None).unwrap_or_default();
-    let active = children
-        .into_iter()
-        .filter(|child| matches!(child.place, Some(Located::Active(_))));
-    Ok(active.map(|child| child.thread).collect())
+    Ok(found)
 }
 
 /// Ends the children that work for the next step of a thread. The thread is archived already, so nobody makes new ones, but

@@ -2,7 +2,7 @@
 
 use uwf_moderator::{Assignment, Performer, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::{CasRef, ThreadId};
-use uwf_storage::{HistoryRecord, Located, Reactivated, State, StorageError};
+use uwf_storage::{HistoryRecord, Located, Reactivated, Reason, State, StorageError};
 
 use crate::children::has_children;
 use crate::first_instruction::first_instruction;
@@ -189,6 +189,10 @@ fn reactivate(
         reason: record.reason,
     };
     let thread = Thread::load(&runner.site.store, record.thread, record.head)?;
+    if thread.start.parent.is_some() && record.reason == Reason::Cancelled {
+        // The thread that it worked for has another one, or will have.
+        return Err(ended());
+    }
     let assignment = entrance(&thread, options.prompt.as_deref()).ok_or_else(ended)?;
     if let Some(earlier) = run.lease.read_record() {
         end_remaining(runner, run, &thread, &earlier, false)?;

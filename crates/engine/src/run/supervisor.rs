@@ -147,7 +147,9 @@ fn note_failure(
     let message = runner.site.loggable(&format!("code={code} {problem}"));
     runner.site.log(thread, tags::NOT_JUDGED, &message);
     let mut reviews = run.ledger.reviews();
-    reviews.count(failure.usage.as_deref());
+    if failure.usage.is_some() {
+        reviews.count(failure.usage.as_deref());
+    }
     reviews.failed = Some(thread.head);
     run.ledger.write_reviews(&reviews)?;
     Ok(())

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use uwf_durable::Durability;
 use uwf_protocol::chain::{ChainPositions, ChainSummary, ChainUsage};
-use uwf_protocol::child::UsedByEnded;
+use uwf_protocol::child::{Misfit, UsedByEnded};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::{Setting, Used};
 use uwf_protocol::review::{Reviews, Summaries};
@@ -23,6 +23,7 @@ const CHAIN: &str = "chain.json";
 const POSITIONS: &str = "positions.json";
 const USED: &str = "used.json";
 const CHILDREN: &str = "children.json";
+const MISFIT: &str = "misfit.json";
 const RAISES: &str = "raises.json";
 const REVIEWS: &str = "reviews.json";
 const SUMMARY: &str = "summary.json";
@@ -280,6 +281,20 @@ impl Ledger {
         used: &BTreeMap<ThreadId, UsedByEnded>,
     ) -> Result<(), StorageError> {
         self.records.overwrite(CHILDREN, used)
+    }
+
+    /// Returns what a child returned that does not fit, if it was written. The caller must compare the heads.
+    #[must_use]
+    pub fn misfit(&self) -> Option<Misfit> {
+        self.records.read(MISFIT)
+    }
+
+    /// Writes what a child returned that does not fit.
+    ///
+    /// # Errors
+    /// See [`RunDir::create`](crate::RunDir::create).
+    pub fn write_misfit(&self, misfit: &Misfit) -> Result<(), StorageError> {
+        self.records.overwrite(MISFIT, misfit)
     }
 
     /// Returns what a person allowed beyond the limits. A record that cannot be read allows nothing.

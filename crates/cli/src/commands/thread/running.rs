@@ -1,5 +1,8 @@
 //! `uwf run` and `uwf thread run`: steps until a thread stops.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use uwf_engine::{
     EngineError, Pace, Session, StepOptions, StepReport, ThreadState, ThreadStatus, agent_option,
 };
@@ -21,7 +24,8 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
     if args.how.quiet {
         stderr::be_quiet();
     }
-    let options = options(context, &args.how, false);
+    let steps = Rc::default();
+    let options = options(context, &args.how, false, &steps);
     let started = start_thread(context, args.start)?;
     let thread = started.thread;
     match (context.format, args.how.quiet) {
@@ -34,6 +38,7 @@ pub(crate) fn run_new(context: &Context, args: RunArgs) -> Result<Exit, Failure>
         thread,
         patience: None,
         is_quiet: args.how.quiet,
+        steps,
     };
     run.to_its_stop(options).map_err(|failure| match failure.exit {
         // The same call again would start another thread.
@@ -52,29 +57,37 @@ pub(super) fn run_known(context: &Context, args: &RunThreadArgs) -> Result<Exit,
     if args.how.quiet {
         stderr::be_quiet();
     }
-    let options = options(context, &args.how, args.new_session);
+    let steps = Rc::default();
+    let options = options(context, &args.how, args.new_session, &steps);
     Run {
         context,
         thread: context.thread(&args.thread)?,
         patience: args.patience.wait,
         is_quiet: args.how.quiet,
+        steps,
     }
     .to_its_stop(options)
 }
 
-/// Returns how the steps of a run are done: branches go on as long as they can, and each cycle of one is printed when it
-/// has ended.
-fn options(context: &Context, how: &RunHowArgs, new_session: bool) -> StepOptions {
-    // A stdout that is closed is found when the run prints next.
-    let tell: fn(&StepReport) = match (how.quiet, context.format) {
-        (true, _) => |_| {},
-        (_, Format::Text) => |report| drop(print_report(report, None, Format::Text)),
-        (_, Format::Json) => |report| drop(print_report(report, None, Format::Json)),
-        (_, Format::Yaml) => |report| drop(print_report(report, None, Format::Yaml)),
+/// Returns how the steps of a run are done: branches go on as long as they can, and each cycle of one is counted and printed
+/// when it has ended.
+fn options(
+    context: &Context,
+    how: &RunHowArgs,
+    new_session: bool,
+    steps: &Rc<Cell<u64>>,
+) -> StepOptions {
+    let (format, is_quiet, steps) = (context.format, how.quiet, steps.clone());
+    let tell = move |report: &StepReport| {
+        steps.update(|steps| steps + report.steps_done());
+        if !is_quiet {
+            // A stdout that is closed is found when the run prints next.
+            let _ = print_report(report, None, format);
+        }
     };
     StepOptions {
         jobs: how.jobs,
-        pace: Pace::ToTheEnd(tell),
+        pace: Pace::ToTheEnd(Rc::new(tell)),
         ..step_options(&how.agent, new_session)
     }
 }
@@ -97,13 +110,15 @@ struct Run<'a> {
     thread: ThreadId,
     patience: Option<Patience>,
     is_quiet: bool,
+    /// How many steps were recorded.
+    steps: Rc<Cell<u64>>,
 }
 
 impl Run<'_> {
     /// Does steps until the thread stops, and says why it did. The exit code is that of the stop.
     fn to_its_stop(&self, mut options: StepOptions) -> Result<Exit, Failure> {
-        let mut steps = 0;
         loop {
+            let steps = self.steps.get();
             let report = step_patiently(self.context, self.thread, &options, self.patience);
             let why = match report {
                 Err(EngineError::Blocked { .. }) => Some("blocked"),
@@ -114,15 +129,19 @@ impl Run<'_> {
                 Ok(report) => report,
                 Err(failure) => {
                     let stopped = why.unwrap_or_else(|| failure_word(failure.exit));
-                    return Err(self.failed(steps, stopped, failure, &options)?);
+                    return Err(self.failed(stopped, failure, &options)?);
                 }
             };
             options.session = Session::Known;
-            steps += report.steps_done();
+            let has_told = self.steps.get() > steps;
+            self.steps.update(|steps| steps + report.steps_done());
             warn_blocked(&report);
             let stop = stop_of(&report.state);
-            let stopped = stop.map(|exit| self.stopped(steps, exit, &report, &options));
-            self.print_step(&report, &options)?;
+            let stopped = stop.map(|exit| self.stopped(exit, &report, &options));
+            // What its branches did was printed when it was done.
+            if !(has_told && report.steps_done() == 0) {
+                self.print_step(&report, &options)?;
+            }
             if let (Some(exit), Some(stopped)) = (stop, stopped) {
                 self.print_stop(stopped)?;
                 return Ok(exit);
@@ -143,21 +162,13 @@ impl Run<'_> {
     }
 
     fn print_step(&self, report: &StepReport, options: &StepOptions) -> Result<(), Failure> {
-        // What its branches did was printed when it was done.
-        let is_known = report.told > 0 && report.step.is_none();
-        if self.is_quiet || is_known {
+        if self.is_quiet {
             return Ok(());
         }
         print_report(report, options.agent.as_ref(), self.context.format)
     }
 
-    fn stopped(
-        &self,
-        steps: u64,
-        exit: Exit,
-        report: &StepReport,
-        options: &StepOptions,
-    ) -> StoppedView {
+    fn stopped(&self, exit: Exit, report: &StepReport, options: &StepOptions) -> StoppedView {
         let (thread, state) = (self.thread, &report.state);
         let next = match hints::thread::next(thread, state) {
             Some(next) => Some(next + &agent_option(options.agent.as_deref())),
@@ -170,7 +181,7 @@ impl Run<'_> {
             thread,
             stopped: state.status.as_str(),
             status: Some(state.status),
-            steps,
+            steps: self.steps.get(),
             exit: exit.code(),
             message: state
                 .suspend_message
@@ -184,7 +195,6 @@ impl Run<'_> {
     /// Says that the run stopped at a failure, and returns the failure with what goes on with this thread.
     fn failed(
         &self,
-        steps: u64,
         stopped: &'static str,
         mut failure: Failure,
         options: &StepOptions,
@@ -207,7 +217,7 @@ impl Run<'_> {
             thread,
             stopped,
             status: None,
-            steps,
+            steps: self.steps.get(),
             exit: failure.exit.code(),
             message: Some(failure.what.clone()),
             next,

@@ -1,17 +1,16 @@
 //! Doing a step of a child again: the child does its last step again, and goes on to its end. Then its new result replaces the
 //! step of the thread.
 
-use serde::Deserialize;
 use uwf_moderator::{Assignment, Route, assign};
 use uwf_protocol::chain::StepContext;
-use uwf_protocol::child::ChildrenDetail;
 use uwf_protocol::ids::CasRef;
 use uwf_storage::{HistoryRecord, Located, Reactivated, State};
 
-use super::{Approach, ChildrenStep, admitted, do_children_step, failed, of_child};
-use crate::child_error::ChildProblem;
-use crate::children::{Child, children_of};
+use super::{Approach, ChildrenStep, admitted, do_children_step};
+use crate::child_error::{ChildProblem, failed};
+use crate::children::{Child, children_of, recorded};
 use crate::read::report::StepReport;
+use crate::run::cycle::StepOptions;
 use crate::run::owned::OwnedRun;
 use crate::run::{cycle, poke};
 use crate::thread::Thread;
@@ -31,10 +30,22 @@ pub(crate) fn poke_children(
     let children = children_of(&runner.site, &before, &assignment, Some(&runner.signals))?;
     let [child] = children.as_slice() else {
         let problem = ChildProblem::Several(children.len());
-        return Err(failed(&before, &assignment, problem));
+        return Err(failed(before.id, &assignment.role, problem));
     };
-    play_again(runner, &before, &assignment, child, last, options)
-        .map_err(|error| of_child(&before, &assignment, child.thread, error))?;
+    if child.place.is_none() {
+        let done = recorded(&runner.site, last)?.into_iter().next();
+        let by = done.map_or(child.thread, |done| done.thread);
+        let problem = ChildProblem::Elsewhere(by);
+        return Err(failed(before.id, &assignment.role, problem));
+    }
+    play_again(runner, child, last, options).map_err(|error| {
+        // The thread waits for nothing, so the child itself must be answered.
+        let problem = ChildProblem::Failed {
+            child: child.thread,
+            source: Box::new(error),
+        };
+        failed(before.id, &assignment.role, problem)
+    })?;
     let step = ChildrenStep {
         assignment: &assignment,
         admitted,
@@ -42,6 +53,24 @@ pub(crate) fn poke_children(
         words: None,
     };
     do_children_step(runner, run, before, step)
+}
+
+/// Lets the newest step of a thread have what its child came to since: an earlier call died before it did so, or a person took
+/// the child up again.
+pub(crate) fn take_redone(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: Thread,
+    options: &StepOptions,
+) -> Result<StepReport, EngineError> {
+    let id = thread.id;
+    let without = thread.without_last(&runner.site.store)?;
+    let (before, last) = without.ok_or(EngineError::NoStep(id))?;
+    let intervention = Intervention {
+        step: options.clone(),
+        ..Intervention::default()
+    };
+    poke_children(runner, run, before, &last, &intervention)
 }
 
 /// Returns the assignment of the step that is done again.
@@ -63,8 +92,6 @@ fn assignment_of(
 /// Lets the child do its last step again, and then its further steps until it ends.
 fn play_again(
     runner: &Runner,
-    before: &Thread,
-    assignment: &Assignment,
     child: &Child,
     last: &StepContext,
     options: &Intervention,
@@ -86,10 +113,7 @@ fn play_again(
             poke::poke_untold(runner, child.thread, &said)?
         }
         Some(Located::Active(_)) => cycle::step_untold(runner, child.thread, &said.step)?,
-        None => {
-            let problem = "the thread that did it was removed".to_owned();
-            return Err(failed(before, assignment, ChildProblem::Unknown(problem)));
-        }
+        None => return Err(crate::thread::busy(child.thread, None)),
     };
     while !report.state.done {
         report = cycle::step_untold(runner, child.thread, &said.step)?;
@@ -103,9 +127,7 @@ fn counted_head(
     child: &Child,
     last: &StepContext,
 ) -> Result<Option<CasRef>, EngineError> {
-    let detail = runner.site.store.get(last.node.detail)?;
-    let children = ChildrenDetail::deserialize(&detail.payload).map(|detail| detail.children);
-    let mut children = children.unwrap_or_default().into_iter();
+    let mut children = recorded(&runner.site, last)?.into_iter();
     Ok(children
         .find(|one| one.thread == child.thread)
         .map(|one| one.head))

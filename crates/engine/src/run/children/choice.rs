@@ -3,10 +3,10 @@
 use uwf_protocol::work::Work;
 use uwf_storage::Located;
 
-use super::failed;
 use super::round::Round;
-use crate::child_error::ChildProblem;
+use crate::child_error::{ChildProblem, failed_in};
 use crate::children::Child;
+use crate::read::branch::Branch;
 use crate::read::standing::state_of_child;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::{EngineError, limits};
@@ -25,28 +25,28 @@ enum GoesOn {
 }
 
 impl Round<'_> {
-    /// Returns which children can go on, at most so many as may work at once: first those that have begun, last those whose
-    /// last attempt failed.
-    pub(super) fn that_can_go_on(&self, jobs: Option<usize>) -> Result<Vec<usize>, EngineError> {
-        let mut most = self.most_at_once(jobs);
-        let mut found = Vec::new();
-        let mut failed = Vec::new();
-        let (begun, new): (Vec<usize>, Vec<usize>) =
+    /// Chooses the children to step, so that at most `most` are at work. Those that have started are preferred, and those whose
+    /// last attempt failed fill what is left. The result is in the order of the branches.
+    pub(super) fn that_can_go_on(
+        &mut self,
+        jobs: Option<usize>,
+    ) -> Result<Vec<usize>, EngineError> {
+        let (mut at_work, mut ready, mut failed) = (0, Vec::new(), Vec::new());
+        let (started, new): (Vec<usize>, Vec<usize>) =
             (0..self.children.len()).partition(|index| self.children[*index].place.is_some());
-        for index in begun.into_iter().chain(new) {
-            if found.len() >= most {
-                break;
-            }
+        for index in started {
             match self.can_go_on(&self.children[index])? {
-                GoesOn::No => {}
-                GoesOn::Already => most = most.saturating_sub(1),
-                GoesOn::Now => found.push(index),
+                GoesOn::No => {
+                    self.stopped_here.insert(self.children[index].thread);
+                }
+                GoesOn::Already => at_work += 1,
+                GoesOn::Now => ready.push(index),
                 GoesOn::Later => failed.push(index),
             }
         }
-        // A branch that fails holds up no other one.
-        let room = most.saturating_sub(found.len());
-        found.extend(failed.into_iter().take(room));
+        let room = self.most_at_once(jobs).saturating_sub(at_work);
+        let all = ready.into_iter().chain(new).chain(failed);
+        let mut found: Vec<usize> = all.take(room).collect();
         found.sort_unstable();
         Ok(found)
     }
@@ -65,8 +65,11 @@ impl Round<'_> {
         if self.at_work.contains(&child.thread) {
             return Ok(GoesOn::Already);
         }
-        if child.is_ended() || self.stopped_here.contains(&child.thread) || self.has_failed(child) {
+        if self.stopped_here.contains(&child.thread) || child.is_ended() || self.has_failed(child) {
             return Ok(GoesOn::No);
+        }
+        if self.made_here.contains(&child.thread) {
+            return Ok(GoesOn::Now);
         }
         let state = self.state_of(child)?;
         Ok(match state.map(|state| state.status) {
@@ -107,6 +110,7 @@ impl Round<'_> {
             let Some(state) = self.state_of(child)? else {
                 continue;
             };
+            let branch = branches_to(child, &state);
             let child = state.waiting_child.unwrap_or(child.thread);
             let problem = match state.status {
                 ThreadStatus::Suspended if state.held_by_limit => ChildProblem::Limit {
@@ -119,17 +123,41 @@ impl Round<'_> {
                 },
                 _ => continue,
             };
-            return Ok(failed(self.thread, self.assignment, problem));
+            return Ok(failed_in(
+                self.thread.id,
+                &self.assignment.role,
+                branch,
+                problem,
+            ));
         }
         for child in &self.children {
             if let Some(state) = self.state_of(child)?
                 && !self.has_failed(child)
             {
+                if matches!(state.status, ThreadStatus::Idle | ThreadStatus::Failed) {
+                    // Somebody who worked on it has just ended.
+                    return Ok(crate::thread::busy(child.thread, None));
+                }
+                let branch = branches_to(child, &state);
                 let (child, status) = (child.thread, state.status);
                 let problem = ChildProblem::Stands { child, status };
-                return Ok(failed(self.thread, self.assignment, problem));
+                return Ok(failed_in(
+                    self.thread.id,
+                    &self.assignment.role,
+                    branch,
+                    problem,
+                ));
             }
         }
         Ok(crate::thread::busy(self.thread.id, None))
     }
+}
+
+/// Returns the branches from a child down to the one that it waits for.
+fn branches_to(child: &Child, state: &ThreadState) -> String {
+    let below = state.caused_by.as_ref().map(|below| below.branches());
+    let mut branches = vec![Branch::from(&child.planned).to_string()];
+    branches.extend(below);
+    branches.retain(|branch| !branch.is_empty());
+    branches.join(" / ")
 }

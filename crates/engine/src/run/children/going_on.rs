@@ -1,17 +1,19 @@
 //! Doing cycles of the children of a step: of one in this process, of several side by side.
 
+use std::rc::Rc;
+
 use uwf_moderator::Joined;
 use uwf_protocol::ids::ThreadId;
-use uwf_storage::Located;
+use uwf_storage::{Located, State};
 
 use super::round::{Round, with_children};
 use super::side_by_side::{self, Ended, StepEnd, Then};
-use super::{Approach, advance, failed, in_progress, of_child};
-use crate::child_error::ChildProblem;
+use super::{Approach, advance, in_progress, of_child};
+use crate::child_error::{ChildProblem, failed, failed_in};
 use crate::children::Child;
 use crate::children::used::Sums;
 use crate::read::branch::Branch;
-use crate::read::report::ChildReport;
+use crate::read::report::{ChildReport, StepReport};
 use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::admission;
 use crate::run::cycle::{Pace, StepOptions};
@@ -23,12 +25,11 @@ use crate::{EngineError, Intervention};
 const MADE_AHEAD: usize = 32;
 
 /// What the cycles of children brought.
-#[derive(Default)]
 pub(super) struct Brought {
-    /// What the caller does not know yet.
+    /// What the caller was not told of yet.
     pub(super) reports: Vec<ChildReport>,
-    /// How many steps the caller was told of.
-    pub(super) told: u64,
+    /// Why none of them did a step, if none did.
+    pub(super) problem: Option<EngineError>,
 }
 
 impl Round<'_> {
@@ -53,12 +54,49 @@ impl Round<'_> {
     fn step_one(&mut self, index: usize, approach: Approach<'_>) -> Result<Brought, EngineError> {
         self.make(|other| other == index)?;
         let child = &self.children[index];
-        let done = advance(self.runner, child, approach)
-            .map_err(|error| of_child(self.thread, self.assignment, child.thread, error))?;
-        Ok(Brought {
-            reports: vec![ChildReport::new(Branch::from(&child.planned), &done)],
-            told: 0,
+        let for_parent;
+        let approach = match approach {
+            Approach::Step(options) => {
+                for_parent = self.for_parent(child, options);
+                Approach::Step(&for_parent)
+            }
+            said @ Approach::Resume(_) => said,
+        };
+        let done = advance(self.runner, child, approach);
+        if matches!(done, Err(EngineError::Ended { .. })) {
+            // An agent that had outlived its engine has ended it meanwhile.
+            return Ok(Brought {
+                reports: Vec::new(),
+                problem: None,
+            });
+        }
+        Ok(match done {
+            Ok(done) => Brought {
+                reports: vec![ChildReport::new(Branch::from(&child.planned), &done)],
+                problem: None,
+            },
+            Err(error) => Brought {
+                reports: self.reports(&[StepEnd::failed(child.thread)])?,
+                problem: Some(of_child(self.thread, self.assignment, child, error)),
+            },
         })
+    }
+
+    /// Returns how a child is stepped in this process: what its own branches do is reported as what the thread's child does.
+    fn for_parent(&self, child: &Child, options: &StepOptions) -> StepOptions {
+        let Pace::ToTheEnd(tell) = &options.pace else {
+            return options.clone();
+        };
+        let (tell, report) = (tell.clone(), self.at_work_report());
+        let branch = Branch::from(&child.planned);
+        let tell_parent = move |of_child: &StepReport| {
+            let child = ChildReport::new(branch.clone(), of_child);
+            tell(&with_children(report.clone(), vec![child]));
+        };
+        StepOptions {
+            pace: Pace::ToTheEnd(Rc::new(tell_parent)),
+            ..options.clone()
+        }
     }
 
     /// Does one cycle of each of these children at once; and further cycles, if the caller wants that.
@@ -69,32 +107,55 @@ impl Round<'_> {
     ) -> Result<Brought, EngineError> {
         let (runner, config) = (self.runner, &self.admitted.config);
         let threads = self.ready(several, options)?;
-        let mut told = 0;
         let ended = side_by_side::step(runner, &threads, options, config, &mut |end| {
-            self.after(end, options, &mut told)
+            self.after(end, options)
         })?;
         let ended = match ended {
             Ended::All(ended) => ended,
             Ended::Interrupted(signal) => {
-                return Err(self.failed(ChildProblem::Interrupted(signal)));
+                let problem = ChildProblem::Interrupted(signal);
+                return Err(failed(self.thread.id, &self.assignment.role, problem));
             }
         };
         self.at_work.clear();
         self.look()?;
-        if let [first, ..] = ended.as_slice()
-            && ended.iter().all(|one| one.problem.is_some())
-        {
-            return Err(self.failed(ChildProblem::NotDone {
-                child: first.thread,
-                message: first.problem.clone().unwrap_or_default(),
-                exit: first.exit,
-            }));
-        }
         let reports = match options.pace {
             Pace::OneRound => self.reports(&ended)?,
             Pace::ToTheEnd(_) => Vec::new(),
         };
-        Ok(Brought { reports, told })
+        let is_nothing_done = ended.iter().all(|one| one.problem.is_some());
+        let first = ended.first().filter(|_| is_nothing_done);
+        let problem = first.map(|first| self.not_done(first));
+        Ok(Brought { reports, problem })
+    }
+
+    /// Returns the error that no child did its step, with what the first one said.
+    fn not_done(&self, first: &StepEnd) -> EngineError {
+        let child = self
+            .children
+            .iter()
+            .find(|child| child.thread == first.thread);
+        let branch = child.map(|child| Branch::from(&child.planned).to_string());
+        let problem = ChildProblem::NotDone {
+            child: first.thread,
+            message: first.problem.clone().unwrap_or_default(),
+            exit: first.exit,
+        };
+        failed_in(
+            self.thread.id,
+            &self.assignment.role,
+            branch.unwrap_or_default(),
+            problem,
+        )
+    }
+
+    /// Returns the report of the thread while its children work.
+    fn at_work_report(&self) -> StepReport {
+        let state = ThreadState {
+            current_role: Some(self.assignment.role.clone()),
+            ..ThreadState::plain(ThreadStatus::Running)
+        };
+        in_progress(self.thread, self.assignment, state)
     }
 
     /// Makes these children if they are not there, and returns their ids: they are at work from now on.
@@ -106,19 +167,25 @@ impl Round<'_> {
         let is_unmade = |index: &usize| self.children[*index].place.is_none();
         if wanted.iter().any(is_unmade) {
             let last = wanted.iter().max().copied().unwrap_or_default();
-            let soon = last..=last + self.made_ahead(options.pace);
+            let soon = last..=last + self.made_ahead(&options.pace);
             self.make(|index| wanted.contains(&index) || soon.contains(&index))?;
         }
         let threads: Vec<ThreadId> = wanted
             .iter()
             .map(|index| self.children[*index].thread)
             .collect();
+        for index in wanted {
+            let child = &self.children[*index];
+            let head = child.place.as_ref().map(Located::head);
+            self.heads.extend(head.map(|head| (child.thread, head)));
+        }
         self.at_work.extend(&threads);
+        self.made_here.retain(|made| !threads.contains(made));
         Ok(threads)
     }
 
     /// Returns how many children are made ahead of their turn.
-    fn made_ahead(&self, pace: Pace) -> usize {
+    fn made_ahead(&self, pace: &Pace) -> usize {
         match pace {
             Pace::ToTheEnd(_) if !self.may_be_decided_early() => MADE_AHEAD,
             Pace::OneRound | Pace::ToTheEnd(_) => 0,
@@ -126,14 +193,9 @@ impl Round<'_> {
     }
 
     /// Says what happens when the cycle of a child has ended.
-    fn after(
-        &mut self,
-        ended: &StepEnd,
-        options: &StepOptions,
-        told: &mut u64,
-    ) -> Result<Then, EngineError> {
+    fn after(&mut self, ended: &StepEnd, options: &StepOptions) -> Result<Then, EngineError> {
         self.at_work.retain(|one| *one != ended.thread);
-        let Pace::ToTheEnd(tell) = options.pace else {
+        let Pace::ToTheEnd(tell) = &options.pace else {
             if self.may_be_decided_early() {
                 self.look()?;
                 return Ok(self.end_the_rest());
@@ -142,19 +204,10 @@ impl Round<'_> {
         };
         self.look_at(ended.thread)?;
         for report in self.reports(std::slice::from_ref(ended))? {
-            *told += report.steps;
             if ended.problem.is_some() || report.status != ThreadStatus::Idle {
-                self.stopped_here.push(ended.thread);
+                self.stopped_here.insert(ended.thread);
             }
-            let state = ThreadState {
-                current_role: Some(self.assignment.role.clone()),
-                ..ThreadState::plain(ThreadStatus::Running)
-            };
-            let report = with_children(
-                in_progress(self.thread, self.assignment, state),
-                vec![report],
-            );
-            tell(&report);
+            tell(&with_children(self.at_work_report(), vec![report]));
         }
         if self.joined() != Joined::Open {
             return Ok(self.end_the_rest());
@@ -178,11 +231,12 @@ impl Round<'_> {
         }
     }
 
-    /// Tells whether further cycles may begin: nobody has paused the thread, and it has reached no limit.
+    /// Tells whether further cycles may begin: nobody has ended or paused the thread, and it has reached no limit.
     fn may_go_on(&self) -> Result<bool, EngineError> {
         let site = &self.runner.site;
         let run = site.root.run(self.thread.id);
-        if run.pause.read()?.is_some() {
+        let head = State::new(&site.root).head(self.thread.id)?;
+        if head != Some(self.thread.expected_head()) || run.pause.read()?.is_some() {
             return Ok(false);
         }
         let (thread, role) = (self.thread, &self.assignment.role);
@@ -209,6 +263,8 @@ impl Round<'_> {
             let thread = head.map(|head| Thread::load(&self.runner.site.store, one.thread, head));
             let thread = thread.transpose()?;
             let last = thread.as_ref().and_then(Thread::last);
+            // If a child of the child did a step, its own head did not move.
+            let last = last.filter(|last| self.heads.get(&one.thread) != Some(&last.hash));
             let last = last.filter(|_| one.problem.is_none());
             reports.push(ChildReport {
                 branch: Branch::from(&child.planned),
@@ -218,13 +274,10 @@ impl Round<'_> {
                 step: last.map(|step| step.hash),
                 role: last.map(|step| step.node.role.clone()),
                 child: None,
-                steps: u64::from(last.is_some()),
+                children: Vec::new(),
+                steps: one.steps,
             });
         }
         Ok(reports)
-    }
-
-    fn failed(&self, problem: ChildProblem) -> EngineError {
-        failed(self.thread, self.assignment, problem)
     }
 }

@@ -11,15 +11,16 @@ use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
 
 use crate::children::Child;
+use crate::person_message::MessageContext;
 use crate::run::contract;
 use crate::thread::Thread;
 use crate::{EngineError, Runner, tags};
 
-/// Makes child threads, all in one change of the state. Their parent is locked by this process, so nobody else makes them.
+/// Makes child threads, all in one change of the state. What a person said to their parent follows their tasks. Their parent is locked by this process, so nobody else makes them.
 pub(super) fn make(
     runner: &Runner,
     thread: &Thread,
-    assignment: &Assignment,
+    (assignment, words): (&Assignment, Option<&str>),
     children: &mut [&mut Child],
 ) -> Result<(), EngineError> {
     let site = &runner.site;
@@ -30,9 +31,12 @@ pub(super) fn make(
     batch.put(schemas::META, &schemas::start_node_of_child(), now_ms)?;
     let mut made = Vec::new();
     for child in children.iter_mut() {
+        let task = MessageContext::Addition {
+            instruction: child.planned.prompt.clone(),
+        };
         let start = StartNode {
             workflow: workflow_of(&mut batch, thread, child, now_ms)?,
-            prompt: child.planned.prompt.clone(),
+            prompt: task.compose(words),
             cwd: Some(directory.display().to_string()),
             parent: Some(child.parent.clone()),
         };
@@ -42,7 +46,12 @@ pub(super) fn make(
         made.push((child.thread, start));
     }
     batch.commit()?;
-    State::new(&site.root).insert_all(&made)?;
+    let parent = (thread.id, thread.expected_head());
+    if !State::new(&site.root).insert_children(parent, &made)? {
+        // A person has ended the thread meanwhile.
+        crate::thread::active_head(site, thread.id)?;
+        return Err(crate::thread::busy(thread.id, None));
+    }
     for (child, start) in made {
         let message = format!("thread created head={start} parent={}", thread.id);
         site.log_line(tags::THREAD_CREATED, &message, Some(child), None);

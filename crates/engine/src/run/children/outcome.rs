@@ -15,10 +15,9 @@ use uwf_protocol::work::{DONE, FAILED, Work};
 use uwf_storage::Located;
 use uwf_thread::{Head, read_start, steps_with_outputs};
 
-use super::failed;
 use super::round::Round;
 use crate::EngineError;
-use crate::child_error::ChildProblem;
+use crate::child_error::{ChildProblem, failed};
 use crate::children::Child;
 use crate::children::used::used_by_child;
 use crate::conditions::Conditions;
@@ -35,6 +34,8 @@ struct Outcome {
     status: String,
     /// The data of its last step; `None` if it did not reach its end.
     output: Option<Value>,
+    /// Why it failed, if it did.
+    reason: Option<String>,
 }
 
 /// Puts the step of a thread whose children are done. Its nodes are not synced yet.
@@ -95,7 +96,7 @@ fn check(round: &Round<'_>, schema: CasRef, output: &Value) -> Result<(), Engine
 fn misfit(round: &Round<'_>, child: Option<&Child>, problem: String) -> EngineError {
     let child = child.map_or(round.thread.id, |child| child.thread);
     let problem = ChildProblem::Misfit { child, problem };
-    failed(round.thread, round.assignment, problem)
+    failed(round.thread.id, &round.assignment.role, problem)
 }
 
 /// Returns the detail of the step: every child that was made, and what all of them used up.
@@ -142,14 +143,14 @@ fn started_at(round: &Round<'_>) -> Result<Option<i64>, EngineError> {
 /// Returns what a child came to.
 fn outcome_of(round: &Round<'_>, child: &Child) -> Result<Outcome, EngineError> {
     let Some(Located::Archived(record)) = &child.place else {
-        let status = if round.has_failed(child) {
-            FAILED
-        } else {
-            CANCELLED
+        let (status, state) = match round.has_failed(child) {
+            true => (FAILED, round.state_of(child)?),
+            false => (CANCELLED, None),
         };
         return Ok(Outcome {
             status: status.to_owned(),
             output: None,
+            reason: state.and_then(|state| state.why()),
         });
     };
     let store = &round.runner.site.store;
@@ -165,6 +166,7 @@ fn outcome_of(round: &Round<'_>, child: &Child) -> Result<Outcome, EngineError> 
     Ok(Outcome {
         status,
         output: Some(output),
+        reason: None,
     })
 }
 
@@ -214,6 +216,9 @@ fn output_of_branches(joined: Joined, children: &[Child], outcomes: &[Outcome]) 
         }
         if let Some(output) = &outcome.output {
             result["output"] = output.clone();
+        }
+        if let Some(reason) = &outcome.reason {
+            result["reason"] = json!(reason);
         }
         result
     };

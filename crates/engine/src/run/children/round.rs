@@ -1,15 +1,15 @@
 //! The children of a step: where they are, whether they have done their part, and the end of those that nobody needs.
 
+use std::collections::{HashMap, HashSet};
+
 use uwf_moderator::{Assignment, Joined, Tally, joined};
-use uwf_protocol::ids::ThreadId;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::work::{Join, Work};
 use uwf_storage::Located;
 
 use super::make;
 use crate::children::{Child, children_of, has_failed, locate};
-use crate::person_message::MessageContext;
 use crate::read::report::{ChildReport, StepReport};
-use crate::read::thread_state::{ThreadState, ThreadStatus};
 use crate::run::admission::Admitted;
 use crate::run::kill::kill;
 use crate::thread::Thread;
@@ -26,8 +26,12 @@ pub(super) struct Round<'a> {
     words: Option<&'a str>,
     /// The children that processes of this call work on.
     pub(super) at_work: Vec<ThreadId>,
-    /// The children that have failed or stopped in this call. They do not go on in it.
-    pub(super) stopped_here: Vec<ThreadId>,
+    /// The heads of the children before the cycles of this call.
+    pub(super) heads: HashMap<ThreadId, CasRef>,
+    /// The children that this call has made and not stepped yet.
+    pub(super) made_here: HashSet<ThreadId>,
+    /// The children that have ended, failed or stopped. They do not go on in this call.
+    pub(super) stopped_here: HashSet<ThreadId>,
 }
 
 impl<'a> Round<'a> {
@@ -47,7 +51,9 @@ impl<'a> Round<'a> {
             children,
             words,
             at_work: Vec::new(),
-            stopped_here: Vec::new(),
+            heads: HashMap::new(),
+            made_here: HashSet::new(),
+            stopped_here: HashSet::new(),
         })
     }
 
@@ -78,13 +84,16 @@ impl<'a> Round<'a> {
             child.place.is_none() && (self.words.is_some() || soon(*index))
         });
         let mut unmade: Vec<&mut Child> = unmade.map(|(_, child)| child).collect();
-        for child in &mut unmade {
-            let instruction = std::mem::take(&mut child.planned.prompt);
-            child.planned.prompt = MessageContext::Addition { instruction }.compose(self.words);
-        }
+        self.made_here
+            .extend(unmade.iter().map(|child| child.thread));
         match unmade.is_empty() {
             true => Ok(()),
-            false => make::make(self.runner, self.thread, self.assignment, &mut unmade),
+            false => make::make(
+                self.runner,
+                self.thread,
+                (self.assignment, self.words),
+                &mut unmade,
+            ),
         }
     }
 
@@ -152,25 +161,6 @@ pub(super) fn end(runner: &Runner, child: ThreadId) -> Result<(), EngineError> {
     match kill(runner, child) {
         Ok(_) | Err(EngineError::Ended { .. }) => Ok(()),
         Err(error) => Err(error),
-    }
-}
-
-/// Returns the state of a parent whose children did these steps.
-pub(super) fn state_after(
-    assignment: &Assignment,
-    reports: &[ChildReport],
-    children: &[Child],
-) -> ThreadState {
-    let role = &assignment.role;
-    let has_more = children.len() > reports.len();
-    match reports {
-        [one] if !has_more => {
-            ThreadState::of_child(role, (one.thread, one.branch.clone()), &one.state)
-        }
-        _ => ThreadState {
-            current_role: Some(role.clone()),
-            ..ThreadState::plain(ThreadStatus::Idle)
-        },
     }
 }
 

@@ -13,15 +13,29 @@ use uwf_protocol::exit::Exit;
 use uwf_protocol::ids::ThreadId;
 
 use crate::run::agent_command;
-use crate::run::cycle::StepOptions;
+use crate::run::cycle::{Session, StepOptions};
 use crate::{EngineError, Runner};
 
 /// How the step of one child ended.
 pub(super) struct StepEnd {
     pub(super) thread: ThreadId,
     pub(super) exit: Exit,
+    /// How many steps were recorded, with those of its children.
+    pub(super) steps: u64,
     /// What went wrong, if something did.
     pub(super) problem: Option<String>,
+}
+
+impl StepEnd {
+    /// Returns the end of a step that was not done, whose problem the caller knows.
+    pub(super) fn failed(thread: ThreadId) -> Self {
+        Self {
+            thread,
+            exit: Exit::Agent,
+            steps: 0,
+            problem: Some(String::new()),
+        }
+    }
 }
 
 /// How the steps of several children ended.
@@ -46,6 +60,7 @@ pub(super) enum Then {
 struct Running {
     pid: u32,
     thread: ThreadId,
+    report: File,
     messages: File,
 }
 
@@ -62,7 +77,7 @@ pub(super) fn step(
     runner.signals.watch().map_err(failed)?;
     let mut steps = Steps {
         runner,
-        options,
+        options: options.clone(),
         tree: None,
         running: Vec::new(),
     };
@@ -70,6 +85,8 @@ pub(super) fn step(
         steps.end(grace);
         return Err(error);
     }
+    // A further cycle goes on with the session of the first.
+    steps.options.session = Session::Known;
     let mut ended = Vec::new();
     // After a failure none are started any more. Those that are at work are paid for, so they go on to their end.
     let mut failure = Ok(());
@@ -115,7 +132,7 @@ pub(super) fn step(
 /// The processes that do steps now.
 struct Steps<'a> {
     runner: &'a Runner,
-    options: &'a StepOptions,
+    options: StepOptions,
     tree: Option<Tree>,
     running: Vec<Running>,
 }
@@ -123,7 +140,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn start(&mut self, threads: &[ThreadId]) -> Result<(), EngineError> {
         for thread in threads {
-            let one = start(self.runner, *thread, self.options, &mut self.tree);
+            let one = start(self.runner, *thread, &self.options, &mut self.tree);
             self.running.push(one.map_err(failed)?);
         }
         Ok(())
@@ -141,11 +158,18 @@ impl Steps<'_> {
         let at = self.running.iter().position(|one| one.pid == pid)?;
         let mut one = self.running.swap_remove(at);
         let silent = || format!("its process ended with {status}");
-        let problem = problem_in(&mut one.messages);
+        let exit = status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent);
+        // An agent that had outlived its engine has ended the thread meanwhile.
+        let has_ended = exit == Exit::Ended;
+        let problem = lines_of(&mut one.messages).iter().find_map(problem_in);
+        let report = lines_of(&mut one.report).into_iter().next_back();
         Some(StepEnd {
             thread: one.thread,
-            exit: status.code().and_then(Exit::of_code).unwrap_or(Exit::Agent),
-            problem: problem.or_else(|| (!status.success()).then(silent)),
+            exit,
+            steps: report.as_ref().map_or(0, steps_in),
+            problem: problem
+                .or_else(|| (!status.success()).then(silent))
+                .filter(|_| !has_ended),
         })
     }
 }
@@ -163,11 +187,12 @@ fn start(
     options: &StepOptions,
     tree: &mut Option<Tree>,
 ) -> std::io::Result<Running> {
+    let report: File = memfd_create("report", MemfdFlags::CLOEXEC)?.into();
     let messages: File = memfd_create("messages", MemfdFlags::CLOEXEC)?.into();
     let mut command = (runner.step_command)(&runner.site, thread, options);
     command
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(report.try_clone()?)
         .stderr(messages.try_clone()?);
     let pid = match tree {
         Some(tree) => tree.add(&mut command)?,
@@ -176,17 +201,37 @@ fn start(
     Ok(Running {
         pid,
         thread,
+        report,
         messages,
     })
 }
 
-/// Returns the error in what a process said: its messages are JSON, one line each.
-fn problem_in(messages: &mut File) -> Option<String> {
-    let mut said = String::new();
-    messages.seek(SeekFrom::Start(0)).ok()?;
-    messages.read_to_string(&mut said).ok()?;
-    let mut lines = said
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    lines.find_map(|line| line.get("error")?.as_str().map(str::to_owned))
+/// Returns what a process wrote: JSON, one object on each line.
+fn lines_of(file: &mut File) -> Vec<Value> {
+    let mut text = String::new();
+    let read = file
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| file.read_to_string(&mut text));
+    match read {
+        Ok(_) => {
+            let lines = text.lines();
+            lines
+                .filter_map(|line| serde_json::from_str(line).ok())
+                .collect()
+        }
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Returns the error that a message tells.
+fn problem_in(message: &Value) -> Option<String> {
+    message.get("error")?.as_str().map(str::to_owned)
+}
+
+/// Returns how many steps the report of a step tells of, with those of children.
+fn steps_in(report: &Value) -> u64 {
+    let own = u64::from(report["step"].is_string());
+    let children = report["children"].as_array().into_iter().flatten();
+    let children = children.chain(report.get("child"));
+    own + children.map(steps_in).sum::<u64>()
 }
