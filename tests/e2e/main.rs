@@ -20,6 +20,7 @@ mod children_care;
 mod children_migrate;
 mod children_redone;
 mod children_seen;
+mod children_told;
 mod cli_agents;
 mod colours;
 mod compat;

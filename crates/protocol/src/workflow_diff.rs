@@ -1,5 +1,7 @@
 //! What differs between two workflows, as data. It compares the models, so the order of keys in a file does not matter.
 
+mod work;
+
 use std::collections::HashMap;
 use std::hash::Hash;
 
@@ -182,9 +184,10 @@ fn fields<S: PartialEq>(old: &Role<S>, new: &Role<S>) -> Vec<&'static str> {
         ("output", old.output == new.output),
         ("frontmatter", old.schema == new.schema),
         ("extract", old.extract == new.extract),
-        ("work", old.work == new.work),
     ];
-    let differ = compared.into_iter().filter(|(_, same)| !same);
+    let of_work = work::compared(&old.work, &new.work);
+    let compared = compared.into_iter().chain(of_work);
+    let differ = compared.filter(|(_, same)| !same);
     differ.map(|(field, _)| field).collect()
 }
 

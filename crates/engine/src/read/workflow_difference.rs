@@ -46,7 +46,7 @@ pub fn diff_workflows(
 ) -> Result<WorkflowDifference, EngineError> {
     let before = workflow_source::find(site, before)?;
     let after = workflow_source::find(site, after)?;
-    Ok(compared(&before, &after))
+    compared(site, &before, &after)
 }
 
 /// Compares the registered workflow with the file of the project that has its name, or with the file of this path.
@@ -62,19 +62,25 @@ pub fn diff_with_registered(site: &Site, text: &str) -> Result<WorkflowDifferenc
         local.ok_or_else(|| WorkflowUseError::NotLocal(text.to_owned()))?
     };
     let before = workflow_source::registered(site, &after.workflow.name)?;
-    Ok(compared(&before, &after))
+    compared(site, &before, &after)
 }
 
-fn compared(before: &WorkflowSource, after: &WorkflowSource) -> WorkflowDifference {
+fn compared(
+    site: &Site,
+    before: &WorkflowSource,
+    after: &WorkflowSource,
+) -> Result<WorkflowDifference, EngineError> {
     let side = |source: &WorkflowSource| ComparedWorkflow {
         name: source.workflow.name.clone(),
         hash: source.hash,
         path: source.file.clone(),
     };
-    WorkflowDifference {
+    // A file names another workflow by a path, the store by a hash.
+    let [old, new] = [before, after].map(|source| workflow_source::with_hashes(site, source));
+    Ok(WorkflowDifference {
         before: side(before),
         after: side(after),
         same: before.hash == after.hash,
-        diff: WorkflowDiff::between(&before.workflow, &after.workflow),
-    }
+        diff: WorkflowDiff::between(&old?, &new?),
+    })
 }

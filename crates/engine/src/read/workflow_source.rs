@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use uwf_config::project;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::workflow::Workflow;
@@ -73,6 +73,22 @@ pub(crate) fn of_place(site: &Site, place: Place) -> Result<WorkflowSource, Engi
         Place::Stored(hash) | Place::Registered(hash) => stored(site, hash),
         Place::File(checked) => of_checked(site, *checked),
     }
+}
+
+/// Returns the workflow with the hashes of those that play its roles, in place of the words that name them.
+pub(crate) fn with_hashes(
+    site: &Site,
+    source: &WorkflowSource,
+) -> Result<Workflow<Value>, EngineError> {
+    let hash_of = |word: &Value| match source.children.get(word.as_str().unwrap_or_default()) {
+        Some(child) => Ok(json!(of_place(site, child.place.clone())?.hash)),
+        None => Ok::<_, EngineError>(word.clone()),
+    };
+    let mut workflow = source.workflow.clone();
+    for role in workflow.roles.values_mut() {
+        role.work = role.work.try_map(hash_of)?;
+    }
+    Ok(workflow)
 }
 
 fn of_checked(site: &Site, checked: Checked) -> Result<WorkflowSource, EngineError> {
