@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::played;
 use crate::world::World;
 
 const OUTER: &str = r#"
@@ -90,4 +91,29 @@ fn a_difference_names_the_keys_of_a_played_role_that_differ() {
         moved.contains("~ role develop: frontmatter, each, join, max"),
         "{moved}"
     );
+}
+
+#[test]
+fn a_fork_of_a_child_is_no_child() {
+    let (world, thread) = played::world(played::ANSWERS);
+    played::step(&world, &thread, 2);
+    let child = played::text(&world.show(&thread)["children"][0]["thread"]);
+    let fork = world.uwf(&["thread", "fork", &child]);
+    let fork = played::text(&fork.exits(0).json()["thread"]);
+    let shown = world.show(&fork);
+    assert_eq!(shown.get("parent").unwrap_or(&Value::Null), &Value::Null);
+    assert!(!text(&world, &["thread", "show", &fork]).contains("\nparent"));
+    for args in [&["--children"][..], &["--tree"], &[]] {
+        let listed = played::threads(&world, args);
+        let of_fork = listed.iter().find(|one| one["thread"] == json!(fork));
+        assert_eq!(of_fork.unwrap()["parent"], Value::Null, "{args:?}");
+        let with_parent = listed.iter().filter(|one| one["parent"].is_object());
+        assert_eq!(with_parent.count(), if args.is_empty() { 0 } else { 2 });
+    }
+    let tree = text(&world, &["thread", "list", "--tree", "--all"]);
+    let line = tree.lines().find(|line| line.contains(&fork)).unwrap();
+    assert!(line.starts_with(&fork), "{tree}");
+    // The child itself is as before.
+    assert_eq!(world.show(&child)["parent"]["thread"], json!(thread));
+    world.uwf(&["thread", "rm", "--force", &fork]).exits(0);
 }

@@ -18,6 +18,7 @@ use uwf_protocol::chain::StepContext;
 use uwf_protocol::child::{ChildrenDetail, EndedChild, Parent};
 use uwf_protocol::failure::FailureClass;
 use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_protocol::schemas;
 use uwf_protocol::work::{BranchesOf, List, Work};
@@ -175,7 +176,7 @@ impl<'s> Known<'s> {
 }
 
 /// Returns which child threads a step needs.
-fn planned(
+pub(crate) fn planned(
     site: &Site,
     thread: &Thread,
     assignment: &Assignment,
@@ -227,10 +228,22 @@ pub(crate) fn recorded(site: &Site, step: &StepContext) -> Result<Vec<EndedChild
     Ok(detail.map(|detail| detail.children).unwrap_or_default())
 }
 
-/// Returns for whom a thread with this head was made to work, if for another one.
-pub(crate) fn parent_of(site: &Site, head: CasRef) -> Result<Option<Parent>, EngineError> {
+/// Returns the parent of a thread with this start, if the thread is a child. A fork of a child begins at the same start, but
+/// nobody waits for what it does: only the thread with the id of the record is the child.
+pub(crate) fn parent_of(thread: ThreadId, start: &StartNode) -> Option<&Parent> {
+    let parent = start.parent.as_ref();
+    parent.filter(|parent| thread.may_be_child() && id_of(parent) == thread)
+}
+
+/// Returns the parent of a thread with this head, if the thread is a child.
+pub(crate) fn parent_at(
+    site: &Site,
+    thread: ThreadId,
+    head: CasRef,
+) -> Result<Option<Parent>, EngineError> {
     let start = Head::read(&site.store, head)?.start();
-    Ok(read_start(&site.store, start)?.node.parent)
+    let start = read_start(&site.store, start)?.node;
+    Ok(parent_of(thread, &start).cloned())
 }
 
 /// Tells whether a thread works for another one. One that cannot be read does not.
@@ -248,7 +261,7 @@ pub(crate) fn is_child(site: &Site, id: ThreadId) -> bool {
             .ok()
             .flatten()
             .and_then(|place| start_of(place.head()))
-            .is_some_and(|start| start.parent.is_some())
+            .is_some_and(|start| parent_of(id, &start).is_some())
 }
 
 /// Tells whether the next step of an active thread needs what an ended child did.
@@ -256,7 +269,7 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
     if !child.may_be_child() {
         return Ok(false);
     }
-    let Some(parent) = parent_of(site, head)? else {
+    let Some(parent) = parent_at(site, child, head)? else {
         return Ok(false);
     };
     // A step that follows the head that the child worked for has what it did.
@@ -314,7 +327,7 @@ pub(crate) fn children_by_parent(
         if thread.may_be_child()
             && let Ok(head) = Head::read(&site.store, place.head())
             && let Ok(start) = read_start(&site.store, head.start())
-            && let Some(parent) = start.node.parent
+            && let Some(parent) = parent_of(thread, &start.node).cloned()
         {
             let index: Option<u64> = parent.key.parse().ok();
             let order = (

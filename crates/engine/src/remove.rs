@@ -337,7 +337,7 @@ fn refuse_needed(site: &Site, id: ThreadId, head: CasRef) -> Result<(), EngineEr
         return Ok(());
     }
     let start = read_start(&site.store, Head::read(&site.store, head)?.start())?;
-    let Some(parent) = start.node.parent else {
+    let Some(parent) = children::parent_of(id, &start.node) else {
         return Ok(());
     };
     let problem = ChildProblem::Needed(id);

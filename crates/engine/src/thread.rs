@@ -11,6 +11,7 @@ use uwf_protocol::run::LeaseRecord;
 use uwf_storage::{Ledger, Located, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
+use crate::children::parent_of;
 use crate::conditions::Conditions;
 use crate::{EngineError, Site};
 
@@ -21,6 +22,7 @@ pub(crate) struct Thread {
     /// The step after the head that is being done again, if one is. In the state files it still is the thread's head.
     pub(crate) replaces: Option<CasRef>,
     pub(crate) start_hash: CasRef,
+    /// Its start, with a parent only if the thread is a child.
     pub(crate) start: StartNode,
     pub(crate) program: Program,
     /// The newest step, or every step where routing looks at all of them; oldest first.
@@ -37,6 +39,7 @@ impl Thread {
                 (start, Some(with_output(store, step)?))
             }
         };
+        let parent = parent_of(id, &start.node).cloned();
         let program = read_program(store, start.node.workflow)?;
         let need = history_need(&program, last.as_ref().map(|step| &step.node.role));
         let steps = match need {
@@ -48,7 +51,10 @@ impl Thread {
             head,
             replaces: None,
             start_hash: start.hash,
-            start: start.node,
+            start: StartNode {
+                parent,
+                ..start.node
+            },
             program,
             steps,
         })

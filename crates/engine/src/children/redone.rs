@@ -7,7 +7,7 @@ use uwf_storage::{Located, Reason, State};
 use uwf_thread::used_by;
 
 use super::used::used_by_thread;
-use super::{parent_of, recorded};
+use super::{parent_at, recorded};
 use crate::child_error::{ChildProblem, failed};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
@@ -80,7 +80,9 @@ fn players(site: &Site, thread: &Thread) -> Result<Vec<(ThreadId, CasRef)>, Engi
     }
     let mut found = Vec::new();
     for child in recorded(site, last)? {
-        if parent_of(site, child.head)?.is_some_and(|parent| parent.thread == thread.id) {
+        if parent_at(site, child.thread, child.head)?
+            .is_some_and(|parent| parent.thread == thread.id)
+        {
             found.push((child.thread, child.head));
         }
     }

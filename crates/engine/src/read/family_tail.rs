@@ -13,7 +13,7 @@ use uwf_storage::State;
 use uwf_thread::{Head, read_program, read_start};
 
 use crate::children::moved::heads_before;
-use crate::children::{KnownChild, children_by_parent, has_children};
+use crate::children::{KnownChild, children_by_parent, has_children, parent_of};
 use crate::read::outline::first_line;
 use crate::read::tail::Tail;
 use crate::read::tail_event::{TailEvent, TailTask};
@@ -210,7 +210,7 @@ impl<'a> FamilyTail<'a> {
             match self.children.iter_mut().find(|one| one.child.thread == id) {
                 // A child that had ended may do its last step again.
                 Some(known) => known.has_ended = false,
-                None => match self.parent_of(head) {
+                None => match self.parent_of(id, head) {
                     Some(parent) => new.push((id, parent)),
                     None => _ = self.strangers.insert(id),
                 },
@@ -255,9 +255,10 @@ impl<'a> FamilyTail<'a> {
         Ok(has_children(&read_program(store, start.node.workflow)?))
     }
 
-    fn parent_of(&self, head: CasRef) -> Option<Parent> {
+    fn parent_of(&self, thread: ThreadId, head: CasRef) -> Option<Parent> {
         let start = Head::read(&self.site.store, head).ok()?.start();
-        read_start(&self.site.store, start).ok()?.node.parent
+        let start = read_start(&self.site.store, start).ok()?.node;
+        parent_of(thread, &start).cloned()
     }
 
     fn has(&self, thread: ThreadId) -> bool {

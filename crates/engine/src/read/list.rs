@@ -13,7 +13,7 @@ use uwf_protocol::program::Program;
 use uwf_storage::{HistoryRecord, Located, Namings, Reason, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
-use crate::children::{children_by_parent, has_children};
+use crate::children::{children_by_parent, has_children, parent_of};
 use crate::conditions::Conditions;
 use crate::limits::{self, LimitedThread};
 use crate::read::activity;
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
         let summary = ledger.chain_summary();
         let summary = summary.filter(|summary| summary.head == record.head);
         ThreadItem {
-            parent: start.and_then(|start| start.parent),
+            parent: start.and_then(|start| parent_of(record.thread, &start).cloned()),
             workflow: Some(record.workflow),
             workflow_name: program.map(|program| program.name().to_owned()),
             steps: summary.map(|summary| summary.steps),
@@ -361,7 +361,7 @@ impl<'a> Reader<'a> {
         Ok(ThreadItem {
             waiting_answer: waiting.map(|it| it.in_view(self.site, &start, program.name())),
             workflow: Some(start.workflow),
-            parent: start.parent,
+            parent: parent_of(id, &start).cloned(),
             workflow_name: Some(program.name().to_owned()),
             steps: Some(summarize(store, run.ledger.chain_summary().as_ref(), head)?.steps),
             outline,

@@ -12,6 +12,7 @@ use uwf_storage::{Located, Namings, State};
 use uwf_thread::{Head, read_program, read_start};
 use uwf_util::suggest;
 
+use crate::children::parent_of;
 use crate::read::thread_state::ThreadStatus;
 use crate::{EngineError, Site};
 
@@ -169,7 +170,7 @@ impl<'a> Selector<'a> {
     ) -> Result<bool, EngineError> {
         let filter = self.filter;
         let may_be_left_out = filter.children != Children::Listed && thread.may_be_child();
-        if may_be_left_out && self.start(place)?.parent.is_some() {
+        if may_be_left_out && parent_of(thread, &self.start(place)?).is_some() {
             return Ok(false);
         }
         match (&filter.workflow, &filter.cwd, place) {

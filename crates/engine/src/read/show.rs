@@ -3,7 +3,6 @@
 use serde::Serialize;
 use uwf_cas_fs::Store;
 use uwf_moderator::Route;
-use uwf_protocol::child::Parent;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::{Labels, Name};
 use uwf_protocol::nodes::{RefusedCalls, StartNode};
@@ -18,6 +17,7 @@ use crate::read::activity::{self, AttemptView, RunningView};
 use crate::read::child_view::{ChildView, SumsWithChildren, child_views, sums_with_children};
 use crate::read::detail_summary::DetailSummary;
 use crate::read::outline::{self, Active, Outline};
+use crate::read::parent_view::ParentView;
 use crate::read::standing::Standing;
 use crate::read::summary::SummaryView;
 use crate::read::thread_state::{ThreadState, ThreadStatus};
@@ -58,7 +58,7 @@ pub struct ThreadView {
     pub steps: u64,
     /// Its parent, the role that it plays and the branch, if it is a child thread.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub parent: Option<Parent>,
+    pub parent: Option<ParentView>,
     /// The child threads that work for its next step, in the order of the branches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
@@ -157,7 +157,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     Ok(ThreadView {
         waiting_answer,
         children: child_views(site, &thread, &route)?,
-        parent: thread.start.parent.clone(),
+        parent: ParentView::of(site, id, &thread.start),
         workflow: thread.start.workflow,
         thread: id,
         head,
@@ -208,7 +208,7 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         steps: count_steps(&site.store, &run.ledger, record.head)?,
         parent: start_of(&site.store, record.head)
             .ok()
-            .and_then(|start| start.parent),
+            .and_then(|start| ParentView::of(site, record.thread, &start)),
         children: Vec::new(),
         with_children: None,
         running: None,

@@ -4,7 +4,7 @@ use uwf_moderator::{Assignment, Performer, Route, RouteError, assign, reenter};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{HistoryRecord, Located, Reactivated, Reason, State, StorageError};
 
-use crate::children::has_children;
+use crate::children::{has_children, parent_of};
 use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
 use crate::read::report::StepReport;
@@ -189,7 +189,8 @@ fn reactivate(
         reason: record.reason,
     };
     let thread = Thread::load(&runner.site.store, record.thread, record.head)?;
-    if thread.start.parent.is_some() && record.reason == Reason::Cancelled {
+    let is_child = parent_of(thread.id, &thread.start).is_some();
+    if is_child && record.reason == Reason::Cancelled {
         // The thread that it worked for has another one, or will have.
         return Err(ended());
     }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use uwf_engine::{
-    AttemptView, ChildView, Outline, SumsWithChildren, ThreadState, ThreadStatus, ThreadView,
-    VerdictView, agent_option,
+    AttemptView, ChildView, Outline, ParentView, SumsWithChildren, ThreadState, ThreadStatus,
+    ThreadView, VerdictView, agent_option,
 };
 use uwf_protocol::child::Parent;
 use uwf_protocol::failure::FailureClass;
@@ -118,15 +118,13 @@ fn child_rows(children: &[ChildView]) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the row that names the parent of a child thread.
-fn parent_row(parent: &Parent) -> (&'static str, String) {
-    let branch = match parent.key.as_str() {
-        "" => String::new(),
-        key => format!(", branch {key}"),
+fn parent_row(view: &ParentView) -> (&'static str, String) {
+    let branch = match view.branch().to_string() {
+        branch if branch.is_empty() => branch,
+        branch => format!(", branch {branch}"),
     };
-    (
-        "parent",
-        format!("{}, as {}{branch}", parent.thread, parent.role),
-    )
+    let Parent { thread, role, .. } = &view.parent;
+    ("parent", format!("{thread}, as {role}{branch}"))
 }
 
 /// Returns the `--agent` of the last failed attempt, which the next one needs, too.
