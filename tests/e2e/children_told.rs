@@ -42,6 +42,12 @@ fn text(world: &World, args: &[&str]) -> String {
     world.uwf(&args).exits(0).stdout
 }
 
+/// Returns the last line of what the command prints, as data.
+fn last_line(world: &World, args: &[&str]) -> Value {
+    let printed = world.uwf(args).exits(0).stdout;
+    serde_json::from_str(printed.lines().last().unwrap()).unwrap()
+}
+
 /// Returns the difference between the registered workflow `outer` and its file.
 fn diff(world: &World) -> Value {
     let diff = world.uwf(&["workflow", "diff", "outer", "./outer.yaml"]);
@@ -116,4 +122,40 @@ fn a_fork_of_a_child_is_no_child() {
     // The child itself is as before.
     assert_eq!(world.show(&child)["parent"]["thread"], json!(thread));
     world.uwf(&["thread", "rm", "--force", &fork]).exits(0);
+}
+
+#[test]
+fn a_run_ends_with_the_result_of_its_thread() {
+    let world = world("{ branch: b1 }");
+    let end = last_line(&world, &["run", "outer", "-p", "Go."]);
+    assert_eq!(end["result"], json!("Merged as b1."));
+    assert_eq!(end.get("resultProblem"), None);
+    let said = text(&world, &["run", "outer", "-p", "Go."]);
+    assert_eq!(said.matches("Merged as b1.").count(), 1, "{said}");
+    let said = text(&world, &["run", "outer", "-p", "Go.", "--quiet"]);
+    assert!(said.contains("Merged as b1."), "{said}");
+}
+
+#[test]
+fn a_result_that_cannot_be_filled_in_is_named_wherever_its_thread_ends() {
+    let world = world("{ other: b1 }");
+    let end = last_line(&world, &["run", "outer", "-p", "Go."]);
+    assert_eq!(end["result"], Value::Null);
+    let problem = end["resultProblem"].as_str().unwrap();
+    assert!(problem.contains("branch"), "{problem}");
+    let thread = end["thread"].as_str().unwrap();
+    let said = text(&world, &["run", "outer", "-p", "Go."]);
+    assert!(said.contains("cannot be filled in: "), "{said}");
+    let read = world.uwf(&["thread", "read", thread, "--format", "json"]);
+    assert_eq!(read.exits(0).json()["resultProblem"], json!(problem));
+    let read = text(&world, &["thread", "read", thread]);
+    assert!(
+        read.contains(
+            "## Completed\n\nThe thread has reached `$END`, and its result cannot be filled in: "
+        ),
+        "{read}"
+    );
+    let page = world.uwf(&["thread", "read", thread, "--html"]);
+    let page = page.exits(0).stdout;
+    assert!(page.contains("cannot be filled in"), "{page}");
 }

@@ -91,9 +91,10 @@ fn a_quiet_run_prints_the_thread_and_the_result() {
         .uwf(&[&quiet[..], &["--format", "text"]].concat())
         .exits(0);
     let printed: Vec<&str> = text.stdout.lines().collect();
-    assert_eq!(printed.len(), 2, "{}", text.stdout);
+    assert_eq!(printed.len(), 3, "{}", text.stdout);
     assert_eq!(world.show(printed[0])["status"], json!("completed"));
     assert!(printed[1].contains("completed, after 2 steps"));
+    assert_eq!(printed[2], "result   Done: good");
     assert_eq!(text.stderr, "");
     let data = world.uwf(&quiet).exits(0);
     assert_eq!(data.stderr, "");

@@ -108,6 +108,11 @@ fn state(story: &ThreadStory) -> Html {
     let summary = story.summary.as_ref().map(|summary| summary.text.as_str());
     let summary = section("Summary", "result", summary);
     let result = section("Result", "result", story.result.as_deref());
+    let problem = section(
+        "The result cannot be filled in",
+        "failed",
+        story.result_problem.as_deref(),
+    );
     let limit = match (&story.limit, story.held_by_limit) {
         (_, true) => message.map(str::to_owned),
         (limit, false) => limit.as_ref().map(ToString::to_string),
@@ -124,7 +129,7 @@ fn state(story: &ThreadStory) -> Html {
         (None, _) => None,
     };
     let next = next.map_or_else(Html::default, |next| labelled("p", "next", &next));
-    let parts = [summary, result, asks, limit, blocked, next];
+    let parts = [summary, result, problem, asks, limit, blocked, next];
     if parts.iter().all(|part| *part == Html::default()) {
         return Html::default();
     }

@@ -5,6 +5,7 @@ use uwf_util::time;
 
 use crate::read::activity::AttemptView;
 use crate::read::document::{code, tagged};
+use crate::read::outline::Outline;
 use crate::read::show::ThreadView;
 use crate::read::thread_document::{ERROR_SHOWN, attempt_line};
 use crate::read::thread_state::ThreadStatus;
@@ -70,14 +71,7 @@ pub(crate) fn state_section(view: &ThreadView) -> String {
         return suspended(view, role.as_str(), message);
     }
     let text = match (state.status, &state.current_role, &view.running) {
-        (ThreadStatus::Completed, ..) => {
-            let result = view.outline.result.as_deref();
-            let result = result.map(|result| format!("\n\n{}", tagged("result", result)));
-            format!(
-                "The thread has reached `$END`.{}",
-                result.unwrap_or_default()
-            )
-        }
+        (ThreadStatus::Completed, ..) => completed(&view.outline),
         (ThreadStatus::Cancelled, ..) => "The thread was cancelled.".to_owned(),
         (_, _, Some(running)) if running.waiting => {
             format!("**{}** waits for a free slot.", running.role)
@@ -94,6 +88,23 @@ pub(crate) fn state_section(view: &ThreadView) -> String {
         (_, None, None) => "The next call ends the thread.".to_owned(),
     };
     format!("## {}\n\n{text}", title(state.status))
+}
+
+/// Says that a thread is completed, with its result or why that could not be filled in.
+fn completed(outline: &Outline) -> String {
+    match (&outline.result, &outline.result_problem) {
+        (Some(result), _) => {
+            format!(
+                "The thread has reached `$END`.\n\n{}",
+                tagged("result", result)
+            )
+        }
+        (None, Some(problem)) => {
+            let problem = code(&cut_line(problem, ERROR_SHOWN));
+            format!("The thread has reached `$END`, and its result cannot be filled in: {problem}")
+        }
+        (None, None) => "The thread has reached `$END`.".to_owned(),
+    }
 }
 
 /// Returns the section of a thread that waits for a person: for an answer, for a higher limit, for both, or because

@@ -58,6 +58,9 @@ pub struct ThreadStory {
     /// What a completed thread results in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
+    /// Why that could not be filled in, if it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result_problem: Option<String>,
     /// What a model says has happened in it, if a person or the config wanted that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<SummaryView>,
@@ -148,6 +151,9 @@ pub fn read_thread(
         summary: shown.as_ref().and_then(|view| view.summary.clone()),
         running: shown.as_ref().and_then(|view| view.running.clone()),
         result: shown.as_ref().and_then(|view| view.outline.result.clone()),
+        result_problem: shown
+            .as_ref()
+            .and_then(|view| view.outline.result_problem.clone()),
         blocked_reason: shown.and_then(|view| view.blocked_reason),
         used: used(site, &run.ledger, history.head),
         document,

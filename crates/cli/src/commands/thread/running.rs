@@ -187,6 +187,8 @@ impl Run<'_> {
                 .suspend_message
                 .clone()
                 .or_else(|| report.blocked_reason.clone()),
+            result: report.result.clone(),
+            result_problem: report.result_problem.clone(),
             next,
             state: Some(state.clone()),
         }
@@ -220,6 +222,8 @@ impl Run<'_> {
             steps: self.steps.get(),
             exit: failure.exit.code(),
             message: Some(failure.what.clone()),
+            result: None,
+            result_problem: None,
             next,
             state: None,
         };

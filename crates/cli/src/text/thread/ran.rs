@@ -6,7 +6,7 @@ use uwf_protocol::ids::ThreadId;
 use uwf_util::text::counted;
 
 use super::done::{StepView, step_rows};
-use super::{state_line, why_suspended};
+use super::{result_rows, state_line, why_suspended};
 use crate::hints;
 use crate::output::Show;
 use crate::text::table::{Page, fields};
@@ -42,6 +42,11 @@ pub(crate) struct StoppedView {
     pub(crate) exit: u8,
     /// The question, the limit, or the error.
     pub(crate) message: Option<String>,
+    /// What the thread resulted in, if it is completed.
+    pub(crate) result: Option<String>,
+    /// Why that could not be filled in, if it could not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) result_problem: Option<String>,
     /// What goes on with the thread, or shows it.
     #[serde(serialize_with = "here")]
     pub(crate) next: Option<String>,
@@ -57,6 +62,10 @@ impl Show for StoppedView {
         let after = counted(self.steps, "step");
         let mut rows = vec![("stopped", format!("{how}, after {after}"))];
         rows.extend(self.state.iter().flat_map(why_suspended));
+        rows.extend(result_rows(
+            self.result.as_deref(),
+            self.result_problem.as_deref(),
+        ));
         rows.extend(self.next.clone().map(|next| ("next", next)));
         fields(&rows, page)
     }
