@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::branches;
 use crate::played;
 use crate::world::World;
 
@@ -158,4 +159,36 @@ fn a_result_that_cannot_be_filled_in_is_named_wherever_its_thread_ends() {
     let page = world.uwf(&["thread", "read", thread, "--html"]);
     let page = page.exits(0).stdout;
     assert!(page.contains("cannot be filled in"), "{page}");
+}
+
+#[test]
+fn a_document_says_that_branches_got_their_instructions_from_a_template() {
+    let (world, thread) = branches::world("max: 4", 2);
+    world.step(&thread).exits(0);
+    let read = text(&world, &["thread", "read", &thread]);
+    let template = "Each branch got its own instruction, from this template:\n\n\
+                    <template>\nReview {{item}} ({{index}} of {{count}}).\n</template>";
+    assert!(read.contains(template), "{read}");
+    let read = world.uwf(&["thread", "read", &thread, "--format", "json"]);
+    let step = &read.exits(0).json()["steps"][1];
+    assert_eq!(step["instruction"], Value::Null);
+    assert_eq!(
+        step["template"],
+        json!("Review {{item}} ({{index}} of {{count}}).")
+    );
+}
+
+#[test]
+fn a_branch_says_which_item_it_is_about() {
+    let (world, thread) = branches::world("max: 1", 2);
+    world.step(&thread).exits(0);
+    let at_work = played::text(&world.show(&thread)["children"][0]["thread"]);
+    let check = || {
+        assert_eq!(world.show(&at_work)["parent"]["item"], json!("f0"));
+        let said = text(&world, &["thread", "show", &at_work]);
+        assert!(said.contains("as review-all, branch 0 (f0)\n"), "{said}");
+    };
+    check();
+    world.step(&thread).exits(0);
+    check();
 }

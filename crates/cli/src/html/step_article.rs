@@ -28,6 +28,11 @@ pub(super) fn step_article(story: &StepStory) -> Html {
         notes(story),
         folded("What the role is for", story.goal.as_deref()),
         section("Instruction", "instruction", story.instruction.as_deref()),
+        section(
+            "Template of the instructions of the branches",
+            "instruction",
+            story.template.as_deref(),
+        ),
         section("Question", "question", story.question.as_deref()),
         section("A person says", "person", story.person.as_deref()),
         tools(&story.tool_calls),

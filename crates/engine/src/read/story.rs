@@ -10,6 +10,7 @@ use uwf_moderator::{Route, reenter};
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, RefusedCalls, StepNode, Usage};
 use uwf_protocol::program::Program;
+use uwf_protocol::work::Work;
 use uwf_storage::ReplacedStep;
 use uwf_thread::{Call, Stored, Turn, read_step, read_turns};
 use uwf_util::text::cut_line;
@@ -60,6 +61,9 @@ pub struct StepStory {
     pub duration_ms: Option<u64>,
     /// The instruction of the graph; older steps have none.
     pub instruction: Option<String>,
+    /// The template from which each branch of the role got an instruction of its own. Then the role itself has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
     /// The question that the role had asked before.
     pub question: Option<String>,
     /// The message of a person.
@@ -120,6 +124,13 @@ impl StoryReader<'_> {
         let context = context.as_ref();
         let composed = node.edge_prompt.as_deref();
         let instruction = context.map(MessageContext::instruction).or(composed);
+        let instruction = instruction
+            .filter(|text| !text.trim().is_empty())
+            .map(str::to_owned);
+        let (instruction, template) = match self.has_branches(&node.role) {
+            true => (None, instruction),
+            false => (instruction, None),
+        };
         let mut story = StepStory {
             number,
             hash: step.hash,
@@ -129,9 +140,8 @@ impl StoryReader<'_> {
             timestamp: step.timestamp_ms,
             time: time::format_iso(step.timestamp_ms),
             duration_ms: node.duration_ms(),
-            instruction: instruction
-                .filter(|text| !text.trim().is_empty())
-                .map(str::to_owned),
+            instruction,
+            template,
             question: context
                 .and_then(MessageContext::question)
                 .map(str::to_owned),
@@ -153,6 +163,11 @@ impl StoryReader<'_> {
             Ok(()) => {}
         }
         Ok(story)
+    }
+
+    fn has_branches(&self, role: &RoleName) -> bool {
+        let task = self.program.task(role);
+        task.is_some_and(|role| matches!(role.work, Work::Branches(_)))
     }
 
     /// Adds the agent's answer and its data.

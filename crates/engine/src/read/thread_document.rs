@@ -212,6 +212,10 @@ fn body(story: &StepStory) -> String {
     let asked = asked
         .into_iter()
         .filter_map(|(tag, text)| Some(tagged(tag, text?)));
+    let template = story.template.as_deref().map(|template| {
+        let template = tagged("template", template);
+        format!("Each branch got its own instruction, from this template:\n\n{template}")
+    });
     let unreadable = story.unreadable.iter();
     let unreadable = unreadable.map(|problem| format!("*({})*", one_line(problem)));
     let json = |data: &Value| format!("```json\n{data:#}\n```");
@@ -225,7 +229,13 @@ fn body(story: &StepStory) -> String {
     };
     let answer = answer.map(|answer| tagged("output", &answer));
     let data = data.map(|data| tagged("data", &data));
-    let parts: Vec<String> = asked.chain(unreadable).chain(answer).chain(data).collect();
+    let parts: Vec<String> = template
+        .into_iter()
+        .chain(asked)
+        .chain(unreadable)
+        .chain(answer)
+        .chain(data)
+        .collect();
     parts.join("\n\n")
 }
 
@@ -297,6 +307,7 @@ mod tests {
             time: time::format_iso(0),
             duration_ms: Some(1500),
             instruction: Some("Go on".to_owned()),
+            template: None,
             question: None,
             person: None,
             answer: Some(answer.to_owned()),
