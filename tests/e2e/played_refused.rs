@@ -112,13 +112,45 @@ fn what_is_wrong_with_a_played_role_is_said_with_its_place() {
         assert!(found.contains("a.yaml:"), "{role}: {found}");
     };
     check("workflow: nowhere", "workflow `nowhere` was not found");
-    check("workflow: ./nowhere.yaml", "cannot read");
+    check(
+        "workflow: ./nowhere.yaml",
+        "there is no file `./nowhere.yaml`",
+    );
     check("workflow: '0000000000000'", "0000000000000");
     check("workflow: 7", "must be a string");
     check("returns: steps", "it is about the `workflow`");
     check("role: it", "it plays each item of `each`");
     check("each: [1]", "has no `role`");
     check("each: 5", "must be a string");
+}
+
+#[test]
+fn the_nearest_name_of_a_workflow_that_is_not_found_is_suggested() {
+    let check = |role: &str, said: &str| {
+        let found = refused(&[("outer", role), ("inner", AGENT)]);
+        assert!(found.contains(said), "{role}: {found}");
+        assert!(!found.contains("/./"), "{role}: {found}");
+    };
+    check(
+        "workflow: inner",
+        "workflow `inner` was not found; did you mean `./inner.yaml`?",
+    );
+    check(
+        "workflow: ./iner.yaml",
+        "there is no file `./iner.yaml`; did you mean `./inner.yaml`?",
+    );
+    check(
+        "workflow: ./inner",
+        "there is no file `./inner`; did you mean `./inner.yaml`?",
+    );
+    let world = World::new();
+    world.write(
+        "outer.yaml",
+        &of_one_role("outer", "workflow: ./inner.yaml"),
+    );
+    std::fs::create_dir(world.project().join("inner.yaml")).unwrap();
+    let put = world.uwf(&["workflow", "put", "outer.yaml"]).exits(1);
+    put.says("/inner.yaml`: ");
 }
 
 /// A council after a planner, whose first branch has this prompt.
@@ -160,6 +192,9 @@ fn names_in_the_prompt_of_a_branch_are_checked_as_those_of_edges() {
         .says("council.yaml:13:")
         .says("`{{task}}` at 1:9 of the template is not in the answer of `planner`");
     validate("{{pla}}").exits(1).says("did you mean `plan`?");
+    validate("{{itm}}").exits(1).says(
+        "is not in the answer of `planner`, nor one of `item`, `index` and `count`; did you mean `item`?",
+    );
     validate("{{cost}}")
         .exits(1)
         .says("may be missing from the answer of `planner`");
@@ -174,7 +209,13 @@ fn names_in_the_prompt_of_a_branch_are_checked_as_those_of_edges() {
         .exits(1);
     first
         .says("council.yaml:13:")
-        .says("no role has answered before `$START`");
+        .says("no role has answered before `$START`; a branch has `item`, `index` and `count`");
+    let first = council("{{indx}}").replace("role: planner, prompt", "role: council, prompt");
+    world.write("council.yaml", &first);
+    let first = world
+        .uwf(&["workflow", "validate", "council.yaml"])
+        .exits(1);
+    first.says("`item`, `index` and `count`; did you mean `index`?");
 }
 
 #[test]

@@ -100,11 +100,25 @@ pub(crate) fn nearest(
     word: &str,
     registered: impl Iterator<Item = String>,
 ) -> Result<Option<String>, EngineError> {
-    let files = ["yaml", "yml"].map(|ending| format!("{word}.{ending}"));
-    let is_there = |file: &&String| site.env.cwd().join(file.as_str()).is_file();
-    if let Some(file) = files.iter().find(is_there) {
-        return Ok(Some(format!("./{file}")));
+    match file_of_name(site.env.cwd(), word) {
+        Some(file) => Ok(Some(file)),
+        None => nearest_name(site, word, registered),
     }
+}
+
+/// Returns the path, from a folder, of the file there that is called like a workflow.
+pub(crate) fn file_of_name(folder: &Path, name: &str) -> Option<String> {
+    let files = ["yaml", "yml"].map(|ending| format!("{name}.{ending}"));
+    let is_there = |file: &&String| folder.join(file.as_str()).is_file();
+    files.iter().find(is_there).map(|file| format!("./{file}"))
+}
+
+/// Returns the nearest name of a workflow of the project or the registry.
+pub(crate) fn nearest_name(
+    site: &Site,
+    word: &str,
+    registered: impl Iterator<Item = String>,
+) -> Result<Option<String>, EngineError> {
     let local = project::list_local(site.env.cwd())?;
     let known: Vec<String> = local
         .into_iter()

@@ -2,6 +2,8 @@
 //! are stored in it.
 
 use std::cell::RefCell;
+use std::error::Error;
+use std::iter::successors;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -16,7 +18,7 @@ use uwf_storage::State;
 
 use crate::register::{self, Checked, circle, levels};
 use crate::stored_workflow;
-use crate::workflow_ref::{find_file, nearest};
+use crate::workflow_ref::{file_of_name, find_file, nearest_name};
 use crate::{EngineError, Site};
 
 /// A workflow that plays a role.
@@ -125,11 +127,17 @@ impl<'s> Finder<'s> {
 
     /// Returns the path of a file. As it is written, it starts at the folder of the file that names it.
     fn beside(&self, word: &str, file: &Path) -> PathBuf {
-        let folder = self.files.last().and_then(|file| file.parent());
-        match folder {
-            Some(folder) if project::looks_like_path(word) => folder.join(file),
-            Some(_) | None => self.site.env.cwd().join(file),
+        match project::looks_like_path(word) {
+            // Components have no `.` in the middle of a path.
+            true => self.folder().join(file).components().collect(),
+            false => self.site.env.cwd().join(file),
         }
+    }
+
+    /// Returns the folder of the file that names other workflows.
+    fn folder(&self) -> &Path {
+        let folder = self.files.last().and_then(|file| file.parent());
+        folder.unwrap_or_else(|| self.site.env.cwd())
     }
 
     fn of_file(&self, word: &str, path: &Path) -> Result<ChildWorkflow, String> {
@@ -161,7 +169,10 @@ impl<'s> Finder<'s> {
             Some(hash) => self.stored(*hash, Place::Registered),
             None => Err(EngineError::UnknownWorkflow {
                 name: word.to_owned(),
-                near: nearest(self.site, word, registered.into_keys())?,
+                near: match file_of_name(self.folder(), word) {
+                    Some(file) => Some(file),
+                    None => nearest_name(self.site, word, registered.into_keys())?,
+                },
             }),
         }
     }
@@ -234,7 +245,24 @@ fn told(word: &str, error: &EngineError) -> String {
             Some(first) => format!("the workflow `{word}` has a mistake: {first}"),
             None => format!("the workflow `{word}` has mistakes"),
         },
-        error => error.to_string(),
+        EngineError::UnknownWorkflow { near, .. } => suggesting(error.to_string(), near.as_deref()),
+        EngineError::NoFile { near, .. } => {
+            let near = near.as_deref().and_then(|near| Path::new(near).file_name());
+            let near = near.map(|near| Path::new(word).with_file_name(near));
+            let near = near.map(|near| near.display().to_string());
+            suggesting(format!("there is no file `{word}`"), near.as_deref())
+        }
+        error => {
+            let causes = successors(error.source(), |&cause| cause.source());
+            causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+        }
+    }
+}
+
+fn suggesting(message: String, near: Option<&str>) -> String {
+    match near {
+        Some(near) => format!("{message}; did you mean `{near}`?"),
+        None => message,
     }
 }
 

@@ -351,13 +351,20 @@ impl<'a, 'w> Walk<'a, 'w> {
     }
 
     fn undeclared(&mut self, name: Name<'a>) {
-        if self.view.role.is_none() {
-            let message = "has no value: no role has answered before `$START`";
-            return self.report(Severity::Error, name, message);
-        }
-        let message = format!("is not in {}", self.answer());
+        let [item, index, count] = NAMES_OF_BRANCHES;
+        let of_branches = format!("`{item}`, `{index}` and `{count}`");
+        let message = match (self.view.role, self.view.of_branches) {
+            (None, false) => "has no value: no role has answered before `$START`".to_owned(),
+            (None, true) => format!(
+                "has no value: no role has answered before `$START`; a branch has {of_branches}"
+            ),
+            (Some(_), false) => format!("is not in {}", self.answer()),
+            (Some(_), true) => format!("is not in {}, nor one of {of_branches}", self.answer()),
+        };
         let first = name.text.split('.').next().unwrap_or_default();
         let known = self.scopes.iter().rev().flat_map(Shape::names);
+        let of_branches = NAMES_OF_BRANCHES.iter().copied();
+        let known = known.chain(of_branches.filter(|_| self.view.of_branches));
         let message = with_suggestion(message, first, known.filter(|known| *known != first));
         self.report(Severity::Error, name, &message);
     }
