@@ -153,6 +153,62 @@ fn the_nearest_name_of_a_workflow_that_is_not_found_is_suggested() {
     put.says("/inner.yaml`: ");
 }
 
+#[test]
+fn an_edge_out_of_a_role_that_no_agent_plays_is_told_how_it_ends() {
+    let world = World::new();
+    let ends = "frontmatter: { type: object, required: [$status], properties: { $status: { enum: [yes, no] } } }";
+    let inner = of_one_role("inner", ends).replace(
+        "it: { _: { role: $END, prompt: '' } }",
+        "it: { yes: { role: $END, prompt: '' }, no: { role: $END, prompt: '' } }",
+    );
+    world.write("inner.yaml", &inner);
+    let check = |role: &str, said: &str| {
+        let outer = of_one_role("outer", role).replace("it: { _: {", "it: { ready: {");
+        world.write("outer.yaml", &outer);
+        let checked = world.uwf(&["workflow", "validate", "outer.yaml"]);
+        checked.exits(1).says(said);
+    };
+    check(
+        "workflow: ./inner.yaml",
+        "`it` never answers `ready`: the workflow that plays it ends with `no`, `yes`",
+    );
+    check(
+        "each: [1]\n    workflow: ./inner.yaml",
+        "`it` never answers `ready`: a role with branches answers `done` or `failed`",
+    );
+    check(
+        &format!("{ends}\n    workflow: ./inner.yaml"),
+        "`it` never answers `ready`: its schema does not allow it",
+    );
+}
+
+#[test]
+fn branches_that_all_get_the_same_task_are_a_warning() {
+    let world = World::new();
+    world.put(&of_one_role("inner", AGENT));
+    let check = |prompt: &str, warnings: usize| {
+        let outer = of_one_role("outer", "each: [1, 2]\n    workflow: inner")
+            .replace("prompt: Go.", &format!("prompt: \"{prompt}\""))
+            .replace(
+                "it: { _: { role: $END, prompt: '' } }",
+                "it: [{ role: $END }]",
+            );
+        world.write("outer.yaml", &outer);
+        let checked = world.uwf(&["workflow", "validate", "outer.yaml"]).exits(0);
+        let found = checked.json()["warnings"].as_array().map_or(0, Vec::len);
+        assert_eq!(found, warnings, "{prompt}: {}", checked.stderr);
+        checked
+    };
+    check("Do it.", 1)
+        .says("outer.yaml:8:")
+        .says("every branch of `it` gets the same task: name `{{item}}` in the prompt");
+    check("Do {{count}}.", 1);
+    check("Do {{item}}.", 0);
+    check("Do {{item.name}}.", 0);
+    check("Do {{#item}}it{{/item}}.", 0);
+    check("Do part {{index}}.", 0);
+}
+
 /// A council after a planner, whose first branch has this prompt.
 fn council(prompt: &str) -> String {
     format!(

@@ -111,6 +111,23 @@ impl<'t> Template<'t> {
         &self.parts
     }
 
+    /// Returns all names, for checks: those of variables and sections, also inside of sections.
+    pub(crate) fn names(&self) -> Vec<&'t str> {
+        let mut names = Vec::new();
+        let mut left: Vec<&Part<'t>> = self.parts.iter().collect();
+        while let Some(part) = left.pop() {
+            match part {
+                Part::Text(_) => {}
+                Part::Variable(name) | Part::Partial(name) => names.push(name.text),
+                Part::Section { name, body, .. } => {
+                    names.push(name.text);
+                    left.extend(body);
+                }
+            }
+        }
+        names
+    }
+
     /// Returns where a byte of the source stands.
     pub(crate) fn position(&self, offset: usize) -> Position {
         position_of(self.source, offset)

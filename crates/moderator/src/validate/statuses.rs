@@ -6,7 +6,8 @@ use indexmap::IndexMap;
 use serde_json::Value;
 use uwf_protocol::answer::STATUS_FIELD;
 use uwf_protocol::ids::{RoleName, Status};
-use uwf_protocol::workflow::{Edges, NodeName, Problem, Target, Workflow};
+use uwf_protocol::work::{DONE, FAILED, Work, schema_of_played};
+use uwf_protocol::workflow::{Edges, NodeName, Problem, Role, Target, Workflow};
 use uwf_schema::{Presence, Shape, Texts};
 
 use super::{quoted, with_suggestion};
@@ -21,7 +22,7 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
         if let Some(definition) = workflow.roles.get(role) {
             let keys = keys_of(targets);
             if !keys.is_empty() {
-                problems.extend(Checked::new(role, &definition.schema, keys).problems());
+                problems.extend(Checked::new(role, definition, keys).problems());
             }
         }
     }
@@ -51,15 +52,18 @@ pub(super) fn keys_of(targets: &IndexMap<Status, Target>) -> Vec<&str> {
 /// A role with its schema and the keys of its edges.
 struct Checked<'w> {
     role: &'w str,
+    work: &'w Work<Value>,
     schema: &'w Value,
     shape: Shape<'w>,
     keys: Vec<&'w str>,
 }
 
 impl<'w> Checked<'w> {
-    fn new(role: &'w RoleName, schema: &'w Value, keys: Vec<&'w str>) -> Self {
+    fn new(role: &'w RoleName, definition: &'w Role<Value>, keys: Vec<&'w str>) -> Self {
+        let schema = &definition.schema;
         Self {
             role: role.as_str(),
+            work: &definition.work,
             schema,
             shape: Shape::of(schema),
             keys,
@@ -207,10 +211,8 @@ impl<'w> Checked<'w> {
         let extra = self.keys.iter().filter(|key| !legal.contains(key));
         extra
             .map(|key| {
-                let message = format!(
-                    "`{}` never answers `{key}`: its schema does not allow it",
-                    self.role
-                );
+                let why = self.why_never(legal);
+                let message = format!("`{}` never answers `{key}`: {why}", self.role);
                 let unused = legal
                     .iter()
                     .copied()
@@ -218,6 +220,25 @@ impl<'w> Checked<'w> {
                 self.of_edge(key, with_suggestion(message, key, unused))
             })
             .collect()
+    }
+
+    /// Returns why the role answers nothing but these statuses. A role that other threads play may have no schema in its file.
+    fn why_never(&self, legal: &[&str]) -> String {
+        match self.work {
+            Work::Branches(_) => format!("a role with branches answers `{DONE}` or `{FAILED}`"),
+            Work::Workflow(_) if *self.schema == schema_of_played(&self.listed()) => {
+                let ends = legal.iter().copied().filter(|end| *end != Status::UNIT);
+                format!("the workflow that plays it ends with {}", quoted(ends))
+            }
+            Work::Workflow(_) | Work::Agent => "its schema does not allow it".to_owned(),
+        }
+    }
+
+    /// Returns the statuses that the schema lists at its top, in its order.
+    fn listed(&self) -> Vec<Status> {
+        let listed = self.schema["properties"][STATUS_FIELD]["enum"].as_array();
+        let listed = listed.into_iter().flatten().filter_map(Value::as_str);
+        listed.map(Status::new).collect()
     }
 }
 

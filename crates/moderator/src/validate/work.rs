@@ -3,10 +3,12 @@
 use serde_json::Value;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::work::{Branches, BranchesOf, Join, List, Played, Player, Work};
-use uwf_protocol::workflow::{Problem, Workflow};
+use uwf_protocol::workflow::{Destination, Problem, Severity, Workflow};
 
-use super::{conditions, with_suggestion};
+use super::{Edge, all_edges, conditions, with_suggestion};
+use crate::children::NAMES_OF_BRANCHES;
 use crate::condition::{self, Mention};
+use crate::template;
 
 /// Returns the problems of all roles.
 pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
@@ -18,7 +20,59 @@ pub(super) fn check(workflow: &Workflow<Value>) -> Vec<Problem> {
         problems.extend(join(role, &definition.work));
         problems.extend(plays_itself(workflow, role));
     }
+    problems.extend(same_tasks(workflow));
     problems
+}
+
+/// Finds edges that give all branches of a list the same task.
+fn same_tasks(workflow: &Workflow<Value>) -> Vec<Problem> {
+    let problem = |edge: Edge<'_>| {
+        let Destination::Role(role) = edge.to else {
+            return None;
+        };
+        let is_same = has_items(&workflow.roles.get(role)?.work)
+            && !tells_branches_apart(edge.prompt.unwrap_or_default());
+        let [item, ..] = NAMES_OF_BRANCHES;
+        let message = format!(
+            "every branch of `{role}` gets the same task: name `{{{{{item}}}}}` in the prompt"
+        );
+        is_same.then(|| Problem {
+            severity: Severity::Warning,
+            ..edge.problem("prompt", message)
+        })
+    };
+    all_edges(workflow)
+        .into_iter()
+        .filter_map(problem)
+        .collect()
+}
+
+/// Tells whether the branches of a role are made from a list that may have several items.
+fn has_items(work: &Work<Value>) -> bool {
+    match work {
+        Work::Branches(branches) => match &branches.of {
+            BranchesOf::Each { list, .. } => match list {
+                List::Expression(_) => true,
+                List::Items(items) => items.len() > 1,
+            },
+            BranchesOf::Named(_) => false,
+        },
+        Work::Workflow(_) | Work::Agent => false,
+    }
+}
+
+/// Tells whether a prompt differs from branch to branch. What is wrong with one that cannot be parsed is told elsewhere.
+fn tells_branches_apart(prompt: &str) -> bool {
+    let [item, index, _] = NAMES_OF_BRANCHES;
+    let Ok(template) = template::parse(prompt) else {
+        return true;
+    };
+    let mut names = template.names().into_iter();
+    names.any(|name| {
+        name.split('.')
+            .next()
+            .is_some_and(|first| first == item || first == index)
+    })
 }
 
 /// Returns the roles that play branches of a role.
