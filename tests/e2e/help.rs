@@ -58,7 +58,13 @@ impl Help {
             return part;
         }
         match part {
-            Part::About => self.about += line,
+            Part::About => {
+                // A long text is printed on several lines.
+                let between = if self.about.is_empty() { "" } else { " " };
+                self.about = format!("{}{between}{line}", self.about)
+                    .trim_end()
+                    .to_owned();
+            }
             Part::Commands => self.commands.extend(command(line)),
             Part::Entries if !line.is_empty() && !line.starts_with(' ') => {
                 self.rest = format!("{line}\n");
