@@ -1,0 +1,56 @@
+//! Reading a workflow file: from its bytes to a pipeline, or to everything that is wrong with it.
+//!
+//! Rules about one value stand where the value is read: `document.rs` for V01, `values.rs` for V03, and so on. Rules that
+//! need the whole file stand in `scope.rs`.
+
+mod document;
+mod fields;
+mod file;
+mod names;
+mod providers;
+mod reader;
+mod scope;
+mod step;
+mod values;
+mod work;
+
+use uwf_yaml::Data;
+
+use crate::{Pipeline, Problem};
+
+pub use document::MAX_FILE_BYTES;
+use reader::Reader;
+
+/// A workflow file that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// What it says.
+    pub pipeline: Pipeline,
+    /// What its author probably did not mean, sorted by place.
+    pub warnings: Vec<Problem>,
+}
+
+/// Reads a workflow file. `file_name` stands in messages, and its stem is the name of a pipeline that has none.
+///
+/// # Errors
+/// Everything that is wrong with the file, and its warnings, sorted by place.
+pub fn load(text: &[u8], file_name: &str) -> Result<Loaded, Vec<Problem>> {
+    let mut reader = Reader::default();
+    let root = document::read(text, &mut reader);
+    let pipeline = match root.data {
+        Data::Broken => None,
+        _ => file::pipeline(&root, file_name, &mut reader),
+    };
+    let mut findings = reader.finish();
+    findings.sort_by_key(|finding| (finding.at, finding.code));
+    let is_usable = findings.iter().all(|finding| finding.code.is_warning());
+    let problems = findings.into_iter();
+    let problems: Vec<Problem> = problems.map(|finding| finding.in_file(file_name)).collect();
+    match pipeline {
+        Some(pipeline) if is_usable => Ok(Loaded {
+            pipeline,
+            warnings: problems,
+        }),
+        _ => Err(problems),
+    }
+}

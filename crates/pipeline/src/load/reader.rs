@@ -1,0 +1,115 @@
+//! What is known while a file is read: its problems so far, the steps in scope, and what must be checked at the end.
+
+use uwf_yaml::At;
+
+use super::providers::Call;
+use super::scope::{Scope, Use, UseOf, check};
+use crate::problem::Finding;
+use crate::{Code, Goto, Template};
+
+/// Where a template stands, which decides what may be in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Zone {
+    /// In a step: no prompt, no parameters.
+    Step,
+    /// In the command line of a provider that takes the prompt so.
+    Provider(crate::InputMode),
+    /// In the `command_override` of a step.
+    Override,
+    /// In the defaults of a provider.
+    Defaults,
+}
+
+/// The state of the reading.
+pub(super) struct Reader {
+    findings: Vec<Finding>,
+    /// Every list of steps, the outermost first.
+    pub(super) scopes: Vec<Scope>,
+    uses: Vec<Use>,
+    /// The list that is being read.
+    pub(super) scope: usize,
+    /// Whether the file asks for the newest version of the format.
+    pub(super) is_newest: bool,
+    /// The calls of providers.
+    pub(super) calls: Vec<Call>,
+}
+
+impl Default for Reader {
+    fn default() -> Self {
+        Self {
+            findings: Vec::new(),
+            scopes: vec![Scope::default()],
+            uses: Vec::new(),
+            scope: 0,
+            is_newest: false,
+            calls: Vec::new(),
+        }
+    }
+}
+
+impl Reader {
+    pub(super) fn report(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+
+    /// Reports a problem without a hint.
+    pub(super) fn problem(&mut self, at: At, code: Code, message: impl Into<String>) {
+        self.report(Finding::new(at, code, message));
+    }
+
+    /// Reads a text with variables, and notes them for the check at the end.
+    pub(super) fn template(&mut self, at: At, source: &str, zone: Zone) -> Option<Template> {
+        match Template::parse(source) {
+            Ok(template) => {
+                for (written, reference) in template.references() {
+                    let used = UseOf::Variable {
+                        written: written.to_owned(),
+                        reference: reference.clone(),
+                        zone,
+                    };
+                    self.uses.push(Use {
+                        at,
+                        scope: self.scope,
+                        of: used,
+                    });
+                }
+                Some(template)
+            }
+            Err(errors) => {
+                for error in errors {
+                    let code = match error {
+                        crate::NameError::Env(_) => Code::EnvVariable,
+                        _ => Code::BadVariable,
+                    };
+                    let finding = Finding::new(at, code, error.to_string());
+                    self.report(finding.hint(error.hint()));
+                }
+                None
+            }
+        }
+    }
+
+    /// Notes a use of a name for the check at the end.
+    pub(super) fn uses(&mut self, at: At, of: UseOf) {
+        let scope = self.scope;
+        self.uses.push(Use { at, scope, of });
+    }
+
+    /// Notes a jump for the check at the end.
+    pub(super) fn jump(&mut self, at: At, goto: &Goto) {
+        if let Goto::Step(name) = goto {
+            self.uses(at, UseOf::Target(name.clone()));
+        }
+    }
+
+    /// Returns all problems, after the checks that need the whole file.
+    pub(super) fn finish(mut self) -> Vec<Finding> {
+        let found = self
+            .uses
+            .iter()
+            .filter_map(|used| check(used, &self.scopes));
+        let found: Vec<Finding> = found.collect();
+        self.findings.extend(found);
+        self.findings
+    }
+}

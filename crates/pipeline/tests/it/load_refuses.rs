@@ -1,0 +1,525 @@
+//! What the loader refuses, rule by rule: the places and codes of the problems, and near misses that pass.
+
+use crate::common::{codes, lines, read};
+
+/// One step, under which more keys can be written.
+const STEP: &str = "steps:\n- name: A\n  command: [a]\n";
+
+#[track_caller]
+fn refuses(text: &str, expected: &[&str]) {
+    match read(text) {
+        Ok(_) => panic!("this is accepted:\n{text}"),
+        Err(problems) => assert_eq!(codes(&problems), expected, "{}\n{text}", lines(&problems)),
+    }
+}
+
+#[track_caller]
+fn accepts(text: &str) {
+    if let Err(problems) = read(text) {
+        panic!("{}\n{text}", lines(&problems));
+    }
+}
+
+/// Checks a file of one step `A` that also has these lines, which begin on line 4.
+#[track_caller]
+fn step_refuses(more: &str, expected: &[&str]) {
+    refuses(&format!("{STEP}{more}"), expected);
+}
+
+#[track_caller]
+fn step_accepts(more: &str) {
+    accepts(&format!("{STEP}{more}"));
+}
+
+#[test]
+fn v01_what_is_no_yaml_or_no_mapping() {
+    refuses("", &["1:1 V01"]);
+    refuses("- a\n", &["1:1 V01"]);
+    refuses("null\n", &["1:1 V01"]);
+    refuses("steps: [\n", &["1:8 V01"]);
+    refuses("steps:\n\t- name: A\n", &["2:2 V01"]);
+    refuses(
+        "steps:\n- name: A\n  command: [a]\n  command: [b]\n",
+        &["4:3 V01"],
+    );
+    refuses(&format!("{STEP}---\n{STEP}"), &["4:1 V01"]);
+    accepts(&format!("\u{feff}{STEP}"));
+    accepts(&STEP.replace('\n', "\r\n"));
+}
+
+#[test]
+fn v01_what_is_too_large() {
+    let comment = format!("# {}\n", "x".repeat(99));
+    let large = |bytes: usize| format!("{STEP}{}", comment.repeat(bytes / comment.len()));
+    refuses(&large(5 << 20), &["1:1 V01"]);
+    accepts(&large(3 << 20));
+    let list = |count: usize| format!("{STEP}context: {{a: [{}]}}\n", "1,".repeat(count));
+    refuses(&list(100_000), &["1:1 V01"]);
+    accepts(&list(99_000));
+    let bomb = "x-a: &a [1,1,1,1,1,1,1,1,1,1]\nx-b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n";
+    accepts(&format!("{bomb}{STEP}"));
+    let more = "x-c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nx-d: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n";
+    let more = format!("{bomb}{more}x-e: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n");
+    refuses(&format!("{more}{STEP}"), &["1:1 V01"]);
+}
+
+#[test]
+fn v02_unknown_keys_at_every_level() {
+    refuses(&format!("{STEP}stepz: 1\n"), &["4:1 V02"]);
+    step_refuses("  comand: [x]\n", &["4:3 V02"]);
+    step_refuses("  on: {sucess: {goto: A}}\n", &["4:8 V02"]);
+    step_refuses(
+        "  when: {equals: {left: a, right: b, mid: c}}\n",
+        &["4:38 V02"],
+    );
+    refuses(
+        &format!("providers: {{p: {{command: [a], default: {{}}}}}}\n{STEP}"),
+        &["1:31 V02"],
+    );
+    step_accepts("  x-note: {any: [thing]}\n");
+    accepts(&format!("{STEP}x-owner: me\n"));
+}
+
+#[test]
+fn v02_names_the_key_that_was_meant() {
+    let problems = read(&format!("{STEP}  comand: [x]\n")).unwrap_err();
+    assert_eq!(
+        problems[0].to_string(),
+        "flow.yaml:4:3: V02: unknown key `comand` in step `A`"
+    );
+    assert_eq!(problems[0].hint.as_deref(), Some("did you mean `command`?"));
+}
+
+#[test]
+fn v03_values_of_a_wrong_type() {
+    refuses("steps: {a: 1}\n", &["1:8 V03"]);
+    refuses("steps: [a]\n", &["1:9 V03"]);
+    refuses(&format!("{STEP}strict_flow: yes\n"), &["4:14 V03"]);
+    refuses(&format!("name: Null\n{STEP}"), &["1:7 V03"]);
+    refuses(&format!("context: [a]\n{STEP}"), &["1:10 V03"]);
+    step_refuses("  env: {A: [x]}\n", &["4:12 V03"]);
+    step_refuses("  timeout_sec: 1s\n", &["4:16 V03"]);
+    step_refuses("  max_visits: 1.5\n", &["4:15 V03"]);
+    step_refuses("  output_capture: line\n", &["4:19 V03"]);
+    step_refuses("  on: {success: {}}\n", &["4:8 V03"]);
+    refuses("steps: [{name: A, command: []}]\n", &["1:28 V03"]);
+    refuses("steps: [{name: A, command: [[a]]}]\n", &["1:29 V03"]);
+    refuses("steps: [{name: A, command: \"a 'b\"}]\n", &["1:28 V03"]);
+    refuses("steps: [{name: A, command: ''}]\n", &["1:28 V03"]);
+    refuses(
+        "steps: [{name: A, wait_for: {poll_ms: 10}}]\n",
+        &["1:19 V03"],
+    );
+    accepts("version: 1.1\nname: 7\nsteps: [{name: 1, command: [sleep, 1, true]}]\n");
+    step_accepts("  env: {A: 1, B: true}\n  timeout_sec: 0.5\n  retries: 3\n");
+}
+
+#[test]
+fn v03_says_how_a_null_is_meant_as_text() {
+    let problems = read(&format!("name: Null\n{STEP}")).unwrap_err();
+    let hint = problems[0].hint.as_deref();
+    assert_eq!(hint, Some("write `\"Null\"` if it is meant as text"));
+}
+
+#[test]
+fn v04_lists_without_steps() {
+    refuses("name: x\n", &["1:1 V04"]);
+    refuses("steps: []\n", &["1:8 V04"]);
+    refuses("steps:\n", &["1:6 V04"]);
+    refuses(
+        "steps: [{name: A, for_each: {items: [1]}}]\n",
+        &["1:19 V04"],
+    );
+    refuses(
+        "steps: [{name: A, for_each: {items: [1], steps: []}}]\n",
+        &["1:49 V04"],
+    );
+    accepts(STEP);
+}
+
+#[test]
+fn v05_names_of_steps_and_secrets() {
+    let named = |name: &str| format!("steps:\n- name: {name}\n  command: [a]\n");
+    for name in [
+        "_end",
+        "-a",
+        "a/b",
+        "' a'",
+        "'a '",
+        "a.",
+        "ä",
+        "''",
+        "a\u{2028}b",
+    ] {
+        refuses(&named(name), &["2:9 V05"]);
+    }
+    refuses(&named(&"x".repeat(101)), &["2:9 V05"]);
+    for name in ["A", "a b", "a.b-c_d", "0", "lifecycle", &"x".repeat(100)] {
+        accepts(&named(name));
+    }
+    refuses("steps: [{command: [a]}]\n", &["1:9 V05"]);
+    refuses(&format!("{STEP}- name: A\n  command: [b]\n"), &["4:9 V05"]);
+    step_refuses("  secrets: [A-B, 1X]\n", &["4:13 V05", "4:18 V05"]);
+    step_accepts("  secrets: [_A1, B]\n");
+    step_refuses("  env: {A=B: x}\n", &["4:9 V05"]);
+}
+
+#[test]
+fn v05_names_in_loops() {
+    let body = |name: &str| {
+        format!(
+            "steps:\n- name: L\n  for_each: {{items: [], steps: [{{name: {name}, command: [a]}}]}}\n"
+        )
+    };
+    refuses(&body("lifecycle"), &["3:40 V05"]);
+    accepts(&body("L"));
+    let nested = |length: usize| {
+        let (outer, inner) = ("o".repeat(length), "i".repeat(92));
+        format!(
+            "steps:\n- name: {outer}\n  for_each: {{items: [], steps: [{{name: {inner}, command: [a]}}]}}\n"
+        )
+    };
+    // 100 + 7 + 1 + 92 bytes.
+    accepts(&nested(100));
+    let inner = nested(100).replace(&"i".repeat(92), &"i".repeat(93));
+    refuses(&inner, &["3:40 V05"]);
+}
+
+#[test]
+fn v06_keys_that_exclude_each_other() {
+    step_refuses("  wait_for: {glob: a}\n", &["4:3 V06"]);
+    step_refuses("  provider: claude\n  input_file: a\n", &["4:3 V06"]);
+    step_refuses("  allow_parse_error: true\n", &["4:3 V06"]);
+    refuses("steps: [{name: A}]\n", &["1:9 V06"]);
+    refuses(
+        "steps: [{name: A, wait_for: {glob: a}, timeout_sec: 1}]\n",
+        &["1:40 V06"],
+    );
+    accepts("steps: [{name: A, provider: claude, command_override: [a]}]\n");
+    step_accepts("  allow_parse_error: false\n");
+    step_accepts("  output_capture: json\n  allow_parse_error: true\n");
+}
+
+#[test]
+fn v07_jumps_that_lead_nowhere() {
+    step_refuses("  on: {success: {goto: B}}\n", &["4:24 V07"]);
+    step_refuses("  on: {always: {goto: _ende}}\n", &["4:23 V07"]);
+    let flow = |outer: &str, inner: &str| {
+        format!(
+            "steps:\n- name: A\n  command: [a]\n  on: {{failure: {{goto: {outer}}}}}\n- name: L\n  for_each:\n    items: [1]\n    steps:\n    - name: B\n      command: [b]\n      on: {{success: {{goto: {inner}}}}}\n"
+        )
+    };
+    refuses(&flow("B", "B"), &["4:24 V07"]);
+    refuses(&flow("L", "A"), &["11:28 V07"]);
+    accepts(&flow("_end", "_end"));
+    accepts(&flow("A", "B"));
+}
+
+#[test]
+fn v08_the_environment_wherever_variables_stand() {
+    for text in [
+        "steps: [{name: A, command: [\"${env.X}\"]}]",
+        "steps: [{name: A, command: \"a ${env.X}\"}]",
+        "steps: [{name: A, command_override: [\"${env.X}\"]}]",
+        "steps: [{name: A, provider: p}]\nproviders: {p: {command: [\"${env.X}\"]}}",
+        "steps: [{name: A, provider: p}]\nproviders: {p: {command: [a], defaults: {a: \"${env.X}\"}}}",
+        "steps: [{name: A, provider: gemini, provider_params: {a: [{b: \"${env.X}\"}]}}]",
+        "steps: [{name: A, provider: gemini, input_file: \"${env.X}\"}]",
+        "steps: [{name: A, command: [a], output_file: \"${env.X}\"}]",
+        "steps: [{name: A, command: [a], depends_on: {optional: [\"${env.X}\"]}}]",
+        "steps: [{name: A, wait_for: {glob: \"${env.X}\"}}]",
+        "steps: [{name: A, command: [a], when: {exists: \"${env.X}\"}}]",
+        "steps: [{name: A, command: [a], when: {not_exists: \"${env.X}\"}}]",
+        "steps: [{name: A, command: [a], when: {equals: {left: \"${ env.X }\", right: a}}}]",
+        "steps: [{name: A, for_each: {items: [{a: \"${env.X}\"}], steps: [{name: B, command: [b]}]}}]",
+        "steps: [{name: A, for_each: {items: [], on_item_complete: {failure: {move_to: \"${env.X}\"}}, steps: [{name: B, command: [b]}]}}]",
+    ] {
+        let problems = read(text).unwrap_err();
+        let found: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem.code.as_str())
+            .collect();
+        assert!(found.contains(&"V08"), "{}\n{text}", lines(&problems));
+        assert!(!found.contains(&"V09"), "{}\n{text}", lines(&problems));
+        let escaped = text.replace("${", "$${");
+        accepts(&escaped);
+    }
+    step_accepts("  env: {A: \"${env.X}\"}\n  agent: \"${env.X}\"\n");
+}
+
+#[test]
+fn v09_variables_that_mean_nothing() {
+    let say = |word: &str| format!("steps:\n- name: A\n  command: [echo, '{word}']\n");
+    for word in [
+        "${",
+        "${}",
+        "${ }",
+        "${a b}",
+        "${X:-y}",
+        "${inputs.x}",
+        "${step.A.output}",
+        "${model}",
+        "${run.now}",
+        "${loop.index}",
+        "${loop.parent.index}",
+        "${item}",
+        "${steps.A}",
+        "${steps.A.lines.0}",
+        "${context}",
+    ] {
+        refuses(&say(word), &["3:19 V09"]);
+    }
+    refuses(&say("${} ${a b}"), &["3:19 V09", "3:19 V09"]);
+    for word in [
+        "$HOME $$ $(x) $${y}",
+        "${run.timestamp_utc}",
+        "${ run.id }",
+        "${steps.A.output}",
+        "${steps.A.json.x.0}",
+        "${context.a.b}",
+        "${steps.\"A\".status}",
+    ] {
+        accepts(&say(word));
+    }
+}
+
+#[test]
+fn v09_items_and_loops() {
+    let body = |word: &str| {
+        format!(
+            "steps:\n- name: L\n  for_each: {{items: [], as: file, steps: [{{name: B, command: ['{word}']}}]}}\n"
+        )
+    };
+    for word in ["${file}", "${item}", "${loop.index}/${loop.total}"] {
+        accepts(&body(word));
+    }
+    refuses(&body("${fil}"), &["3:63 V09"]);
+    refuses(&body("${loop.parent.index}"), &["3:63 V09"]);
+    let problems = read(&body("${fil}")).unwrap_err();
+    assert_eq!(problems[0].hint.as_deref(), Some("did you mean `file`?"));
+}
+
+#[test]
+fn v10_steps_that_are_nowhere_in_scope() {
+    let flow = |outer: &str, inner: &str| {
+        format!(
+            "steps:\n- name: A\n  command: ['${{steps.{outer}.output}}']\n- name: L\n  for_each:\n    items: [1]\n    steps:\n    - name: B\n      command: ['${{steps.{inner}.output}}']\n"
+        )
+    };
+    refuses(&flow("B", "A"), &["3:13 V10"]);
+    refuses(&flow("L", "C"), &["9:17 V10"]);
+    accepts(&flow("L", "A"));
+    accepts(&flow("A", "B"));
+    refuses(
+        "steps: [{name: L, for_each: {items_from: steps.X.lines, steps: [{name: B, command: [b]}]}}]\n",
+        &["1:42 V10"],
+    );
+}
+
+#[test]
+fn v11_paths_out_of_the_workspace() {
+    for path in [
+        "/a",
+        "../a",
+        "a/..",
+        "a/../b",
+        "''",
+        "'C:/a'",
+        "'/${run.id}'",
+        "'${run.id}/../x'",
+    ] {
+        step_refuses(&format!("  output_file: {path}\n"), &["4:16 V11"]);
+        refuses(
+            &format!("steps: [{{name: A, wait_for: {{glob: {path}}}}}]\n"),
+            &["1:36 V11"],
+        );
+    }
+    step_refuses("  when: {exists: /a}\n", &["4:18 V11"]);
+    step_refuses("  depends_on: {required: [../a]}\n", &["4:27 V11"]);
+    for path in ["a/b", "'${run.id}/x'", "..a", "'${context.a}:x'"] {
+        step_accepts(&format!("  output_file: {path}\n"));
+    }
+}
+
+#[test]
+fn v11_folders_of_queues() {
+    for folder in [
+        "../processed",
+        "/tmp/p",
+        ".",
+        "./",
+        ".orchestrate/x",
+        "inbox",
+        "inbox/done",
+    ] {
+        refuses(&format!("processed_dir: {folder}\n{STEP}"), &["1:16 V11"]);
+    }
+    refuses(
+        &format!("inbox_dir: q\nfailed_dir: q/f\n{STEP}"),
+        &["1:12 V11", "2:13 V11"],
+    );
+    accepts(&format!(
+        "processed_dir: q/done\nfailed_dir: q/failed\ninbox_dir: q/in\n{STEP}"
+    ));
+    refuses(&format!("task_extension: .tmp\n{STEP}"), &["1:17 V03"]);
+}
+
+#[test]
+fn v12_unknown_providers() {
+    refuses("steps: [{name: A, provider: cloude}]\n", &["1:29 V12"]);
+    refuses(
+        "steps: [{name: A, provider: mine, command_override: [a]}]\n",
+        &["1:29 V12", "1:35 W02"],
+    );
+    for name in ["claude", "gemini", "codex"] {
+        accepts(&format!(
+            "steps: [{{name: A, provider: {name}, input_file: a}}]\n"
+        ));
+    }
+    accepts("steps: [{name: A, provider: mine}]\nproviders: {mine: {command: [a]}}\n");
+}
+
+#[test]
+fn v13_prompts_where_there_are_none() {
+    step_refuses("  output_file: '${PROMPT}'\n", &["4:16 V13"]);
+    refuses(
+        "providers: {p: {command: ['${PROMPT}'], input_mode: stdin}}\nsteps: [{name: A, command: [a]}]\n",
+        &["1:27 V13"],
+    );
+    refuses(
+        "steps: [{name: A, provider: codex, input_file: a, command_override: [a, '${PROMPT}']}]\n",
+        &["1:29 V13", "1:51 W02"],
+    );
+    refuses(
+        "steps: [{name: A, provider: gemini, input_file: a, provider_params: {x: '${PROMPT}'}}]\n",
+        &["1:73 V13"],
+    );
+    accepts("steps: [{name: A, command_override: ['${PROMPT}']}]\n");
+    accepts("providers: {p: {command: ['${PROMPT}']}}\nsteps: [{name: A, provider: p}]\n");
+}
+
+#[test]
+fn v14_pointers_to_no_list() {
+    let flow = |capture: &str, pointer: &str| {
+        format!(
+            "steps:\n- name: A\n  command: [a]\n  output_capture: {capture}\n- name: L\n  for_each: {{items_from: {pointer}, steps: [{{name: B, command: [b]}}]}}\n"
+        )
+    };
+    for pointer in [
+        "steps.A",
+        "steps.A.output",
+        "steps.A.lines.x",
+        "A.lines",
+        "'${steps.A.lines}'",
+    ] {
+        refuses(&flow("lines", pointer), &["6:26 V14"]);
+    }
+    refuses(&flow("text", "steps.A.lines"), &["6:26 V14"]);
+    refuses(&flow("lines", "steps.A.json"), &["6:26 V14"]);
+    refuses(&flow("json", "steps.L.lines"), &["6:26 V14"]);
+    accepts(&flow("lines", "steps.A.lines"));
+    accepts(&flow("json", "steps.A.json"));
+    accepts(&flow("json", "steps.A.json.files.0.x"));
+    accepts(&flow("json", "'steps.\"A\".json'"));
+}
+
+#[test]
+fn v15_loops_without_items_or_with_two() {
+    let body = "steps: [{name: B, command: [b]}]";
+    refuses(
+        &format!("steps: [{{name: L, for_each: {{{body}}}}}]\n"),
+        &["1:19 V15"],
+    );
+    refuses(
+        &format!(
+            "steps: [{{name: L, for_each: {{items: [], items_from: steps.L.lines, {body}}}}}]\n"
+        ),
+        &["1:30 V15"],
+    );
+    accepts(&format!(
+        "steps: [{{name: L, for_each: {{items: [], {body}}}}}]\n"
+    ));
+}
+
+#[test]
+fn v16_names_of_items() {
+    let named = |alias: &str| {
+        format!(
+            "steps: [{{name: L, for_each: {{items: [], as: {alias}, steps: [{{name: B, command: [b]}}]}}}}]\n"
+        )
+    };
+    for alias in [
+        "run", "loop", "steps", "context", "env", "inputs", "PROMPT", "a-b", "1a", "a.b", "''",
+    ] {
+        refuses(&named(alias), &["1:45 V16"]);
+    }
+    for alias in ["item", "a_1", "_x", "Prompt"] {
+        accepts(&named(alias));
+    }
+}
+
+#[test]
+fn v17_loops_that_are_nested_too_deeply() {
+    let nested = |depth: usize| {
+        let open = "[{name: L, for_each: {items: [1], steps: ".repeat(depth);
+        format!(
+            "steps: {open}[{{name: B, command: [b]}}]{}\n",
+            "}}]".repeat(depth)
+        )
+    };
+    accepts(&nested(8));
+    let problems = read(&nested(9)).unwrap_err();
+    assert_eq!(problems.len(), 1);
+    assert_eq!(problems[0].code.as_str(), "V17");
+    assert_eq!(read(&nested(10)).unwrap_err().len(), 2);
+}
+
+#[test]
+fn v18_numbers_out_of_range() {
+    step_refuses("  timeout_sec: 0\n", &["4:16 V18"]);
+    step_refuses("  timeout_sec: -1\n", &["4:16 V18"]);
+    step_refuses("  timeout_sec: 2678401\n", &["4:16 V18"]);
+    step_accepts("  timeout_sec: 2678400\n");
+    step_refuses("  retries: 101\n", &["4:12 V18"]);
+    step_refuses("  retries: {max: 1, delay_ms: -1}\n", &["4:31 V18"]);
+    step_accepts("  retries: {max: 100, delay_ms: 0}\n");
+    step_refuses("  max_visits: 0\n", &["4:15 V18"]);
+    refuses(&format!("max_transitions: 0\n{STEP}"), &["1:18 V18"]);
+    let wait = |more: &str| format!("steps: [{{name: A, wait_for: {{glob: a, {more}}}}}]\n");
+    refuses(&wait("poll_ms: 9"), &["1:48 V18"]);
+    refuses(&wait("min_count: 0"), &["1:50 V18"]);
+    refuses(&wait("timeout_sec: 0"), &["1:52 V18"]);
+    accepts(&wait("poll_ms: 10, min_count: 1, timeout_sec: 0.001"));
+}
+
+#[test]
+fn v19_conditions_that_are_not_exactly_one() {
+    step_refuses("  when: {}\n", &["4:3 V19"]);
+    step_refuses("  when: {exists: a, not_exists: b}\n", &["4:3 V19"]);
+    step_refuses("  when: {equals: {left: a}}\n", &["4:10 V19"]);
+    step_accepts("  when: {exists: 'a/*'}\n");
+    step_accepts("  when: {equals: {left: 1, right: true}}\n");
+}
+
+#[test]
+fn v20_later_versions() {
+    refuses(&format!("version: 2\n{STEP}"), &["1:10 V20"]);
+    refuses(&format!("version: '1.2'\n{STEP}"), &["1:10 V20"]);
+    let inject = "  depends_on: {required: [a], inject: list}\n";
+    step_refuses(inject, &["4:31 V20"]);
+    accepts(&format!("version: 1.1.1\n{STEP}{inject}"));
+    for version in ["1.0", "1.1", "1.1.1"] {
+        accepts(&format!("version: {version}\n{STEP}"));
+    }
+}
+
+#[test]
+fn all_problems_come_at_once_sorted_by_place() {
+    let text = "stepz: 1\nmax_transitions: 0\nsteps:\n- name: A\n  command: ['${env.X}', '${x y}']\n  on: {success: {goto: Nowhere}}\n- name: A\n  provider: nobody\n";
+    refuses(
+        text,
+        &[
+            "1:1 V02", "2:18 V18", "5:13 V08", "5:25 V09", "6:24 V07", "7:9 V05", "8:13 V12",
+        ],
+    );
+}

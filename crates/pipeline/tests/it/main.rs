@@ -1,0 +1,5 @@
+//! Tests of the crate from outside, one file for each of its parts.
+
+mod common;
+mod load_accepts;
+mod load_refuses;
