@@ -3,14 +3,24 @@
 //! Everything here is pure: texts, bytes and settled steps come in as values, decisions and texts go out. Other crates read
 //! files, start processes, and keep what happened.
 
+mod argv;
+mod call;
+mod condition;
+mod fill;
 mod load;
 mod paths;
 mod pipeline;
 mod problem;
+mod result;
+mod scope;
 mod template;
 mod tree;
 mod value;
 
+pub use argv::{MAX_PROMPT_BYTES, Word, WordPart, compose, merged, prompt_text, too_long};
+pub use call::{Call, call};
+pub use condition::{Condition, Matches, PathTest, condition};
+pub use fill::Filling;
 pub use load::{Loaded, MAX_FILE_BYTES, load};
 pub use paths::path_problem;
 pub use pipeline::{
@@ -19,6 +29,11 @@ pub use pipeline::{
     Work,
 };
 pub use problem::{Code, Place, Problem};
+pub use result::{
+    Captured, ErrorKind, Failure, ItemResult, Lifecycle, LifecycleAction, Looped, StepError,
+    StepResult, StepStatus, Waited,
+};
+pub use scope::{Item, Level, Recorded, Results, RunFacts, Scope};
 pub use template::{NameError, Piece, Reference, RunField, StepField, Template};
-pub use tree::Tree;
+pub use tree::{Tree, TreeMap};
 pub use value::text_of;

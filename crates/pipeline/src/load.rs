@@ -20,6 +20,7 @@ use crate::{Pipeline, Problem};
 
 pub use document::MAX_FILE_BYTES;
 use reader::Reader;
+pub(crate) use scope::ITEM;
 
 /// A workflow file that can be used.
 #[derive(Debug, Clone, PartialEq)]

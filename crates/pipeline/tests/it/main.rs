@@ -3,3 +3,4 @@
 mod common;
 mod load_accepts;
 mod load_refuses;
+mod substitute;
