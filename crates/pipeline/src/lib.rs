@@ -4,10 +4,13 @@
 //! files, start processes, and keep what happened.
 
 mod argv;
+mod attempt;
 mod call;
+mod capture;
 mod condition;
 mod fill;
 mod load;
+mod mask;
 mod paths;
 mod pipeline;
 mod problem;
@@ -18,10 +21,13 @@ mod tree;
 mod value;
 
 pub use argv::{MAX_PROMPT_BYTES, Word, WordPart, compose, merged, prompt_text, too_long};
+pub use attempt::{Ended, STDERR_TAIL_LINES, STDOUT_TAIL_LINES, TIMED_OUT, result_of, retry_after};
 pub use call::{Call, call};
+pub use capture::{CaptureDebug, CaptureEnd, Capturing, JsonProblem, JsonReason, Tail};
 pub use condition::{Condition, Matches, PathTest, condition};
 pub use fill::Filling;
 pub use load::{Loaded, MAX_FILE_BYTES, load};
+pub use mask::{MaskStream, Masks, is_maskable};
 pub use paths::path_problem;
 pub use pipeline::{
     Capture, DependsOn, Equals, ForEach, Goto, Handlers, Inject, InputMode, Items, OnItemComplete,

@@ -1,5 +1,6 @@
 //! Tests of the crate from outside, one file for each of its parts.
 
+mod capture;
 mod common;
 mod load_accepts;
 mod load_refuses;

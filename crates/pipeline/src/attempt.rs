@@ -1,0 +1,116 @@
+//! How an attempt at a step ended, and what follows from that.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Retries;
+use crate::capture::CaptureEnd;
+use crate::result::{ErrorKind, Failure, StepResult, StepStatus};
+
+/// The exit code of a step whose time was over.
+pub const TIMED_OUT: i64 = 124;
+/// How many lines of output an error shows.
+pub const STDOUT_TAIL_LINES: usize = 10;
+/// How many lines of error output an error shows.
+pub const STDERR_TAIL_LINES: usize = 20;
+
+/// How a program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ended {
+    /// With this exit code.
+    Exit(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Because its time was over.
+    TimedOut,
+    /// Because the time of the whole run was over.
+    RunTimedOut,
+    /// There is no such program.
+    NotFound,
+    /// The file is not a program.
+    NotExecutable,
+}
+
+impl Ended {
+    /// Returns the exit code of the step, before its output is looked at.
+    #[must_use]
+    pub fn exit_code(self) -> i64 {
+        match self {
+            Self::Exit(code) => code.into(),
+            Self::Signal(signal) => 128 + i64::from(signal),
+            Self::TimedOut | Self::RunTimedOut => TIMED_OUT,
+            Self::NotFound => 127,
+            Self::NotExecutable => 126,
+        }
+    }
+
+    /// Returns why the step failed, if it did.
+    fn failure(self) -> Option<Failure> {
+        let (kind, message) = match self {
+            Self::Exit(0) => return None,
+            Self::Exit(code) => (
+                ErrorKind::CommandFailed,
+                format!("the program ended with exit code {code}"),
+            ),
+            Self::Signal(signal) => (
+                ErrorKind::Signal,
+                format!("signal {signal} ended the program"),
+            ),
+            Self::TimedOut => (
+                ErrorKind::Timeout,
+                "the time of the step was over".to_owned(),
+            ),
+            Self::RunTimedOut => (
+                ErrorKind::RunTimeout,
+                "the time of the run was over".to_owned(),
+            ),
+            Self::NotFound => (
+                ErrorKind::CommandNotFound,
+                "there is no such program".to_owned(),
+            ),
+            Self::NotExecutable => (
+                ErrorKind::CommandNotExecutable,
+                "the file cannot be executed".to_owned(),
+            ),
+        };
+        Some(Failure::new(kind, message))
+    }
+}
+
+/// Returns the result of an attempt. The tails are without secrets.
+#[must_use]
+pub fn result_of(
+    ended: Ended,
+    end: CaptureEnd,
+    stdout_tail: Vec<String>,
+    stderr_tail: Vec<String>,
+) -> StepResult {
+    let result = match ended.failure().or(end.failure) {
+        None => StepResult::of(StepStatus::Completed, end.exit_code),
+        Some(failure) => StepResult::failed(end.exit_code, failure),
+    };
+    let error = result.error.map(|error| crate::StepError {
+        stdout_tail,
+        stderr_tail,
+        ..error
+    });
+    StepResult {
+        captured: end.captured,
+        error,
+        ..result
+    }
+}
+
+/// Returns how long to wait before the next attempt, or `None` if there is none. `attempts` have been made.
+///
+/// Only exit code 1 and a time limit of the step are worth another attempt.
+#[must_use]
+pub fn retry_after(result: &StepResult, attempts: u64, retries: Retries) -> Option<u64> {
+    let error = result.error.as_ref()?;
+    let may_help = match error.kind {
+        ErrorKind::CommandFailed => matches!(result.exit_code, 1 | TIMED_OUT),
+        ErrorKind::Timeout => true,
+        _ => false,
+    };
+    (may_help && attempts <= retries.max).then_some(retries.delay_ms)
+}

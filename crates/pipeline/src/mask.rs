@@ -1,0 +1,284 @@
+//! Secrets become `***`, in texts, in data and in streams of bytes.
+
+mod forms;
+
+use serde_json::{Map, Value};
+
+use crate::text_of;
+
+/// What stands in the place of a secret.
+const STARS: &str = "***";
+/// How long a secret must be to be masked: a shorter one would mask half of every text.
+const MIN_BYTES: usize = 4;
+
+/// The secrets of a run, in every form in which they could be printed.
+#[derive(Debug, Clone)]
+pub struct Masks {
+    /// The forms by their first byte, the longest first.
+    by_first: Vec<Vec<Vec<u8>>>,
+    is_empty: bool,
+}
+
+/// What is known about a position of a stream.
+enum Found {
+    /// No secret starts here.
+    Nothing,
+    /// A secret ends at this position.
+    Until(usize),
+    /// Only what follows can tell.
+    Unknown,
+}
+
+/// Whether more bytes follow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Follows,
+    Ended,
+}
+
+impl Masks {
+    /// Returns the masks for the values of secrets. Those that are too short are left out.
+    #[must_use]
+    pub fn of<'s>(secrets: impl IntoIterator<Item = &'s [u8]>) -> Self {
+        let secrets = secrets.into_iter().filter(|secret| is_maskable(secret));
+        let mut forms: Vec<Vec<u8>> = secrets.flat_map(forms::of).collect();
+        forms.sort_by(|first, second| second.len().cmp(&first.len()).then(first.cmp(second)));
+        forms.dedup();
+        let is_empty = forms.is_empty();
+        let mut by_first = vec![Vec::new(); 256];
+        for form in forms {
+            by_first[usize::from(form[0])].push(form);
+        }
+        Self { by_first, is_empty }
+    }
+
+    /// Returns a text without secrets.
+    #[must_use]
+    pub fn text(&self, text: &str) -> String {
+        let mut masked = Vec::with_capacity(text.len());
+        let mut stream = self.stream();
+        stream.push(text.as_bytes(), &mut masked);
+        stream.finish(&mut masked);
+        // A secret may begin within a character.
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+
+    /// Returns data without secrets. A number that shows one becomes a text.
+    #[must_use]
+    pub fn json(&self, value: &Value) -> Value {
+        match value {
+            _ if self.is_empty => value.clone(),
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Number(_) => {
+                let text = text_of(value);
+                if self.text(&text) == text {
+                    value.clone()
+                } else {
+                    Value::String(STARS.to_owned())
+                }
+            }
+            Value::Array(items) => items.iter().map(|item| self.json(item)).collect(),
+            Value::Object(members) => {
+                let members = members.iter();
+                let members = members.map(|(key, value)| (self.text(key), self.json(value)));
+                Value::Object(members.collect::<Map<_, _>>())
+            }
+            Value::Null | Value::Bool(_) => value.clone(),
+        }
+    }
+
+    /// Starts the masking of a stream.
+    #[must_use]
+    pub fn stream(&self) -> MaskStream<'_> {
+        MaskStream {
+            masks: self,
+            held: Vec::new(),
+        }
+    }
+
+    /// Tells how far a secret reaches that starts at a position, together with those that overlap it.
+    fn find(&self, bytes: &[u8], start: usize, rest: Rest) -> Found {
+        let mut end = match self.longest(bytes, start, rest) {
+            Found::Until(end) => end,
+            other => return other,
+        };
+        let mut at = start + 1;
+        while at < end {
+            match self.longest(bytes, at, rest) {
+                Found::Nothing => {}
+                Found::Until(later) => end = end.max(later),
+                Found::Unknown => return Found::Unknown,
+            }
+            at += 1;
+        }
+        Found::Until(end)
+    }
+
+    fn longest(&self, bytes: &[u8], start: usize, rest: Rest) -> Found {
+        let here = &bytes[start..];
+        for form in &self.by_first[usize::from(here[0])] {
+            if here.starts_with(form) {
+                return Found::Until(start + form.len());
+            }
+            if rest == Rest::Follows && form.starts_with(here) {
+                return Found::Unknown;
+            }
+        }
+        Found::Nothing
+    }
+}
+
+/// Tells whether the value of a secret is long enough to be masked.
+#[must_use]
+pub fn is_maskable(secret: &[u8]) -> bool {
+    secret.len() >= MIN_BYTES
+}
+
+/// The masking of a stream that comes in chunks. It keeps back what could be the beginning of a secret.
+#[derive(Debug)]
+pub struct MaskStream<'m> {
+    masks: &'m Masks,
+    held: Vec<u8>,
+}
+
+impl MaskStream<'_> {
+    /// Adds a chunk, and appends to `masked` what can be shown of the stream.
+    pub fn push(&mut self, chunk: &[u8], masked: &mut Vec<u8>) {
+        if self.masks.is_empty {
+            masked.extend_from_slice(chunk);
+            return;
+        }
+        if self.held.is_empty() {
+            let shown = self.show(chunk, Rest::Follows, masked);
+            self.held.extend_from_slice(&chunk[shown..]);
+            return;
+        }
+        let mut bytes = std::mem::take(&mut self.held);
+        bytes.extend_from_slice(chunk);
+        let shown = self.show(&bytes, Rest::Follows, masked);
+        bytes.drain(..shown);
+        self.held = bytes;
+    }
+
+    /// Ends the stream, and appends what was kept back.
+    pub fn finish(self, masked: &mut Vec<u8>) {
+        self.show(&self.held, Rest::Ended, masked);
+    }
+
+    /// Appends the bytes without secrets. Returns how many of them were used.
+    fn show(&self, bytes: &[u8], rest: Rest, masked: &mut Vec<u8>) -> usize {
+        // Where the bytes begin that are neither shown nor masked yet.
+        let mut from = 0;
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.masks.find(bytes, at, rest) {
+                Found::Nothing => at += 1,
+                Found::Until(end) => {
+                    masked.extend_from_slice(&bytes[from..at]);
+                    masked.extend_from_slice(STARS.as_bytes());
+                    (from, at) = (end, end);
+                }
+                Found::Unknown => break,
+            }
+        }
+        masked.extend_from_slice(&bytes[from..at]);
+        at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn masks(secrets: &[&str]) -> Masks {
+        Masks::of(secrets.iter().map(|secret| secret.as_bytes()))
+    }
+
+    #[test]
+    fn a_secret_is_masked_in_every_form() {
+        let masks = masks(&["s3cr3t va/\"ue"]);
+        let check = |text: &str, expected: &str| assert_eq!(masks.text(text), expected);
+        check("a s3cr3t va/\"ue b", "a *** b");
+        check(
+            "s3cr3t%20va%2F%22ue s3cr3t%20va%2f%22ue s3cr3t+va%2F%22ue",
+            "*** *** ***",
+        );
+        check(
+            r#"{"t":"s3cr3t va/\"ue"} s3cr3t va\/\"ue"#,
+            r#"{"t":"***"} ***"#,
+        );
+        check("s3cr3t", "s3cr3t");
+    }
+
+    #[test]
+    fn base64_is_found_wherever_the_secret_stands_in_it() {
+        let masks = masks(&["s3cr3tvalue"]);
+        for (encoded, expected) in [
+            // printf s3cr3tvalue | base64
+            ("czNjcjN0dmFsdWU=", "***"),
+            // echo s3cr3tvalue | base64
+            ("czNjcjN0dmFsdWUK", "***UK"),
+            // printf u:s3cr3tvalue | base64: the first characters also belong to `u:`
+            ("dTpzM2NyM3R2YWx1ZQ==", "dTp***Q=="),
+            // printf me:s3cr3tvalue | base64
+            ("bWU6czNjcjN0dmFsdWU=", "bWU6***"),
+        ] {
+            assert_eq!(masks.text(encoded), expected);
+        }
+    }
+
+    #[test]
+    fn a_secret_is_masked_across_chunks_wherever_they_are_cut() {
+        let masks = masks(&["s3cr3tvalue", "s3cr3tvalue-long", "abab"]);
+        let text = "x s3cr3tvalue y s3cr3tvalue-lon s3cr3tvalue-long ababab s3cr3t";
+        let expected = "x *** y ***-lon *** *** s3cr3t";
+        assert_eq!(masks.text(text), expected);
+        for size in 1..text.len() {
+            let mut stream = masks.stream();
+            let mut masked = Vec::new();
+            for chunk in text.as_bytes().chunks(size) {
+                stream.push(chunk, &mut masked);
+            }
+            stream.finish(&mut masked);
+            assert_eq!(
+                String::from_utf8(masked).unwrap(),
+                expected,
+                "chunks of {size}"
+            );
+        }
+    }
+
+    #[test]
+    fn secrets_that_overlap_are_masked_together() {
+        assert_eq!(masks(&["abcd", "cdef", "efgh"]).text("xabcdefghx"), "x***x");
+    }
+
+    #[test]
+    fn nothing_is_kept_back_that_cannot_become_a_secret() {
+        let masks = masks(&["s3cr3tvalue"]);
+        let mut stream = masks.stream();
+        let mut masked = Vec::new();
+        stream.push(b"done\n", &mut masked);
+        assert_eq!(masked, b"done\n");
+        stream.push(b"s3cr", &mut masked);
+        assert_eq!(masked, b"done\n");
+        stream.push(b"x", &mut masked);
+        assert_eq!(masked, b"done\ns3crx");
+    }
+
+    #[test]
+    fn short_secrets_and_none_mask_nothing() {
+        assert_eq!(masks(&["abc", ""]).text("abc abc"), "abc abc");
+        assert!(is_maskable(b"abcd") && !is_maskable(b"abc"));
+    }
+
+    #[test]
+    fn data_is_masked_in_strings_keys_and_numbers() {
+        let masks = masks(&["12345", "tok\"en"]);
+        let value = json!({"tok\"en": [1, 9_123_456, true, null, {"a": "x tok\"en"}], "n": 1.5});
+        let expected = json!({"***": [1, "***", true, null, {"a": "x ***"}], "n": 1.5});
+        assert_eq!(masks.json(&value), expected);
+    }
+}
