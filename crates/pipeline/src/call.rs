@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::argv::{Word, as_params, merged};
 use crate::fill::Filling;
 use crate::result::{ErrorKind, Failure};
-use crate::scope::Scope;
 use crate::tree::{Tree, TreeMap};
 use crate::{InputMode, Program, Provider, Template};
 
@@ -22,21 +21,22 @@ pub struct Call {
     pub unused: Vec<String>,
 }
 
-/// Substitutes the words of a program.
+/// Substitutes the words of a program. Names without a value are left to the end of the substitution.
 ///
 /// # Errors
-/// When a name has no value, or the program names a provider that there is not.
+/// When the program names a provider that there is not.
 pub fn call(
     program: &Program,
     providers: &BTreeMap<String, Provider>,
-    scope: &Scope<'_>,
+    filling: &mut Filling<'_>,
 ) -> Result<Call, Failure> {
     match program {
-        Program::Command(argv) => filled(argv, &TreeMap::default(), None, scope),
+        Program::Command(argv) => Ok(filled(argv, &TreeMap::default(), None, filling)),
         Program::Provider { name, params } => {
             let provider = find(name, providers)?;
             let params = merged(&provider.defaults, params);
-            filled(&provider.command, &params, Some(provider.input_mode), scope)
+            let mode = Some(provider.input_mode);
+            Ok(filled(&provider.command, &params, mode, filling))
         }
         Program::CommandOverride {
             argv,
@@ -47,7 +47,7 @@ pub fn call(
                 Some(name) => find(name, providers)?.input_mode,
                 None => InputMode::Argv,
             };
-            filled(argv, params, Some(mode), scope)
+            Ok(filled(argv, params, Some(mode), filling))
         }
     }
 }
@@ -67,23 +67,19 @@ fn filled(
     argv: &[Template],
     params: &TreeMap,
     prompt: Option<InputMode>,
-    scope: &Scope<'_>,
-) -> Result<Call, Failure> {
-    let mut filling = Filling::new(scope);
+    filling: &mut Filling<'_>,
+) -> Call {
     let params: Map<String, Value> = as_params(filling.tree(&Tree::Map(params.clone())));
-    let words: Vec<Word> = argv
-        .iter()
-        .map(|word| filling.word(word, &params))
-        .collect();
-    filling.finish(&words)?;
+    let words = argv.iter().map(|word| filling.word(word, &params));
+    let words = words.collect();
     let is_used = |name: &String| {
         let mut references = argv.iter().flat_map(Template::references);
         references.any(|(written, _)| written == name)
     };
     let unused = params.keys().filter(|name| !is_used(name)).cloned();
-    Ok(Call {
+    Call {
         words,
         prompt,
         unused: unused.collect(),
-    })
+    }
 }

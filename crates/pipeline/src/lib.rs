@@ -8,6 +8,7 @@ mod attempt;
 mod call;
 mod capture;
 mod condition;
+pub mod course;
 mod fill;
 mod load;
 mod mask;
@@ -25,6 +26,7 @@ pub use attempt::{Ended, STDERR_TAIL_LINES, STDOUT_TAIL_LINES, TIMED_OUT, result
 pub use call::{Call, call};
 pub use capture::{CaptureDebug, CaptureEnd, Capturing, JsonProblem, JsonReason, Tail};
 pub use condition::{Condition, Matches, PathTest, condition};
+pub use course::{Course, Event, Route, StepKey, next};
 pub use fill::Filling;
 pub use load::{Loaded, MAX_FILE_BYTES, load};
 pub use mask::{MaskStream, Masks, is_maskable};

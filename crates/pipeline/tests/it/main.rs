@@ -2,6 +2,10 @@
 
 mod capture;
 mod common;
+mod course;
+mod course_loops;
+mod course_properties;
+mod drive;
 mod load_accepts;
 mod load_refuses;
 mod substitute;

@@ -228,7 +228,9 @@ fn composed(text: &str, prompt: &str) -> Result<Vec<String>, Failure> {
     };
     let world = World::new();
     let scope = world.scope();
-    let call = uwf_pipeline::call(&run.program, &flow.providers, &scope)?;
+    let mut filling = Filling::new(&scope);
+    let call = uwf_pipeline::call(&run.program, &flow.providers, &mut filling)?;
+    filling.finish(&call.words)?;
     compose(&call.words, prompt)
 }
 
@@ -306,7 +308,8 @@ fn an_argument_is_what_it_is() {
         panic!()
     };
     let scope = world.scope();
-    let call = uwf_pipeline::call(&run.program, &flow.providers, &scope).unwrap();
+    let mut filling = Filling::new(&scope);
+    let call = uwf_pipeline::call(&run.program, &flow.providers, &mut filling).unwrap();
     let argv = compose(&call.words, "").unwrap();
     assert_eq!(argv[1], "-x \"q\" $(rm -rf x)\n${run.id}");
 }
