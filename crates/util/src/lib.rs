@@ -1,5 +1,5 @@
 //! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, time zones, sizes, amounts, suggestions,
-//! command lines, causes of errors, differences of texts, headers of tar archives, and text for terminals.
+//! command lines, causes of errors, differences of texts, headers of tar archives, and text for terminals and diagrams.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
@@ -7,6 +7,7 @@ pub mod amount;
 pub mod ansi;
 pub mod base32;
 pub mod causes;
+pub mod diagram;
 pub mod front_matter;
 pub mod line_diff;
 pub mod printable;

@@ -1,6 +1,7 @@
 //! A graph in the language of Graphviz.
 
 use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind};
+use uwf_util::diagram::{dot_escaped, dot_text};
 
 use super::{heading, label, marked, shown, was_taken};
 
@@ -8,7 +9,7 @@ use super::{heading, label, marked, shown, was_taken};
 /// it as its id.
 pub(crate) fn dot(view: &GraphView) -> String {
     let mut lines = vec![
-        format!("digraph {} {{", quoted(&shown(&view.name))),
+        format!("digraph {} {{", dot_text(&shown(&view.name))),
         "  node [shape=box, style=rounded, fontname=\"sans-serif\"];".to_owned(),
         "  edge [fontname=\"sans-serif\", fontsize=11];".to_owned(),
     ];
@@ -27,7 +28,7 @@ fn graph_lines(place: &str, nodes: &[GraphNode], edges: &[GraphEdge]) -> Vec<Str
         let (from, to) = (id(place, &edge.from), id(place, &edge.to));
         let text = match label(edges, edge) {
             text if text.is_empty() => None,
-            text => Some(format!("label={}", quoted(&text))),
+            text => Some(format!("label={}", dot_text(&text))),
         };
         let width = was_taken(edge).then(|| "penwidth=2.5".to_owned());
         let looks: Vec<String> = text.into_iter().chain(width).collect();
@@ -45,7 +46,7 @@ fn node_lines(place: &str, node: &GraphNode) -> Vec<String> {
         NodeKind::Role => "",
         NodeKind::Start | NodeKind::End | NodeKind::Suspend => ", shape=oval",
     };
-    let (own_id, text) = (id(place, &node.name), quoted(&marked(node)));
+    let (own_id, text) = (id(place, &node.name), dot_text(&marked(node)));
     let width = width(node);
     let own = format!("  {own_id} [label={text}{shape}{width}];");
     if node.played_by.is_empty() {
@@ -79,7 +80,7 @@ fn cluster(way: &str, label: &str, inside: Vec<String>) -> Vec<String> {
         format!("  subgraph \"cluster_{way}\" {{"),
         format!(
             "    label={}; labeljust=l; style=rounded; fontname=\"sans-serif\"; fontsize=11;",
-            quoted(label)
+            dot_text(label)
         ),
     ];
     lines.extend(inside.into_iter().map(|line| format!("  {line}")));
@@ -104,32 +105,7 @@ fn id(place: &str, name: &str) -> String {
 /// Returns the way to a name in a place. In a name each backslash is doubled, so no name looks like a way.
 fn way(place: &str, name: &str) -> String {
     match place {
-        "" => escaped(name),
-        place => format!("{place}\\/{}", escaped(name)),
-    }
-}
-
-/// Returns a text in quotes.
-fn quoted(text: &str) -> String {
-    format!("\"{}\"", escaped(text))
-}
-
-/// Returns a text without what would have a meaning in quotes. A backslash would begin an escape, and `&` an entity.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('&', "&amp;")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_text_leaves_its_quotes() {
-        assert_eq!(quoted("plan"), "\"plan\"");
-        assert_eq!(quoted("a\\"), "\"a\\\\\"");
-        assert_eq!(quoted("a\" -> b; \\N"), "\"a\\\" -> b; \\\\N\"");
-        assert_eq!(quoted("&lt;日本"), "\"&amp;lt;日本\"");
+        "" => dot_escaped(name),
+        place => format!("{place}\\/{}", dot_escaped(name)),
     }
 }

@@ -1,9 +1,9 @@
 //! A graph as a flowchart in the language of Mermaid.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 
 use uwf_engine::{GraphEdge, GraphNode, GraphView, NodeKind, Standing};
+use uwf_util::diagram::mermaid_text;
 
 use super::{heading, label, marked, was_taken};
 
@@ -63,7 +63,7 @@ impl Chart {
             };
             let arrow = match label(edges, edge) {
                 text if text.is_empty() => "-->".to_owned(),
-                text => format!("-->|{}|", quoted(&text)),
+                text => format!("-->|{}|", mermaid_text(&text)),
             };
             self.lines
                 .push(format!("{indent}{id}{from} {arrow} {id}{to}"));
@@ -76,7 +76,7 @@ impl Chart {
 
     /// Writes a node, or a box with those who play it.
     fn node(&mut self, id: &str, node: &GraphNode, indent: &str) {
-        let text = quoted(&marked(node));
+        let text = mermaid_text(&marked(node));
         if node.played_by.is_empty() {
             self.lines.push(match node.kind {
                 NodeKind::Role => format!("{indent}{id}[{text}]"),
@@ -88,7 +88,7 @@ impl Chart {
         }
         self.lines.push(format!("{indent}subgraph {id}[{text}]"));
         for (number, player) in node.played_by.iter().enumerate() {
-            let (id, text) = (format!("{id}p{number}"), quoted(&heading(player)));
+            let (id, text) = (format!("{id}p{number}"), mermaid_text(&heading(player)));
             if player.nodes.is_empty() {
                 self.lines.push(format!("{indent}  {id}[{text}]"));
                 continue;
@@ -109,31 +109,5 @@ fn class(node: &GraphNode) -> Option<&'static str> {
         Some(Standing::Failed | Standing::Blocked) => Some("failed"),
         Some(Standing::Done) => Some("visited"),
         None => node.visits.filter(|visits| *visits > 0).map(|_| "visited"),
-    }
-}
-
-/// Returns a text in quotes. All that Mermaid or the page around it could take for more than text is an entity.
-fn quoted(text: &str) -> String {
-    let mut safe = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | '|' | ';' | '%' => {
-                write!(safe, "#{};", u32::from(c)).expect("a string takes all that is written");
-            }
-            c => safe.push(c),
-        }
-    }
-    safe + "\""
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_text_leaves_its_quotes() {
-        assert_eq!(quoted("plan"), "\"plan\"");
-        assert_eq!(quoted("a\"]; b"), "\"a#34;]#59; b\"");
-        assert_eq!(quoted("`#quot;<br>`"), "\"#96;#35;quot#59;#60;br#62;#96;\"");
     }
 }
