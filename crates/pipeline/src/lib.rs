@@ -10,6 +10,7 @@ mod capture;
 mod condition;
 pub mod course;
 mod fill;
+mod graph;
 mod load;
 mod mask;
 mod paths;
@@ -28,6 +29,7 @@ pub use capture::{CaptureDebug, CaptureEnd, Capturing, JsonProblem, JsonReason, 
 pub use condition::{Condition, Matches, PathTest, condition};
 pub use course::{Course, Event, Route, StepKey, next};
 pub use fill::Filling;
+pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, dot, graph, mermaid};
 pub use load::{Loaded, MAX_FILE_BYTES, load};
 pub use mask::{MaskStream, Masks, is_maskable};
 pub use paths::path_problem;

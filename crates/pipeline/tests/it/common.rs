@@ -34,3 +34,35 @@ pub(crate) fn codes(problems: &[Problem]) -> Vec<String> {
     });
     codes.collect()
 }
+
+/// One step, under which more keys can be written.
+pub(crate) const STEP: &str = "steps:\n- name: A\n  command: [a]\n";
+
+/// Checks the places and codes of all problems of a text.
+#[track_caller]
+pub(crate) fn refuses(text: &str, expected: &[&str]) {
+    match read(text) {
+        Ok(_) => panic!("this is accepted:\n{text}"),
+        Err(problems) => assert_eq!(codes(&problems), expected, "{}\n{text}", lines(&problems)),
+    }
+}
+
+/// Checks that a text has no mistake.
+#[track_caller]
+pub(crate) fn accepts(text: &str) {
+    if let Err(problems) = read(text) {
+        panic!("{}\n{text}", lines(&problems));
+    }
+}
+
+/// Checks a file of one step `A` that also has these lines, which begin on line 4.
+#[track_caller]
+pub(crate) fn step_refuses(more: &str, expected: &[&str]) {
+    refuses(&format!("{STEP}{more}"), expected);
+}
+
+/// Checks that a file with these lines of a step `A` has no mistake.
+#[track_caller]
+pub(crate) fn step_accepts(more: &str) {
+    accepts(&format!("{STEP}{more}"));
+}

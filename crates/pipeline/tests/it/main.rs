@@ -6,6 +6,8 @@ mod course;
 mod course_loops;
 mod course_properties;
 mod drive;
+mod graph;
 mod load_accepts;
 mod load_refuses;
+mod load_refuses_names;
 mod substitute;
