@@ -88,6 +88,19 @@ pub struct Course {
     archived: Option<Archived>,
 }
 
+/// A loop whose items are being done.
+#[derive(Debug, Clone)]
+pub struct OpenLoop<'c> {
+    /// The key of its step.
+    pub key: StepKey,
+    /// All items.
+    pub items: &'c Arc<[Value]>,
+    /// The number of the current one, from 0.
+    pub index: usize,
+    /// How many items have failed.
+    pub failed: u64,
+}
+
 /// What is to be done next.
 #[derive(Debug, Clone)]
 enum State {
@@ -168,6 +181,36 @@ impl Course {
         let steps = self.pipeline.steps.iter().enumerate();
         let visits = steps.map(|(at, step)| (step.name.as_str(), self.frames[0].entries(at)));
         visits.filter(|(_, visits)| *visits > 0).collect()
+    }
+
+    /// Notes that a step was started. Its loops are open from then on.
+    pub fn started(&mut self, key: &StepKey) {
+        if matches!(self.state, State::AtStep(_)) {
+            self.enter_loops(key);
+        }
+    }
+
+    /// Returns the open loops, the outermost first.
+    #[must_use]
+    pub fn open_loops(&self) -> Vec<OpenLoop<'_>> {
+        let stack = self.stack();
+        let bodies = stack.iter().enumerate().skip(1);
+        let loops = bodies.filter_map(|(depth, frame)| {
+            let body = frame.body.as_ref()?;
+            Some(OpenLoop {
+                key: self.key_of(&stack[..depth]),
+                items: &body.items,
+                index: body.index,
+                failed: body.failed,
+            })
+        });
+        loops.collect()
+    }
+
+    /// Returns the open item of each open loop, the outermost first.
+    #[must_use]
+    pub fn open_items(&self) -> Vec<(String, usize)> {
+        self.item_key(&self.stack()).items().to_vec()
     }
 
     fn is_strict(&self) -> bool {

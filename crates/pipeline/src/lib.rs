@@ -18,6 +18,7 @@ mod pipeline;
 mod problem;
 mod result;
 mod scope;
+pub mod state;
 mod template;
 mod tree;
 mod value;

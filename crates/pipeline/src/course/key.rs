@@ -28,7 +28,7 @@ impl StepKey {
     }
 
     /// Returns the key of a step within this item.
-    pub(super) fn step(mut self, name: &str) -> Self {
+    pub(crate) fn step(mut self, name: &str) -> Self {
         self.step = Some(name.to_owned());
         self
     }
@@ -49,6 +49,15 @@ impl StepKey {
     #[must_use]
     pub fn step_name(&self) -> Option<&str> {
         self.step.as_deref()
+    }
+
+    /// Returns the key of the item that this step is in; for a step of the pipeline, what is around all keys.
+    #[must_use]
+    pub fn around(&self) -> Self {
+        Self {
+            items: self.items.clone(),
+            step: None,
+        }
     }
 
     /// Returns the key with empty brackets. There are no more of these than steps in the file.

@@ -93,7 +93,7 @@ impl Course {
     }
 
     /// Opens the loops that the key of a visit is in, as far as the course is at them.
-    fn enter_loops(&mut self, key: &StepKey) {
+    pub(super) fn enter_loops(&mut self, key: &StepKey) {
         while key.depth() >= self.frames.len() {
             let stack = self.stack();
             let Some(each) = self.step(&stack).body() else {

@@ -10,4 +10,5 @@ mod graph;
 mod load_accepts;
 mod load_refuses;
 mod load_refuses_names;
+mod state;
 mod substitute;

@@ -1,0 +1,78 @@
+//! How the file stays small: output gives way to references, the largest first.
+
+use std::collections::BinaryHeap;
+
+use super::record::Record;
+use super::tree::Members;
+use crate::course::{Course, StepKey};
+
+/// The size up to which finished items keep their output.
+const MAX_WITH_ITEMS: usize = 1 << 20;
+/// The size up to which steps of the pipeline keep theirs.
+const MAX_BYTES: usize = 64 << 20;
+
+/// The sizes of records, and which of them can shrink.
+#[derive(Debug, Default)]
+pub(super) struct Shrink {
+    /// The bytes of all records together.
+    bytes: usize,
+    /// Records of open items.
+    open: Vec<StepKey>,
+    /// Records of finished items, with what they can lose.
+    finished: BinaryHeap<(usize, String)>,
+    /// Records of steps of the pipeline, with what they can lose.
+    top: BinaryHeap<(usize, String)>,
+}
+
+impl Shrink {
+    /// Counts a record.
+    pub(super) fn add(&mut self, key: &StepKey, record: &Record) {
+        self.bytes += record.len();
+        let spare = record.spare();
+        if spare == 0 {
+            return;
+        }
+        if key.depth() == 0 {
+            self.top.push((spare, key.to_string()));
+        } else {
+            self.open.push(key.clone());
+        }
+    }
+
+    /// Stops counting bytes of records that are gone.
+    pub(super) fn forget(&mut self, bytes: usize) {
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+
+    /// Lets output give way as long as the file is too large.
+    pub(super) fn keep_small(&mut self, steps: &mut Members, course: &Course) {
+        self.close_items(steps, course);
+        let (finished, top) = (&mut self.finished, &mut self.top);
+        for (heap, limit) in [(finished, MAX_WITH_ITEMS), (top, MAX_BYTES)] {
+            while self.bytes > limit
+                && let Some((spare, key)) = heap.pop()
+            {
+                let key = key.parse::<StepKey>().ok();
+                let record = key.as_ref().and_then(|key| steps.record(key));
+                // A record may have been replaced since.
+                if let Some(record) = record.filter(|record| record.spare() == spare) {
+                    record.shrink();
+                    self.bytes -= spare;
+                }
+            }
+        }
+    }
+
+    /// Finds the records whose items are done.
+    fn close_items(&mut self, steps: &mut Members, course: &Course) {
+        let path = course.open_items();
+        let keys = std::mem::take(&mut self.open);
+        for key in keys {
+            if path.starts_with(key.items()) {
+                self.open.push(key);
+            } else if let Some(record) = steps.record(&key) {
+                self.finished.push((record.spare(), key.to_string()));
+            }
+        }
+    }
+}
