@@ -10,7 +10,7 @@ use crate::{Pipeline, StepResult};
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// A step settled.
-    Visit(Visit),
+    Visit(Box<Visit>),
     /// A person resumed the run (`_resume`).
     Resume(Resume),
     /// The finished tasks were archived (`_archive`).

@@ -94,7 +94,7 @@ impl Course {
         };
         self.on_error = resume.on_error.unwrap_or(self.on_error);
         if let Some(pipeline) = resume.accepted {
-            self.accept(pipeline);
+            self.accept(&pipeline);
         }
         match from {
             Some(at) => {
@@ -130,8 +130,8 @@ impl Course {
     }
 
     /// Goes on under another pipeline. Positions and counts follow the names of steps; a loop that is gone is left.
-    fn accept(&mut self, pipeline: Arc<Pipeline>) {
-        let old = std::mem::replace(&mut self.pipeline, Arc::clone(&pipeline));
+    fn accept(&mut self, pipeline: &Arc<Pipeline>) {
+        let old = std::mem::replace(&mut self.pipeline, Arc::clone(pipeline));
         let (mut old_steps, mut new_steps) = (&old.steps[..], &pipeline.steps[..]);
         for depth in 0..self.frames.len() {
             let find = |steps: &[Step], name: &str| steps.iter().position(|step| step.name == name);

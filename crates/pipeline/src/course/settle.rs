@@ -43,7 +43,7 @@ impl Course {
     /// When it cannot follow what happened before. The course is not changed then.
     pub fn push(&mut self, event: Event) -> Result<(), Misfit> {
         match event {
-            Event::Visit(visit) => self.settle(visit),
+            Event::Visit(visit) => self.settle(*visit),
             Event::Resume(resume) => self.resume(resume),
             Event::Archived(archived) if matches!(self.state, State::Finished) => {
                 self.archived = Some(archived);

@@ -325,7 +325,7 @@ fn a_visit_has_a_number_that_its_key_never_had() {
             result: settled,
             duration_ms: 0,
         };
-        run.push(Event::Visit(visit));
+        run.push(Event::Visit(Box::new(visit)));
     }
     let first: Vec<(&str, u64)> = numbers
         .iter()
@@ -412,7 +412,7 @@ fn a_loop_of_100_000_items_costs_the_same_for_each() {
             result,
             duration_ms: 0,
         };
-        course.push(Event::Visit(visit)).unwrap();
+        course.push(Event::Visit(Box::new(visit))).unwrap();
     }
     assert_eq!(visits, 100_002);
     completed(course.next());

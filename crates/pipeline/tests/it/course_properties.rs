@@ -15,8 +15,10 @@ fn list(indent: usize, steps: Vec<(Option<String>, Vec<Option<usize>>)>) -> Stri
         text += &format!("{pad}- name: S{number}\n");
         match body {
             Some(body) => {
-                text +=
-                    &format!("{pad}  for_each:\n{pad}    items: [a, b]\n{pad}    steps:\n{body}")
+                let keys = "  for_each:\n    items: [a, b]\n    steps:";
+                let keys: Vec<String> = keys.lines().map(|key| format!("{pad}{key}\n")).collect();
+                text += &keys.concat();
+                text += &body;
             }
             None => text += &format!("{pad}  command: [x]\n"),
         }

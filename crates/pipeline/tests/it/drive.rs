@@ -135,11 +135,11 @@ impl Run {
             (_, 0) => key,
             (_, code) => format!("{key}={code}"),
         });
-        self.push(Event::Visit(Visit {
+        self.push(Event::Visit(Box::new(Visit {
             key: assignment.key,
             result,
             duration_ms: 1,
-        }));
+        })));
     }
 
     pub(crate) fn push(&mut self, event: Event) {

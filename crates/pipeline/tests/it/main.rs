@@ -1,5 +1,7 @@
 //! Tests of the crate from outside, one file for each of its parts.
 
+#![expect(clippy::unwrap_used, reason = "a test may fail in its helpers too")]
+
 mod capture;
 mod common;
 mod course;

@@ -77,7 +77,7 @@ impl<'m> Pictured<'m> {
                 result,
                 duration_ms: 12,
             };
-            self.run.push(Event::Visit(visit.clone()));
+            self.run.push(Event::Visit(Box::new(visit.clone())));
             self.state.settled(&visit, &facts(), &self.run.course);
         }
         last
@@ -250,7 +250,7 @@ fn empty_and_skipped_loops_and_moves_are_shown() {
             result,
             duration_ms: 0,
         };
-        pictured.run.push(Event::Visit(visit.clone()));
+        pictured.run.push(Event::Visit(Box::new(visit.clone())));
         pictured
             .state
             .settled(&visit, &facts(), &pictured.run.course);

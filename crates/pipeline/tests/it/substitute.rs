@@ -237,7 +237,7 @@ fn composed(text: &str, prompt: &str) -> Result<Vec<String>, Failure> {
 #[test]
 fn a_template_is_filled_with_defaults_parameters_and_the_prompt() {
     let check = |text: &str, expected: &[&str]| {
-        assert_eq!(composed(text, "do ${run.id}").unwrap(), expected)
+        assert_eq!(composed(text, "do ${run.id}").unwrap(), expected);
     };
     check(
         "steps: [{name: A, provider: claude, input_file: x}]",
