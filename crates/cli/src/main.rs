@@ -1,5 +1,5 @@
-//! The `uwf` binary: parse → call → render → exit code. The same binary is `ocas`, every built-in agent, the process that
-//! evaluates conditions, and the one that asks a model about a thread.
+//! The `uwf` binary: parse → call → render → exit code. The same binary is `ocas`, `orchestrate`, every built-in agent,
+//! the process that evaluates conditions, and the one that asks a model about a thread.
 
 mod args;
 mod ask;
@@ -64,6 +64,7 @@ fn main() -> ExitCode {
     stderr::choose(Format::of_messages(&given, &env));
     let code = match name {
         "ocas" => run(Cli::of_ocas(&given), env),
+        "orchestrate" => run(Cli::of_orchestrate(&given), env),
         _ => run(Cli::of(&given), env),
     };
     ExitCode::from(code)

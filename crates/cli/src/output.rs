@@ -206,7 +206,7 @@ fn page() -> Page {
     }
 }
 
-/// Prints one record of many as a line of JSON.
+/// Prints data as a line of JSON, such as one record of many.
 pub(crate) fn print_line(record: &impl Serialize) -> Result<(), Failure> {
     write(&json(record)?)
 }

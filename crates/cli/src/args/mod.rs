@@ -1,4 +1,4 @@
-//! The command line of `uwf` and `ocas`.
+//! The command line of `uwf`, `ocas` and `orchestrate`.
 
 mod care;
 mod cas;
@@ -12,6 +12,7 @@ mod graph;
 mod init;
 mod listing;
 mod naming;
+mod orchestrate;
 mod reading;
 mod refused;
 mod running;
@@ -38,6 +39,7 @@ pub(crate) use graph::GraphArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
+pub(crate) use orchestrate::{OrchestrateCommand, PipelineGraphArgs};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,
@@ -88,6 +90,21 @@ struct OcasCli {
     command: CasCommand,
 }
 
+/// Run pipelines: commands and calls of model programs in a fixed order
+#[derive(Debug, Parser)]
+#[command(
+    name = "orchestrate",
+    version,
+    arg_required_else_help = true,
+    subcommand_required = true
+)]
+struct OrchestrateCli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: OrchestrateCommand,
+}
+
 impl Cli {
     /// Parses a command line. Ends the process if the command line is wrong or asks for help.
     pub(crate) fn of(args: &[OsString]) -> Self {
@@ -97,6 +114,12 @@ impl Cli {
     /// Parses a command line of `ocas` in the same way.
     pub(crate) fn of_ocas(args: &[OsString]) -> Self {
         parsed::<OcasCli>(args, "cas").map_or_else(|error| refused::exit(error), Self::from)
+    }
+
+    /// Parses a command line of `orchestrate` in the same way.
+    pub(crate) fn of_orchestrate(args: &[OsString]) -> Self {
+        let cli = parsed::<OrchestrateCli>(args, "orchestrate");
+        cli.map_or_else(|error| refused::exit(error), Self::from)
     }
 }
 
@@ -126,6 +149,17 @@ impl From<OcasCli> for Cli {
             global: ocas.global,
             command: Command::Cas {
                 command: ocas.command,
+            },
+        }
+    }
+}
+
+impl From<OrchestrateCli> for Cli {
+    fn from(orchestrate: OrchestrateCli) -> Self {
+        Self {
+            global: orchestrate.global,
+            command: Command::Orchestrate {
+                command: orchestrate.command,
             },
         }
     }
@@ -184,6 +218,12 @@ pub(crate) enum Command {
     Cas {
         #[command(subcommand)]
         command: CasCommand,
+    },
+    /// Check and draw pipelines: commands and calls of model programs in a fixed order
+    #[command(arg_required_else_help = true)]
+    Orchestrate {
+        #[command(subcommand)]
+        command: OrchestrateCommand,
     },
     /// Take over the threads and workflow names of the reference program, the older `uwf` in TypeScript
     ImportStore(ImportStoreArgs),

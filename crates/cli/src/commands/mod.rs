@@ -10,6 +10,7 @@ mod import_store;
 mod init;
 mod log;
 mod manual;
+mod orchestrate;
 mod own_program;
 mod prompt;
 mod setup;
@@ -137,6 +138,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Workflow { command } => workflow::run(context, command),
         Command::Init(args) => init::run(context, &args),
         Command::Cas { command } => cas::run(context, command),
+        Command::Orchestrate { command } => orchestrate::run(context, command),
         Command::ImportStore(args) => import_store::run(context, &args),
         Command::Setup(args) => setup::run(context, &args),
         Command::Doctor(args) => doctor::run(context, &args),

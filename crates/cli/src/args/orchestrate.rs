@@ -1,0 +1,37 @@
+//! `uwf orchestrate …`, also called as `orchestrate …`.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+
+use crate::output::Form;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum OrchestrateCommand {
+    /// Check the file of a pipeline; nothing is made or run
+    Validate {
+        /// The YAML file
+        #[arg(value_name = "WORKFLOW")]
+        file: PathBuf,
+    },
+    /// Draw the steps of a pipeline and the ways between them
+    Graph(PipelineGraphArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PipelineGraphArgs {
+    /// The YAML file
+    #[arg(value_name = "WORKFLOW")]
+    pub(crate) file: PathBuf,
+    /// Print a drawing or data (unset: mermaid)
+    // The name is that of the global option: this one takes its place.
+    #[arg(
+        id = "format",
+        long,
+        value_name = "FORMAT",
+        value_parser = PossibleValuesParser::new(["mermaid", "dot", "json"]).try_map(|name| Form::from_str(&name, false)),
+        hide_possible_values = false
+    )]
+    pub(crate) format: Option<Form>,
+}

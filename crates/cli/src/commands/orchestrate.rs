@@ -1,0 +1,74 @@
+//! `uwf orchestrate …`.
+
+use std::path::Path;
+
+use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Problem, dot, graph, load, mermaid};
+use uwf_protocol::exit::Exit;
+use uwf_util::text::counted;
+
+use crate::args::{OrchestrateCommand, PipelineGraphArgs};
+use crate::commands::Context;
+use crate::failure::{Failure, warn};
+use crate::output::{Drawing, Form, Format, print, print_line, write_document};
+use crate::text::{InvalidPipeline, ValidPipeline, problem_line};
+
+pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
+    match command {
+        OrchestrateCommand::Validate { file } => validate(context, &file)?,
+        OrchestrateCommand::Graph(args) => draw(context, &args)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn validate(context: &Context, file: &Path) -> Result<(), Failure> {
+    let loaded = match read(file)? {
+        Err(problems) if context.format != Format::Text => {
+            print(&InvalidPipeline::from(&*problems), context.format)?;
+            return Err(invalid(file, &problems));
+        }
+        loaded => loaded.map_err(|problems| invalid(file, &problems))?,
+    };
+    warn_all(&loaded);
+    print(&ValidPipeline::from(&loaded), context.format)
+}
+
+fn draw(context: &Context, args: &PipelineGraphArgs) -> Result<(), Failure> {
+    let loaded = read(&args.file)?.map_err(|problems| invalid(&args.file, &problems))?;
+    warn_all(&loaded);
+    let graph = graph(&loaded.pipeline);
+    match args.format.unwrap_or(Form::Drawing(Drawing::Mermaid)) {
+        Form::Drawing(Drawing::Dot) => write_document(&dot(&graph), &context.pager),
+        Form::Drawing(_) => write_document(&mermaid(&graph), &context.pager),
+        Form::Data(_) => print_line(&graph),
+    }
+}
+
+/// Reads a workflow file: its pipeline, or what is wrong with it.
+fn read(file: &Path) -> Result<Result<Loaded, Vec<Problem>>, Failure> {
+    let unread = || Failure::usage(format!("cannot read `{}`", file.display()));
+    // One byte more shows that the file is too large.
+    match uwf_durable::read_start(file, MAX_FILE_BYTES + 1) {
+        Ok(Some(bytes)) => Ok(load(&bytes, &file.to_string_lossy())),
+        Ok(None) => Err(unread()
+            .cause(&"there is no such file")
+            .hint("name the YAML file of a pipeline")),
+        Err(error) => Err(unread().cause(&error)),
+    }
+}
+
+fn invalid(file: &Path, problems: &[Problem]) -> Failure {
+    let mistakes = problems.iter().filter(|problem| !problem.code.is_warning());
+    let mistakes = counted(mistakes.count(), "mistake");
+    let what = format!("`{}` has {mistakes}", file.display());
+    Failure {
+        causes: problems.iter().map(problem_line).collect(),
+        ..Failure::usage(what)
+    }
+}
+
+/// Warns of what the author probably did not mean.
+fn warn_all(loaded: &Loaded) {
+    for warning in &loaded.warnings {
+        warn(&problem_line(warning));
+    }
+}

@@ -1,0 +1,107 @@
+//! Results of `uwf orchestrate`.
+
+use serde::Serialize;
+use uwf_pipeline::{Loaded, Problem, Step};
+use uwf_util::text::counted;
+
+use crate::output::Show;
+use crate::text::Page;
+
+/// The file of a pipeline that can be used.
+#[derive(Serialize)]
+pub(crate) struct ValidPipeline {
+    name: String,
+    valid: bool,
+    steps: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<ProblemView>,
+}
+
+/// The file of a pipeline that cannot be used.
+#[derive(Serialize)]
+pub(crate) struct InvalidPipeline {
+    valid: bool,
+    problems: Vec<ProblemView>,
+}
+
+/// A problem as data.
+#[derive(Serialize)]
+struct ProblemView {
+    file: String,
+    line: usize,
+    column: usize,
+    code: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+/// Returns a problem as one line: `file:line:column: code: message (hint)`.
+pub(crate) fn problem_line(problem: &Problem) -> String {
+    match &problem.hint {
+        Some(hint) => format!("{problem} ({hint})"),
+        None => problem.to_string(),
+    }
+}
+
+impl From<&Problem> for ProblemView {
+    fn from(problem: &Problem) -> Self {
+        Self {
+            file: problem.place.file.clone(),
+            line: problem.place.line,
+            column: problem.place.column,
+            code: problem.code.as_str(),
+            message: problem.message.clone(),
+            hint: problem.hint.clone(),
+        }
+    }
+}
+
+impl From<&Loaded> for ValidPipeline {
+    fn from(loaded: &Loaded) -> Self {
+        Self {
+            name: loaded.pipeline.name.clone(),
+            valid: true,
+            steps: names(&loaded.pipeline.steps, ""),
+            warnings: loaded.warnings.iter().map(ProblemView::from).collect(),
+        }
+    }
+}
+
+impl From<&[Problem]> for InvalidPipeline {
+    fn from(problems: &[Problem]) -> Self {
+        Self {
+            valid: false,
+            problems: problems.iter().map(ProblemView::from).collect(),
+        }
+    }
+}
+
+/// Returns the keys of steps, and of those in their bodies, with empty brackets for the items.
+fn names(steps: &[Step], around: &str) -> Vec<String> {
+    let mut keys = Vec::new();
+    for step in steps {
+        let key = format!("{around}{}", step.name);
+        let body = step
+            .body()
+            .map(|body| names(&body.steps, &format!("{key}[].")));
+        keys.push(key);
+        keys.extend(body.unwrap_or_default());
+    }
+    keys
+}
+
+impl Show for ValidPipeline {
+    fn text(&self, _page: Page) -> String {
+        let steps = counted(self.steps.len(), "step");
+        let keys = self.steps.join(", ");
+        format!("`{}` is valid; its {steps}: {keys}", self.name)
+    }
+}
+
+impl Show for InvalidPipeline {
+    /// People read the mistakes on stderr.
+    fn text(&self, _page: Page) -> String {
+        String::new()
+    }
+}

@@ -1,0 +1,210 @@
+//! `orchestrate validate` and `orchestrate graph`: the files of pipelines, and the program of that name.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::world::{Run, World, binary};
+
+const FLOW: &str = "name: review
+steps:
+- name: Find
+  command: [find, inbox, -name, '*.task']
+  output_capture: lines
+  on: {failure: {goto: _end}}
+- name: Each
+  for_each:
+    items_from: steps.Find.lines
+    steps:
+    - name: Ask
+      provider: claude
+      input_file: ${item}
+";
+
+const BROKEN: &str = "steps:
+- name: A
+  comand: [x]
+  on: {success: {goto: B}}
+- name: A
+  command: [echo, '${env.HOME}']
+  output_file: ../out
+";
+
+/// The file of the specification's own example, word for word.
+fn example() -> PathBuf {
+    let file = "../pipeline/tests/files/multi_agent_feature_dev.yaml";
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(file)
+}
+
+fn orchestrate(world: &World, args: &[&str]) -> Run {
+    world.uwf(&[&["orchestrate"], args].concat())
+}
+
+#[test]
+fn a_valid_file_is_told_with_its_steps() {
+    let world = World::new();
+    world.write("flow.yaml", FLOW);
+    let run = orchestrate(&world, &["validate", "flow.yaml"]).exits(0);
+    assert_eq!(
+        run.json(),
+        json!({"name": "review", "valid": true, "steps": ["Find", "Each", "Each[].Ask"]})
+    );
+    let run = orchestrate(&world, &["validate", "flow.yaml", "--format", "text"]).exits(0);
+    assert_eq!(
+        run.stdout,
+        "`review` is valid; its 3 steps: Find, Each, Each[].Ask\n"
+    );
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_with_their_places() {
+    let world = World::new();
+    world.write("flow.yaml", BROKEN);
+    let run = orchestrate(&world, &["validate", "flow.yaml", "--format", "text"]).exits(2);
+    let causes: Vec<&str> = run
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("cause: "))
+        .map(|line| line.split(": ").take(2).last().unwrap())
+        .collect();
+    assert_eq!(causes, ["V06", "V02", "V07", "V05", "V08", "V11"]);
+    assert_eq!(run.stdout, "");
+    let run = run.says("error: `flow.yaml` has 6 mistakes");
+    run.says("flow.yaml:3:3: V02: unknown key `comand` in step `A` (did you mean `command`?)");
+}
+
+#[test]
+fn mistakes_are_data_too() {
+    let world = World::new();
+    world.write("flow.yaml", BROKEN);
+    let run = orchestrate(&world, &["validate", "flow.yaml"]).exits(2);
+    let found = run.json();
+    assert_eq!(found["valid"], json!(false));
+    let expected = json!({"file": "flow.yaml", "line": 3, "column": 3, "code": "V02",
+        "message": "unknown key `comand` in step `A`", "hint": "did you mean `command`?"});
+    assert_eq!(found["problems"][1], expected);
+}
+
+#[test]
+fn nothing_is_made_by_looking_at_a_file() {
+    let world = World::new();
+    world.write("flow.yaml", FLOW);
+    let before = fs::read_dir(world.project()).unwrap().count();
+    orchestrate(&world, &["validate", "flow.yaml"]).exits(0);
+    orchestrate(&world, &["graph", "flow.yaml"]).exits(0);
+    assert_eq!(fs::read_dir(world.project()).unwrap().count(), before);
+    assert!(!world.root().exists());
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_told() {
+    let world = World::new();
+    let validate = |file: &str| orchestrate(&world, &["validate", file, "--format", "text"]);
+    validate("nowhere.yaml")
+        .exits(2)
+        .says("there is no such file");
+    fs::create_dir(world.project().join("folder")).unwrap();
+    validate("folder").exits(2).says("cannot read `folder`");
+    world.write("large.yaml", &"# x\n".repeat(5 << 18));
+    validate("large.yaml")
+        .exits(2)
+        .says("large.yaml:1:1: V01: the file is larger than 4 MiB");
+    fs::write(world.project().join("latin1.yaml"), b"name: caf\xe9\n").unwrap();
+    validate("latin1.yaml")
+        .exits(2)
+        .says("latin1.yaml:1:10: V01: the file is not UTF-8");
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    let world = World::new();
+    world.write("flow.yaml", "steps:\n- name: A\n  command: ls | wc\n");
+    let run = orchestrate(&world, &["validate", "flow.yaml"]).exits(0);
+    assert_eq!(run.json()["warnings"][0]["code"], json!("W01"));
+    run.says("warning: flow.yaml:3:12: W01:");
+}
+
+#[test]
+fn the_example_of_the_specification_is_valid() {
+    let world = World::new();
+    let file = example();
+    let run = orchestrate(&world, &["validate", file.to_str().unwrap()]).exits(0);
+    assert_eq!(run.json()["name"], json!("multi_agent_feature_dev"));
+}
+
+#[test]
+fn a_graph_has_three_languages() {
+    let world = World::new();
+    world.write("flow.yaml", FLOW);
+    let graph = |format: &str| orchestrate(&world, &["graph", "flow.yaml", "--format", format]);
+    let mermaid = graph("mermaid").exits(0).stdout;
+    assert!(
+        mermaid.starts_with("flowchart TD\n  n0([\"start\"])\n"),
+        "{mermaid}"
+    );
+    assert_eq!(
+        orchestrate(&world, &["graph", "flow.yaml"]).exits(0).stdout,
+        mermaid
+    );
+    let dot = graph("dot").exits(0).stdout;
+    assert!(
+        dot.contains("\"Each\" -> \"Each[].Ask\" [label=\"each item\"];"),
+        "{dot}"
+    );
+    let data = graph("json").exits(0).json();
+    let expected = json!({"from": "Find", "to": "_end", "on": ["failure"]});
+    assert!(
+        data["edges"].as_array().unwrap().contains(&expected),
+        "{data}"
+    );
+    graph("svg").exits(2);
+    world.write("flow.yaml", BROKEN);
+    graph("dot").exits(2).says("V02");
+}
+
+#[test]
+fn the_binary_is_orchestrate_when_it_is_called_so() {
+    let world = World::new();
+    world.write("flow.yaml", FLOW);
+    let program = world.project().join("orchestrate");
+    std::os::unix::fs::symlink(binary(), &program).unwrap();
+    let run = |args: &[&str]| -> Run {
+        let mut command = Command::new(&program);
+        command
+            .args(args)
+            .current_dir(world.project())
+            .env_clear()
+            .envs(world.environment())
+            .stdin(Stdio::null());
+        command.output().unwrap().into()
+    };
+    for args in [
+        &["validate", "flow.yaml"][..],
+        &["graph", "flow.yaml", "--format", "dot"],
+        &["validate", "nowhere.yaml"],
+    ] {
+        let (ours, theirs) = (orchestrate(&world, args), run(args));
+        assert_eq!(ours.stdout, theirs.stdout, "{args:?}");
+        assert_eq!((ours.code, &ours.stderr), (theirs.code, &theirs.stderr));
+    }
+    run(&["thread", "list"]).exits(2);
+    run(&[]).exits(2).says("Usage: orchestrate");
+}
+
+#[test]
+fn every_pipeline_of_the_manual_is_valid() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/orchestrate.md");
+    let manual = fs::read_to_string(manual).unwrap();
+    let blocks = manual.split("```yaml\n").skip(1);
+    let blocks = blocks.map(|block| block.split("\n```").next().unwrap());
+    let whole: Vec<&str> = blocks.filter(|block| block.contains("steps:\n")).collect();
+    assert!(whole.len() >= 2, "{}", whole.len());
+    for block in whole {
+        let world = World::new();
+        world.write("flow.yaml", block);
+        let run = orchestrate(&world, &["validate", "flow.yaml"]).exits(0);
+        assert_eq!(run.stderr, "", "{block}");
+    }
+}
