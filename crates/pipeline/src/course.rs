@@ -8,6 +8,7 @@ mod event;
 mod frame;
 mod items;
 mod key;
+mod only;
 mod outcome;
 mod resume;
 mod route;
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 pub use event::{Archived, Event, Resume, Visit};
 pub use items::MAX_ITEMS;
 pub use key::{ParseKeyError, StepKey};
+pub use only::{Condition, OnlyError, only};
 pub use outcome::{GUARD_EXIT_CODE, Outcome, Stop};
 pub use resume::{AcceptError, restart};
 pub use route::{Assignment, Route, Todo};
@@ -30,7 +32,7 @@ pub use task::{Agent, Dependencies, MoveTask, RunTask, Task, WaitTask};
 
 use frame::Frame;
 
-use crate::scope::{Level, RunFacts, Scope};
+use crate::scope::{Level, Results, RunFacts, Scope};
 use crate::{Pipeline, Retries, Step};
 
 /// What a run was started with, beside its pipeline.
@@ -42,6 +44,17 @@ pub struct RunStart {
     pub context: Map<String, Value>,
     /// What the caller asked for.
     pub steering: Steering,
+    /// The results of another run that variables may name, for a run of one step.
+    pub from_run: Option<FromRun>,
+}
+
+/// What another run has left.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FromRun {
+    /// The steps of its pipeline.
+    pub steps: Vec<Step>,
+    /// Their newest results.
+    pub results: Results,
 }
 
 /// What the caller of a run asked for.
@@ -169,6 +182,15 @@ impl Course {
         &self.pipeline
     }
 
+    /// Returns what the steps of the pipeline have left, for a run of one step.
+    #[must_use]
+    pub fn left(&self) -> FromRun {
+        FromRun {
+            steps: self.pipeline.steps.clone(),
+            results: self.frames[0].results.clone(),
+        }
+    }
+
     /// Returns how many transitions were made.
     #[must_use]
     pub fn transition_count(&self) -> u64 {
@@ -248,6 +270,11 @@ impl Course {
                 item: alias.and_then(|alias| frame.item(alias)),
             });
         }
+        levels.extend(self.start.from_run.as_ref().map(|from| Level {
+            steps: &from.steps,
+            results: &from.results,
+            item: None,
+        }));
         Scope {
             run: &self.start.facts,
             context: &self.start.context,

@@ -37,6 +37,7 @@ pub(crate) fn start_with(steering: Steering) -> Arc<RunStart> {
         facts,
         context: Map::from_iter([("a".to_owned(), json!(1))]),
         steering,
+        from_run: None,
     })
 }
 
@@ -73,8 +74,11 @@ impl Run {
     }
 
     pub(crate) fn steered(flow: &str, steering: Steering) -> Self {
-        let pipeline = Arc::new(pipeline(flow));
-        let start = start_with(steering);
+        Self::of(pipeline(flow), start_with(steering))
+    }
+
+    pub(crate) fn of(pipeline: Pipeline, start: Arc<RunStart>) -> Self {
+        let pipeline = Arc::new(pipeline);
         Self {
             course: Course::begin(Arc::clone(&pipeline), Arc::clone(&start)),
             pipeline,

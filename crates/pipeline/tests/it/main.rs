@@ -6,6 +6,7 @@ mod capture;
 mod common;
 mod course;
 mod course_loops;
+mod course_only;
 mod course_properties;
 mod drive;
 mod graph;

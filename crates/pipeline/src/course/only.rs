@@ -1,0 +1,112 @@
+//! A run of one step (`run-step`): the pipeline that has only this step.
+
+use std::fmt;
+
+use serde_json::Value;
+use uwf_util::suggest;
+
+use crate::{ForEach, Handlers, Items, Pipeline, Step, Tree, Work};
+
+/// Whether a step that is run alone keeps its condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Condition {
+    Respected,
+    Ignored,
+}
+
+/// Says why a step cannot be run alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OnlyError {
+    /// There is no such step. The second name is the nearest one.
+    Unknown(String, Option<String>),
+    /// A step of a loop needs an item.
+    NoItem(String),
+    /// A step that is in no loop has no item.
+    NoLoop(String),
+}
+
+impl fmt::Display for OnlyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(name, _) => write!(f, "the pipeline has no step `{name}`"),
+            Self::NoItem(name) => write!(f, "step `{name}` is in a loop, so it needs an item"),
+            Self::NoLoop(name) => write!(f, "step `{name}` is no loop, so it takes no item"),
+        }
+    }
+}
+
+impl std::error::Error for OnlyError {}
+
+/// Returns the pipeline that has only one step, without its handlers. `name` is a step of the pipeline, or `Loop.Inner`; a step of
+/// the pipeline of that very name comes first. An item makes one turn of a loop.
+///
+/// # Errors
+/// When there is no such step, or the item does not suit it.
+pub fn only(
+    pipeline: &Pipeline,
+    name: &str,
+    item: Option<&Value>,
+    condition: Condition,
+) -> Result<Pipeline, OnlyError> {
+    let step = find(&pipeline.steps, name, item, condition)?;
+    Ok(Pipeline {
+        steps: vec![alone(step, condition)],
+        ..pipeline.clone()
+    })
+}
+
+/// Returns a step that leads nowhere.
+fn alone(step: Step, condition: Condition) -> Step {
+    let when = step.when.filter(|_| condition == Condition::Respected);
+    Step {
+        when,
+        on: Handlers::default(),
+        ..step
+    }
+}
+
+/// Returns the step of a name, within the loops around it.
+fn find(
+    steps: &[Step],
+    name: &str,
+    item: Option<&Value>,
+    condition: Condition,
+) -> Result<Step, OnlyError> {
+    if let Some(step) = steps.iter().find(|step| step.name == name) {
+        return match (&step.work, item) {
+            (_, None) => Ok(step.clone()),
+            (Work::ForEach(each), Some(item)) => Ok(with_body(step, each.clone(), item)),
+            (_, Some(_)) => Err(OnlyError::NoLoop(name.to_owned())),
+        };
+    }
+    for step in steps {
+        let inner = name.strip_prefix(step.name.as_str());
+        let inner = inner.and_then(|rest| rest.strip_prefix('.'));
+        let (Some(each), Some(inner)) = (step.body(), inner) else {
+            continue;
+        };
+        if let Some(found) = each.steps.iter().find(|step| step.name == inner) {
+            let item = item.ok_or_else(|| OnlyError::NoItem(name.to_owned()))?;
+            // The item is not done by one of its steps, so its file stays where it is.
+            let body = ForEach {
+                steps: vec![alone(found.clone(), condition)],
+                on_item_complete: None,
+                ..each.clone()
+            };
+            return Ok(with_body(step, body, item));
+        }
+    }
+    let near = suggest::nearest(name, steps.iter().map(|step| step.name.as_str()));
+    let near = near.map(str::to_owned);
+    Err(OnlyError::Unknown(name.to_owned(), near))
+}
+
+/// Returns a loop with this body and one item, in which nothing is a variable.
+fn with_body(step: &Step, body: ForEach, item: &Value) -> Step {
+    let items = Items::List(vec![Tree::Plain(item.clone())]);
+    Step {
+        work: Work::ForEach(ForEach { items, ..body }),
+        ..step.clone()
+    }
+}
