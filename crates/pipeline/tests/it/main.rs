@@ -15,3 +15,4 @@ mod load_refuses;
 mod load_refuses_names;
 mod state;
 mod substitute;
+mod total;
