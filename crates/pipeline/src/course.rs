@@ -18,6 +18,7 @@ mod task;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use event::{Archived, Event, Resume, Visit};
@@ -58,7 +59,8 @@ pub struct FromRun {
 }
 
 /// What the caller of a run asked for.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Steering {
     /// What a failure without a handler does.
     pub on_error: OnError,
@@ -71,7 +73,8 @@ pub struct Steering {
 }
 
 /// What a failure without a handler does, where the pipeline is strict.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum OnError {
     /// It ends the run.
     #[default]
@@ -81,7 +84,7 @@ pub enum OnError {
 }
 
 /// Where finished tasks are archived.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
     /// The archive; `None` is the default place.
     pub destination: Option<String>,

@@ -13,6 +13,7 @@ mod fill;
 mod graph;
 mod load;
 mod mask;
+pub mod nodes;
 mod paths;
 mod pipeline;
 mod problem;
