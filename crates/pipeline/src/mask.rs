@@ -170,7 +170,13 @@ impl MaskStream<'_> {
         // Where the bytes begin that are neither shown nor masked yet.
         let mut from = 0;
         let mut at = 0;
-        while at < bytes.len() {
+        loop {
+            let can_start = |byte: &u8| !self.masks.by_first[usize::from(*byte)].is_empty();
+            let Some(ahead) = bytes[at..].iter().position(can_start) else {
+                at = bytes.len();
+                break;
+            };
+            at += ahead;
             match self.masks.find(bytes, at, rest) {
                 Found::Nothing => at += 1,
                 Found::Until(end) => {

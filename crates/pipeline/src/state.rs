@@ -174,7 +174,10 @@ impl<'m> State<'m> {
     pub fn text(&self, moment: &Moment, course: &Course) -> String {
         let mut text = format!("{{\"schema_version\":\"{SCHEMA_VERSION}\"");
         let mut moment = members_of(moment);
-        let (error, sessions) = (moment.remove("error"), moment.remove("executor_sessions"));
+        let (error, sessions) = (
+            moment.shift_remove("error"),
+            moment.shift_remove("executor_sessions"),
+        );
         for (name, value) in self.run.iter().chain(&moment) {
             add(&mut text, name, &value.to_string());
         }

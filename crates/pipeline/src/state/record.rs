@@ -74,7 +74,7 @@ pub(super) fn settled(visit: &Visit, facts: &RecordFacts) -> Map<String, Value> 
     let mut result = members_of(&visit.result);
     let mut members = Map::new();
     for name in ["status", "exit_code"] {
-        members.extend(result.remove_entry(name));
+        members.extend(result.shift_remove_entry(name));
     }
     members.extend(members_of(&json!({
         "started_at": format_iso(facts.started_at_ms),
@@ -99,7 +99,7 @@ impl Record {
     pub(super) fn of(members: &Map<String, Value>, reference: Option<&str>) -> Self {
         let mut members = members.clone();
         let output = BULKY.into_iter().find_map(|(name, name_of_ref)| {
-            let value = members.remove(name)?;
+            let value = members.shift_remove(name)?;
             let text = format!("\"{name}\":{value}");
             let reference = reference.map(|node| format!("\"{name_of_ref}\":{}", json!(node)));
             Some(Output::Whole { text, reference })

@@ -8,6 +8,7 @@ mod course;
 mod course_loops;
 mod course_only;
 mod course_properties;
+mod difference;
 mod drive;
 mod graph;
 mod load_accepts;
