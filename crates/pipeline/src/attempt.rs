@@ -1,10 +1,11 @@
 //! How an attempt at a step ended, and what follows from that.
 
 use serde::{Deserialize, Serialize};
+use uwf_util::text::counted;
 
 use crate::Retries;
 use crate::capture::CaptureEnd;
-use crate::result::{ErrorKind, Failure, StepResult, StepStatus};
+use crate::result::{ErrorKind, Failure, StepResult, StepStatus, Waited};
 
 /// The exit code of a step whose time was over.
 pub const TIMED_OUT: i64 = 124;
@@ -97,6 +98,25 @@ pub fn result_of(
     StepResult {
         captured: end.captured,
         error,
+        ..result
+    }
+}
+
+/// Returns the result of a wait for files.
+#[must_use]
+pub fn waited(waited: Waited) -> StepResult {
+    let result = if waited.timed_out {
+        let message = format!(
+            "{} after {} ms, and that is not enough",
+            counted(waited.files.len(), "file"),
+            waited.wait_duration_ms
+        );
+        StepResult::failed(TIMED_OUT, Failure::new(ErrorKind::Timeout, message))
+    } else {
+        StepResult::of(StepStatus::Completed, 0)
+    };
+    StepResult {
+        waited: Some(waited),
         ..result
     }
 }

@@ -210,9 +210,7 @@ impl Course {
 
     /// Notes that a step was started. Its loops are open from then on.
     pub fn started(&mut self, key: &StepKey) {
-        if matches!(self.state, State::AtStep(_)) {
-            self.enter_loops(key);
-        }
+        self.enter_loops(key);
     }
 
     /// Returns the open loops, the outermost first.

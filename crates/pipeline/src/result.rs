@@ -326,6 +326,20 @@ impl Failure {
         }
     }
 
+    /// Returns the failure of a step whose secrets are not in the environment.
+    #[must_use]
+    pub fn missing_secrets(names: &[String]) -> Self {
+        let message = format!("the environment has no `{}`", names.join("`, `"));
+        Self::new(ErrorKind::MissingSecrets, message).fact("missing_secrets", names)
+    }
+
+    /// Returns the failure of a step that needs files of which there is none.
+    #[must_use]
+    pub fn failed_deps(globs: &[String]) -> Self {
+        let message = format!("no file matches `{}`", globs.join("`, `"));
+        Self::new(ErrorKind::FailedDeps, message).fact("required", globs)
+    }
+
     /// Adds a fact.
     #[must_use]
     pub fn fact(mut self, name: &str, value: impl Into<Value>) -> Self {

@@ -154,7 +154,7 @@ impl Course {
             .into_iter()
             .rev()
             .fold(entered, |holds, glob| {
-                let failure = missing_file(&glob);
+                let failure = Failure::failed_deps(std::slice::from_ref(&glob));
                 Route::Look {
                     key: self.key_of(stack),
                     test: PathTest {
@@ -216,12 +216,6 @@ impl Course {
     fn innermost<'f>(&self, stack: &[&'f Frame]) -> &'f Frame {
         stack.last().expect("a course is never without a frame")
     }
-}
-
-/// Returns the failure of a step that needs a file.
-fn missing_file(glob: &str) -> Failure {
-    let message = format!("no file matches `{glob}`");
-    Failure::new(ErrorKind::FailedDeps, message).fact("required", glob)
 }
 
 /// Returns the result of a loop that was not cut short.

@@ -24,6 +24,12 @@ pub struct Misfit {
     pub expected: String,
 }
 
+/// Where a course stood before loops were opened.
+pub(super) struct Before {
+    frames: usize,
+    entry: Option<Entry>,
+}
+
 impl fmt::Display for Misfit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
@@ -68,10 +74,7 @@ impl Course {
     }
 
     fn settle(&mut self, visit: Visit) -> Result<(), Misfit> {
-        let depth = self.frames.len();
-        if matches!(self.state, State::AtStep(_)) {
-            self.enter_loops(&visit.key);
-        }
+        let before = self.enter_loops(&visit.key);
         let stack = self.stack();
         let fits = match &self.state {
             State::AtStep(_) => self.key_of(&stack) == visit.key,
@@ -80,7 +83,10 @@ impl Course {
             State::Stopped(_) | State::Finished => false,
         };
         if !fits {
-            self.frames.truncate(depth);
+            self.frames.truncate(before.frames);
+            if let Some(entry) = before.entry {
+                self.state = State::AtStep(entry);
+            }
             return Err(self.misfit(&visit.key.to_string()));
         }
         match std::mem::replace(&mut self.state, State::Finished) {
@@ -92,21 +98,32 @@ impl Course {
         Ok(())
     }
 
-    /// Opens the loops that the key of a visit is in, as far as the course is at them.
-    pub(super) fn enter_loops(&mut self, key: &StepKey) {
+    /// Opens the loops that the key of a visit is in, as far as the course is at them. Returns what was before.
+    pub(super) fn enter_loops(&mut self, key: &StepKey) -> Before {
+        let mut before = Before {
+            frames: self.frames.len(),
+            entry: None,
+        };
+        let State::AtStep(entry @ (Entry::Usual | Entry::Redone)) = &self.state else {
+            return before;
+        };
+        before.entry = Some(entry.clone());
         while key.depth() >= self.frames.len() {
             let stack = self.stack();
             let Some(each) = self.step(&stack).body() else {
-                return;
+                break;
             };
             match items::resolve(&each.items, &self.scope(&stack)) {
                 Ok(items) if !items.is_empty() => {
                     let body = self.frames[self.frames.len() - 1].enter(items);
                     self.frames.push(body);
+                    // The loop may be done again; its body is not.
+                    self.state = State::AtStep(Entry::Usual);
                 }
-                Ok(_) | Err(_) => return,
+                Ok(_) | Err(_) => break,
             }
         }
+        before
     }
 
     fn step_settled(&mut self, visit: Visit, entry: &Entry) {

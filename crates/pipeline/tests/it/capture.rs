@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use uwf_pipeline::{
-    Capture, CaptureEnd, Captured, Capturing, Ended, ErrorKind, JsonReason, Masks, Retries, Tail,
-    result_of, retry_after,
+    Capture, CaptureEnd, Captured, Capturing, Ended, ErrorKind, Failure, JsonReason, Masks,
+    Retries, StepResult, Tail, Waited, result_of, retry_after, waited,
 };
 
 const JSON: Capture = Capture::Json {
@@ -332,6 +332,32 @@ fn every_end_of_a_program_has_its_exit_code() {
             );
         }
     }
+}
+
+#[test]
+fn a_wait_that_takes_too_long_has_failed() {
+    let wait = |timed_out| Waited {
+        files: vec!["a".into()],
+        wait_duration_ms: 2000,
+        poll_count: 5,
+        timed_out,
+    };
+    assert_eq!(waited(wait(false)).exit_code, 0);
+    let result = waited(wait(true));
+    assert_eq!((result.exit_code, &result.waited), (124, &Some(wait(true))));
+    let message = result.error.unwrap().message;
+    assert_eq!(message, "1 file after 2000 ms, and that is not enough");
+}
+
+#[test]
+fn what_a_step_lacks_is_told_with_all_names() {
+    let names = ["A".to_owned(), "B".to_owned()];
+    let failure = Failure::missing_secrets(&names);
+    assert_eq!(failure.message, "the environment has no `A`, `B`");
+    assert_eq!(failure.context["missing_secrets"], json!(names));
+    let result = StepResult::refused(Failure::failed_deps(&names));
+    assert_eq!(result.exit_code, 2);
+    assert_eq!(result.error.unwrap().context["required"], json!(names));
 }
 
 #[test]

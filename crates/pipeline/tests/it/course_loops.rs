@@ -363,6 +363,34 @@ fn an_open_loop_is_left_when_a_resume_starts_elsewhere() {
 }
 
 #[test]
+fn only_the_loop_is_done_again_that_could_not_begin() {
+    let text = "steps:\n- {name: S, command: [s], output_capture: lines}\n- name: L\n  for_each:\n    items_from: steps.S.lines\n    steps:\n    - {name: E, command: [e], max_visits: 1, on: {failure: {goto: E}}}\n";
+    let mut run = Run::new(text);
+    stopped(run.go(|_, _| exit(0)));
+    run.resume(Resume {
+        from: Some("S".into()),
+        ..Resume::default()
+    });
+    stopped(run.go(|_, _| exit(0)));
+    run.resume(Resume::default());
+    let Route::To(assignment) = run.course.next() else {
+        panic!()
+    };
+    assert_eq!(assignment.key.to_string(), "L");
+    run.resume(Resume {
+        from: Some("S".into()),
+        ..Resume::default()
+    });
+    let stop = stopped(run.go(|key, _| if key == "S" { lines(&["a"]) } else { exit(1) }));
+    assert_eq!(stop.exit_code(), 3);
+    assert_eq!(
+        run.log(),
+        ["S", "L=2", "S", "L=2", "S", "L[0].E=1", "L[0].E=3"]
+    );
+    run.check_every_prefix();
+}
+
+#[test]
 fn an_open_loop_goes_on_under_another_pipeline() {
     let mut run = Run::new(&two_in_body("[a, b]", ""));
     stopped(run.go(|key, _| exit(i64::from(key == "L[1].F"))));
