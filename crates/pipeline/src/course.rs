@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 pub use event::{Archived, Event, Resume, Visit};
 pub use items::MAX_ITEMS;
 pub use key::{ParseKeyError, StepKey};
-pub use only::{Condition, OnlyError, only};
+pub use only::{OnlyError, WhenMode, only};
 pub use outcome::{GUARD_EXIT_CODE, Outcome, Stop};
 pub use resume::{AcceptError, restart};
 pub use route::{Assignment, Route, Todo};

@@ -10,7 +10,7 @@ use crate::{ForEach, Handlers, Items, Pipeline, Step, Tree, Work};
 /// Whether a step that is run alone keeps its condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names say it")]
-pub enum Condition {
+pub enum WhenMode {
     Respected,
     Ignored,
 }
@@ -47,18 +47,18 @@ pub fn only(
     pipeline: &Pipeline,
     name: &str,
     item: Option<&Value>,
-    condition: Condition,
+    mode: WhenMode,
 ) -> Result<Pipeline, OnlyError> {
-    let step = find(&pipeline.steps, name, item, condition)?;
+    let step = find(&pipeline.steps, name, item, mode)?;
     Ok(Pipeline {
-        steps: vec![alone(step, condition)],
+        steps: vec![alone(step, mode)],
         ..pipeline.clone()
     })
 }
 
 /// Returns a step that leads nowhere.
-fn alone(step: Step, condition: Condition) -> Step {
-    let when = step.when.filter(|_| condition == Condition::Respected);
+fn alone(step: Step, mode: WhenMode) -> Step {
+    let when = step.when.filter(|_| mode == WhenMode::Respected);
     Step {
         when,
         on: Handlers::default(),
@@ -71,7 +71,7 @@ fn find(
     steps: &[Step],
     name: &str,
     item: Option<&Value>,
-    condition: Condition,
+    mode: WhenMode,
 ) -> Result<Step, OnlyError> {
     if let Some(step) = steps.iter().find(|step| step.name == name) {
         return match (&step.work, item) {
@@ -90,7 +90,7 @@ fn find(
             let item = item.ok_or_else(|| OnlyError::NoItem(name.to_owned()))?;
             // The item is not done by one of its steps, so its file stays where it is.
             let body = ForEach {
-                steps: vec![alone(found.clone(), condition)],
+                steps: vec![alone(found.clone(), mode)],
                 on_item_complete: None,
                 ..each.clone()
             };

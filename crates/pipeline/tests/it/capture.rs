@@ -305,7 +305,7 @@ fn an_error_shows_the_last_lines() {
     assert!(Tail::new(2).lines().is_empty());
 }
 
-fn ended(ended: Ended) -> uwf_pipeline::StepResult {
+fn ended(ended: Ended) -> StepResult {
     let none = Masks::of([]);
     let (end, _) = Capturing::new(Capture::Text, &none).finish(ended.exit_code());
     result_of(ended, end, vec!["out".into()], vec!["err".into()])

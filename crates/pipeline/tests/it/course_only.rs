@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use uwf_pipeline::course::{Condition, OnlyError, RunStart, Steering, only};
+use uwf_pipeline::course::{OnlyError, RunStart, Steering, WhenMode, only};
 
 use crate::common::pipeline;
 use crate::drive::{Run, completed, exit, lines, start_with, stopped};
@@ -27,10 +27,10 @@ fn a_step_alone_ignores_its_condition_and_its_handlers() {
     let alone = |condition| only(&flow, "B", None, condition).unwrap();
     let start = start_with(Steering::default());
     // Nothing has run before it.
-    let mut run = Run::of(alone(Condition::Ignored), Arc::clone(&start));
+    let mut run = Run::of(alone(WhenMode::Ignored), Arc::clone(&start));
     stopped(run.go(|_, _| exit(0)));
     assert_eq!(run.log(), ["B=2"]);
-    let mut run = Run::of(alone(Condition::Respected), start);
+    let mut run = Run::of(alone(WhenMode::Respected), start);
     completed(run.go(|_, _| exit(0)));
     assert_eq!(run.log(), ["B skipped"]);
 }
@@ -50,13 +50,13 @@ fn a_step_alone_sees_what_another_run_has_left() {
         ..(*start_with(Steering::default())).clone()
     };
     let flow = pipeline(FLOW);
-    let alone = only(&flow, "B", None, Condition::Ignored).unwrap();
+    let alone = only(&flow, "B", None, WhenMode::Ignored).unwrap();
     let mut run = Run::of(alone, Arc::new(start.clone()));
     completed(run.go(|_, words| {
         assert_eq!(words, ["b", "[\"p\",\"q\"]"]);
         exit(0)
     }));
-    let alone = only(&flow, "L", None, Condition::Ignored).unwrap();
+    let alone = only(&flow, "L", None, WhenMode::Ignored).unwrap();
     let mut run = Run::of(alone, Arc::new(start));
     completed(run.go(|_, _| exit(0)));
     assert_eq!(run.log().len(), 2 * 4 + 1, "{:?}", run.log);
@@ -66,7 +66,7 @@ fn a_step_alone_sees_what_another_run_has_left() {
 fn a_step_of_a_loop_runs_for_one_item() {
     let flow = pipeline(FLOW);
     let item = json!("${x}");
-    let alone = |name: &str| only(&flow, name, Some(&item), Condition::Ignored).unwrap();
+    let alone = |name: &str| only(&flow, name, Some(&item), WhenMode::Ignored).unwrap();
     let start = start_with(Steering::default());
     let mut run = Run::of(alone("L.F"), Arc::clone(&start));
     completed(run.go(|_, words| {
@@ -84,7 +84,7 @@ fn what_cannot_run_alone_is_told() {
     let flow = pipeline(FLOW);
     let check = |name: &str, item: Option<i32>, expected: OnlyError| {
         let item = item.map(|item| json!(item));
-        let found = only(&flow, name, item.as_ref(), Condition::Ignored);
+        let found = only(&flow, name, item.as_ref(), WhenMode::Ignored);
         assert_eq!(found, Err(expected), "{name}");
     };
     check(
@@ -100,6 +100,6 @@ fn what_cannot_run_alone_is_told() {
     check("L.F", None, OnlyError::NoItem("L.F".into()));
     check("A", Some(1), OnlyError::NoLoop("A".into()));
     // A step of the pipeline of that very name comes first.
-    let found = only(&flow, "L.E", None, Condition::Ignored).unwrap();
+    let found = only(&flow, "L.E", None, WhenMode::Ignored).unwrap();
     assert_eq!(found.steps[0].name, "L.E");
 }
