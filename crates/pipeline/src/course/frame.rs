@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::tally::Tally;
+use crate::Step;
 use crate::scope::{Item, Results};
 
 /// A list of steps that is being run.
@@ -120,21 +121,17 @@ impl Frame {
     }
 
     /// Moves to another list of the same loop: counts follow the names of their steps.
-    pub(super) fn reorder(&mut self, at: usize, old_of_new: &[Option<usize>]) {
-        let entries = old_of_new
-            .iter()
-            .map(|old| old.map_or(0, |old| self.entries(old)));
+    pub(super) fn reorder(&mut self, at: usize, old: &[Step], new: &[Step]) {
+        let entries = new.iter().map(|step| {
+            let old = old.iter().position(|old| old.name == step.name);
+            old.map_or(0, |old| self.entries(old))
+        });
         self.entries = entries.collect();
-        let mut now = Tally::default();
-        for (new, old) in old_of_new.iter().enumerate() {
-            if let Some(old) = old {
-                for _ in 0..self.now.last(*old) {
-                    now.count(new);
-                }
-                now.set_body(new, self.now.body(*old));
-            }
+        self.now = self.now.reordered(old, new);
+        if let Some(body) = &mut self.body {
+            body.base = body.base.reordered(old, new);
+            body.seen = body.seen.reordered(old, new);
         }
-        self.now = now;
         self.at = at;
     }
 }

@@ -135,13 +135,11 @@ impl Course {
         let (mut old_steps, mut new_steps) = (&old.steps[..], &pipeline.steps[..]);
         for depth in 0..self.frames.len() {
             let find = |steps: &[Step], name: &str| steps.iter().position(|step| step.name == name);
-            let olds = new_steps.iter().map(|step| find(old_steps, &step.name));
-            let olds: Vec<Option<usize>> = olds.collect();
             let frame = &mut self.frames[depth];
             let old_step = &old_steps[frame.at];
             let same = find(new_steps, &old_step.name);
             let at = same.unwrap_or(frame.at.min(new_steps.len() - 1));
-            frame.reorder(at, &olds);
+            frame.reorder(at, old_steps, new_steps);
             let bodies = (old_step.body(), new_steps[at].body());
             match (same, bodies) {
                 (Some(_), (Some(old), Some(new))) => {

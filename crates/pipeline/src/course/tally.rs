@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::Step;
+
 /// The highest numbers of the steps of a list, and of the loops in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Tally {
@@ -29,6 +31,7 @@ impl Tally {
     }
 
     pub(super) fn set_body(&mut self, at: usize, body: Self) {
+        // What is left out is zero.
         if body != Self::default() {
             self.inner.insert(at, body);
         }
@@ -42,6 +45,24 @@ impl Tally {
         for (at, body) in &other.inner {
             self.inner.entry(*at).or_default().raise_to(body);
         }
+    }
+
+    /// Returns the numbers for another list of steps: they follow the names.
+    pub(super) fn reordered(&self, old: &[Step], new: &[Step]) -> Self {
+        let mut reordered = Self::default();
+        for (at, step) in new.iter().enumerate() {
+            let Some(before) = old.iter().position(|old| old.name == step.name) else {
+                continue;
+            };
+            if self.last(before) > 0 {
+                reordered.raise(at, self.last(before));
+            }
+            if let (Some(old), Some(new)) = (old[before].body(), step.body()) {
+                let body = self.body(before).reordered(&old.steps, &new.steps);
+                reordered.set_body(at, body);
+            }
+        }
+        reordered
     }
 
     fn raise(&mut self, at: usize, number: u64) {
