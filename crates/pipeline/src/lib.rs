@@ -22,6 +22,7 @@ mod problem;
 mod result;
 mod scope;
 pub mod state;
+mod status;
 mod template;
 mod tree;
 mod value;
@@ -52,6 +53,7 @@ pub use result::{
     StepResult, StepStatus, Waited,
 };
 pub use scope::{Item, Level, Recorded, Results, RunFacts, Scope};
+pub use status::{StatusProblem, status_problems};
 pub use template::{NameError, Piece, Reference, RunField, StepField, Template};
 pub use tree::{Tree, TreeMap};
 pub use value::text_of;

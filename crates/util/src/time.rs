@@ -125,6 +125,18 @@ pub fn format_iso(ms: i64) -> String {
     utc(ms).strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
+/// Tells whether a text is a time as RFC 3339 writes it, such as `2026-11-21T20:28:59.367Z`.
+#[must_use]
+pub fn is_rfc3339(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    // Other standards allow a blank for the `T`, and no seconds.
+    let separators = [(10, b"Tt"), (13, b"::"), (16, b"::")];
+    let has = |(at, allowed): &(usize, &[u8; 2])| {
+        bytes.get(*at).is_some_and(|byte| allowed.contains(byte))
+    };
+    separators.iter().all(has) && text.parse::<Timestamp>().is_ok()
+}
+
 /// Reads a date as HTTP headers write it, such as `Wed, 14 Oct 2026 17:46:50 GMT`, in milliseconds since 1970.
 #[must_use]
 pub fn parse_http_date(text: &str) -> Option<i64> {
@@ -256,6 +268,28 @@ mod tests {
         match rest.strip_prefix('"') {
             Some(text) => Some(text.split_once('"')?.0),
             None => Some(rest.split([',', '}']).next()?),
+        }
+    }
+
+    #[test]
+    fn a_time_of_rfc_3339_has_a_date_a_time_and_an_offset() {
+        for text in [
+            "2026-11-21T20:28:59Z",
+            "2026-11-21T20:28:59.367+02:00",
+            "2026-11-21t20:28:59z",
+        ] {
+            assert!(is_rfc3339(text), "{text}");
+        }
+        for text in [
+            "",
+            "2026-11-21",
+            "2026-11-21T20:28:59",
+            "2026-11-21 20:28:59Z",
+            "2026-11-21T20:28Z",
+            "2026-13-21T20:28:59Z",
+            "yesterday",
+        ] {
+            assert!(!is_rfc3339(text), "{text}");
         }
     }
 
