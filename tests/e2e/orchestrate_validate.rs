@@ -165,6 +165,45 @@ fn a_graph_has_three_languages() {
 }
 
 #[test]
+fn a_status_file_is_judged() {
+    let world = World::new();
+    let judge = |format: &str| {
+        let args = ["status-json", "validate", "status.json", "--format", format];
+        orchestrate(&world, &args)
+    };
+    world.write(
+        "status.json",
+        r#"{"schema": "status/v1", "timestamp": "2026-11-23T10:30:00Z", "success": true, "exit_code": 0}"#,
+    );
+    assert_eq!(
+        judge("json").exits(0).json(),
+        json!({"file": "status.json", "valid": true})
+    );
+    world.write(
+        "status.json",
+        r#"{"schema": "status/v1", "timestamp": "now", "success": true, "outputs": ["../x"]}"#,
+    );
+    let run = judge("text").exits(2);
+    for problem in [
+        "exit_code: it is required",
+        "timestamp: it must be",
+        "outputs[0]: it must be a path",
+    ] {
+        assert!(
+            run.stderr.contains(&format!("cause: {problem}")),
+            "{}",
+            run.stderr
+        );
+    }
+    assert_eq!(
+        judge("json").exits(2).json()["problems"][0]["path"],
+        json!("exit_code")
+    );
+    fs::remove_file(world.project().join("status.json")).unwrap();
+    judge("text").exits(2).says("there is no such file");
+}
+
+#[test]
 fn the_binary_is_orchestrate_when_it_is_called_so() {
     let world = World::new();
     world.write("flow.yaml", FLOW);

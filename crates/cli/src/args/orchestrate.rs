@@ -17,6 +17,21 @@ pub(crate) enum OrchestrateCommand {
     },
     /// Draw the steps of a pipeline and the ways between them
     Graph(PipelineGraphArgs),
+    /// Check the files by which agents tell each other what came of their work
+    #[command(arg_required_else_help = true)]
+    StatusJson {
+        #[command(subcommand)]
+        command: StatusJsonCommand,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StatusJsonCommand {
+    /// Report everything in which a file is not as status/v1 says
+    Validate {
+        /// The JSON file
+        file: PathBuf,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -2,20 +2,23 @@
 
 use std::path::Path;
 
-use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Problem, dot, graph, load, mermaid};
+use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Problem, dot, graph, load, mermaid, status_problems};
 use uwf_protocol::exit::Exit;
 use uwf_util::text::counted;
 
-use crate::args::{OrchestrateCommand, PipelineGraphArgs};
+use crate::args::{OrchestrateCommand, PipelineGraphArgs, StatusJsonCommand};
 use crate::commands::Context;
 use crate::failure::{Failure, warn};
 use crate::output::{Drawing, Form, Format, print, print_line, write_document};
-use crate::text::{InvalidPipeline, ValidPipeline, problem_line};
+use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line};
 
 pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
     match command {
         OrchestrateCommand::Validate { file } => validate(context, &file)?,
         OrchestrateCommand::Graph(args) => draw(context, &args)?,
+        OrchestrateCommand::StatusJson { command } => match command {
+            StatusJsonCommand::Validate { file } => validate_status(context, &file)?,
+        },
     }
     Ok(Exit::Done)
 }
@@ -45,13 +48,32 @@ fn draw(context: &Context, args: &PipelineGraphArgs) -> Result<(), Failure> {
 
 /// Reads a workflow file: its pipeline, or what is wrong with it.
 fn read(file: &Path) -> Result<Result<Loaded, Vec<Problem>>, Failure> {
+    let bytes = bytes_of(file, "name the YAML file of a pipeline")?;
+    Ok(load(&bytes, &file.to_string_lossy()))
+}
+
+fn validate_status(context: &Context, file: &Path) -> Result<(), Failure> {
+    let bytes = bytes_of(file, "agents usually write `artifacts/<agent>/status.json`")?;
+    let problems = status_problems(&bytes);
+    let view = StatusView::new(file, &problems);
+    print(&view, context.format)?;
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let mistakes = counted(problems.len(), "mistake");
+    Err(Failure {
+        causes: view.lines(),
+        ..Failure::usage(format!("`{}` has {mistakes}", file.display()))
+    }
+    .hint("`docs/orchestrate.md` says what such a file contains"))
+}
+
+/// Returns the beginning of a file. One byte more than a file may have shows that it is too large.
+fn bytes_of(file: &Path, hint: &str) -> Result<Vec<u8>, Failure> {
     let unread = || Failure::usage(format!("cannot read `{}`", file.display()));
-    // One byte more shows that the file is too large.
     match uwf_durable::read_start(file, MAX_FILE_BYTES + 1) {
-        Ok(Some(bytes)) => Ok(load(&bytes, &file.to_string_lossy())),
-        Ok(None) => Err(unread()
-            .cause(&"there is no such file")
-            .hint("name the YAML file of a pipeline")),
+        Ok(Some(bytes)) => Ok(bytes),
+        Ok(None) => Err(unread().cause(&"there is no such file").hint(hint)),
         Err(error) => Err(unread().cause(&error)),
     }
 }

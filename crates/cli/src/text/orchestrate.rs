@@ -1,7 +1,9 @@
 //! Results of `uwf orchestrate`.
 
+use std::path::Path;
+
 use serde::Serialize;
-use uwf_pipeline::{Loaded, Problem, Step};
+use uwf_pipeline::{Loaded, Problem, StatusProblem, Step};
 use uwf_util::text::counted;
 
 use crate::output::Show;
@@ -34,6 +36,22 @@ struct ProblemView {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
+}
+
+/// What a check of a file by `status/v1` says.
+#[derive(Serialize)]
+pub(crate) struct StatusView {
+    file: String,
+    valid: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<StatusProblemView>,
+}
+
+/// A violation of `status/v1` as data.
+#[derive(Serialize)]
+struct StatusProblemView {
+    path: String,
+    message: String,
 }
 
 /// Returns a problem as one line: `file:line:column: code: message (hint)`.
@@ -73,6 +91,40 @@ impl From<&[Problem]> for InvalidPipeline {
         Self {
             valid: false,
             problems: problems.iter().map(ProblemView::from).collect(),
+        }
+    }
+}
+
+impl StatusView {
+    pub(crate) fn new(file: &Path, problems: &[StatusProblem]) -> Self {
+        let problems = problems.iter().map(|problem| StatusProblemView {
+            path: problem.path.clone(),
+            message: problem.message.clone(),
+        });
+        let problems: Vec<StatusProblemView> = problems.collect();
+        Self {
+            file: file.display().to_string(),
+            valid: problems.is_empty(),
+            problems,
+        }
+    }
+
+    /// Returns the violations as lines: `outputs[1]: message`.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let line = |problem: &StatusProblemView| match problem.path.as_str() {
+            "" => problem.message.clone(),
+            path => format!("{path}: {}", problem.message),
+        };
+        self.problems.iter().map(line).collect()
+    }
+}
+
+impl Show for StatusView {
+    /// People read the violations on stderr.
+    fn text(&self, _page: Page) -> String {
+        match self.valid {
+            true => format!("`{}` is as status/v1 says", self.file),
+            false => String::new(),
         }
     }
 }
