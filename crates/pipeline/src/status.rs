@@ -88,7 +88,7 @@ impl Check {
         match value.as_str().map(path_problem) {
             None => self.fail(path, "it must be a path"),
             Some(Some(why)) => {
-                self.fail(path, format!("it must be a path in the workspace: {why}"))
+                self.fail(path, format!("it must be a path in the workspace: {why}"));
             }
             Some(None) => {}
         }

@@ -138,7 +138,7 @@ impl MoveTask {
     }
 }
 
-/// The most that a step without retries of its own repeats an attempt.
+/// The retries of a step that has none.
 const NO_RETRIES: Retries = Retries {
     max: 0,
     delay_ms: 0,
@@ -237,12 +237,13 @@ impl Course {
         run.retries.or(of_run).unwrap_or(NO_RETRIES)
     }
 
-    /// Returns where the file of the item is moved to that has just ended; `None` if nothing is to be done.
+    /// Tells whether the file of the item is to be moved that has just ended.
     pub(super) fn is_move_due(&self, failed: bool) -> bool {
         let stack = self.stack();
         self.move_of(&stack, failed).is_some()
     }
 
+    /// Returns where a file is moved to, and the file: an item that is no text names none.
     fn move_of<'c>(&'c self, stack: &[&'c Frame], failed: bool) -> Option<(&'c Template, &'c str)> {
         let around = &stack[..stack.len().checked_sub(1)?];
         let on: &OnItemComplete = self.step(around).body()?.on_item_complete.as_ref()?;

@@ -13,53 +13,61 @@ const MAX_NODES: usize = 100_000;
 
 /// Returns the tree of a file. What cannot be read is reported and becomes [`Data::Broken`].
 pub(super) fn read(bytes: &[u8], reader: &mut Reader) -> Node {
+    let root = text_of(bytes).and_then(|text| {
+        let root = tree(text, reader);
+        mistake(root.as_ref()).map_or(Ok(root), Err)
+    });
     let start = At::start_of(0);
-    let mut fail = |at: At, message: String| {
-        reader.report(Finding::new(at, Code::NotYaml, message));
-        Node::new(start, Data::Broken)
-    };
+    match root {
+        Ok(root) => root.unwrap_or_else(|| Node::new(start, Data::Broken)),
+        Err(finding) => {
+            reader.report(finding);
+            Node::new(start, Data::Broken)
+        }
+    }
+}
+
+fn text_of(bytes: &[u8]) -> Result<&str, Finding> {
     if bytes.len() > MAX_FILE_BYTES {
         let mib = MAX_FILE_BYTES >> 20;
-        return fail(start, format!("the file is larger than {mib} MiB"));
+        let message = format!("the file is larger than {mib} MiB");
+        return Err(Finding::new(At::start_of(0), Code::NotYaml, message));
     }
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            let at = end_of(&bytes[..error.valid_up_to()]);
-            return fail(at, "the file is not UTF-8".to_owned());
-        }
-    };
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = end_of(&bytes[..error.valid_up_to()]);
+        Finding::new(at, Code::NotYaml, "the file is not UTF-8")
+    })
+}
+
+/// Returns the tree of a text; `None` if it has no content.
+fn tree(text: &str, reader: &mut Reader) -> Option<Node> {
     let mut document = Document::default();
     let root = uwf_yaml::read(&mut document, 0, without_bom(text));
-    let is_reported = !document.problems.is_empty();
     for problem in document.problems {
         reader.report(Finding {
             hint: problem.hint,
             ..Finding::new(problem.at, Code::NotYaml, problem.message)
         });
     }
-    let mut fail = |at: At, message: &str| {
-        reader.report(Finding::new(at, Code::NotYaml, message));
-        Node::new(start, Data::Broken)
-    };
-    match root {
-        _ if is_reported && root.as_ref().is_none_or(Node::is_null) => {
-            Node::new(start, Data::Broken)
-        }
-        None => fail(start, "the file is empty"),
-        Some(root) if root.is_null() => fail(start, "the file is empty"),
-        Some(root) if count(&root) > MAX_NODES => fail(
-            start,
-            "the file has more than 100,000 values with its aliases written out",
-        ),
-        Some(root) => match root.data {
-            Data::Map(_) | Data::Broken => root,
-            _ => fail(
-                root.at,
-                &format!("the file must be a mapping, not {}", root.kind()),
-            ),
+    root
+}
+
+/// Returns why a tree cannot be a workflow.
+fn mistake(root: Option<&Node>) -> Option<Finding> {
+    let at = root.map_or(At::start_of(0), |root| root.at);
+    let message = match root {
+        None => "the file is empty".to_owned(),
+        Some(root) => match &root.data {
+            Data::Broken => return None,
+            Data::Map(_) if count(root) <= MAX_NODES => return None,
+            Data::Map(_) => {
+                "the file has more than 100,000 values with its aliases written out".to_owned()
+            }
+            Data::Null => "the file is empty".to_owned(),
+            _ => format!("the file must be a mapping, not {}", root.kind()),
         },
-    }
+    };
+    Some(Finding::new(at, Code::NotYaml, message))
 }
 
 /// Returns the place after a text.
