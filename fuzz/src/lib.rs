@@ -7,6 +7,7 @@ pub mod dotenv;
 pub mod model_stream;
 pub mod mutation;
 pub mod node;
+pub mod pipeline;
 pub mod template;
 pub mod workflow;
 
@@ -16,11 +17,12 @@ use std::path::PathBuf;
 pub type Target = fn(&[u8]);
 
 /// All targets by the names of their folders in `corpus`.
-pub const TARGETS: [(&str, Target); 6] = [
+pub const TARGETS: [(&str, Target); 7] = [
     ("answer", answer::check),
     ("dotenv", dotenv::check),
     ("model_stream", model_stream::check),
     ("node", node::check),
+    ("pipeline", pipeline::check),
     ("template", template::check),
     ("workflow", workflow::check),
 ];
