@@ -289,6 +289,13 @@ fn a_list_that_is_none_or_too_long_blocks_the_thread_with_a_reason() {
             .says("uwf thread migrate");
         let shown = world.show(&thread);
         assert_eq!(shown["status"], json!("blocked"));
+        let text = world.uwf(&["thread", "show", &thread, "--format", "text"]);
+        assert!(
+            text.stdout
+                .contains(&format!("uwf thread migrate {thread}")),
+            "{}",
+            text.stdout
+        );
         assert!(
             shown["blockedReason"].as_str().unwrap().contains(said),
             "{shown}"

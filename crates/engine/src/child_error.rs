@@ -8,7 +8,7 @@ use crate::EngineError;
 use crate::describe::{describe_reached, signal_name};
 use crate::read::thread_state::ThreadStatus;
 
-/// Why the child threads of a step did not get on.
+/// Why the child threads of a step could not go on.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "`{role}` of thread `{thread}` is played by other threads: {}{problem}",
@@ -66,7 +66,7 @@ pub enum ChildProblem {
         /// How many may be.
         most: u64,
     },
-    /// What a child thread came to does not fit the role that it plays.
+    /// The result of a child thread does not fit the role that it plays.
     #[error("what thread `{child}` returned does not fit the schema of the role: {problem}")]
     Misfit {
         /// The child.
@@ -112,7 +112,7 @@ pub enum ChildProblem {
         reached: Vec<Reached>,
     },
     /// Children were ended, because a signal told us to stop.
-    #[error("interrupted by {}; their agents were ended", signal_name(*.0))]
+    #[error("the step was interrupted by {}, and the agents of the children were ended", signal_name(*.0))]
     Interrupted(i32),
     /// A child thread cannot go on.
     #[error("thread `{child}` is {}", status.as_str())]

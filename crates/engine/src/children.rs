@@ -30,7 +30,7 @@ use crate::conditions::Conditions;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// How many children of one key are looked for. Each but the last was killed by a person.
+/// How many removed children of one key are skipped.
 const MOST_TRIES: u64 = 10_000;
 
 /// A child thread that the next step of a thread needs.
@@ -380,7 +380,7 @@ fn failures_below(site: &Site, id: ThreadId, head: CasRef) -> Option<usize> {
     let Ok(Route::To(assignment)) = thread.route(None).ok()? else {
         return None;
     };
-    // Branches come to an end of their own.
+    // A role with branches counts the failures of its branches itself.
     let Work::Workflow(_) = thread.program.task(&assignment.role)?.work else {
         return None;
     };

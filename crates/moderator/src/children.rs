@@ -30,7 +30,9 @@ pub struct PlannedChild {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// The expression of `each` gave something else.
-    #[error("`each` gave no list, but {0}")]
+    #[error(
+        "`each` gave no list, but {0}; in brackets, as in `[ … ]`, an expression gives a list of any number of items"
+    )]
     NoList(&'static str),
     /// The list is too long.
     #[error("`each` gave a list of {0} items, more than {MAX_ITEMS}")]

@@ -1,5 +1,5 @@
-//! What child threads used up that is not part of a step of their parent yet: with their failed attempts, their own children,
-//! and the children that were killed.
+//! What children used up that no step of their parent counts yet. It includes failed attempts, killed children and children of
+//! children.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -14,8 +14,8 @@ use super::{Child, children_of, has_children};
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
-/// Sums of what children used up. Those of ended children do not change and are on record, so a call reads one file for all of
-/// them.
+/// Sums of what children used up. Those of ended children are on record, so a call reads one file for all of them. They hold as
+/// long as nobody takes the child up again.
 pub(crate) struct Sums<'a> {
     ledger: &'a Ledger,
     ended: BTreeMap<ThreadId, UsedByEnded>,

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
-use uwf_moderator::Route;
+use uwf_moderator::{Route, RouteError};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::naming::{Labels, Name};
 use uwf_protocol::nodes::{RefusedCalls, StartNode};
 use uwf_protocol::run::RefusedStep;
+use uwf_protocol::work::Work;
 use uwf_storage::{ForkOrigin, HistoryRecord, Ledger, Located, Reason, State};
 use uwf_thread::{Head, read_program, read_start, summarize};
 
@@ -148,7 +149,7 @@ fn show_active(site: &Site, id: ThreadId, head: CasRef) -> Result<ThreadView, En
     let outline = outline.outline()?;
     let blocked = state.status == ThreadStatus::Blocked;
     let reason = state.reason.clone();
-    let fix = route.as_ref().err().filter(|_| blocked).map(Fix::of);
+    let fix = fix_of(&thread, &route, &state);
     let state = state.with_pause(run.pause.read()?);
     let name = thread.program.name();
     let steps = count_steps(&site.store, &run.ledger, head)?;
@@ -224,6 +225,20 @@ fn show_ended(site: &Site, record: &HistoryRecord) -> Result<ThreadView, EngineE
         finished_step: None,
         waiting_answer: None,
         refused_steps: run.outbox.refused(),
+    })
+}
+
+/// Returns what fixes a blocked thread. If a child is blocked, that one has to be fixed.
+fn fix_of(thread: &Thread, route: &Result<Route, RouteError>, state: &ThreadState) -> Option<Fix> {
+    if state.status != ThreadStatus::Blocked || state.caused_by.is_some() {
+        return None;
+    }
+    let last = thread.last().map(|last| &last.node.role);
+    let work = last.and_then(|role| Some(&thread.program.task(role)?.work));
+    Some(match route {
+        // A step of several branches cannot be done again.
+        Err(error) if !matches!(work, Some(Work::Branches(_))) => Fix::of(error),
+        Ok(_) | Err(_) => Fix::Workflow,
     })
 }
 

@@ -32,12 +32,12 @@ use crate::run::resume;
 use crate::thread::Thread;
 use crate::{EngineError, Intervention, Runner, limits, tags};
 
-/// How a call gets a child on.
+/// What a call does for a child.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Approach<'a> {
-    /// It does a step of it.
+    /// A step.
     Step(&'a StepOptions),
-    /// It passes the answer of a person on.
+    /// It passes the answer of a person on to it.
     Resume(&'a Intervention),
 }
 

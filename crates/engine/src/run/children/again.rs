@@ -55,8 +55,8 @@ pub(crate) fn poke_children(
     do_children_step(runner, run, before, step)
 }
 
-/// Lets the newest step of a thread have what its child came to since: an earlier call died before it did so, or a person took
-/// the child up again.
+/// Replaces the newest step of a thread by the new result of its child: an earlier call died before it did so, or a person
+/// resumed the child.
 pub(crate) fn take_redone(
     runner: &Runner,
     run: &OwnedRun,

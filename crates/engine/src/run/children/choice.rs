@@ -25,7 +25,7 @@ enum GoesOn {
 }
 
 impl Round<'_> {
-    /// Chooses the children to step, so that at most `most` are at work. Those that have started are preferred, and those whose
+    /// Chooses the children to step, so that no more are at work than may be. Those that have started are preferred, and those whose
     /// last attempt failed fill what is left. The result is in the order of the branches.
     pub(super) fn that_can_go_on(
         &mut self,
@@ -82,8 +82,8 @@ impl Round<'_> {
         })
     }
 
-    /// Returns the first child that waits for a person. A child alone says itself that it waits for nothing. One that was not
-    /// made yet has asked nothing.
+    /// Returns the first suspended child. An only child is returned in any state: its own resume says why it fails. One that was
+    /// not made yet has asked nothing.
     pub(super) fn that_waits(&self) -> Result<Vec<usize>, EngineError> {
         if let [child] = self.children.as_slice()
             && matches!(child.place, Some(Located::Active(_)))

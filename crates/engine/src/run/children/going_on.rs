@@ -20,11 +20,11 @@ use crate::run::cycle::{Pace, StepOptions};
 use crate::thread::Thread;
 use crate::{EngineError, Intervention};
 
-/// How many child threads are made ahead of their turn if the call goes on to the last of them: one change of the state
-/// for many costs little more than one for each.
+/// How many child threads are made ahead of their turn if the call goes on to the last of them. One change of the state for
+/// many costs little more than a change for one.
 const MADE_AHEAD: usize = 32;
 
-/// What the cycles of children brought.
+/// The result of cycles of children.
 pub(super) struct Brought {
     /// What the caller was not told of yet.
     pub(super) reports: Vec<ChildReport>,
@@ -33,7 +33,7 @@ pub(super) struct Brought {
 }
 
 impl Round<'_> {
-    /// Does cycles of the children that can go on, and returns what they brought.
+    /// Does cycles of the children that can go on.
     pub(super) fn step(&mut self, approach: Approach<'_>) -> Result<Brought, EngineError> {
         let wanted = match approach {
             Approach::Step(options) => self.that_can_go_on(options.jobs)?,
@@ -219,7 +219,7 @@ impl Round<'_> {
         Ok(Then::Start(self.ready(&next, options)?))
     }
 
-    /// Ends what is at work if the children have done their part. What has ended already is only waited for.
+    /// Decides whether the branches at work are ended: they are if the join is decided and one of them has not ended.
     fn end_the_rest(&self) -> Then {
         let mut at_work = self
             .children
@@ -251,7 +251,7 @@ impl Round<'_> {
         Ok(reached.is_empty())
     }
 
-    /// Returns what these cycles brought, in the order of the branches.
+    /// Returns the reports of these cycles, in the order of the branches.
     fn reports(&self, ended: &[StepEnd]) -> Result<Vec<ChildReport>, EngineError> {
         let mut reports = Vec::new();
         for child in &self.children {

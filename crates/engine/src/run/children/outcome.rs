@@ -1,4 +1,4 @@
-//! What children came to: the step of the thread that they worked for.
+//! The results of children, and the step of the thread that they worked for.
 
 use serde_json::{Value, json};
 use uwf_cas_fs::StoreError;
@@ -26,10 +26,10 @@ use crate::thread::Thread;
 
 /// The agent that a step of children names.
 const LABEL: &str = "uwf-children";
-/// What a child came to that nobody needed any more.
+/// The status of a child that was not needed any more.
 const CANCELLED: &str = "cancelled";
 
-/// What one child came to.
+/// The result of one child.
 struct Outcome {
     status: String,
     /// The data of its last step; `None` if it did not reach its end.
@@ -140,7 +140,7 @@ fn started_at(round: &Round<'_>) -> Result<Option<i64>, EngineError> {
     Ok(Some(read_start(store, start)?.timestamp_ms))
 }
 
-/// Returns what a child came to.
+/// Returns the result of a child.
 fn outcome_of(round: &Round<'_>, child: &Child) -> Result<Outcome, EngineError> {
     let Some(Located::Archived(record)) = &child.place else {
         let (status, state) = match round.has_failed(child) {

@@ -77,7 +77,8 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Makes those of these children that are not there yet. If a person said something, all are made that are to know it.
+    /// Makes those of these children that are not there yet. If a person left a message, it makes all that are missing, so that
+    /// each gets the message.
     pub(super) fn make(&mut self, soon: impl Fn(usize) -> bool) -> Result<(), EngineError> {
         let all = self.children.iter_mut().enumerate();
         let unmade = all.filter(|(index, child)| {
