@@ -68,20 +68,20 @@ pub(crate) fn children_of(
     signals: Option<&Signals>,
 ) -> Result<Vec<Child>, EngineError> {
     let planned = planned(site, thread, assignment, signals)?;
-    locate(site, thread, assignment, planned)
+    let earlier = moved::heads_before(site, thread.id, thread.head)?;
+    locate(site, (thread, &earlier), assignment, planned)
 }
 
-/// Finds the child threads that are planned for the next step of a thread.
+/// Finds the child threads that are planned for the next step of a thread, which had these heads before by migrations.
 pub(crate) fn locate(
     site: &Site,
-    thread: &Thread,
+    (thread, heads_before): (&Thread, &[CasRef]),
     assignment: &Assignment,
     planned: Vec<PlannedChild>,
 ) -> Result<Vec<Child>, EngineError> {
     let depth = thread.start.parent.as_ref().map_or(0, |above| above.depth) + 1;
     let state = State::new(&site.root);
     let known = Known::of(&state, planned.len())?;
-    let heads_before = moved::heads_before(site, thread.id, thread.head)?;
     let child = |planned: PlannedChild| {
         let parent = Parent {
             thread: thread.id,

@@ -65,11 +65,14 @@ impl Round<'_> {
         if self.at_work.contains(&child.thread) {
             return Ok(GoesOn::Already);
         }
-        if self.stopped_here.contains(&child.thread) || child.is_ended() || self.has_failed(child) {
+        if self.stopped_here.contains(&child.thread) || child.is_ended() {
             return Ok(GoesOn::No);
         }
         if self.made_here.contains(&child.thread) {
             return Ok(GoesOn::Now);
+        }
+        if self.has_failed(child) {
+            return Ok(GoesOn::No);
         }
         let state = self.state_of(child)?;
         Ok(match state.map(|state| state.status) {

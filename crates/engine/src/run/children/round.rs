@@ -8,6 +8,7 @@ use uwf_protocol::work::{Join, Work};
 use uwf_storage::Located;
 
 use super::make;
+use crate::children::moved::heads_before;
 use crate::children::{Child, children_of, has_failed, locate};
 use crate::read::report::{ChildReport, StepReport};
 use crate::run::admission::Admitted;
@@ -22,6 +23,8 @@ pub(super) struct Round<'a> {
     pub(super) assignment: &'a Assignment,
     pub(super) admitted: &'a Admitted,
     pub(super) children: Vec<Child>,
+    /// The heads that the thread had before its head by migrations.
+    heads_before: Vec<CasRef>,
     /// What a person said to the thread: it is a part of the tasks that this call gives.
     words: Option<&'a str>,
     /// The children that processes of this call work on.
@@ -49,6 +52,7 @@ impl<'a> Round<'a> {
             assignment,
             admitted,
             children,
+            heads_before: heads_before(&runner.site, thread.id, thread.head)?,
             words,
             at_work: Vec::new(),
             heads: HashMap::new(),
@@ -60,7 +64,12 @@ impl<'a> Round<'a> {
     /// Looks where the children are now. Which ones are needed does not change.
     pub(super) fn look(&mut self) -> Result<(), EngineError> {
         let planned = self.children.drain(..).map(|child| child.planned).collect();
-        self.children = locate(&self.runner.site, self.thread, self.assignment, planned)?;
+        self.children = locate(
+            &self.runner.site,
+            (self.thread, &self.heads_before),
+            self.assignment,
+            planned,
+        )?;
         Ok(())
     }
 
@@ -72,7 +81,12 @@ impl<'a> Round<'a> {
             .position(|child| child.thread == thread);
         let Some(index) = all else { return Ok(()) };
         let planned = vec![self.children[index].planned.clone()];
-        let found = locate(&self.runner.site, self.thread, self.assignment, planned)?;
+        let found = locate(
+            &self.runner.site,
+            (self.thread, &self.heads_before),
+            self.assignment,
+            planned,
+        )?;
         self.children.splice(index..=index, found);
         Ok(())
     }
@@ -132,7 +146,7 @@ impl<'a> Round<'a> {
 
     /// Tells whether a branch has failed for good.
     pub(super) fn has_failed(&self, child: &Child) -> bool {
-        has_failed(&self.runner.site, self.work(), child)
+        !self.made_here.contains(&child.thread) && has_failed(&self.runner.site, self.work(), child)
     }
 
     /// Ends the children that go on although nobody needs them any more.
