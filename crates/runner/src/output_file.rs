@@ -1,0 +1,172 @@
+//! The file that gets the whole output of a step: written beside under a name that nobody reads, and renamed at the end.
+
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use uwf_pipeline::{ErrorKind, Failure};
+
+use crate::Workspace;
+use crate::workspace::{Entry, WalkError, names};
+
+/// The mode of a new file, before the umask of the user.
+const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
+
+/// The file while it is written. Dropping it leaves everything as it was.
+#[derive(Debug)]
+pub struct OutputFile<'w> {
+    workspace: &'w Workspace,
+    /// What the user calls it.
+    path: String,
+    place: Place,
+    file: File,
+    draft: String,
+}
+
+/// Where a file is to be.
+#[derive(Debug)]
+struct Place {
+    folder: Entry,
+    name: String,
+    /// The permissions of the file that is there.
+    mode: Option<Mode>,
+}
+
+impl<'w> OutputFile<'w> {
+    /// Starts to write a file, and makes its parents.
+    ///
+    /// # Errors
+    /// When the path leads out of the workspace or to something else than a regular file, or the system refuses.
+    pub fn create(workspace: &'w Workspace, path: &str) -> Result<Self, Failure> {
+        let failure = |error: WalkError| error.failure(path, ErrorKind::PathError);
+        let names = names(path).map_err(failure)?;
+        let place = place(workspace, &names)
+            .map_err(failure)?
+            .map_err(|what| irregular(path, what))?;
+        let (file, draft) = draft(&place).map_err(|error| failure(error.into()))?;
+        Ok(Self {
+            workspace,
+            path: path.to_owned(),
+            place,
+            file,
+            draft,
+        })
+    }
+
+    /// Returns the open file.
+    #[must_use]
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Gives the file its name, in place of an existing one. Content and name are durable on return.
+    ///
+    /// # Errors
+    /// When the folder is gone or has left the workspace meanwhile, or the system refuses.
+    pub fn finish(self) -> Result<(), Failure> {
+        let failure = |error: WalkError| error.failure(&self.path, ErrorKind::PathError);
+        self.workspace
+            .keep_closed(&self.place.folder)
+            .map_err(failure)?;
+        self.rename()
+            .map_err(|error| cannot_write(&self.path, &error))
+    }
+
+    fn rename(&self) -> io::Result<()> {
+        self.file.sync_all()?;
+        let folder = self.place.folder.descriptor();
+        renameat(folder, &*self.draft, folder, &*self.place.name)?;
+        File::open(self.place.folder.own_path())?.sync_all()
+    }
+}
+
+impl Drop for OutputFile<'_> {
+    fn drop(&mut self) {
+        // After the rename there is nothing under this name.
+        let folder = self.place.folder.descriptor();
+        let _ = unlinkat(folder, &*self.draft, AtFlags::empty());
+    }
+}
+
+/// Returns the failure of a file that cannot be written.
+pub(crate) fn cannot_write(path: &str, error: &io::Error) -> Failure {
+    let message = format!("cannot write `{path}`: {error}");
+    Failure::new(ErrorKind::PathError, message).fact("path", path)
+}
+
+fn irregular(path: &str, what: &str) -> Failure {
+    let message = format!("`{path}` is {what}, not a file");
+    Failure::new(ErrorKind::PathError, message).fact("path", path)
+}
+
+/// Finds where a file is to be, and makes its parents. Also returns what is there if that is no file.
+fn place(workspace: &Workspace, names: &[&str]) -> Result<Result<Place, &'static str>, WalkError> {
+    let Some((name, parents)) = names.split_last() else {
+        return Ok(Err("the workspace itself"));
+    };
+    let folder = workspace.folder_to_write(parents)?;
+    let found = match Entry::at(folder.descriptor(), *name) {
+        Ok(found) => found,
+        Err(Errno::NOENT) => return Ok(Ok(Place::new(folder, name, None))),
+        Err(error) => return Err(error.into()),
+    };
+    if found.kind() != FileType::Symlink {
+        let mode = Some(found.permissions());
+        let what = found.irregular();
+        return Ok(what.map_or_else(|| Ok(Place::new(folder, name, mode)), Err));
+    }
+    // The file behind the link is written, as a redirection in a shell would do.
+    let target = match workspace.step(&folder, name, || names.join("/")) {
+        Err(WalkError::System(Errno::NOENT)) => return Ok(Err("a link that leads nowhere")),
+        target => workspace.relative(&target?)?,
+    };
+    let target = target.to_str().ok_or(Errno::ILSEQ)?;
+    let names: Vec<&str> = target.split('/').collect();
+    place_of_target(workspace, &names)
+}
+
+/// Finds the place of a file that a link leads to. The path has no links, unless somebody is changing it.
+fn place_of_target(
+    workspace: &Workspace,
+    names: &[&str],
+) -> Result<Result<Place, &'static str>, WalkError> {
+    let (name, parents) = names.split_last().ok_or(Errno::NOENT)?;
+    let folder = workspace.folder_to_write(parents)?;
+    let found = Entry::at(folder.descriptor(), *name)?;
+    let mode = Some(found.permissions());
+    let what = found.irregular();
+    Ok(what.map_or_else(|| Ok(Place::new(folder, name, mode)), Err))
+}
+
+impl Place {
+    fn new(folder: Entry, name: &str, mode: Option<Mode>) -> Self {
+        Self {
+            folder,
+            name: name.to_owned(),
+            mode,
+        }
+    }
+}
+
+/// Makes a new file beside the place.
+fn draft(place: &Place) -> Result<(File, String), Errno> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".uwf-temp-{}-{count}", std::process::id());
+        match openat(place.folder.descriptor(), &*name, flags, FILE_MODE) {
+            Ok(file) => {
+                if let Some(mode) = place.mode {
+                    fchmod(&file, mode)?;
+                }
+                return Ok((file.into(), name));
+            }
+            // An earlier process with our number left it.
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

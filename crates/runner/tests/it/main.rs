@@ -1,0 +1,9 @@
+//! Tests of the crate from outside, with real files and real processes; one file for each of its parts.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a helper of tests fails as the tests do"
+)]
+
+mod paths;
+mod world;
