@@ -81,6 +81,26 @@ pub fn end(
     kill(target, signals)
 }
 
+/// Asks all processes of a target by one signal, kills what is left after the grace, and returns what could not be ended.
+///
+/// A signal to this process means that somebody is impatient: the kill comes at once.
+pub(crate) fn end_by(
+    target: &mut dyn Target,
+    request: Signal,
+    grace: Duration,
+    signals: &Signals,
+) -> Vec<Process> {
+    let members = target.members();
+    target.before_request(&members);
+    for process in members {
+        process.ask(request);
+    }
+    if empties(target, grace, signals) {
+        return Vec::new();
+    }
+    kill(target, signals)
+}
+
 /// Ends all processes of a target whose supervisor has died, and returns those that could not be ended.
 ///
 /// An inner supervisor in the target ends its own processes, in the same stages. It gets one signal only: it does not
@@ -175,7 +195,8 @@ pub(crate) fn usual_request(process: &Process) -> Signal {
     }
 }
 
-fn kill(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {
+/// Kills all processes of a target, and returns those that could not be ended.
+pub(crate) fn kill(target: &mut dyn Target, signals: &Signals) -> Vec<Process> {
     let deadline = Instant::now() + KILLED_WITHIN;
     loop {
         let members = target.members();

@@ -9,7 +9,9 @@ use rustix::process::{
     Pid, Signal, WaitOptions, getpid, kill_process_group, set_child_subreaper, wait,
 };
 
-use crate::end::{EndRequest, SETTLE, Target, empties, end, left_running, usual_request};
+use crate::end::{
+    EndRequest, SETTLE, Target, empties, end, end_by, kill, left_running, usual_request,
+};
 use uwf_protocol::agent::env::{ATTEMPT, SUPERVISORS};
 
 use crate::signals::{Signals, supervisors};
@@ -166,14 +168,37 @@ impl Tree {
     #[must_use]
     pub fn end(&mut self, request: EndRequest, grace: Duration, signals: &Signals) -> Vec<Process> {
         let left = end(self, request, grace, signals);
-        if !self.is_empty() && left.is_empty() {
-            // Without `/proc` only the groups of the programs are known.
-            for program in self.programs_mut() {
-                let _ = kill_process_group(program.pid, Signal::KILL);
-            }
-            let _ = empties(self, SETTLE, signals);
-        }
+        self.kill_without_proc(&left, signals);
         left
+    }
+
+    /// Ends everything that is left of the tree: each process gets the signal, and is killed after the grace, or as soon as
+    /// this process gets a signal. Returns what could not be ended.
+    #[must_use]
+    pub fn end_by(&mut self, signal: i32, grace: Duration, signals: &Signals) -> Vec<Process> {
+        let request = Signal::from_named_raw(signal).unwrap_or(Signal::TERM);
+        let left = end_by(self, request, grace, signals);
+        self.kill_without_proc(&left, signals);
+        left
+    }
+
+    /// Kills everything that is left of the tree, and returns what could not be ended.
+    #[must_use]
+    pub fn kill(&mut self, signals: &Signals) -> Vec<Process> {
+        let left = kill(self, signals);
+        self.kill_without_proc(&left, signals);
+        left
+    }
+
+    /// Kills the groups of the programs. Without `/proc` no other processes are known.
+    fn kill_without_proc(&mut self, left: &[Process], signals: &Signals) {
+        if self.is_empty() || !left.is_empty() {
+            return;
+        }
+        for program in self.programs_mut() {
+            let _ = kill_process_group(program.pid, Signal::KILL);
+        }
+        let _ = empties(self, SETTLE, signals);
     }
 
     /// Tells whether a process below us does not belong to the tree. Without older processes, all do.
