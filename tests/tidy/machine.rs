@@ -108,6 +108,7 @@ fn programs_are_named_where_they_are_chosen() {
             "engine/src/run/hooks.rs",
             "engine/src/run/process.rs",
             "engine/src/run/review.rs",
+            "runner/src/attempt.rs",
         ],
     );
 }

@@ -7,10 +7,30 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("`uwf` needs Linux: this crate finds the real places of open files in `/proc`");
 
+mod attempt;
+mod dependencies;
+mod drain;
+mod environment;
+mod error;
 mod glob;
+mod log;
 mod output_file;
 mod pattern;
+mod prepare;
+mod program;
+mod streams;
 mod workspace;
 
+pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, Surroundings, attempt};
+pub use environment::Variables;
+pub use error::{NotWanted, RunError};
+pub use log::Log;
 pub use output_file::OutputFile;
+pub use program::Watcher;
+pub use streams::{OutputText, Show, Stream};
 pub use workspace::Workspace;
+
+use std::time::Duration;
+
+/// The time between the request to end and the kill.
+pub const GRACE: Duration = Duration::from_secs(10);

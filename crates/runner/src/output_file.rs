@@ -55,6 +55,12 @@ impl<'w> OutputFile<'w> {
         })
     }
 
+    /// Returns what the user calls it.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
     /// Returns the open file.
     #[must_use]
     pub fn file(&self) -> &File {

@@ -93,6 +93,12 @@ impl Workspace {
         })
     }
 
+    /// Tells whether a path leads to a regular file in the workspace.
+    pub(crate) fn is_file(&self, path: &str) -> bool {
+        self.find(path)
+            .is_ok_and(|entry| entry.irregular().is_none())
+    }
+
     /// Finds what a path leads to. Nothing is opened, so nothing can block.
     pub(crate) fn find(&self, path: &str) -> Result<Entry, WalkError> {
         let names = names(path)?;

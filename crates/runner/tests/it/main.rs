@@ -5,5 +5,10 @@
     reason = "a helper of tests fails as the tests do"
 )]
 
+mod attempts;
+mod ends;
 mod paths;
+mod prompts;
+mod secrets;
+mod steps;
 mod world;

@@ -16,7 +16,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
-        for name in ["inside/closed", "outside"] {
+        for name in ["inside/closed", "outside", "logs"] {
             fs::create_dir_all(dir.path().join(name)).unwrap();
         }
         let closed = [dir.path().join("inside/closed")];
@@ -32,6 +32,11 @@ impl World {
     /// Returns a path beside the workspace.
     pub(crate) fn outside(&self, path: &str) -> PathBuf {
         self.dir.path().join("outside").join(path)
+    }
+
+    /// Returns the path of a log.
+    pub(crate) fn log(&self, name: &str) -> PathBuf {
+        self.dir.path().join("logs").join(name)
     }
 
     /// Writes a file in the workspace, and makes its folders.

@@ -1,0 +1,87 @@
+//! The files that a step depends on: whether they are there, and what the prompt says about them.
+
+use uwf_pipeline::course::Dependencies;
+use uwf_pipeline::{ErrorKind, Failure, Inject};
+
+use crate::Workspace;
+
+/// How much is said about the files in a prompt, in bytes.
+const MAX_INJECTED: usize = 256 * 1024;
+
+/// Finds the files that a step depends on, sorted and each once.
+///
+/// # Errors
+/// When a pattern that must match does not.
+pub(crate) fn find(
+    workspace: &Workspace,
+    depends_on: &Dependencies,
+) -> Result<Vec<String>, Failure> {
+    let mut files = Vec::new();
+    for glob in &depends_on.required {
+        let found = workspace.paths(glob)?;
+        if found.is_empty() {
+            let message = format!("no file matches `{glob}`");
+            let failure = Failure::new(ErrorKind::FailedDeps, message);
+            return Err(failure.fact("required", glob.as_str()));
+        }
+        files.extend(found);
+    }
+    for glob in &depends_on.optional {
+        files.extend(workspace.paths(glob)?);
+    }
+    files.sort_unstable();
+    files.dedup();
+    Ok(files)
+}
+
+/// Returns what the prompt says about the files, before its own text.
+///
+/// # Errors
+/// When a file cannot be read.
+pub(crate) fn injected(
+    workspace: &Workspace,
+    files: &[String],
+    inject: Inject,
+) -> Result<String, Failure> {
+    if files.is_empty() {
+        return Ok(String::new());
+    }
+    let mut text = match inject {
+        Inject::None => return Ok(String::new()),
+        Inject::List => list(files),
+        Inject::Content => contents(workspace, files)?,
+    };
+    if text.len() > MAX_INJECTED {
+        text.truncate(text.floor_char_boundary(MAX_INJECTED));
+        text.push_str("\n[cut: the files are larger than 256 KiB together]\n");
+    }
+    text.push('\n');
+    Ok(text)
+}
+
+fn list(files: &[String]) -> String {
+    let lines = files.iter().map(|file| format!("- {file}\n"));
+    std::iter::once("The files for this task:\n".to_owned())
+        .chain(lines)
+        .collect()
+}
+
+/// Returns the contents of the files, as far as they can be shown. What is no file, such as a folder, is only named.
+fn contents(workspace: &Workspace, files: &[String]) -> Result<String, Failure> {
+    let mut text = String::new();
+    for file in files {
+        if text.len() > MAX_INJECTED {
+            break;
+        }
+        text.push_str(&format!("=== {file} ===\n"));
+        if !workspace.is_file(file) {
+            continue;
+        }
+        let content = workspace.read(file, MAX_INJECTED)?;
+        text.push_str(&String::from_utf8_lossy(&content));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
