@@ -147,7 +147,7 @@ pub fn attempt(
 }
 
 /// Returns the attempt of a step that cannot be done.
-fn refused(around: &Surroundings<'_>, failure: &Failure, report: Report) -> Attempt {
+pub(crate) fn refused(around: &Surroundings<'_>, failure: &Failure, report: Report) -> Attempt {
     let result = StepResult::refused(masked(failure, around.masks));
     let end = AttemptEnd::Settled(Box::new(result));
     Attempt { end, report }

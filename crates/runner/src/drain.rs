@@ -15,7 +15,8 @@ const TICK: Timespec = Timespec {
     tv_nsec: 50_000_000,
 };
 
-/// Reads a pipe until nobody can write to it any more, or until `stop` is set. `take` gets all of it, chunk by chunk.
+/// Reads a pipe until nobody can write to it any more, or until `stop` is set and nothing is in it. `take` gets all of it,
+/// chunk by chunk.
 ///
 /// # Errors
 /// That of `take`, which then gets no more.
@@ -27,11 +28,16 @@ pub(crate) fn drain<E>(
     // Where the call is not possible, a read only ends with the output.
     let _ = ioctl_fionbio(&pipe, true);
     let mut chunk = vec![0; CHUNK];
-    while !stop.load(Ordering::Relaxed) {
+    loop {
         match pipe.read(&mut chunk) {
             Ok(0) => break,
             Ok(length) => take(&chunk[..length])?,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&pipe),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                wait(&pipe);
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             // A pipe has no other error; whatever it is, nothing more can be read.
             Err(_) => break,

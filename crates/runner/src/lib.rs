@@ -19,6 +19,7 @@ mod pattern;
 mod prepare;
 mod program;
 mod streams;
+mod wait;
 mod workspace;
 
 pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, Surroundings, attempt};
@@ -28,6 +29,7 @@ pub use log::Log;
 pub use output_file::OutputFile;
 pub use program::Watcher;
 pub use streams::{OutputText, Show, Stream};
+pub use wait::wait;
 pub use workspace::Workspace;
 
 use std::time::Duration;

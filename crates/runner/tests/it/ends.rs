@@ -7,7 +7,7 @@ use uwf_pipeline::course::RunTask;
 use uwf_pipeline::{Captured, Ended, ErrorKind};
 use uwf_runner::{Attempt, AttemptEnd, NotWanted, RunError};
 
-use crate::steps::{Steps, into_file, sh};
+use crate::steps::{Steps, into_file, sh, stop_signals};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -128,7 +128,7 @@ fn interrupted(steps: &Steps, task: &RunTask) -> (i32, Attempt) {
 
 #[test]
 fn a_signal_to_us_goes_to_the_program_and_nothing_settles() {
-    for (name, number) in [("INT", 2), ("TERM", 15), ("HUP", 1)] {
+    for (name, number) in stop_signals() {
         let steps = Steps::new();
         steps.world.write("out", "old");
         let script = format!(

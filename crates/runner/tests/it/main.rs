@@ -11,4 +11,5 @@ mod paths;
 mod prompts;
 mod secrets;
 mod steps;
+mod waits;
 mod world;

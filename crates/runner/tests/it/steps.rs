@@ -106,6 +106,16 @@ impl Steps {
     }
 }
 
+/// The signals that tell a process to stop, by name and number. One that was started with `nohup` ignores the hang-up.
+pub(crate) fn stop_signals() -> Vec<(&'static str, i32)> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = u64::from_str_radix(ignored.unwrap().trim(), 16).unwrap();
+    let mut signals = vec![("INT", 2), ("TERM", 15), ("HUP", 1)];
+    signals.retain(|(name, _)| *name != "HUP" || ignored & 1 == 0);
+    signals
+}
+
 /// Returns a command of these words.
 pub(crate) fn command(words: &[&str]) -> RunTask {
     RunTask {

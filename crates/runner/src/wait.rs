@@ -1,0 +1,149 @@
+//! Waiting for files: the folder is looked at again and again, with sleeps in between.
+
+use std::time::{Duration, Instant};
+
+use uwf_pipeline::course::WaitTask;
+use uwf_pipeline::{ErrorKind, Failure, StepResult, StepStatus, TIMED_OUT, Waited};
+use uwf_process::{Event, Signals, Stop};
+
+use crate::attempt::{Attempt, AttemptEnd, Report, Surroundings, refused};
+use crate::dependencies;
+use crate::environment::need_secrets;
+use crate::error::RunError;
+
+/// Waits for files. `run_time` is what is left of the time of the run. A signal to this process ends the wait at once.
+///
+/// # Errors
+/// When the signals cannot be watched.
+pub fn wait(
+    around: &Surroundings<'_>,
+    task: &WaitTask,
+    run_time: Option<Duration>,
+) -> Result<Attempt, RunError> {
+    around.signals.watch().map_err(RunError::Signals)?;
+    let mut report = Report::default();
+    let needed = need_secrets(&task.secrets, around.ours)
+        .and_then(|()| dependencies::find(around.workspace, &task.depends_on));
+    report.reads = match needed {
+        Ok(files) => files,
+        Err(failure) => return Ok(refused(around, &failure, report)),
+    };
+    let started = Instant::now();
+    let polled = poll(around, task, run_time, started);
+    report.duration = started.elapsed();
+    let end = match polled {
+        Ok(end) => end,
+        Err(failure) => return Ok(refused(around, &failure, report)),
+    };
+    Ok(Attempt { end, report })
+}
+
+/// Looks until there are enough files, or the time is over.
+fn poll(
+    around: &Surroundings<'_>,
+    task: &WaitTask,
+    run_time: Option<Duration>,
+    started: Instant,
+) -> Result<AttemptEnd, Failure> {
+    let timeout = Duration::from_millis(task.timeout_ms);
+    let deadline = run_time.map_or(timeout, |run| run.min(timeout));
+    let mut polls = 0;
+    loop {
+        if let Some(stop) = around.signals.stop() {
+            return Ok(AttemptEnd::Interrupted(stop));
+        }
+        let looked_at = started.elapsed();
+        let files = around.workspace.files(&task.glob)?;
+        polls += 1;
+        let is_enough = files.len() as u64 >= task.min_count;
+        let next = next_poll(looked_at, Duration::from_millis(task.poll_ms), deadline);
+        match next {
+            Some(next) if !is_enough => {
+                if let Some(stop) = sleep(around.signals, started + next) {
+                    return Ok(AttemptEnd::Interrupted(stop));
+                }
+            }
+            _ => {
+                let waited = Waited {
+                    files: files.iter().map(|file| around.masks.text(file)).collect(),
+                    wait_duration_ms: whole_ms(started.elapsed()),
+                    poll_count: polls,
+                    timed_out: !is_enough,
+                };
+                let by_run = deadline < timeout;
+                let result = result(waited, task.min_count, by_run);
+                return Ok(AttemptEnd::Settled(Box::new(result)));
+            }
+        }
+    }
+}
+
+/// Returns when to look next: at a multiple of the interval, and a last time at the deadline. `None` if that is over.
+fn next_poll(elapsed: Duration, interval: Duration, deadline: Duration) -> Option<Duration> {
+    if elapsed >= deadline {
+        return None;
+    }
+    let done = elapsed.as_nanos() / interval.as_nanos().max(1);
+    let next = interval.checked_mul(u32::try_from(done + 1).unwrap_or(u32::MAX));
+    Some(next.map_or(deadline, |next| next.min(deadline)))
+}
+
+/// Sleeps until a time, or until this process is told to stop.
+fn sleep(signals: &Signals, until: Instant) -> Option<Stop> {
+    loop {
+        let left = until.checked_duration_since(Instant::now())?;
+        if left.is_zero() {
+            return None;
+        }
+        match signals.wait(left) {
+            Event::Stop(stop) => return Some(stop),
+            Event::Child | Event::Tick => {}
+        }
+    }
+}
+
+fn result(waited: Waited, min_count: u64, by_run: bool) -> StepResult {
+    let result = if waited.timed_out {
+        let kind = match by_run {
+            true => ErrorKind::RunTimeout,
+            false => ErrorKind::Timeout,
+        };
+        let count = waited.files.len();
+        let message = format!("the time was over when {count} of {min_count} files were there");
+        StepResult::failed(TIMED_OUT, Failure::new(kind, message))
+    } else {
+        StepResult::of(StepStatus::Completed, 0)
+    };
+    StepResult {
+        waited: Some(waited),
+        ..result
+    }
+}
+
+fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(elapsed: u64, interval: u64, deadline: u64) -> Option<u64> {
+        let ms = Duration::from_millis;
+        next_poll(ms(elapsed), ms(interval), ms(deadline)).map(whole_ms)
+    }
+
+    #[test]
+    fn polls_come_at_multiples_of_the_interval_and_once_at_the_deadline() {
+        assert_eq!(next(0, 500, 1200), Some(500));
+        assert_eq!(next(503, 500, 1200), Some(1000));
+        assert_eq!(next(1000, 500, 1200), Some(1200));
+        assert_eq!(next(1200, 500, 1200), None);
+        // One that took too long leaves those out that it missed.
+        assert_eq!(next(1100, 200, 5000), Some(1200));
+        assert_eq!(next(0, 500, 0), None);
+        assert_eq!(next(0, u64::MAX, 100), Some(100));
+        assert_eq!(next(0, 500, 1000), Some(500));
+        assert_eq!(next(999, 500, 1000), Some(1000));
+    }
+}
