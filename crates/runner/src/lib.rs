@@ -9,15 +9,18 @@ compile_error!("`uwf` needs Linux: this crate finds the real places of open file
 
 mod attempt;
 mod dependencies;
+mod draft;
 mod drain;
 mod environment;
 mod error;
 mod glob;
 mod log;
+mod moving;
 mod output_file;
 mod pattern;
 mod prepare;
 mod program;
+mod queue;
 mod streams;
 mod wait;
 mod workspace;

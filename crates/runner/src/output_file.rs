@@ -2,17 +2,14 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, openat, renameat, unlinkat};
+use rustix::fs::{FileType, Mode};
 use rustix::io::Errno;
 use uwf_pipeline::{ErrorKind, Failure};
 
 use crate::Workspace;
+use crate::draft::{Draft, Name};
 use crate::workspace::{Entry, WalkError, names};
-
-/// The mode of a new file, before the umask of the user.
-const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 
 /// The file while it is written. Dropping it leaves everything as it was.
 #[derive(Debug)]
@@ -20,9 +17,8 @@ pub struct OutputFile<'w> {
     workspace: &'w Workspace,
     /// What the user calls it.
     path: String,
-    place: Place,
-    file: File,
-    draft: String,
+    name: String,
+    draft: Draft,
 }
 
 /// Where a file is to be.
@@ -45,13 +41,12 @@ impl<'w> OutputFile<'w> {
         let place = place(workspace, &names)
             .map_err(failure)?
             .map_err(|what| irregular(path, what))?;
-        let (file, draft) = draft(&place).map_err(|error| failure(error.into()))?;
+        let draft = Draft::create(place.folder, Name::Hidden, place.mode);
         Ok(Self {
             workspace,
             path: path.to_owned(),
-            place,
-            file,
-            draft,
+            name: place.name,
+            draft: draft.map_err(|error| failure(error.into()))?,
         })
     }
 
@@ -64,7 +59,7 @@ impl<'w> OutputFile<'w> {
     /// Returns the open file.
     #[must_use]
     pub fn file(&self) -> &File {
-        &self.file
+        self.draft.file()
     }
 
     /// Gives the file its name, in place of an existing one. Content and name are durable on return.
@@ -74,25 +69,10 @@ impl<'w> OutputFile<'w> {
     pub fn finish(self) -> Result<(), Failure> {
         let failure = |error: WalkError| error.failure(&self.path, ErrorKind::PathError);
         self.workspace
-            .keep_closed(&self.place.folder)
+            .keep_closed(self.draft.folder())
             .map_err(failure)?;
-        self.rename()
-            .map_err(|error| cannot_write(&self.path, &error))
-    }
-
-    fn rename(&self) -> io::Result<()> {
-        self.file.sync_all()?;
-        let folder = self.place.folder.descriptor();
-        renameat(folder, &*self.draft, folder, &*self.place.name)?;
-        File::open(self.place.folder.own_path())?.sync_all()
-    }
-}
-
-impl Drop for OutputFile<'_> {
-    fn drop(&mut self) {
-        // After the rename there is nothing under this name.
-        let folder = self.place.folder.descriptor();
-        let _ = unlinkat(folder, &*self.draft, AtFlags::empty());
+        let placed = self.draft.replace(&self.name);
+        placed.map_err(|error| cannot_write(&self.path, &error))
     }
 }
 
@@ -152,27 +132,6 @@ impl Place {
             folder,
             name: name.to_owned(),
             mode,
-        }
-    }
-}
-
-/// Makes a new file beside the place.
-fn draft(place: &Place) -> Result<(File, String), Errno> {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    loop {
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".uwf-temp-{}-{count}", std::process::id());
-        match openat(place.folder.descriptor(), &*name, flags, FILE_MODE) {
-            Ok(file) => {
-                if let Some(mode) = place.mode {
-                    fchmod(&file, mode)?;
-                }
-                return Ok((file.into(), name));
-            }
-            // An earlier process with our number left it.
-            Err(Errno::EXIST) => {}
-            Err(error) => return Err(error),
         }
     }
 }

@@ -101,7 +101,11 @@ impl Workspace {
 
     /// Finds what a path leads to. Nothing is opened, so nothing can block.
     pub(crate) fn find(&self, path: &str) -> Result<Entry, WalkError> {
-        let names = names(path)?;
+        self.find_names(&names(path)?)
+    }
+
+    /// Finds what a path of these names leads to.
+    pub(crate) fn find_names(&self, names: &[&str]) -> Result<Entry, WalkError> {
         let mut at = self.top()?;
         for (index, name) in names.iter().enumerate() {
             let here = || names[..=index].join("/");

@@ -28,6 +28,14 @@ impl Entry {
         Self::open(folder, name, OFlags::empty())
     }
 
+    /// Returns the same file once more.
+    pub(crate) fn again(&self) -> std::io::Result<Self> {
+        Ok(Self {
+            descriptor: self.descriptor.try_clone()?,
+            stat: self.stat,
+        })
+    }
+
     fn open(folder: &OwnedFd, name: impl Arg, flags: OFlags) -> Result<Self, Errno> {
         let flags = flags | OFlags::PATH | OFlags::CLOEXEC;
         let descriptor = openat(folder, name, flags, Mode::empty())?;
@@ -58,6 +66,14 @@ impl Entry {
             FileType::CharacterDevice | FileType::BlockDevice => Some("a device"),
             FileType::Symlink => Some("a link that leads nowhere"),
             FileType::Unknown => Some("something special"),
+        }
+    }
+
+    /// Returns what its name is, if it is not that of a regular file: a link is none.
+    pub(crate) fn irregular_name(&self) -> Option<&'static str> {
+        match self.kind() {
+            FileType::Symlink => Some("a link"),
+            _ => self.irregular(),
         }
     }
 

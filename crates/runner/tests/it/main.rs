@@ -9,6 +9,7 @@ mod attempts;
 mod ends;
 mod paths;
 mod prompts;
+mod queues;
 mod secrets;
 mod steps;
 mod waits;

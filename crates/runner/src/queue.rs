@@ -1,0 +1,111 @@
+//! Queues of tasks: files in folders. A task is written under another name and renamed, so that nobody sees a part of it,
+//! and who renames it away has it alone.
+
+use std::io::{self, Read};
+
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use uwf_pipeline::{ErrorKind, Failure};
+
+use crate::Workspace;
+use crate::draft::{Draft, Name};
+use crate::output_file::cannot_write;
+use crate::workspace::{Entry, WalkError, names};
+
+impl Workspace {
+    /// Writes a new task, and makes its folder.
+    ///
+    /// # Errors
+    /// When there is a file already, the path leads out of the workspace, or the system refuses.
+    pub fn put_task(&self, path: &str, content: &mut dyn Read) -> Result<(), Failure> {
+        let kind = ErrorKind::PathError;
+        let failure = |error: WalkError| error.failure(path, kind);
+        let parts = names(path).map_err(failure)?;
+        let Some((name, parents)) = parts.split_last() else {
+            return Err(taken(path));
+        };
+        let folder = self.folder_to_write(parents).map_err(failure)?;
+        if Entry::at(folder.descriptor(), *name).is_ok() {
+            return Err(taken(path));
+        }
+        let draft = Draft::create(folder, Name::After(name), None);
+        let draft = draft.map_err(|error| failure(error.into()))?;
+        let copied = io::copy(content, &mut draft.file());
+        match copied.and_then(|_| draft.place(name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken(path)),
+            placed => placed.map_err(|error| cannot_write(path, &error)),
+        }
+    }
+
+    /// Returns the tasks in a folder and below, sorted. Hidden files and folders do not count, nor do links. Without the
+    /// folder there are none.
+    ///
+    /// # Errors
+    /// When the path leads out of the workspace, or the system refuses.
+    pub fn tasks(&self, folder: &str, extension: &str) -> Result<Vec<String>, Failure> {
+        let failure = |error: WalkError| error.failure(folder, ErrorKind::PathError);
+        let parts = names(folder).map_err(failure)?;
+        let found = match self.find_names(&parts) {
+            Err(WalkError::System(Errno::NOENT)) => return Ok(Vec::new()),
+            found => found.map_err(failure)?,
+        };
+        let mut tasks = Vec::new();
+        collect(&found, &parts.join("/"), extension, &mut tasks).map_err(failure)?;
+        tasks.sort_unstable();
+        Ok(tasks)
+    }
+
+    /// Moves the first task of a folder into another one, so that nobody else gets it. Returns its old and its new path, or
+    /// `None` if there is no task.
+    ///
+    /// # Errors
+    /// See [`tasks`](Self::tasks) and [`move_into`](Self::move_into).
+    pub fn claim_task(
+        &self,
+        folder: &str,
+        extension: &str,
+        claimed: &str,
+    ) -> Result<Option<(String, String)>, Failure> {
+        for task in self.tasks(folder, extension)? {
+            match self.move_into(&task, claimed) {
+                Ok(path) => return Ok(Some((task, path))),
+                // Somebody else has it.
+                Err(_) if self.find(&task).is_err() => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn taken(path: &str) -> Failure {
+    let message = format!("there is a file `{path}` already, and it is not overwritten");
+    Failure::new(ErrorKind::PathError, message).fact("path", path)
+}
+
+fn collect(
+    folder: &Entry,
+    path: &str,
+    extension: &str,
+    tasks: &mut Vec<String>,
+) -> Result<(), WalkError> {
+    let names = folder
+        .names()
+        .map_err(|error| WalkError::System(Errno::from_io_error(&error).unwrap_or(Errno::IO)))?;
+    for name in names.iter().filter(|name| !name.starts_with('.')) {
+        let path = match path {
+            "" => name.clone(),
+            path => format!("{path}/{name}"),
+        };
+        // It may be gone by now.
+        let Ok(entry) = Entry::at(folder.descriptor(), name.as_str()) else {
+            continue;
+        };
+        match entry.kind() {
+            FileType::RegularFile if name.ends_with(extension) => tasks.push(path),
+            FileType::Directory => collect(&entry, &path, extension, tasks)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
