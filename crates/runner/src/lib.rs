@@ -8,6 +8,7 @@
 compile_error!("`uwf` needs Linux: this crate finds the real places of open files in `/proc`");
 
 mod attempt;
+mod clean;
 mod dependencies;
 mod draft;
 mod drain;

@@ -174,6 +174,12 @@ impl Workspace {
         inside.map_err(|_| WalkError::LeadsOut(place.display().to_string()))
     }
 
+    /// Tells whether a folder contains one that is closed.
+    pub(crate) fn is_around_closed(&self, folder: &Entry) -> Result<bool, WalkError> {
+        let place = folder.real_path()?;
+        Ok(self.closed.iter().any(|closed| closed.starts_with(&place)))
+    }
+
     /// Refuses to write in a folder that is closed, or no longer in the workspace.
     pub(crate) fn keep_closed(&self, folder: &Entry) -> Result<(), WalkError> {
         let place = folder.real_path()?;

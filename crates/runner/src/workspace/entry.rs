@@ -87,14 +87,20 @@ impl Entry {
         real_path(&self.descriptor)
     }
 
-    /// Returns the names in a folder that are UTF-8, sorted.
-    pub(crate) fn names(&self) -> std::io::Result<Vec<String>> {
+    /// Returns the names in a folder, sorted by their bytes.
+    pub(crate) fn all_names(&self) -> std::io::Result<Vec<OsString>> {
         let mut names = Vec::new();
         for found in fs::read_dir(self.own_path())? {
-            names.extend(found?.file_name().into_string());
+            names.push(found?.file_name());
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Returns those of the names that are UTF-8.
+    pub(crate) fn names(&self) -> std::io::Result<Vec<String>> {
+        let names = self.all_names()?.into_iter();
+        Ok(names.filter_map(|name| name.into_string().ok()).collect())
     }
 }
 

@@ -6,6 +6,7 @@
 )]
 
 mod attempts;
+mod cleaning;
 mod ends;
 mod paths;
 mod prompts;
