@@ -7,6 +7,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("`uwf` needs Linux: this crate finds the real places of open files in `/proc`");
 
+mod archive;
 mod attempt;
 mod clean;
 mod dependencies;
@@ -26,6 +27,7 @@ mod streams;
 mod wait;
 mod workspace;
 
+pub use archive::ArchiveEnd;
 pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, Surroundings, attempt};
 pub use environment::Variables;
 pub use error::{NotWanted, RunError};

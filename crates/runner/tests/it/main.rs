@@ -5,6 +5,7 @@
     reason = "a helper of tests fails as the tests do"
 )]
 
+mod archives;
 mod attempts;
 mod cleaning;
 mod ends;
