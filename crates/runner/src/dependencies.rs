@@ -11,20 +11,22 @@ const MAX_INJECTED: usize = 256 * 1024;
 /// Finds the files that a step depends on, sorted and each once.
 ///
 /// # Errors
-/// When a pattern that must match does not.
+/// When patterns that must match do not, with all of them.
 pub(crate) fn find(
     workspace: &Workspace,
     depends_on: &Dependencies,
 ) -> Result<Vec<String>, Failure> {
-    let mut files = Vec::new();
+    let (mut files, mut missing) = (Vec::new(), Vec::new());
     for glob in &depends_on.required {
         let found = workspace.paths(glob)?;
         if found.is_empty() {
-            let message = format!("no file matches `{glob}`");
-            let failure = Failure::new(ErrorKind::FailedDeps, message);
-            return Err(failure.fact("required", glob.as_str()));
+            missing.push(glob.clone());
         }
         files.extend(found);
+    }
+    if !missing.is_empty() {
+        let message = format!("no file matches `{}`", missing.join("`, `"));
+        return Err(Failure::new(ErrorKind::FailedDeps, message).fact("required", missing));
     }
     for glob in &depends_on.optional {
         files.extend(workspace.paths(glob)?);

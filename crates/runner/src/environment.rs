@@ -21,8 +21,7 @@ pub(crate) fn need_secrets(secrets: &[String], ours: &Variables) -> Result<(), F
     if missing.is_empty() {
         return Ok(());
     }
-    let shown: Vec<String> = missing.iter().map(|name| format!("`{name}`")).collect();
-    let message = format!("not in the environment: {}", shown.join(", "));
+    let message = format!("the environment has no `{}`", missing.join("`, `"));
     Err(Failure::new(ErrorKind::MissingSecrets, message).fact("missing_secrets", missing))
 }
 

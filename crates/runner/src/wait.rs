@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use uwf_pipeline::course::WaitTask;
 use uwf_pipeline::{ErrorKind, Failure, StepResult, StepStatus, TIMED_OUT, Waited};
 use uwf_process::{Event, Signals, Stop};
+use uwf_util::text::counted;
 
 use crate::attempt::{Attempt, AttemptEnd, Report, Surroundings, refused};
 use crate::dependencies;
@@ -71,7 +72,7 @@ fn poll(
                     timed_out: !is_enough,
                 };
                 let by_run = deadline < timeout;
-                let result = result(waited, task.min_count, by_run);
+                let result = result(waited, by_run);
                 return Ok(AttemptEnd::Settled(Box::new(result)));
             }
         }
@@ -102,14 +103,17 @@ fn sleep(signals: &Signals, until: Instant) -> Option<Stop> {
     }
 }
 
-fn result(waited: Waited, min_count: u64, by_run: bool) -> StepResult {
+fn result(waited: Waited, by_run: bool) -> StepResult {
     let result = if waited.timed_out {
         let kind = match by_run {
             true => ErrorKind::RunTimeout,
             false => ErrorKind::Timeout,
         };
-        let count = waited.files.len();
-        let message = format!("the time was over when {count} of {min_count} files were there");
+        let message = format!(
+            "{} after {} ms, and that is not enough",
+            counted(waited.files.len(), "file"),
+            waited.wait_duration_ms
+        );
         StepResult::failed(TIMED_OUT, Failure::new(kind, message))
     } else {
         StepResult::of(StepStatus::Completed, 0)

@@ -125,9 +125,16 @@ fn files_that_a_step_depends_on_must_be_there() {
         depends_on: depending(required, optional, Inject::None),
         ..sh("touch started")
     };
-    let (code, kind, message) = steps.failure(&task(&["in/*.md"], &[]));
-    assert_eq!((code, kind), (2, ErrorKind::FailedDeps));
-    assert_eq!(message, "no file matches `in/*.md`");
+    let error = steps
+        .result(&task(&["in/*.md", "closed", "x"], &[]))
+        .error
+        .unwrap();
+    assert_eq!((error.exit_code, error.kind), (2, ErrorKind::FailedDeps));
+    assert_eq!(error.message, "no file matches `in/*.md`, `x`");
+    assert_eq!(
+        error.context["required"],
+        serde_json::json!(["in/*.md", "x"])
+    );
     assert!(!steps.world.inside("started").exists());
     steps.world.write("in/b.md", "");
     steps.world.write("in/a.md", "");
