@@ -60,7 +60,7 @@ pub(crate) struct StreamEnd {
 impl Masked<'_> {
     fn push(&mut self, masked: &[u8]) -> Result<(), SinkError> {
         self.log.push(masked)?;
-        self.tail.push(masked);
+        self.tail.push(last_lines(masked, MAX_TAIL_LINES));
         if !masked.is_empty() {
             (self.show)(self.stream, masked);
         }
@@ -72,6 +72,25 @@ impl Masked<'_> {
             log: self.log.finish(),
             tail: self.tail.lines(),
         }
+    }
+}
+
+/// How many lines a tail has at most.
+const MAX_TAIL_LINES: usize = if STDERR_TAIL_LINES > STDOUT_TAIL_LINES {
+    STDERR_TAIL_LINES
+} else {
+    STDOUT_TAIL_LINES
+};
+
+/// Returns the end of a chunk, with so many whole lines or more, or all of it. A tail needs no more, and counting all
+/// lines of a long output would take longer than writing it.
+fn last_lines(chunk: &[u8], count: usize) -> &[u8] {
+    let ends = chunk.iter().enumerate().rev();
+    let mut ends = ends.filter(|(_, byte)| **byte == b'\n');
+    // The line after this end may be added to one that is open, and the last one may be open itself.
+    match ends.nth(count + 1) {
+        Some((end, _)) => &chunk[end + 1..],
+        None => chunk,
     }
 }
 
@@ -162,5 +181,29 @@ impl<'a> Stderr<'a> {
         self.masking.finish(&mut self.newest);
         self.masked.push(&self.newest)?;
         Ok(self.masked.end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_is_the_same_whether_it_gets_all_of_a_chunk_or_its_end() {
+        let text: String = (0..300)
+            .map(|line| format!("{}\n", "x".repeat(line % 7)))
+            .collect();
+        let text = format!("{text}\n\nopen");
+        for cut in 0..text.len() {
+            let chunks = [&text.as_bytes()[..cut], &text.as_bytes()[cut..]];
+            let (mut whole, mut ends) = (Tail::new(3), Tail::new(3));
+            for chunk in chunks {
+                whole.push(chunk);
+                ends.push(last_lines(chunk, 3));
+            }
+            assert_eq!(ends.lines(), whole.lines(), "cut at {cut}");
+        }
+        assert_eq!(last_lines(b"a\nb\nc\nd\n", 1), b"c\nd\n");
+        assert_eq!(last_lines(b"a\nb", 1), b"a\nb");
     }
 }
