@@ -10,6 +10,7 @@ mod attempts;
 mod cleaning;
 mod ends;
 mod paths;
+mod places;
 mod prompts;
 mod queues;
 mod secrets;
