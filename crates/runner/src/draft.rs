@@ -1,18 +1,20 @@
-//! A new file of the user beside its final place, under a name that nobody reads. It gets its name by a rename.
+//! A new file of the user, which gets its name when it is whole.
 //!
 //! Files of ours are `uwf_durable`'s drafts. These have the permissions that the user gives to new files, and their folder is
-//! an open one, whatever its path leads to.
+//! an open one, whatever its path leads to. Until the end they have no name at all, if the file system can do that: so
+//! programs that look into the folder do not find them, and a process that is killed leaves nothing.
 
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, fchmod, openat, renameat, renameat_with, statat, unlinkat,
+    AtFlags, CWD, Mode, OFlags, RenameFlags, fchmod, linkat, openat, renameat, renameat_with,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 
-use crate::workspace::Entry;
+use crate::workspace::{Entry, own_path};
 
 /// The mode of a new file, before the umask of the user.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
@@ -21,47 +23,44 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o666);
 #[derive(Debug)]
 pub(crate) struct Draft {
     folder: Entry,
-    name: String,
     file: File,
+    /// The name that it has until the end, if it has one.
+    name: Option<String>,
 }
 
 /// What a draft is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Name<'a> {
-    /// So that it is hidden.
+    /// Not at all, or so that it is hidden.
     Hidden,
     /// After the file that it will be, so that people know it; it ends with `.tmp`.
     After(&'a str),
 }
 
+impl Name<'_> {
+    /// Returns a name that no other draft of this process has.
+    fn unique(self) -> String {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        match self {
+            Self::Hidden => format!(".uwf-temp-{process}-{count}"),
+            Self::After(name) => format!("{name}.{process}-{count}.tmp"),
+        }
+    }
+}
+
 impl Draft {
     /// Makes the file. Without a mode it gets that of new files.
     pub(crate) fn create(folder: Entry, name: Name<'_>, mode: Option<Mode>) -> Result<Self, Errno> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        loop {
-            let unique = format!(
-                "{}-{}",
-                std::process::id(),
-                COUNT.fetch_add(1, Ordering::Relaxed)
-            );
-            let name = match name {
-                Name::Hidden => format!(".uwf-temp-{unique}"),
-                Name::After(name) => format!("{name}.{unique}.tmp"),
-            };
-            match openat(folder.descriptor(), &*name, flags, FILE_MODE) {
-                Ok(file) => {
-                    if let Some(mode) = mode {
-                        fchmod(&file, mode)?;
-                    }
-                    let file = file.into();
-                    return Ok(Self { folder, name, file });
-                }
-                // An earlier process with our number left it.
-                Err(Errno::EXIST) => {}
-                Err(error) => return Err(error),
-            }
+        let (file, name) = match name {
+            Name::Hidden => unnamed(&folder)?,
+            Name::After(_) => named(&folder, name)?,
+        };
+        let draft = Self { folder, file, name };
+        if let Some(mode) = mode {
+            fchmod(&draft.file, mode)?;
         }
+        Ok(draft)
     }
 
     pub(crate) fn file(&self) -> &File {
@@ -73,25 +72,68 @@ impl Draft {
     }
 
     /// Gives the file its name, in place of an existing one. Content and name are durable on return.
-    pub(crate) fn replace(&self, name: &str) -> io::Result<()> {
-        self.file.sync_all()?;
+    pub(crate) fn replace(mut self, name: &str) -> io::Result<()> {
+        let draft = self.complete()?;
         let folder = self.folder.descriptor();
-        renameat(folder, &*self.name, folder, name)?;
+        renameat(folder, &*draft, folder, name)?;
         sync(&self.folder)
     }
 
     /// Does the same, unless there is something under the name.
-    pub(crate) fn place(&self, name: &str) -> io::Result<()> {
-        self.file.sync_all()?;
-        rename_new((&self.folder, &self.name), (&self.folder, name))?;
+    pub(crate) fn place(mut self, name: &str) -> io::Result<()> {
+        let draft = self.complete()?;
+        rename_new((&self.folder, &draft), (&self.folder, name))?;
         sync(&self.folder)
+    }
+
+    /// Makes the content durable, and returns the name that the file has now, from which it can be renamed.
+    fn complete(&mut self) -> io::Result<String> {
+        self.file.sync_all()?;
+        if let Some(name) = &self.name {
+            return Ok(name.clone());
+        }
+        let folder = self.folder.descriptor();
+        loop {
+            let name = Name::Hidden.unique();
+            let file = own_path(&self.file);
+            match linkat(CWD, file, folder, &*name, AtFlags::SYMLINK_FOLLOW) {
+                Ok(()) => return Ok(self.name.insert(name).clone()),
+                Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 }
 
 impl Drop for Draft {
     fn drop(&mut self) {
         // After the rename there is nothing under this name.
-        let _ = unlinkat(self.folder.descriptor(), &*self.name, AtFlags::empty());
+        if let Some(name) = &self.name {
+            let _ = unlinkat(self.folder.descriptor(), &**name, AtFlags::empty());
+        }
+    }
+}
+
+/// Makes a file without a name, or one that is hidden where the file system cannot do that.
+fn unnamed(folder: &Entry) -> Result<(File, Option<String>), Errno> {
+    let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+    match openat(folder.descriptor(), ".", flags, FILE_MODE) {
+        Ok(file) => Ok((file.into(), None)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => named(folder, Name::Hidden),
+        Err(error) => Err(error),
+    }
+}
+
+fn named(folder: &Entry, name: Name<'_>) -> Result<(File, Option<String>), Errno> {
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    loop {
+        let name = name.unique();
+        match openat(folder.descriptor(), &*name, flags, FILE_MODE) {
+            Ok(file) => return Ok((file.into(), Some(name))),
+            // An earlier process with our number left it.
+            Err(Errno::EXIST) => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 
@@ -118,22 +160,50 @@ pub(crate) fn sync(folder: &Entry) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use rustix::fs::{CWD, open};
+    use std::io::Write;
+    use std::path::Path;
+
+    use rustix::fs::open;
 
     use super::*;
 
-    #[test]
-    fn a_hidden_draft_has_the_name_of_our_drafts() {
-        let temp = tempfile::tempdir().unwrap();
+    fn folder(path: &Path) -> Entry {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
-        let folder = open(temp.path(), flags, Mode::empty()).unwrap();
-        let folder = Entry::at(&folder, ".").unwrap();
-        let draft = Draft::create(folder, Name::Hidden, None).unwrap();
-        assert!(uwf_durable::is_temporary(&draft.name));
-        draft.place("a").unwrap();
-        let error = draft.place("a").unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        drop(draft);
-        assert!(statat(CWD, temp.path().join("a"), AtFlags::empty()).is_ok());
+        let folder = open(path, flags, Mode::empty()).unwrap();
+        Entry::at(&folder, ".").unwrap()
+    }
+
+    fn names(path: &Path) -> Vec<String> {
+        folder(path).names().unwrap()
+    }
+
+    #[test]
+    fn a_draft_with_and_without_a_name_becomes_the_file() {
+        for name in [Name::Hidden, Name::After("a")] {
+            let temp = tempfile::tempdir().unwrap();
+            let draft = |text: &str| {
+                let draft = Draft::create(folder(temp.path()), name, None).unwrap();
+                draft.file().write_all(text.as_bytes()).unwrap();
+                draft
+            };
+            draft("one").place("a").unwrap();
+            let error = draft("two").place("a").unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
+            drop(draft("three"));
+            assert_eq!(names(temp.path()), ["a"]);
+            let content = || std::fs::read_to_string(temp.path().join("a")).unwrap();
+            assert_eq!(content(), "one");
+            draft("four").replace("a").unwrap();
+            assert_eq!(content(), "four");
+            assert_eq!(names(temp.path()), ["a"]);
+        }
+    }
+
+    #[test]
+    fn a_hidden_draft_is_one_of_ours_by_its_name() {
+        let temp = tempfile::tempdir().unwrap();
+        let (_, name) = named(&folder(temp.path()), Name::Hidden).unwrap();
+        assert!(uwf_durable::is_temporary(&name.unwrap()));
+        assert!(Name::After("a.task").unique().ends_with(".tmp"));
     }
 }

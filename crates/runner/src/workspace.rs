@@ -14,7 +14,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 use uwf_pipeline::{ErrorKind, Failure, path_problem};
 
-pub(crate) use entry::{Entry, real_path};
+pub(crate) use entry::{Entry, own_path, real_path};
 
 /// The mode of new folders, before the umask of the user.
 const FOLDER_MODE: Mode = Mode::from_raw_mode(0o777);

@@ -104,7 +104,8 @@ impl Entry {
     }
 }
 
-fn own_path(descriptor: &OwnedFd) -> PathBuf {
+/// Returns a path that leads to exactly this file while it is open.
+pub(crate) fn own_path(descriptor: &impl AsRawFd) -> PathBuf {
     format!("/proc/self/fd/{}", descriptor.as_raw_fd()).into()
 }
 

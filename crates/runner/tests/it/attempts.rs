@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::fs::{Mode, OFlags, open};
 use uwf_pipeline::course::RunTask;
 use uwf_pipeline::{Capture, Captured, Ended, ErrorKind};
 use uwf_runner::{RunError, Stream};
@@ -129,6 +130,18 @@ fn a_file_is_the_old_one_until_the_program_has_ended() {
     );
     assert_eq!(text(&steps.result(&task)).0, "first\noldfile\n");
     assert_eq!(steps.world.read("file"), "first\noldfile\n");
+}
+
+#[test]
+fn a_program_does_not_see_the_file_that_its_output_will_be() {
+    let steps = Steps::new();
+    let dir = steps.world.inside("");
+    let flags = OFlags::TMPFILE | OFlags::WRONLY;
+    // Not every file system can make files without names.
+    if open(&dir, flags, Mode::RUSR).is_ok() {
+        let result = steps.result(&into_file("file", sh("ls -A")));
+        assert_eq!(text(&result).0, "closed\n");
+    }
 }
 
 #[test]
