@@ -2,6 +2,7 @@
 
 use std::io::{self, ErrorKind, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -81,7 +82,25 @@ pub(crate) fn start(command: &mut Command, input: Option<&[u8]>) -> Result<Tree,
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    Tree::spawn(command).map_err(why_not)
+    Tree::spawn(command).map_err(|error| match why_not(error) {
+        Unstarted::Ended(Ended::NotExecutable) if !is_somewhere(command) => {
+            Unstarted::Ended(Ended::NotFound)
+        }
+        why => why,
+    })
+}
+
+/// Tells whether there is a file of the program's name. The system also says that a program cannot be executed if it is in
+/// no folder of `PATH`, and one of them cannot be searched.
+fn is_somewhere(command: &Command) -> bool {
+    let program = Path::new(command.get_program());
+    if program.components().nth(1).is_some() {
+        return true;
+    }
+    let mut variables = command.get_envs();
+    let path = variables.find(|(name, _)| *name == "PATH");
+    let path = path.and_then(|(_, value)| value).unwrap_or_default();
+    std::env::split_paths(path).any(|folder| folder.join(program).symlink_metadata().is_ok())
 }
 
 /// Returns an input that a program can read or leave: no pipe can fill up.

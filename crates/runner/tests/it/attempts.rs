@@ -1,6 +1,7 @@
 //! Attempts at programs: arguments, environment, output, and the files that get it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::{Mode, OFlags, open};
 use uwf_pipeline::course::RunTask;
@@ -93,6 +94,19 @@ fn exit_codes_are_those_of_a_shell() {
 }
 
 #[test]
+fn a_file_on_the_path_that_is_no_program_is_not_a_missing_one() {
+    let mut steps = Steps::new();
+    steps.world.write("bin/not-executable", "true");
+    steps.ours = vec![("PATH".into(), steps.world.inside("bin").into())];
+    let code = |name| steps.failure(&command(&[name])).0;
+    assert_eq!((code("not-executable"), code("missing")), (126, 127));
+    let bin = steps.world.inside("bin");
+    fs::set_permissions(&bin, PermissionsExt::from_mode(0o000)).unwrap();
+    assert_eq!(code("missing"), 127);
+    fs::set_permissions(&bin, PermissionsExt::from_mode(0o700)).unwrap();
+}
+
+#[test]
 fn a_program_that_cannot_be_started_writes_no_file() {
     let steps = Steps::new();
     steps.world.write("file", "old");
@@ -175,6 +189,22 @@ fn a_folder_that_a_step_replaces_by_a_link_gets_nothing_of_the_next() {
     assert_eq!((code, kind), (2, ErrorKind::PathViolation));
     assert_eq!(steps.world.names_outside(), ["new"]);
     assert_eq!(fs::read_dir(outside.join("new")).unwrap().count(), 1);
+}
+
+#[test]
+fn a_folder_without_permission_gets_no_file_and_its_step_is_not_started() {
+    let steps = Steps::new();
+    let dir = steps.world.inside("dir");
+    fs::create_dir(&dir).unwrap();
+    fs::set_permissions(&dir, PermissionsExt::from_mode(0o500)).unwrap();
+    // A user with all capabilities may write everywhere.
+    if fs::write(dir.join("probe"), "").is_err() {
+        for path in ["dir/out", "dir/new/out"] {
+            let (code, kind, _) = steps.failure(&into_file(path, sh("touch started")));
+            assert_eq!((code, kind), (2, ErrorKind::PathError), "{path}");
+        }
+        assert!(!steps.world.inside("started").exists());
+    }
 }
 
 #[test]
