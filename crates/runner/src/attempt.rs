@@ -9,7 +9,7 @@ use uwf_pipeline::course::RunTask;
 use uwf_pipeline::{
     CaptureDebug, Capturing, Ended, ErrorKind, Failure, InputMode, Masks, StepResult, result_of,
 };
-use uwf_process::{Signals, Stop};
+use uwf_process::{Signals, Stop, Tree};
 
 use crate::environment::Variables;
 use crate::error::RunError;
@@ -127,9 +127,7 @@ pub fn attempt(
     };
     let one = One { around, task, spec };
     let streams = one.streams(output.as_ref())?;
-    let input = prepared.prompt.as_deref();
-    let input = input.filter(|_| prepared.mode == InputMode::Stdin);
-    let tree = match program::start(&mut one.command(&prepared.argv), input) {
+    let tree = match one.start(&prepared) {
         Ok(tree) => tree,
         Err(unstarted) => return one.unstarted(unstarted, report),
     };
@@ -212,6 +210,16 @@ impl One<'_> {
         let stdout = Stdout::new(capturing, output, log, spec.show);
         let log = LogWriter::start(&spec.stderr_log, MAX_STDERR_LOG)?;
         Ok((stdout, Stderr::new(masks.stream(), log, spec.show)))
+    }
+
+    /// Starts the program, unless the time of the run is over.
+    fn start(&self, prepared: &Prepared) -> Result<Tree, Unstarted> {
+        if self.spec.run_time == Some(Duration::ZERO) {
+            return Err(Unstarted::Ended(Ended::RunTimedOut));
+        }
+        let input = prepared.prompt.as_deref();
+        let input = input.filter(|_| prepared.mode == InputMode::Stdin);
+        program::start(&mut self.command(&prepared.argv), input)
     }
 
     fn command(&self, argv: &[String]) -> Command {

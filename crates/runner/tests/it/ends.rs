@@ -83,6 +83,10 @@ fn the_limit_of_the_run_is_told_from_that_of_the_step() {
         let (code, kind, _) = steps.failure(&task);
         assert_eq!((code, kind), (124, ErrorKind::RunTimeout));
     }
+    steps.run_time = Some(Duration::ZERO);
+    let (code, kind, _) = steps.failure(&into_file("out", sh("touch started")));
+    assert_eq!((code, kind), (124, ErrorKind::RunTimeout));
+    assert_eq!(steps.world.names(""), ["closed"]);
     steps.run_time = Some(LONG);
     let (code, kind, _) = steps.failure(&limited(100, "sleep 600"));
     assert_eq!((code, kind), (124, ErrorKind::Timeout));
