@@ -1,13 +1,19 @@
 //! Waiting for the programs of a tree.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 use crate::signals::{Event, Signals, Stop};
 use crate::tree::{Running, Tree};
 
 /// How often limits and output are checked while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How long a signal to this process may be behind the same signal to its program.
+const BEHIND: Duration = Duration::from_millis(100);
 
 /// How long a program may take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,7 +106,8 @@ impl Tree {
             let event = signals.wait(self.pause(limits, started));
             if let Some(status) = self.status() {
                 let seen = look();
-                let stop = signals.stop().filter(|_| !status.success());
+                let stop = signals.stop().or_else(|| stop_of_both(signals, status));
+                let stop = stop.filter(|_| !status.success());
                 return match (stop, seen) {
                     (Some(stop), _) => WaitEnd::Stopped(stop),
                     (None, OutputSeen::TooMuch) => WaitEnd::TooMuchOutput,
@@ -131,5 +138,21 @@ impl Tree {
             .map(|wall| wall.saturating_sub(started.elapsed()));
         left.map_or(TICK, |left| left.min(TICK))
             .max(Duration::from_millis(1))
+    }
+}
+
+/// Returns the signal that tells this process to stop, if it comes soon after the program has ended by such a signal. It was
+/// sent to both, and the system may give it to the program first.
+fn stop_of_both(signals: &Signals, status: ExitStatus) -> Option<Stop> {
+    let ends = [Signal::HUP, Signal::INT, Signal::TERM].map(Signal::as_raw);
+    status.signal().filter(|signal| ends.contains(signal))?;
+    let deadline = Instant::now() + BEHIND;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match signals.wait(left) {
+            Event::Stop(stop) => return Some(stop),
+            Event::Child | Event::Tick if left.is_zero() => return None,
+            Event::Child | Event::Tick => {}
+        }
     }
 }
