@@ -207,19 +207,23 @@ fn words_for_a_child_that_has_asked_nothing_are_refused_and_not_lost() {
     assert_eq!(runs(&world), 2);
 }
 
-#[test]
-fn a_poke_that_died_is_gone_on_with_and_no_step_follows_the_old_result() {
-    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
-    world.put("name: after\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\n  last: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: [{ role: last }]\n  last: [{ role: $END }]\n");
-    world.uwf(&["thread", "kill", &thread]).exits(0);
+/// A thread whose newest step a child did, and another child does the next.
+pub(crate) fn played_twice(answers: &str) -> (World, String) {
+    let (world, other) = world("workflow: ./inner.yaml", answers);
+    world.uwf(&["thread", "kill", &other]).exits(0);
+    world.put("name: after\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\n  last: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: [{ role: last, prompt: 'After {{note}}.' }]\n  last: [{ role: $END }]\n");
     let thread = world.start("after");
     for _ in 0..2 {
         world.step(&thread).exits(0);
     }
+    (world, thread)
+}
+
+#[test]
+fn a_poke_that_died_is_gone_on_with_and_no_step_follows_the_old_result() {
+    let (world, thread) = played_twice(ANSWERS);
     let before = runs(&world);
-    close_gate(&world);
-    let engine = world.spawn(&["thread", "poke", &thread, "-p", "better"]);
-    wait_until("the step is done again", || runs(&world) == before + 1);
+    let engine = poked(&world, &thread);
     signal("KILL", engine.id());
     engine.wait_with_output().unwrap();
     open_gate(&world);
@@ -252,13 +256,7 @@ fn poked(world: &World, thread: &str) -> std::process::Child {
 
 #[test]
 fn a_kill_ends_a_child_that_does_its_step_again() {
-    let (world, thread) = world("workflow: ./inner.yaml", ANSWERS);
-    world.put("name: after\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\n  last: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: [{ role: last }]\n  last: [{ role: $END }]\n");
-    world.uwf(&["thread", "kill", &thread]).exits(0);
-    let thread = world.start("after");
-    for _ in 0..2 {
-        world.step(&thread).exits(0);
-    }
+    let (world, thread) = played_twice(ANSWERS);
     // A fork has the step, too, and its next step does not depend on what becomes of the original's.
     let fork = world.uwf(&["thread", "fork", &thread]).exits(0).json();
     let fork = fork["thread"].as_str().unwrap().to_owned();

@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use crate::children_care::{child, world};
+use crate::children_care::{child, played_twice, world};
 use crate::gates::runs;
+use crate::gc::age_all;
 use crate::world::World;
 
 const OLD: &str = "roles:\n  first: [{ output: { note: f } }]\n  one: [{ output: { note: a } }]\n  two: [{ output: { note: old }, usage: { inputTokens: 1, outputTokens: 1, costUsd: 4 } }]\n";
@@ -25,18 +26,6 @@ fn child_of(world: &World, thread: &str) -> String {
     child.unwrap()["thread"].as_str().unwrap().to_owned()
 }
 
-/// A thread whose newest step a child did, and another child does the next.
-fn played_twice() -> (World, String) {
-    let (world, other) = world("workflow: ./inner.yaml", OLD);
-    world.uwf(&["thread", "kill", &other]).exits(0);
-    world.put("name: after\nroles:\n  it: { goal: g, workflow: ./inner.yaml }\n  last: { goal: g, workflow: ./inner.yaml }\ngraph:\n  $START: { _: { role: it, prompt: Go. } }\n  it: [{ role: last, prompt: 'After {{note}}.' }]\n  last: [{ role: $END }]\n");
-    let thread = world.start("after");
-    for _ in 0..2 {
-        world.step(&thread).exits(0);
-    }
-    (world, thread)
-}
-
 fn notes(world: &World, thread: &str) -> Vec<String> {
     let steps = world.uwf(&["thread", "steps", thread]).exits(0).json();
     let steps = steps["steps"].as_array().unwrap().iter();
@@ -46,7 +35,7 @@ fn notes(world: &World, thread: &str) -> Vec<String> {
 
 #[test]
 fn what_a_child_came_to_after_a_question_replaces_the_old_result() {
-    let (world, thread) = played_twice();
+    let (world, thread) = played_twice(OLD);
     assert_eq!(notes(&world, &thread), ["old"]);
     let child = child_of(&world, &thread);
     let asks = agent(&world, ASKS);
@@ -71,7 +60,7 @@ fn what_a_child_came_to_after_a_question_replaces_the_old_result() {
 
 #[test]
 fn what_a_child_used_up_after_its_step_counts_for_the_limits() {
-    let (world, thread) = played_twice();
+    let (world, thread) = played_twice(OLD);
     world.configure("limits.maxCostUsd", "7");
     world.configure("limits.unknownUsage", "ignore");
     let asks = agent(&world, ASKS);
@@ -99,4 +88,16 @@ fn a_child_that_was_killed_is_not_taken_up_again() {
         .uwf(&["thread", "resume", &first, "-p", "go"])
         .exits(7);
     world.uwf(&["thread", "rm", "--force", &thread]).exits(1);
+}
+
+#[test]
+fn a_child_whose_step_is_made_may_be_removed_with_its_nodes() {
+    let (world, thread) = played_twice(OLD);
+    let child = child_of(&world, &thread);
+    world.uwf(&["thread", "rm", &child]).exits(0);
+    age_all(&world, 2 * 86_400);
+    world.uwf(&["cas", "gc"]).exits(0);
+    world.configure("limits.maxCostUsd", "100");
+    world.configure("limits.unknownUsage", "ignore");
+    world.step(&thread).exits(0);
 }

@@ -44,8 +44,8 @@ pub(crate) fn describe_reason(reason: Reason) -> &'static str {
     }
 }
 
-/// Returns when a thread was paused, by whom and why: `since 2026-11-21 10:00:00 UTC by ann: wait`. `since` is
-/// the time as text: text for people has it in local time, errors have it in UTC.
+/// Returns a text about a pause: its time, its author and its reason, as in `since 2026-11-21 10:00:00 UTC by ann: wait`.
+/// `since` is the time as text: text for people has it in local time, errors have it in UTC.
 #[must_use]
 pub fn describe_pause(paused: &Paused, since: &str) -> String {
     let by = paused.by.as_ref();

@@ -25,52 +25,57 @@ pub(crate) enum Redone {
 
 /// Returns what has become of the child that did the newest step of a thread.
 pub(crate) fn redone(site: &Site, thread: &Thread) -> Result<Redone, EngineError> {
-    for (child, head) in players(site, thread)? {
-        match State::new(&site.root).find(child)? {
-            Some(Located::Active(_)) => return Ok(Redone::AtWork(child)),
-            Some(Located::Archived(record))
-                if record.head != head && record.reason == Reason::Completed =>
+    for player in players(site, thread)? {
+        match player.place {
+            Located::Active(_) => return Ok(Redone::AtWork(player.thread)),
+            Located::Archived(record)
+                if record.head != player.head && record.reason == Reason::Completed =>
             {
                 return Ok(Redone::Done);
             }
-            Some(Located::Archived(_)) | None => {}
+            Located::Archived(_) => {}
         }
     }
     Ok(Redone::No)
 }
 
-/// Fails if a child does the newest step of a thread again: what follows would go on with the old result.
-pub(crate) fn refuse_while_redone(site: &Site, thread: &Thread) -> Result<(), EngineError> {
-    match (thread.last(), redone(site, thread)?) {
-        (Some(last), Redone::AtWork(child)) => {
-            let problem = ChildProblem::DoneAgain(child);
-            Err(failed(thread.id, &last.node.role, problem))
-        }
-        _ => Ok(()),
-    }
+/// Returns the error that a child does the newest step of a thread again: what follows would go on with the old result.
+pub(crate) fn done_again(thread: &Thread, child: ThreadId) -> EngineError {
+    let last = thread.last().expect("a child did the newest step");
+    failed(thread.id, &last.node.role, ChildProblem::DoneAgain(child))
 }
 
 /// Returns what the child of the newest step used up since that step.
 pub(crate) fn used_since(site: &Site, thread: &Thread) -> Result<Used, EngineError> {
     let mut used = Used::default();
-    let Some(last) = thread.last() else {
+    let players = players(site, thread)?;
+    let (Some(last), false) = (thread.last(), players.is_empty()) else {
         return Ok(used);
     };
-    for (child, _) in players(site, thread)? {
-        if let Some(place) = State::new(&site.root).find(child)? {
-            let is_active = place.end().is_none();
-            used.add_all(&used_by_thread(site, child, place.head(), is_active)?);
-        }
+    for player in players {
+        let is_active = player.place.end().is_none();
+        used.add_all(&used_by_thread(
+            site,
+            player.thread,
+            player.place.head(),
+            is_active,
+        )?);
     }
-    match used == Used::default() {
-        true => Ok(used),
-        false => Ok(used.beyond(&used_by(&site.store, last.hash)?)),
-    }
+    Ok(used.beyond(&used_by(&site.store, last.hash)?))
 }
 
-/// Returns the thread that played the role of the newest step, with the head that it had then. The step of a fork is one of the
-/// original, whose child does not work for the fork.
-fn players(site: &Site, thread: &Thread) -> Result<Vec<(ThreadId, CasRef)>, EngineError> {
+/// A thread that played the role of the newest step.
+struct Player {
+    thread: ThreadId,
+    /// The head that it had then.
+    head: CasRef,
+    /// Where it is now.
+    place: Located,
+}
+
+/// Returns the thread that played the role of the newest step, if it is still there. The step of a fork is one of the original,
+/// whose child does not work for the fork.
+fn players(site: &Site, thread: &Thread) -> Result<Vec<Player>, EngineError> {
     let Some(last) = thread.last() else {
         return Ok(Vec::new());
     };
@@ -80,10 +85,17 @@ fn players(site: &Site, thread: &Thread) -> Result<Vec<(ThreadId, CasRef)>, Engi
     }
     let mut found = Vec::new();
     for child in recorded(site, last)? {
-        if parent_at(site, child.thread, child.head)?
-            .is_some_and(|parent| parent.thread == thread.id)
-        {
-            found.push((child.thread, child.head));
+        // Of a child that was removed the nodes may be gone, too.
+        let Some(place) = State::new(&site.root).find(child.thread)? else {
+            continue;
+        };
+        let parent = parent_at(site, child.thread, place.head())?;
+        if parent.is_some_and(|parent| parent.thread == thread.id) {
+            found.push(Player {
+                thread: child.thread,
+                head: child.head,
+                place,
+            });
         }
     }
     Ok(found)

@@ -224,7 +224,7 @@ impl ThreadState {
         }
     }
 
-    /// Returns what keeps a thread from going on, in words.
+    /// Returns the reason why a thread does not go on, as a text.
     pub(crate) fn why(&self) -> Option<String> {
         match self.status {
             ThreadStatus::Suspended => self.suspend_message.clone(),

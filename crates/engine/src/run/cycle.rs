@@ -10,7 +10,7 @@ use uwf_protocol::limits::{Limits, Setting};
 use uwf_storage::{Archived, RunDir, State};
 use uwf_util::shell_words;
 
-use crate::children::redone::{Redone, redone, refuse_while_redone};
+use crate::children::redone::{Redone, done_again, redone};
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
@@ -118,9 +118,10 @@ pub(crate) fn step_untold(
             Adoption::Committed(report) => return Ok(*report),
             Adoption::Nothing(thread) => *thread,
         };
-        refuse_while_redone(&runner.site, &thread)?;
-        if redone(&runner.site, &thread)? == Redone::Done {
-            return take_redone(runner, run, thread, options);
+        match redone(&runner.site, &thread)? {
+            Redone::No => {}
+            Redone::AtWork(child) => return Err(done_again(&thread, child)),
+            Redone::Done => return take_redone(runner, run, thread, options),
         }
         match thread.route(Some(&runner.signals))? {
             Err(source) => Err(EngineError::Blocked { thread: id, source }),

@@ -13,7 +13,7 @@ use uwf_storage::{Advance, ReplacedStep, State};
 use uwf_thread::summarize;
 
 use crate::children::moved::refuse_to_leave_behind;
-use crate::children::redone::refuse_while_redone;
+use crate::children::redone::{Redone, done_again, redone};
 use crate::fork::MovedOn;
 use crate::limits::{self, LimitedThread};
 use crate::project::config_for;
@@ -123,7 +123,9 @@ pub fn migrate(
             return as_before(runner, &thread, found);
         }
         let plan = rebase::decide(&site.store, &thread, found.hash, Some(&runner.signals))?;
-        refuse_while_redone(site, &thread)?;
+        if let Redone::AtWork(child) = redone(site, &thread)? {
+            return Err(done_again(&thread, child));
+        }
         refuse_to_leave_behind(site, &thread, &plan.under, &plan.route)?;
         let state = state_of(
             runner,
