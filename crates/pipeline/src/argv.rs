@@ -102,7 +102,7 @@ pub fn compose(words: &[Word], prompt: &str) -> Result<Vec<String>, Failure> {
     Ok(argv)
 }
 
-/// Returns the failure of an argument that is too long. Whoever starts a program says the same if the system refuses all
+/// Returns the failure of an argument that is too long. The runner returns the same failure if the system refuses all
 /// arguments together.
 #[must_use]
 pub fn too_long(index: usize, bytes: usize) -> Failure {

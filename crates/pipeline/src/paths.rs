@@ -1,6 +1,6 @@
 //! Which paths can lie in the workspace, as far as their text tells.
 //!
-//! Links are not followed here: whoever opens a path follows them.
+//! Links are not followed here. The code that opens a path follows them.
 
 /// Returns why a path cannot lie in the workspace.
 #[must_use]

@@ -32,7 +32,7 @@ pub(crate) struct TimeLimits {
     pub(crate) grace: Duration,
 }
 
-/// Whoever watches a program.
+/// The functions that a running program is watched with.
 pub struct Watcher<'a> {
     /// Is told the number of the process as soon as the program runs.
     pub started: &'a mut dyn FnMut(u32) -> Result<(), NotWanted>,

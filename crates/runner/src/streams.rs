@@ -16,7 +16,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// Whoever wants to see the output at once, without secrets. It is called from two threads.
+/// A function that gets the output at once, without secrets. It is called from two threads.
 pub type Show<'a> = &'a (dyn Fn(Stream, &[u8]) + Sync);
 
 /// What goes into an output file.
@@ -43,7 +43,7 @@ impl From<FileError> for SinkError {
     }
 }
 
-/// A stream without its secrets: it goes into the log and to whoever wants to see it, and its last lines into errors.
+/// A stream without its secrets. It goes into the log and to the function that shows it. Its last lines go into errors.
 struct Masked<'a> {
     stream: Stream,
     log: LogWriter,

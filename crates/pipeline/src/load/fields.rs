@@ -54,7 +54,7 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// Returns the entries of a mapping. Reports a value that is none.
+/// Returns the entries of a mapping. A value that is no mapping is reported as a problem.
 pub(super) fn entries<'t>(
     node: &'t Node,
     what: &str,

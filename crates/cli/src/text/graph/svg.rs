@@ -170,7 +170,7 @@ fn description(view: &GraphView, about_thread: &[String]) -> String {
     sentences.join(".\n")
 }
 
-/// Returns in words which ways lead from each node, where a thread stands, and what is inside of the nodes.
+/// Returns sentences about the graph: the edges of each node, where a thread stands, and the graphs inside of nodes.
 fn ways(nodes: &[GraphNode], edges: &[GraphEdge]) -> Vec<String> {
     let mut sentences = Vec::new();
     for node in nodes {
