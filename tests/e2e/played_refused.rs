@@ -122,6 +122,21 @@ fn what_is_wrong_with_a_played_role_is_said_with_its_place() {
     check("role: it", "it plays each item of `each`");
     check("each: [1]", "has no `role`");
     check("each: 5", "must be a string");
+    check(
+        "each: [1]\n    branches: { a: { workflow: ./a.yaml } }",
+        "has `each` and `branches`",
+    );
+    check(
+        "each: [1]\n    role: it\n    workflow: ./a.yaml",
+        "has `role` and `workflow`",
+    );
+    check("branches: { '': { workflow: ./a.yaml } }", "has no name");
+    check("branches: {}", "are empty");
+    let items = vec!["x"; 1001].join(", ");
+    check(
+        &format!("each: [{items}]\n    role: it"),
+        "has 1001 items, more than 1000",
+    );
 }
 
 #[test]

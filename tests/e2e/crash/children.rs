@@ -4,7 +4,7 @@
 use serde_json::json;
 
 use super::reader::Ledger;
-use super::sweep::{kill_at, kill_everywhere, restore, save};
+use super::sweep::{is_recorded_as_finished, kill_at, kill_everywhere, restore, save};
 use super::tracer::Verdict;
 use crate::gates::{gated_agent, runs};
 use crate::world::{World, wait_until};
@@ -15,6 +15,8 @@ const NOTE: &str =
     "frontmatter: { type: object, required: [note], properties: { note: { type: string } } }";
 /// The words of the processes that may be killed: engines of parents and of children.
 const ENGINE: &str = " thread ";
+/// The words of the agents.
+const AGENT: &str = " agent mock ";
 
 /// A world with a thread of a workflow of this one role, which other threads play.
 fn world(role: &str) -> (World, String) {
@@ -71,6 +73,20 @@ fn the_last_step_of_a_child_that_is_killed_anywhere_is_the_parents_once() {
     let (world, thread) = world("workflow: ./inner.yaml");
     world.step(&thread).exits(0);
     kill_and_go_on(&world, &thread, 1, 2);
+}
+
+#[test]
+fn an_agent_of_a_child_that_is_killed_anywhere_is_lost_at_most_once() {
+    let (world, thread) = world("workflow: ./inner.yaml");
+    let args = ["thread", "step", &thread];
+    let calls = kill_everywhere(&world, &args, AGENT, |traced| {
+        go_on(&world, &thread);
+        let ledger = Ledger::read(&world.root());
+        assert_eq!(ledger.threads.len(), 2, "{:?}", traced.killed());
+        let lost = usize::from(!is_recorded_as_finished(traced));
+        assert_eq!(runs(&world), 2 + lost, "{:?}", traced.killed());
+    });
+    assert!(calls.len() > 15, "{calls:?}");
 }
 
 /// Which of the calls of three engines are killed: a sweep over all would take minutes.
