@@ -118,6 +118,20 @@ impl ChildReport {
 }
 
 impl StepReport {
+    /// Returns the report with those of children in it.
+    pub(crate) fn with_children(self, mut reports: Vec<ChildReport>) -> Self {
+        match reports.len() {
+            0 | 1 => Self {
+                child: reports.pop(),
+                ..self
+            },
+            _ => Self {
+                children: reports,
+                ..self
+            },
+        }
+    }
+
     /// Returns how many steps this call recorded, with those of children.
     #[must_use]
     pub fn steps_done(&self) -> u64 {

@@ -10,7 +10,7 @@ mod round;
 mod side_by_side;
 
 pub(crate) use again::{poke_children, take_redone};
-use round::{Round, end, with_children};
+use round::{Round, end};
 
 use uwf_moderator::{Assignment, Joined, Route};
 use uwf_protocol::child::Misfit;
@@ -82,10 +82,7 @@ pub(crate) fn do_children_step(
     let joined = round.joined();
     if joined == Joined::Open {
         let state = state_after(runner, &thread, assignment)?;
-        return Ok(with_children(
-            in_progress(&thread, assignment, state),
-            reports,
-        ));
+        return Ok(in_progress(&thread, assignment, state).with_children(reports));
     }
     round.cancel_open()?;
     let step = outcome::put(&round, joined).inspect_err(|error| note_misfit(run, &round, error))?;
@@ -102,7 +99,7 @@ pub(crate) fn do_children_step(
         StepOrigin::Ran,
         &admitted.config.limits,
     );
-    reported.report = with_children(reported.report, reports);
+    reported.report = reported.report.with_children(reports);
     reported.result()
 }
 

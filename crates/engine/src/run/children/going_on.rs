@@ -6,7 +6,7 @@ use uwf_moderator::Joined;
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Located, State};
 
-use super::round::{Round, with_children};
+use super::round::Round;
 use super::side_by_side::{self, Ended, StepEnd, Then};
 use super::{Approach, advance, in_progress, of_child};
 use crate::child_error::{ChildProblem, failed, failed_in};
@@ -91,7 +91,7 @@ impl Round<'_> {
         let branch = Branch::from(&child.planned);
         let tell_parent = move |of_child: &StepReport| {
             let child = ChildReport::new(branch.clone(), of_child);
-            tell(&with_children(report.clone(), vec![child]));
+            tell(&report.clone().with_children(vec![child]));
         };
         StepOptions {
             pace: Pace::ToTheEnd(Rc::new(tell_parent)),
@@ -207,7 +207,7 @@ impl Round<'_> {
             if ended.problem.is_some() || report.status != ThreadStatus::Idle {
                 self.stopped_here.insert(ended.thread);
             }
-            tell(&with_children(self.at_work_report(), vec![report]));
+            tell(&self.at_work_report().with_children(vec![report]));
         }
         if self.joined() != Joined::Open {
             return Ok(self.end_the_rest());

@@ -10,7 +10,6 @@ use uwf_storage::Located;
 use super::make;
 use crate::children::moved::heads_before;
 use crate::children::{Child, children_of, has_failed, locate};
-use crate::read::report::{ChildReport, StepReport};
 use crate::run::admission::Admitted;
 use crate::run::kill::kill;
 use crate::thread::Thread;
@@ -176,20 +175,5 @@ pub(super) fn end(runner: &Runner, child: ThreadId) -> Result<(), EngineError> {
     match kill(runner, child) {
         Ok(_) | Err(EngineError::Ended { .. }) => Ok(()),
         Err(error) => Err(error),
-    }
-}
-
-/// Returns the report with the children's reports in it.
-pub(super) fn with_children(report: StepReport, reports: Vec<ChildReport>) -> StepReport {
-    let mut reports = reports;
-    match reports.len() {
-        0 | 1 => StepReport {
-            child: reports.pop(),
-            ..report
-        },
-        _ => StepReport {
-            children: reports,
-            ..report
-        },
     }
 }

@@ -74,7 +74,11 @@ pub(super) fn step(
     then: &mut dyn FnMut(&StepEnd) -> Result<Then, EngineError>,
 ) -> Result<Ended, EngineError> {
     let grace = agent_command::grace(config)?;
-    runner.signals.watch().map_err(failed)?;
+    let unwatched = |source| EngineError::Io {
+        action: "watch for signals".to_owned(),
+        source,
+    };
+    runner.signals.watch().map_err(unwatched)?;
     let mut steps = Steps {
         runner,
         options: options.clone(),
@@ -141,7 +145,7 @@ impl Steps<'_> {
     fn start(&mut self, threads: &[ThreadId]) -> Result<(), EngineError> {
         for thread in threads {
             let one = start(self.runner, *thread, &self.options, &mut self.tree);
-            self.running.push(one.map_err(failed)?);
+            self.running.push(one.map_err(not_started)?);
         }
         Ok(())
     }
@@ -174,7 +178,7 @@ impl Steps<'_> {
     }
 }
 
-fn failed(source: std::io::Error) -> EngineError {
+fn not_started(source: std::io::Error) -> EngineError {
     EngineError::Io {
         action: "start this program for a child thread".to_owned(),
         source,
