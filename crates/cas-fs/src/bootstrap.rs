@@ -92,6 +92,13 @@ mod tests {
             (schemas::BYTES, schemas::bytes()),
             (schemas::VERDICT, schemas::verdict()),
             (schemas::SUMMARY, schemas::summary()),
+            (schemas::START_NODE_OF_RUN, schemas::start_node_of_run()),
+            (schemas::PIPELINE, schemas::pipeline()),
+            (schemas::RUN, schemas::run()),
+            (schemas::RESULT, schemas::result()),
+            (schemas::VISIT, schemas::visit()),
+            (schemas::RESUME, schemas::resume()),
+            (schemas::ARCHIVE, schemas::archive()),
         ];
         for (hash, schema) in schemas::all().into_iter().chain(later) {
             assert_eq!(hash_of(Some(META), &schema).unwrap(), hash, "{schema}");

@@ -393,7 +393,9 @@ fn failures_below(site: &Site, id: ThreadId, head: CasRef) -> Option<usize> {
 
 /// Tells whether a program has roles that child threads play. Most have none, and need not be looked at further.
 pub(crate) fn has_children(program: &Program) -> bool {
-    let Program::Graph(workflow) = program;
+    let Some(workflow) = program.as_graph() else {
+        return false;
+    };
     let mut works = workflow.roles.values().map(|role| &role.work);
     works.any(|work| *work != Work::Agent)
 }

@@ -17,7 +17,7 @@ use uwf_moderator::{Route, RouteError, next};
 use uwf_process::Signals;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::program::Program;
+use uwf_protocol::workflow::Workflow;
 
 use self::evaluator::{Evaluator, Trouble};
 use self::worker::{Asked, Reply};
@@ -100,11 +100,11 @@ impl<'e> Conditions<'e> {
     /// fails is part of the route.
     pub(crate) fn route(
         &mut self,
-        program: &Program,
+        workflow: &Workflow,
         start: &StartNode,
         steps: &[StepContext],
     ) -> Result<Result<Route, RouteError>, EngineError> {
-        let route = next(program, start, steps, &mut |question| self.ask(&question));
+        let route = next(workflow, start, steps, &mut |question| self.ask(&question));
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => Ok(route),
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     fn starts_a_process(edges: Vec<ListEdge>) -> bool {
-        let program = Program::Graph(Workflow {
+        let workflow = Workflow {
             name: "test".to_owned(),
             description: String::new(),
             roles: IndexMap::new(),
@@ -278,15 +278,16 @@ mod tests {
             graph: IndexMap::from([(NodeName::Start, Edges::InOrder(edges))]),
             limits: Limits::default(),
             supervisor: None,
-        });
+        };
         let start = StartNode {
             workflow: CasRef::from_u64(1),
             prompt: "task".to_owned(),
             cwd: None,
             parent: None,
+            run: None,
         };
         let mut conditions = Conditions::within(None, Budget::Each(QUESTION_LIMIT));
-        let route = conditions.route(&program, &start, &[]).unwrap();
+        let route = conditions.route(&workflow, &start, &[]).unwrap();
         assert_eq!(route, Ok(Route::End { result: Ok(None) }));
         conditions.evaluator.is_some()
     }

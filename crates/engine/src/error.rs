@@ -22,6 +22,7 @@ use crate::describe::{
     describe_loss, describe_owner, describe_pause, describe_reached, describe_reason, signal_name,
     utc,
 };
+use crate::pipelines::error::PipelineError;
 use crate::read::report::StepReport;
 use crate::rebase::Misfit;
 use crate::review_error::ReviewError;
@@ -90,6 +91,9 @@ pub enum EngineError {
     /// A model's review of the thread is the cause.
     #[error(transparent)]
     Review(#[from] ReviewError),
+    /// Something about runs of pipelines.
+    #[error(transparent)]
+    Pipeline(Box<PipelineError>),
     /// `poke` was called for a thread without a step.
     #[error("thread `{0}` has no step yet")]
     NoStep(ThreadId),
@@ -453,6 +457,7 @@ impl EngineError {
             | Self::SharedStore(_)
             | Self::NoRoot { .. }
             | Self::ForeignState(_)
+            | Self::Pipeline(_)
             | Self::NoNodes(_) => Exit::Request,
             Self::Bundle(BundleError::Unreadable(_)) | Self::NoThreads(_) => Exit::Store,
             Self::Bundle(_) | Self::Foreign(_) | Self::Io { .. } => Exit::Request,

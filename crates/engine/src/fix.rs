@@ -45,6 +45,7 @@ impl Fix {
             | RouteError::Condition { .. }
             | RouteError::Template { .. }
             | RouteError::NoResume
+            | RouteError::Misfit(_)
             | RouteError::SuspendAtStart { .. } => Self::Workflow,
         }
     }

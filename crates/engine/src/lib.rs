@@ -29,6 +29,7 @@ mod needs;
 mod node_kind;
 mod pause;
 mod person_message;
+mod pipelines;
 mod project;
 mod read;
 mod rebase;
@@ -67,6 +68,7 @@ pub use gc::{GcOptions, LEAST_GRACE_MS, USUAL_GRACE_MS, VerifiedStore, broken, g
 pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
+pub use pipelines::error::PipelineError;
 pub use read::activity::{AttemptView, RunningView};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
@@ -130,6 +132,11 @@ pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::observer::{Doing, Observer, Progress};
 pub use run::patience::wait_until_free;
+pub use run::pipelines::make::{MadeRun, NewRun, make_run};
+pub use run::pipelines::resume::{resume_pipeline, run_pipeline};
+pub use run::pipelines::{
+    Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
+};
 pub use run::poke::poke;
 pub use run::resume::resume;
 pub use run::review::REVIEW_COMMAND;

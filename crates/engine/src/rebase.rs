@@ -15,6 +15,7 @@ use uwf_protocol::workflow_diff::WorkflowDiff;
 use uwf_thread::{read_program, read_start, steps, steps_with_outputs};
 
 use crate::EngineError;
+use crate::pipelines::error::PipelineError;
 use crate::thread::Thread;
 
 /// The output of a step that does not fit the schema that its role has in the other workflow.
@@ -57,6 +58,10 @@ pub(crate) fn decide(
     let program = read_program(store, workflow)?;
     let diff = match (&thread.program, &program) {
         (Program::Graph(old), Program::Graph(new)) => WorkflowDiff::between(old, new),
+        (Program::Pipeline(_), _) => return Err(PipelineError::IsRun(thread.id).into()),
+        (Program::Graph(_), Program::Pipeline(_)) => {
+            return Err(PipelineError::NoGraph(workflow).into());
+        }
     };
     let misfits = misfits(store, thread, &program)?;
     let needed = misfits
@@ -186,6 +191,7 @@ impl Thread {
             start_hash: self.start_hash,
             start,
             program,
+            run_route: None,
             steps,
         })
     }

@@ -58,6 +58,7 @@ pub fn start(site: &Site, workflow: &str, options: &StartOptions) -> Result<Star
         prompt: options.prompt.clone(),
         cwd: Some(cwd),
         parent: None,
+        run: None,
     };
     let payload = serde_json::to_value(&node).expect("a start node is plain data");
     let head = site

@@ -8,11 +8,23 @@ use uwf_protocol::workflow::Workflow;
 use uwf_protocol::workflow_export;
 use uwf_thread::read_program;
 
+use crate::pipelines::error::PipelineError;
 use crate::{EngineError, Site};
+
+/// Reads a workflow of roles.
+///
+/// # Errors
+/// When the node is something else, or cannot be read.
+pub(crate) fn read_graph(site: &Site, hash: CasRef) -> Result<Workflow, EngineError> {
+    match read_program(&site.store, hash)? {
+        Program::Graph(workflow) => Ok(workflow),
+        Program::Pipeline(_) => Err(PipelineError::NoGraph(hash).into()),
+    }
+}
 
 /// Reads a workflow as it may stand in a file.
 pub(crate) fn with_schemas(site: &Site, hash: CasRef) -> Result<Workflow<Value>, EngineError> {
-    let Program::Graph(workflow) = read_program(&site.store, hash)?;
+    let workflow = read_graph(site, hash)?;
     let mut schemas = IndexMap::new();
     for (name, role) in &workflow.roles {
         schemas.insert(name.clone(), site.store.need(role.schema)?.payload);

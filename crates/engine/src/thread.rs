@@ -8,11 +8,14 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
 use uwf_protocol::run::LeaseRecord;
+use uwf_protocol::workflow::Workflow;
 use uwf_storage::{Ledger, Located, State};
 use uwf_thread::{Head, read_program, read_start, steps_with_outputs, summarize, with_output};
 
 use crate::children::parent_of;
 use crate::conditions::Conditions;
+use crate::pipelines::error::PipelineError;
+use crate::pipelines::route::route_of;
 use crate::{EngineError, Site};
 
 /// A thread at a head.
@@ -25,6 +28,8 @@ pub(crate) struct Thread {
     /// Its start, with a parent only if the thread is a child.
     pub(crate) start: StartNode,
     pub(crate) program: Program,
+    /// Where a run of a pipeline stands. It follows from all steps, which are not kept.
+    pub(crate) run_route: Option<Result<Route, RouteError>>,
     /// The newest step, or every step where routing looks at all of them; oldest first.
     pub(crate) steps: Vec<StepContext>,
 }
@@ -41,6 +46,10 @@ impl Thread {
         };
         let parent = parent_of(id, &start.node).cloned();
         let program = read_program(store, start.node.workflow)?;
+        let run_route = match program {
+            Program::Pipeline(_) => Some(route_of(store, id, head)?),
+            Program::Graph(_) => None,
+        };
         let need = history_need(&program, last.as_ref().map(|step| &step.node.role));
         let steps = match need {
             HistoryNeed::All => steps_with_outputs(store, head)?,
@@ -56,6 +65,7 @@ impl Thread {
                 ..start.node
             },
             program,
+            run_route,
             steps,
         })
     }
@@ -116,8 +126,14 @@ impl Thread {
         &self,
         signals: Option<&Signals>,
     ) -> Result<Result<Route, RouteError>, EngineError> {
-        let mut conditions = Conditions::of_one_thread(signals);
-        conditions.route(&self.program, &self.start, &self.steps)
+        match (&self.program, &self.run_route) {
+            (Program::Graph(workflow), _) => {
+                let mut conditions = Conditions::of_one_thread(signals);
+                conditions.route(workflow, &self.start, &self.steps)
+            }
+            (Program::Pipeline(_), Some(route)) => Ok(route.clone()),
+            (Program::Pipeline(_), None) => Err(PipelineError::NoRun(self.id).into()),
+        }
     }
 
     /// Returns the thread with this step as its head.
@@ -141,6 +157,15 @@ impl Thread {
         self.steps.push(step);
         Ok(self)
     }
+}
+
+/// Returns the graph of a thread.
+///
+/// # Errors
+/// When the thread is a run of a pipeline.
+pub(crate) fn graph_of(thread: &Thread) -> Result<&Workflow, EngineError> {
+    let graph = thread.program.as_graph();
+    graph.ok_or_else(|| PipelineError::IsRun(thread.id).into())
 }
 
 /// Finds the thread among the active ones, then in the history.

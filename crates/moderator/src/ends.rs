@@ -86,7 +86,9 @@ fn answered(workflow: &Workflow<Value>, node: &NodeName) -> Option<Vec<Status>> 
 /// Returns the status with which a thread ended whose last step is this one: one of [`end_statuses`].
 #[must_use]
 pub fn end_status(program: &Program, last: &StepContext) -> Status {
-    let Program::Graph(workflow) = program;
+    let Program::Graph(workflow) = program else {
+        return Status::new(DONE);
+    };
     let status = status_of(&last.output);
     let node = NodeName::Role(last.node.role.clone());
     let key = match workflow.graph.get(&node) {

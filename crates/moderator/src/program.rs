@@ -1,31 +1,32 @@
 //! Routing for programs of every language.
+//!
+//! Where a run of a pipeline stands is folded from all its steps, which `uwf-pipeline` does. Here are the answers that do not
+//! need that.
 
 use serde_json::Value;
 use uwf_protocol::chain::StepContext;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::program::Program;
-use uwf_protocol::workflow::Destination;
+use uwf_protocol::workflow::{Destination, Workflow};
 
 use crate::condition::Ask;
 use crate::graph::{self, Passage};
 use crate::route::{Assignment, EndResult, HistoryNeed, Performer, Route};
 use crate::route_error::RouteError;
 
-/// Decides what follows the last step. The steps are oldest first; without steps the thread starts. `steps` must be complete,
+/// Decides what follows the last step of a thread with a graph. The steps are oldest first; without steps the thread starts. `steps` must be complete,
 /// unless [`history_need`] says that the last step is enough. `ask` is called at most once.
 ///
 /// # Errors
 /// When the program does not say what follows.
 pub fn next(
-    program: &Program,
+    workflow: &Workflow,
     start: &StartNode,
     steps: &[StepContext],
     ask: Ask<'_>,
 ) -> Result<Route, RouteError> {
-    match program {
-        Program::Graph(workflow) => graph::route(workflow, start, steps, ask),
-    }
+    graph::route(workflow, start, steps, ask)
 }
 
 /// Decides where a thread that had ended goes on.
@@ -35,6 +36,7 @@ pub fn next(
 pub fn reenter(program: &Program) -> Result<Route, RouteError> {
     match program {
         Program::Graph(workflow) => graph::reenter(workflow),
+        Program::Pipeline(_) => Err(RouteError::NoResume),
     }
 }
 
@@ -44,6 +46,7 @@ pub fn reenter(program: &Program) -> Result<Route, RouteError> {
 pub fn end_result(program: &Program, last: &StepContext) -> Option<EndResult> {
     match program {
         Program::Graph(workflow) => graph::end_result(workflow, last),
+        Program::Pipeline(_) => Some(Ok(None)),
     }
 }
 
@@ -57,6 +60,7 @@ pub fn passages(
 ) -> Vec<Passage> {
     match program {
         Program::Graph(workflow) => graph::passages(workflow, steps, next),
+        Program::Pipeline(_) => Vec::new(),
     }
 }
 
@@ -66,6 +70,7 @@ pub fn passages(
 pub fn is_routed_exactly(program: &Program, step: &StepContext) -> bool {
     match program {
         Program::Graph(workflow) => graph::is_routed_exactly(workflow, step),
+        Program::Pipeline(_) => false,
     }
 }
 
@@ -90,5 +95,6 @@ pub fn assign(
 pub fn history_need(program: &Program, last_role: Option<&RoleName>) -> HistoryNeed {
     match program {
         Program::Graph(workflow) => graph::history_need(workflow, last_role),
+        Program::Pipeline(_) => HistoryNeed::LastStep,
     }
 }

@@ -50,6 +50,8 @@ pub enum Performer {
     Agent,
     /// Child threads. The definition of the role says which ones.
     Children,
+    /// The engine itself: the step is a task of a pipeline.
+    Engine,
 }
 
 impl Performer {

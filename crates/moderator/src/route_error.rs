@@ -95,6 +95,9 @@ pub enum RouteError {
         /// The node that the thread is at.
         node: NodeName,
     },
+    /// The recorded steps of a run do not fit its pipeline.
+    #[error("the recorded steps are not those of the pipeline: {0}")]
+    Misfit(String),
     /// An edge names a condition that the workflow does not have.
     #[error(
         "the edge `{edge}` needs the condition `{condition}`, which the workflow does not define"

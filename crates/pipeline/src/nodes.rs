@@ -1,4 +1,9 @@
-//! The nouns of a run as they are stored, beside the pipeline and the result of a step. A reference is the hash of a node.
+//! The nouns of a run as they are stored. A reference is the hash of a node.
+//!
+//! A store need not keep the order of the members of JSON data, nor how a number was written. So JSON data of a user is stored
+//! as text.
+
+mod json_text;
 
 use std::sync::Arc;
 
@@ -8,9 +13,8 @@ use serde_json::{Map, Value};
 use crate::attempt::Ended;
 use crate::capture::CaptureDebug;
 use crate::course::{Archived, Event, OnError, Resume, RunStart, Steering};
-use crate::result::present;
 use crate::scope::RunFacts;
-use crate::{Pipeline, StepError};
+use crate::{Pipeline, StepError, StepResult};
 
 /// The hash of a node.
 pub type NodeRef = String;
@@ -38,6 +42,7 @@ pub struct RunNode {
     /// The text of the workflow file.
     pub source: NodeRef,
     /// The context, merged from all its sources.
+    #[serde(with = "json_text")]
     pub context: Map<String, Value>,
     /// What the caller asked for.
     #[serde(default)]
@@ -56,7 +61,8 @@ pub struct OnlyNode {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "present"
+        serialize_with = "json_text::serialize_some",
+        deserialize_with = "json_text::deserialize_some"
     )]
     pub item: Option<Value>,
     /// Whether its condition counts.
@@ -201,6 +207,66 @@ pub struct ArchiveNode {
     pub error: Option<String>,
 }
 
+/// A pipeline as it is stored.
+#[derive(Serialize, Deserialize)]
+struct PipelineNode<P> {
+    name: String,
+    #[serde(
+        with = "json_text",
+        bound(
+            serialize = "P: Serialize",
+            deserialize = "P: serde::de::DeserializeOwned"
+        )
+    )]
+    program: P,
+}
+
+/// Returns the payload of the node of a pipeline.
+#[must_use]
+pub fn pipeline_payload(pipeline: &Pipeline) -> Value {
+    let name = pipeline.name.clone();
+    let node = PipelineNode {
+        name,
+        program: pipeline,
+    };
+    plain(&node)
+}
+
+/// Returns the pipeline of a node.
+///
+/// # Errors
+/// When the payload is of another shape.
+pub fn pipeline_of(payload: &Value) -> Result<Pipeline, serde_json::Error> {
+    Ok(PipelineNode::deserialize(payload)?.program)
+}
+
+/// Returns the payload of the node of a result.
+#[must_use]
+pub fn result_payload(result: &StepResult) -> Value {
+    let mut payload = plain(result);
+    if let Some(json) = payload.get_mut("json") {
+        *json = Value::String(json.to_string());
+    }
+    payload
+}
+
+/// Returns the result of a node.
+///
+/// # Errors
+/// When the payload is of another shape.
+pub fn result_of_payload(mut payload: Value) -> Result<StepResult, serde_json::Error> {
+    if let Some(json) = payload.get_mut("json")
+        && let Some(text) = json.as_str()
+    {
+        *json = serde_json::from_str(text)?;
+    }
+    serde_json::from_value(payload)
+}
+
+fn plain<T: Serialize>(node: &T) -> Value {
+    serde_json::to_value(node).expect("a node is plain data with text for keys")
+}
+
 impl RunNode {
     /// Returns what the course of the run begins with.
     #[must_use]
@@ -251,10 +317,10 @@ mod tests {
     fn a_stored_run_begins_its_course() {
         let stored = json!({
             "thread": "01K", "run_id": "r-1", "timestamp_utc": "20261123T000000Z", "state_dir": ".orchestrate/runs",
-            "workflow_file": "f.yaml", "workflow_checksum": "sha256:9f", "source": "SRC", "context": {"a": 1},
+            "workflow_file": "f.yaml", "workflow_checksum": "sha256:9f", "source": "SRC", "context": "{\"b\":1.0,\"a\":1}",
             "steering": {"on_error": "continue", "retries": {"max": 2, "delay_ms": 5}, "max_transitions": 7,
                 "archive": {"destination": null}},
-            "only": {"step": "A", "item": null, "respect_when": true, "from": "HEAD"},
+            "only": {"step": "A", "item": "null", "respect_when": true, "from": "HEAD"},
         });
         let node: RunNode = serde_json::from_value(stored).unwrap();
         let start = node.start();

@@ -37,6 +37,26 @@ pub struct Pipeline {
     pub steps: Vec<Step>,
 }
 
+impl Pipeline {
+    /// Returns the names of all secrets that the pipeline or a step of it declares, sorted, each once.
+    #[must_use]
+    pub fn all_secrets(&self) -> Vec<&str> {
+        fn add<'p>(steps: &'p [Step], found: &mut Vec<&'p str>) {
+            for step in steps {
+                found.extend(step.secrets.iter().map(String::as_str));
+                if let Some(each) = step.body() {
+                    add(&each.steps, found);
+                }
+            }
+        }
+        let mut found: Vec<&str> = self.secrets.iter().map(String::as_str).collect();
+        add(&self.steps, &mut found);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
 /// The folders of task queues, relative to the workspace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Queues {

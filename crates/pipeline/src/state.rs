@@ -8,7 +8,7 @@ mod record;
 mod shrink;
 mod tree;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 pub use record::{AttemptFacts, RecordFacts};
@@ -82,7 +82,7 @@ pub struct CurrentStep {
 }
 
 /// A process that worked on a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names are those in files, and say it")]
 pub struct ExecutorSession {
     pub pid: u32,

@@ -22,6 +22,9 @@ pub struct StartNode {
     /// The parent, if the thread is a child thread. Such a start has a type of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<Parent>,
+    /// What the run was made with, if the thread is a run of a pipeline. Such a start has a type of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<CasRef>,
 }
 
 /// One completed step of a thread. Older nodes lack all that is optional here.

@@ -1,21 +1,29 @@
 //! The program that a thread runs, in any language.
 //!
-//! Each language has its own node types, so the type of the stored node tells the language. The role graph is the only
-//! language so far. This module answers the questions that do not depend on the language; the moderator says what comes
+//! Each language has its own node types, so the type of the stored node tells the language. This module answers the questions that do not depend on the language; the moderator says what comes
 //! next. Code that needs the graph itself matches on it.
 
+use std::sync::{Arc, LazyLock};
+
 use serde_json::Value;
+use uwf_pipeline::{Pipeline, nodes};
 
 use crate::ids::{CasRef, RoleName};
 use crate::limits::Limits;
+use crate::schemas;
 use crate::workflow::{Role, Workflow, WorkflowSupervisor};
 use crate::workflow_stored::{self, StoredError};
+
+/// The limits of a pipeline: it has counters of its own.
+static NO_LIMITS: LazyLock<Limits> = LazyLock::new(Limits::default);
 
 /// A stored program.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Program {
     /// Roles and a graph that says who comes next.
     Graph(Workflow),
+    /// Steps in a fixed order. A resume may have changed it since the start of the thread.
+    Pipeline(Arc<Pipeline>),
 }
 
 impl Program {
@@ -24,7 +32,20 @@ impl Program {
     /// # Errors
     /// When no language stores its programs under the type, or the payload is malformed.
     pub fn from_node(type_hash: CasRef, payload: &Value) -> Result<Self, StoredError> {
+        if type_hash == schemas::PIPELINE {
+            let pipeline = nodes::pipeline_of(payload)?;
+            return Ok(Self::Pipeline(Arc::new(pipeline)));
+        }
         workflow_stored::from_payload(type_hash, payload).map(Self::Graph)
+    }
+
+    /// Returns the graph, if the program is one.
+    #[must_use]
+    pub fn as_graph(&self) -> Option<&Workflow> {
+        match self {
+            Self::Graph(workflow) => Some(workflow),
+            Self::Pipeline(_) => None,
+        }
     }
 
     /// Returns its name.
@@ -32,6 +53,7 @@ impl Program {
     pub fn name(&self) -> &str {
         match self {
             Self::Graph(workflow) => &workflow.name,
+            Self::Pipeline(pipeline) => &pipeline.name,
         }
     }
 
@@ -40,6 +62,7 @@ impl Program {
     pub fn limits(&self) -> &Limits {
         match self {
             Self::Graph(workflow) => &workflow.limits,
+            Self::Pipeline(_) => &NO_LIMITS,
         }
     }
 
@@ -48,14 +71,17 @@ impl Program {
     pub fn supervisor(&self) -> Option<&WorkflowSupervisor> {
         match self {
             Self::Graph(workflow) => workflow.supervisor.as_ref(),
+            Self::Pipeline(_) => None,
         }
     }
 
-    /// Returns the names of the roles, in the order of the program.
+    /// Returns the names of the roles, in the order of the program. A pipeline has none: the keys of its steps depend on items.
     pub fn roles(&self) -> impl Iterator<Item = &RoleName> {
-        match self {
-            Self::Graph(workflow) => workflow.roles.keys(),
-        }
+        let roles = match self {
+            Self::Graph(workflow) => Some(workflow.roles.keys()),
+            Self::Pipeline(_) => None,
+        };
+        roles.into_iter().flatten()
     }
 
     /// Returns the definition of a role; `None` if the program has no such role.
@@ -63,6 +89,7 @@ impl Program {
     pub fn task(&self, role: &RoleName) -> Option<&Role> {
         match self {
             Self::Graph(workflow) => workflow.roles.get(role),
+            Self::Pipeline(_) => None,
         }
     }
 }

@@ -120,6 +120,9 @@ pub struct LeaseRecord {
     /// What a person said with `-p` of the command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
+    /// The number of the attempt at the step, in a run of a pipeline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<u64>,
     /// How the agent was chosen, once that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chosen: Option<ChosenAgent>,

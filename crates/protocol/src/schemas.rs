@@ -4,12 +4,14 @@
 //! one is a new schema under a new hash, never an edit.
 
 mod children;
+mod runs;
 
 use serde_json::{Value, json};
 use uwf_schema::Violation;
 
 use crate::ids::CasRef;
 pub use children::{detail_of_children, start_node_of_child, workflow_with_children};
+pub use runs::{archive, pipeline, result, resume, run, start_node_of_run, visit};
 
 /// The schema of schemas, which types itself.
 pub const META: CasRef = CasRef::from_digits(b"CTS5P6RD8HMCS");
@@ -23,8 +25,22 @@ pub const WORKFLOW: CasRef = CasRef::from_digits(b"4EAEYQKFHTJ23");
 pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
 /// Start nodes of child threads. The schema is put into a store with the first of them.
 pub const START_NODE_OF_CHILD: CasRef = CasRef::from_digits(b"4E5KZ9M3WK3CG");
+/// Start nodes of runs of pipelines. The schema is put into a store with the first of them, as are all that only runs have.
+pub const START_NODE_OF_RUN: CasRef = CasRef::from_digits(b"1304PPNH2JZQM");
 /// Every type under which starts are stored.
-pub const START_NODES: [CasRef; 2] = [START_NODE, START_NODE_OF_CHILD];
+pub const START_NODES: [CasRef; 3] = [START_NODE, START_NODE_OF_CHILD, START_NODE_OF_RUN];
+/// Pipelines.
+pub const PIPELINE: CasRef = CasRef::from_digits(b"3ZTH51YPAQDRW");
+/// What runs were made with.
+pub const RUN: CasRef = CasRef::from_digits(b"ESSMM268KGWS8");
+/// Results of the steps of pipelines.
+pub const RESULT: CasRef = CasRef::from_digits(b"434PDVRN6SJJ6");
+/// How visits of such steps went.
+pub const VISIT: CasRef = CasRef::from_digits(b"FTDS1SHHDQTHT");
+/// How runs were resumed.
+pub const RESUME: CasRef = CasRef::from_digits(b"04HR5AC4DH1WF");
+/// What came of the archives of runs.
+pub const ARCHIVE: CasRef = CasRef::from_digits(b"7QT9G4RCEX43E");
 /// The detail of a step that child threads did. The schema is put into a store with the first of them.
 pub const DETAIL_OF_CHILDREN: CasRef = CasRef::from_digits(b"7XW481CXM8KXN");
 /// Step nodes.

@@ -19,6 +19,7 @@ mod registry;
 mod registry_history;
 mod root;
 mod run_dir;
+mod run_root;
 mod seal;
 pub mod shared_roots;
 mod slots;
@@ -38,6 +39,7 @@ pub use run_dir::{
     Acquired, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
     Scratch, Sessions, ThreadLock,
 };
+pub use run_root::{RunRoot, ThreadPlace};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,

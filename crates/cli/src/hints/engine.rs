@@ -64,6 +64,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::ForeignState(_)
         | EngineError::NoNodes(_)
         | EngineError::Foreign(_)
+        | EngineError::Pipeline(_)
         | EngineError::Bundle(_)
         | EngineError::Store(_)
         | EngineError::ConfigFile(_)

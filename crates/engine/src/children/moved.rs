@@ -7,7 +7,6 @@ use uwf_cas_fs::hash_of;
 use uwf_moderator::{Assignment, Performer, PlannedChild, Route};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::program::Program;
 use uwf_protocol::work::{Player, alone};
 use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
@@ -54,9 +53,11 @@ fn is_task(thread: &Thread, planned: &PlannedChild, start: &StartNode) -> bool {
     let workflow = match &planned.player {
         Player::Workflow(workflow) => Some(*workflow),
         Player::Role(role) => {
-            let Program::Graph(workflow) = &thread.program;
-            let (type_hash, payload) = workflow_stored::to_payload(&alone(workflow, role));
-            hash_of(Some(type_hash), &payload).ok()
+            let workflow = thread.program.as_graph();
+            workflow.and_then(|workflow| {
+                let (type_hash, payload) = workflow_stored::to_payload(&alone(workflow, role));
+                hash_of(Some(type_hash), &payload).ok()
+            })
         }
     };
     // What a person said to the thread follows the task.

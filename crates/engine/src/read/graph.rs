@@ -1,5 +1,6 @@
 //! A workflow as a graph: what drawings are made of. `way` marks the way of a thread in it.
 
+mod pipeline;
 pub(crate) mod players;
 pub(crate) mod way;
 
@@ -182,6 +183,7 @@ fn graph_of(store: &Store, hash: CasRef, program: &Program) -> GraphView {
             thread: None,
             hidden: None,
         },
+        Program::Pipeline(pipeline) => pipeline::view(hash, pipeline),
     }
 }
 

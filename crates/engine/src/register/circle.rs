@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use std::fmt;
 
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::program::Program;
-use uwf_thread::read_program;
 
 use super::{ChildWorkflow, Place};
+use crate::stored_workflow::read_graph;
 use crate::{EngineError, Site};
 
 /// A way from a workflow back to its own name.
@@ -90,7 +89,7 @@ fn below_stored(
     if !seen.insert(hash) {
         return Ok(None);
     }
-    let Program::Graph(workflow) = read_program(&site.store, hash)?;
+    let workflow = read_graph(site, hash)?;
     if workflow.name == name {
         return Ok(Some(vec![workflow.name]));
     }

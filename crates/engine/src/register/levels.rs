@@ -6,12 +6,11 @@ use std::convert::Infallible;
 use serde_json::Value;
 use uwf_moderator::levels;
 use uwf_protocol::ids::CasRef;
-use uwf_protocol::program::Program;
 use uwf_protocol::workflow::{Problem, Workflow};
-use uwf_thread::read_program;
 
 use super::Children;
 use crate::limits::config_for_views;
+use crate::stored_workflow::read_graph;
 use crate::{EngineError, Site, WorkflowUseError};
 
 /// Fails if a thread of a stored workflow would have children with too many threads above them.
@@ -21,7 +20,7 @@ pub(crate) fn refuse_depth(site: &Site, hash: CasRef) -> Result<(), EngineError>
     if depth <= most {
         return Ok(());
     }
-    let Program::Graph(workflow) = read_program(&site.store, hash)?;
+    let workflow = read_graph(site, hash)?;
     let too_deep = WorkflowUseError::TooDeep {
         workflow: workflow.name,
         depth,
@@ -82,7 +81,7 @@ fn known_or_read(
     if let Some(known) = known.get(&hash) {
         return Ok(*known);
     }
-    let Program::Graph(workflow) = read_program(&site.store, hash)?;
+    let workflow = read_graph(site, hash)?;
     let found = levels(&workflow, &mut |child| known_or_read(site, *child, known))?;
     let deepest = found.into_values().max().unwrap_or_default();
     known.insert(hash, deepest);

@@ -252,6 +252,7 @@ fn launch(
         started_at_ms: attempted.started_at_ms,
         waiting: false,
         words: attempted.verb.message().map(ToOwned::to_owned),
+        number: None,
         chosen: Some(attempted.chosen.clone()),
     };
     run.lease.write_record(&record).map_err(EngineError::from)?;

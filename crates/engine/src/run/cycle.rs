@@ -11,6 +11,8 @@ use uwf_storage::{Archived, RunDir, State};
 use uwf_util::shell_words;
 
 use crate::children::redone::{Redone, done_again, redone};
+use crate::pipelines::chain::is_run;
+use crate::pipelines::error::PipelineError;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::run::admission::{self, Admitted};
 use crate::run::adopt::{Adoption, adopt};
@@ -23,6 +25,7 @@ use crate::run::contract;
 use crate::run::failure;
 use crate::run::hooks;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
+use crate::run::pipelines;
 use crate::run::slots::{self, NoSlot};
 use crate::run::supervisor::{self, Asked};
 use crate::thread::{self, Thread};
@@ -113,6 +116,9 @@ pub(crate) fn step_untold(
     }
     with_thread_to_step(runner, id, |run| {
         let head = thread::active_head(&runner.site, id)?;
+        if is_run(&runner.site.store, head)? {
+            return pipelines::step(runner, run, id);
+        }
         let thread = Thread::load(&runner.site.store, id, head)?;
         let thread = match adopt(runner, run, thread)? {
             Adoption::Committed(report) => return Ok(*report),
@@ -193,6 +199,7 @@ pub(crate) fn do_step(
 ) -> Result<StepReport, EngineError> {
     match job.assignment.performer {
         Performer::Agent => do_agent_step(runner, run, thread, job),
+        Performer::Engine => Err(PipelineError::IsRun(thread.id).into()),
         Performer::Children => {
             let Job {
                 assignment,

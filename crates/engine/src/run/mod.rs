@@ -20,6 +20,7 @@ pub(crate) mod migrate;
 pub(crate) mod observer;
 mod owned;
 pub(crate) mod patience;
+pub(crate) mod pipelines;
 pub(crate) mod poke;
 mod process;
 pub(crate) mod resume;

@@ -185,6 +185,7 @@ impl Wait<'_> {
                 started_at_ms: self.runner.site.env.now_ms(),
                 waiting: true,
                 words: None,
+                number: None,
                 chosen: None,
             })?;
         }

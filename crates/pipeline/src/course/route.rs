@@ -192,6 +192,18 @@ impl Course {
         self.to(stack, agent, Todo::Settled(Box::new(result)))
     }
 
+    /// Returns the route of a step that cannot be done, because of something that only the disk knows.
+    #[must_use]
+    pub fn refused_at(&self, key: &StepKey, failure: Failure) -> Route {
+        let visit = self.stack().last().map_or(1, |frame| frame.visit_number());
+        Route::To(Box::new(Assignment {
+            key: key.clone(),
+            visit,
+            agent: Agent::Engine,
+            todo: Todo::Settled(Box::new(StepResult::refused(failure))),
+        }))
+    }
+
     fn refused(&self, stack: &[&Frame], failure: Failure) -> Route {
         self.settled(stack, Agent::Engine, StepResult::refused(failure))
     }

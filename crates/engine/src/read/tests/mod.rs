@@ -64,6 +64,7 @@ impl World {
             prompt: prompt.to_owned(),
             cwd: Some("/".to_owned()),
             parent: None,
+            run: None,
         };
         let head = self.put(schemas::START_NODE, &serde_json::to_value(start).unwrap());
         let thread = ThreadId::new(u64::try_from(NOW - age_ms).unwrap(), 1);
@@ -163,6 +164,7 @@ impl World {
             started_at_ms: NOW,
             waiting: false,
             words: None,
+            number: None,
             chosen: None,
         };
         let run = self.site.root.run(thread);

@@ -4,7 +4,6 @@ use uwf_cas_fs::Batch;
 use uwf_moderator::Assignment;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::program::Program;
 use uwf_protocol::schemas;
 use uwf_protocol::work::{Player, alone};
 use uwf_protocol::workflow_stored;
@@ -13,7 +12,7 @@ use uwf_storage::{Located, State};
 use crate::children::Child;
 use crate::person_message::MessageContext;
 use crate::run::contract;
-use crate::thread::Thread;
+use crate::thread::{Thread, graph_of};
 use crate::{EngineError, Runner, tags};
 
 /// Makes child threads, all in one change of the state. What a person said to their parent follows their tasks. Their parent is locked by this process, so nobody else makes them.
@@ -39,6 +38,7 @@ pub(super) fn make(
             prompt: task.compose(words),
             cwd: Some(directory.display().to_string()),
             parent: Some(child.parent.clone()),
+            run: None,
         };
         let payload = serde_json::to_value(&start).expect("a start node is plain data");
         let start = batch.put(schemas::START_NODE_OF_CHILD, &payload, now_ms)?;
@@ -69,7 +69,7 @@ fn workflow_of(
     match &child.planned.player {
         Player::Workflow(workflow) => Ok(*workflow),
         Player::Role(role) => {
-            let Program::Graph(workflow) = &thread.program;
+            let workflow = graph_of(thread)?;
             let (type_hash, payload) = workflow_stored::to_payload(&alone(workflow, role));
             Ok(batch.put(type_hash, &payload, now_ms)?)
         }

@@ -1,0 +1,47 @@
+//! The errors of runs of pipelines.
+
+use uwf_pipeline::Failure;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_runner::RunError;
+
+use crate::EngineError;
+
+/// Why something could not be done with a run.
+#[derive(Debug, thiserror::Error)]
+pub enum PipelineError {
+    /// The thread is no run of a pipeline.
+    #[error("thread `{0}` is no run of a pipeline")]
+    NoRun(ThreadId),
+    /// The program is a pipeline, and a workflow of roles is needed.
+    #[error("`{0}` is a pipeline, and not a workflow of roles")]
+    NoGraph(CasRef),
+    /// The thread is a run of a pipeline, and the command is for threads of workflows.
+    #[error("thread `{0}` is a run of a pipeline")]
+    IsRun(ThreadId),
+    /// A node of a run does not have its shape.
+    #[error("node `{hash}` is malformed: {problem}")]
+    Malformed {
+        /// The node.
+        hash: CasRef,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A task could not be done, and the step is not the cause.
+    #[error(transparent)]
+    Task(RunError),
+    /// The run cannot be made, or cannot go on, as it was asked.
+    #[error("{}", .0.message)]
+    Refused(Failure),
+}
+
+impl From<PipelineError> for EngineError {
+    fn from(error: PipelineError) -> Self {
+        Self::Pipeline(Box::new(error))
+    }
+}
+
+impl From<RunError> for EngineError {
+    fn from(error: RunError) -> Self {
+        PipelineError::Task(error).into()
+    }
+}

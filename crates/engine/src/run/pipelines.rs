@@ -1,0 +1,147 @@
+//! Runs of pipelines: they are made, their steps are done, and they go on after an interruption.
+//!
+//! A run is a thread. `session.rs` is the list of what one process does for it, and `visit.rs` that of one step.
+
+pub(crate) mod commit;
+pub(crate) mod make;
+mod picture;
+pub(crate) mod resume;
+mod session;
+mod step;
+mod visit;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use uwf_pipeline::StepError;
+use uwf_pipeline::course::{Outcome, Stop};
+use uwf_protocol::ids::ThreadId;
+use uwf_runner::{OutputText, Stream};
+use uwf_storage::RunRoot;
+
+pub use step::USUAL_LOG_BYTES;
+pub(crate) use step::step;
+
+/// How a process does the steps of a run. Nothing of this is stored.
+#[derive(Clone, Copy)]
+pub struct RunSettings {
+    /// How long this process may take.
+    pub timeout: Option<Duration>,
+    /// How large the log of one output may be, in bytes.
+    pub max_log_bytes: u64,
+    /// What goes into output files.
+    pub output_text: OutputText,
+    /// Whether the pictures before the newest one are kept.
+    pub backups: Backups,
+    /// Whether prompts are kept as files.
+    pub prompts: Prompts,
+    /// Sees the output of programs at once, without secrets. It is called from two threads.
+    pub show: fn(Stream, &[u8]),
+    /// Is told what happens.
+    pub tell: fn(&RunEvent<'_>),
+}
+
+/// Whether the pictures before the newest one are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Backups {
+    None,
+    LastThree,
+}
+
+/// Whether prompts are kept as files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Prompts {
+    Dropped,
+    Kept,
+}
+
+/// Something that happens in a run.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// A process begins to work on the run.
+    Begins {
+        /// The id of the run.
+        run_id: &'a str,
+    },
+    /// A step is started.
+    Started {
+        /// Its key.
+        key: &'a str,
+        /// The number of the attempt, from 1.
+        attempt: u64,
+    },
+    /// A step settled.
+    Settled {
+        /// Its key.
+        key: &'a str,
+        /// What came of it.
+        result: &'a uwf_pipeline::StepResult,
+        /// How long it took, in milliseconds.
+        duration_ms: u64,
+    },
+    /// Something that people should know.
+    Warning(&'a str),
+}
+
+/// What a process did for a run.
+#[derive(Debug)]
+pub struct RunReport {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The id of the run.
+    pub run_id: String,
+    /// How it ended.
+    pub end: RunEnd,
+    /// How long this process took.
+    pub duration: Duration,
+    /// The picture of the run.
+    pub state_file: PathBuf,
+}
+
+/// How the work of a process on a run ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// The run is completed.
+    Completed(Outcome),
+    /// A step stopped it.
+    Failed(Box<Stop>),
+    /// A signal told this process to stop.
+    Interrupted(i32),
+    /// A person ended the run.
+    Cancelled,
+    /// A person paused the run.
+    Paused,
+    /// The step that was asked for is done.
+    StepDone,
+}
+
+impl RunEnd {
+    /// Returns why the run does not go on, if a step is the cause.
+    #[must_use]
+    pub fn error(&self) -> Option<&StepError> {
+        match self {
+            Self::Failed(stop) => stop.result.error.as_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl RunReport {
+    fn new(
+        thread: ThreadId,
+        run_id: &str,
+        root: &RunRoot,
+        end: RunEnd,
+        duration: Duration,
+    ) -> Self {
+        Self {
+            thread,
+            run_id: run_id.to_owned(),
+            end,
+            duration,
+            state_file: root.state_file(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! The chain of a run while a process works on it: steps are put, and the head follows.
+//!
+//! A step is in the chain as soon as its nodes are written and the pending record names it: it survives the end of every
+//! process. The head moves for all steps of a short time at once, because making nodes durable costs more than writing them.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use uwf_cas_fs::StoreError;
+use uwf_pipeline::nodes::VisitNode;
+use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
+use uwf_protocol::nodes::StepNode;
+use uwf_protocol::run::{Pending, RefusedStep};
+use uwf_protocol::schemas;
+use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, State};
+use uwf_thread::steps;
+
+use crate::pipelines::chain::payload;
+use crate::{EngineError, Runner, tags};
+
+/// How long steps wait for the next move of the head.
+const SHARED: Duration = Duration::from_millis(20);
+
+/// The chain.
+pub(super) struct Chain<'a> {
+    runner: &'a Runner,
+    run: &'a RunDir,
+    thread: ThreadId,
+    start: CasRef,
+    cwd: String,
+    /// The head as everybody sees it.
+    head: CasRef,
+    /// The newest step, or the start.
+    newest: CasRef,
+    /// The nodes after the head.
+    unsynced: Vec<CasRef>,
+    moved: Instant,
+}
+
+/// A step that is to be added.
+pub(super) struct NewStep {
+    pub(super) role: RoleName,
+    pub(super) agent: String,
+    /// The type and the payload of the output.
+    pub(super) output: (CasRef, Value),
+    pub(super) detail: VisitNode,
+    pub(super) prompt: Option<String>,
+    pub(super) started_at_ms: i64,
+    pub(super) duration_ms: u64,
+}
+
+/// A step that was added.
+pub(super) struct Added {
+    pub(super) output: CasRef,
+    pub(super) completed_at_ms: i64,
+}
+
+/// Whether the head moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moved {
+    Yes,
+    /// The thread was ended from outside.
+    Ended,
+}
+
+impl<'a> Chain<'a> {
+    pub(super) fn new(
+        runner: &'a Runner,
+        run: &'a RunDir,
+        (thread, start, head): (ThreadId, CasRef, CasRef),
+        cwd: String,
+    ) -> Self {
+        Self {
+            runner,
+            run,
+            thread,
+            start,
+            cwd,
+            head,
+            newest: head,
+            unsynced: Vec::new(),
+            moved: Instant::now(),
+        }
+    }
+
+    /// Returns the newest step, or the start.
+    pub(super) fn newest(&self) -> CasRef {
+        self.newest
+    }
+
+    /// Adds a step. From now on no process can lose it.
+    pub(super) fn add(&mut self, step: NewStep) -> Result<Added, EngineError> {
+        let store = &self.runner.site.store;
+        let now_ms = self.runner.site.env.now_ms();
+        let mut batch = store.batch();
+        let prompt = step.prompt.map(|prompt| {
+            let prompt = Value::String(prompt);
+            batch.put(schemas::TEXT, &prompt, now_ms)
+        });
+        let prompt = prompt.transpose()?;
+        let output = batch.put(step.output.0, &step.output.1, now_ms)?;
+        let detail = serde_json::to_value(&step.detail).expect("a visit is plain data");
+        let detail = batch.put(schemas::VISIT, &detail, now_ms)?;
+        let duration = i64::try_from(step.duration_ms).unwrap_or(i64::MAX);
+        let completed_at_ms = step.started_at_ms.saturating_add(duration);
+        let node = StepNode {
+            start: self.start,
+            prev: (self.newest != self.start).then_some(self.newest),
+            role: step.role,
+            output,
+            detail,
+            agent: step.agent,
+            edge_prompt: None,
+            started_at_ms: Some(step.started_at_ms),
+            completed_at_ms: Some(completed_at_ms),
+            cwd: Some(self.cwd.clone()),
+            assembled_prompt: prompt,
+        };
+        let payload = serde_json::to_value(&node).expect("a step is plain data");
+        let hash = batch.put(schemas::STEP_NODE, &payload, now_ms)?;
+        batch.commit_volatile()?;
+        self.unsynced.extend(prompt);
+        self.unsynced.extend(texts_of(&step.detail));
+        self.unsynced.extend([output, detail, hash]);
+        self.run.outbox.write_pending_volatile(&Pending {
+            step: hash,
+            head: self.head,
+            replaces: None,
+            at_ms: now_ms,
+            answer_of: None,
+            agent: None,
+        })?;
+        self.newest = hash;
+        Ok(Added {
+            output,
+            completed_at_ms,
+        })
+    }
+
+    /// Puts a text node, such as a short log, for the detail of the next step.
+    pub(super) fn put_text(&self, text: &str) -> Result<CasRef, EngineError> {
+        let site = &self.runner.site;
+        let text = Value::String(text.to_owned());
+        Ok(site
+            .store
+            .put_volatile(schemas::TEXT, &text, site.env.now_ms())?)
+    }
+
+    /// Moves the head to the newest step, if it was not moved for a while.
+    pub(super) fn move_if_due(&mut self) -> Result<Moved, EngineError> {
+        match self.moved.elapsed() < SHARED {
+            true => Ok(Moved::Yes),
+            false => self.move_head(),
+        }
+    }
+
+    /// Moves the head to the newest step.
+    pub(super) fn move_head(&mut self) -> Result<Moved, EngineError> {
+        if self.head == self.newest {
+            return Ok(Moved::Yes);
+        }
+        let site = &self.runner.site;
+        site.store.sync(&self.unsynced)?;
+        let advanced = State::new(&site.root).advance(self.thread, self.head, self.newest)?;
+        self.after(advanced)
+    }
+
+    /// Ends the thread at the newest step: the run is completed.
+    pub(super) fn complete(&mut self, workflow: CasRef) -> Result<Moved, EngineError> {
+        let site = &self.runner.site;
+        site.store.sync(&self.unsynced)?;
+        let record = HistoryRecord {
+            thread: self.thread,
+            workflow,
+            head: self.newest,
+            completed_at: site.env.now_ms(),
+            reason: Reason::Completed,
+        };
+        let advanced = State::new(&site.root).advance_and_archive(self.head, &record)?;
+        self.after(advanced)
+    }
+
+    fn after(&mut self, advanced: Advance) -> Result<Moved, EngineError> {
+        match advanced {
+            Advance::Moved => {
+                self.head = self.newest;
+                self.unsynced.clear();
+                self.moved = Instant::now();
+                self.run.outbox.clear_pending()?;
+                Ok(Moved::Yes)
+            }
+            Advance::NotActive => Ok(Moved::Ended),
+            Advance::HeadIs(_) => {
+                refuse(self.runner, self.run, (self.newest, self.head))?;
+                Err(crate::thread::busy(self.thread, None))
+            }
+        }
+    }
+}
+
+/// Returns the text nodes that a visit names.
+fn texts_of(visit: &VisitNode) -> impl Iterator<Item = CasRef> {
+    let texts = visit.logs.iter().filter_map(|log| log.text.as_ref());
+    texts.filter_map(|text| text.parse().ok())
+}
+
+/// Commits the steps that an earlier process added after the head, and returns the head then.
+pub(super) fn adopt(
+    runner: &Runner,
+    run: &RunDir,
+    (thread, start, head): (ThreadId, CasRef, CasRef),
+) -> Result<CasRef, EngineError> {
+    let Some(pending) = run.outbox.read_pending()? else {
+        return Ok(head);
+    };
+    let store = &runner.site.store;
+    let nodes = match nodes_between(runner, start, head, pending.step) {
+        Ok(Some(nodes)) => nodes,
+        Ok(None) => {
+            refuse(runner, run, (pending.step, pending.head))?;
+            return Ok(head);
+        }
+        // The record survived a power cut, and the nodes did not.
+        Err(EngineError::Store(StoreError::NotFound { .. })) => {
+            run.outbox.clear_pending()?;
+            return Ok(head);
+        }
+        Err(error) => return Err(error),
+    };
+    if !nodes.is_empty() {
+        // They may have been written before an error of the disk that nobody saw.
+        store.renew(&nodes)?;
+        let advanced = State::new(&runner.site.root).advance(thread, head, pending.step)?;
+        if advanced != Advance::Moved {
+            return Err(crate::thread::busy(thread, None));
+        }
+        let message = format!("step={}", pending.step);
+        runner
+            .site
+            .log_line(tags::ADOPTED, &message, Some(thread), None);
+    }
+    run.outbox.clear_pending()?;
+    Ok(pending.step)
+}
+
+/// Returns the nodes of the steps after a head, up to a step; `None` if that step does not follow the head.
+fn nodes_between(
+    runner: &Runner,
+    start: CasRef,
+    head: CasRef,
+    step: CasRef,
+) -> Result<Option<Vec<CasRef>>, EngineError> {
+    let store = &runner.site.store;
+    let mut nodes = Vec::new();
+    for step in steps(store, step) {
+        let step = step?;
+        if step.hash == head {
+            return Ok(Some(nodes));
+        }
+        let visit: VisitNode = payload(store, step.node.detail)?;
+        nodes.extend([step.hash, step.node.output, step.node.detail]);
+        nodes.extend(step.node.assembled_prompt);
+        nodes.extend(texts_of(&visit));
+        if step.node.prev.is_none() {
+            return Ok((step.node.start == head && start == head).then_some(nodes));
+        }
+    }
+    Ok(None)
+}
+
+/// Keeps a step that does not follow the head, and removes its pending record.
+fn refuse(
+    runner: &Runner,
+    run: &RunDir,
+    (step, head): (CasRef, CasRef),
+) -> Result<(), EngineError> {
+    Ok(run.outbox.refuse(&RefusedStep {
+        step,
+        head,
+        replaces: None,
+        at_ms: runner.site.env.now_ms(),
+    })?)
+}

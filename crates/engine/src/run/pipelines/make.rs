@@ -1,0 +1,178 @@
+//! Making a run: first its folder, then its nodes, and last its entry among the threads.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+use uwf_pipeline::course::Steering;
+use uwf_pipeline::nodes::{self, OnlyNode, RunNode};
+use uwf_pipeline::{ErrorKind, Failure, Pipeline, checksum, run_id, run_id_problem, timestamp_utc};
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::nodes::StartNode;
+use uwf_protocol::schemas;
+use uwf_storage::{RunRoot, State, StorageError, ThreadPlace};
+
+use crate::pipelines::error::PipelineError;
+use crate::{EngineError, Site, tags};
+
+/// A run that is to be made.
+#[derive(Debug, Clone)]
+pub struct NewRun {
+    /// The pipeline.
+    pub pipeline: Pipeline,
+    /// The workflow file as the caller names it.
+    pub workflow_file: String,
+    /// Its text.
+    pub source: Vec<u8>,
+    /// The context, merged from all its sources.
+    pub context: Map<String, Value>,
+    /// What the caller asked for.
+    pub steering: Steering,
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// The folder of all runs; by default one in the workspace.
+    pub state_dir: Option<PathBuf>,
+    /// The id, if the caller chose one.
+    pub run_id: Option<String>,
+    /// The only step, for a run of one step.
+    pub only: Option<OnlyNode>,
+}
+
+/// A run that was made.
+#[derive(Debug, Clone)]
+pub struct MadeRun {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The id of the run.
+    pub run_id: String,
+    /// Its folder.
+    pub root: RunRoot,
+}
+
+/// The folder of all runs of a workspace, relative to it.
+const STATE_DIR: &str = ".orchestrate/runs";
+
+/// Makes a run. No step is done.
+///
+/// # Errors
+/// When the id is taken or unfit, or something cannot be written. Then there is no run.
+pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
+    let workspace = new.workspace.canonicalize();
+    let workspace = workspace
+        .ok()
+        .filter(|path| path.is_dir())
+        .ok_or_else(|| EngineError::NoDirectory(new.workspace.display().to_string()))?;
+    let cwd = StorageError::recordable(&workspace)?.to_owned();
+    site.create()?;
+    let thread = site.new_thread_id()?;
+    let now_ms = site.env.now_ms();
+    let timestamp_utc = timestamp_utc(now_ms);
+    let run_id = match &new.run_id {
+        Some(id) => checked_id(id)?,
+        None => run_id(&timestamp_utc, thread.as_str()),
+    };
+    let state_dir = state_dir(&workspace, new.state_dir.as_deref());
+    let root = RunRoot::at(state_dir.join(&run_id));
+    if root.path().symlink_metadata().is_ok() {
+        return Err(taken(&run_id, &root));
+    }
+    root.create()?;
+    let place = ThreadPlace {
+        thread,
+        root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
+    };
+    root.write_origin(&place, &new.source)?;
+    let of_workspace = state_dir.strip_prefix(&workspace).unwrap_or(&state_dir);
+    let node = RunNode {
+        thread: thread.as_str().to_owned(),
+        run_id: run_id.clone(),
+        timestamp_utc,
+        state_dir: StorageError::recordable(of_workspace)?.to_owned(),
+        workflow_file: new.workflow_file.clone(),
+        workflow_checksum: checksum(&new.source),
+        source: String::new(),
+        context: new.context.clone(),
+        steering: new.steering.clone(),
+        only: new.only.clone(),
+    };
+    let _hold = site.store.hold()?;
+    let head = put(site, new, (cwd, node), now_ms)?;
+    State::new(&site.root).insert(thread, head)?;
+    site.note_use(thread);
+    let message = format!("run made head={head} run={run_id}");
+    site.log_line(tags::THREAD_CREATED, &message, Some(thread), None);
+    Ok(MadeRun {
+        thread,
+        run_id,
+        root,
+    })
+}
+
+/// Puts the nodes of a new run, and returns its start.
+fn put(
+    site: &Site,
+    new: &NewRun,
+    (cwd, run): (String, RunNode),
+    now_ms: i64,
+) -> Result<CasRef, EngineError> {
+    let mut batch = site.store.batch();
+    let own = [
+        schemas::start_node_of_run(),
+        schemas::pipeline(),
+        schemas::run(),
+        schemas::result(),
+        schemas::visit(),
+        schemas::resume(),
+        schemas::archive(),
+    ];
+    for schema in own {
+        batch.put(schemas::META, &schema, now_ms)?;
+    }
+    let source = Value::String(String::from_utf8_lossy(&new.source).into_owned());
+    let source = batch.put(schemas::TEXT, &source, now_ms)?;
+    let run = RunNode {
+        source: source.as_str().to_owned(),
+        ..run
+    };
+    let pipeline = nodes::pipeline_payload(&new.pipeline);
+    let workflow = batch.put(schemas::PIPELINE, &pipeline, now_ms)?;
+    let run = serde_json::to_value(&run).expect("a run is plain data");
+    let run = batch.put(schemas::RUN, &run, now_ms)?;
+    let start = StartNode {
+        workflow,
+        prompt: format!("run {}", new.pipeline.name),
+        cwd: Some(cwd),
+        parent: None,
+        run: Some(run),
+    };
+    let start = serde_json::to_value(&start).expect("a start node is plain data");
+    let start = batch.put(schemas::START_NODE_OF_RUN, &start, now_ms)?;
+    batch.commit()?;
+    Ok(start)
+}
+
+/// Returns the folder of all runs. What is in the workspace is named by its path there, so that the workspace can be moved.
+fn state_dir(workspace: &Path, chosen: Option<&Path>) -> PathBuf {
+    let folder = workspace.join(chosen.unwrap_or(Path::new(STATE_DIR)));
+    folder.canonicalize().unwrap_or(folder)
+}
+
+fn checked_id(id: &str) -> Result<String, EngineError> {
+    match run_id_problem(id) {
+        None => Ok(id.to_owned()),
+        Some(problem) => Err(refused(format!(
+            "`{id}` cannot be the id of a run: {problem}"
+        ))),
+    }
+}
+
+fn taken(run_id: &str, root: &RunRoot) -> EngineError {
+    refused(format!(
+        "there is a run `{run_id}` already, in `{}`",
+        root.path().display()
+    ))
+}
+
+/// Returns the error of a run that cannot be made as it was asked.
+pub(super) fn refused(message: String) -> EngineError {
+    PipelineError::Refused(Failure::new(ErrorKind::InvalidArgument, message)).into()
+}

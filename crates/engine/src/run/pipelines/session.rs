@@ -1,0 +1,520 @@
+//! What one process does for a run: it takes up what earlier ones left, does steps until it has to stop, and leaves the picture
+//! of the run.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use uwf_pipeline::course::{Archived, Assignment, Outcome, Visit};
+use uwf_pipeline::nodes::{
+    ARCHIVE_KEY, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, VisitDebug, VisitNode,
+    result_payload,
+};
+use uwf_pipeline::state::RunStatus;
+use uwf_pipeline::{Course, ErrorKind, Event, Failure, Masks, Route, StepError, StepResult};
+use uwf_process::{end_for_another, process_identity};
+use uwf_protocol::agent::engine_mark;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_protocol::run::ProcessIdentity;
+use uwf_protocol::schemas;
+use uwf_runner::{ArchiveEnd, GRACE, Surroundings, Workspace};
+use uwf_storage::RunRoot;
+
+use super::commit::{Added, Chain, Moved, NewStep, adopt};
+use super::picture::{Picture, SettledVisit};
+use super::visit::{SettledTask, VisitEnd, Visiting};
+use super::{RunEnd, RunEvent, RunReport, RunSettings};
+use crate::attempt::Members;
+use crate::pipelines::chain;
+use crate::pipelines::route::role;
+use crate::run::owned::OwnedRun;
+use crate::thread::active_head;
+use crate::{EngineError, Runner};
+
+/// How a process takes a run up.
+pub(super) struct Entry<'e> {
+    /// The command, for people.
+    pub(super) name: &'static str,
+    /// The resume that is put on record first.
+    pub(super) resume: Option<ResumeNode>,
+    /// How far this process goes.
+    pub(super) far: Far,
+    pub(super) settings: &'e RunSettings,
+}
+
+/// How far a process goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Far {
+    ToTheEnd,
+    OneStep,
+}
+
+/// The process that works on a run.
+pub(super) struct Worker<'a> {
+    pub(super) runner: &'a Runner,
+    pub(super) run: &'a OwnedRun,
+    pub(super) thread: ThreadId,
+    pub(super) run_id: String,
+    pub(super) root: RunRoot,
+    pub(super) settings: &'a RunSettings,
+    pub(super) own: ProcessIdentity,
+    /// The mark of the programs that this process starts.
+    pub(super) mark: String,
+    began: Instant,
+}
+
+/// A run that a process works on.
+struct Session<'s, 'a> {
+    worker: &'s Worker<'a>,
+    around: &'s Surroundings<'s>,
+    chain: Chain<'s>,
+    picture: Picture<'s>,
+    course: Course,
+    workflow: CasRef,
+}
+
+impl Worker<'_> {
+    /// Returns what is left of the time of this process.
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        let timeout = self.settings.timeout?;
+        Some(timeout.saturating_sub(self.began.elapsed()))
+    }
+
+    /// Fails if the thread was ended from outside.
+    pub(super) fn check_active(&self) -> Result<(), EngineError> {
+        active_head(&self.runner.site, self.thread).map(drop)
+    }
+}
+
+/// Works on a run whose lock this process has.
+pub(super) fn work(
+    runner: &Runner,
+    run: &OwnedRun,
+    thread: ThreadId,
+    entry: Entry<'_>,
+) -> Result<RunReport, EngineError> {
+    let site = &runner.site;
+    let head = active_head(site, thread)?;
+    let start = uwf_thread::Head::read(&site.store, head)?.start();
+    let head = adopt(runner, run, (thread, start, head))?;
+    let lost = end_lost(runner, run, head)?;
+    let opened = chain::open(&site.store, (thread, head))?;
+    let begun = opened.begun();
+    let run_id = chain::id_of(&begun.run, thread);
+    let cwd = begun.start.cwd.clone().unwrap_or_default();
+    let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
+    let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
+    let worker = Worker {
+        runner,
+        run,
+        thread,
+        run_id,
+        root,
+        settings: entry.settings,
+        mark: format!("{}/{}", engine_mark(&own), site.env.now_ms()),
+        own,
+        began: Instant::now(),
+    };
+    worker.root.create()?;
+    let ours: Vec<(OsString, OsString)> = site
+        .env
+        .variables()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    let masks = masks(&opened, &ours);
+    let workspace = open_workspace(runner, &cwd, &worker.root)?;
+    let begun = opened.begun();
+    let run_node = begun.run.clone();
+    let of_run = (thread, worker.run_id.as_str(), &run_node);
+    let checksum = opened.checksum();
+    let mut picture = Picture::new(&site.env, &worker.root, &masks, of_run, &checksum, head);
+    let chain = opened.fold(&site.store, thread, &mut |seen| {
+        show(&site.store, &mut picture, seen)
+    })?;
+    let around = Surroundings {
+        workspace: &workspace,
+        ours: &ours,
+        masks: &masks,
+        signals: &runner.signals,
+        grace: GRACE,
+    };
+    let mut session = Session {
+        worker: &worker,
+        around: &around,
+        chain: Chain::new(runner, run, (thread, chain.start_hash, head), cwd),
+        picture,
+        workflow: chain.start.workflow,
+        course: chain.course,
+    };
+    session.work(&entry, lost)
+}
+
+/// Returns the folder of a run.
+pub(crate) fn run_root(workspace: &Path, state_dir: &str, run_id: &str) -> RunRoot {
+    RunRoot::at(workspace.join(state_dir).join(run_id))
+}
+
+/// Ends the processes of an attempt whose engine died, and returns the attempt. A step that settled after it has no lost
+/// attempt.
+fn end_lost(
+    runner: &Runner,
+    run: &OwnedRun,
+    head: CasRef,
+) -> Result<Option<LostAttempt>, EngineError> {
+    let Some(record) = run.lease.read_record() else {
+        return Ok(None);
+    };
+    if let Some(mut members) = Members::of(&record, &run.scratch) {
+        end_for_another(&mut members, GRACE, &runner.signals);
+    }
+    run.lease.clear_record()?;
+    let is_lost = record.head == Some(head);
+    Ok(is_lost.then(|| LostAttempt {
+        key: record.role.as_str().to_owned(),
+        attempt: record.number.unwrap_or(1),
+    }))
+}
+
+/// Returns the masks for every secret that a pipeline of the run declares.
+fn masks(opened: &chain::Opened, ours: &[(OsString, OsString)]) -> Masks {
+    let names: Vec<&str> = opened
+        .pipelines()
+        .flat_map(|pipeline| pipeline.all_secrets())
+        .collect();
+    let is_secret = |name: &OsStr| names.iter().any(|secret| OsStr::new(secret) == name);
+    let values = ours.iter().filter(|(name, _)| is_secret(name));
+    Masks::of(values.map(|(_, value)| value.as_bytes()))
+}
+
+/// Opens the workspace. Nothing of a pipeline is written where our own files are.
+fn open_workspace(runner: &Runner, cwd: &str, root: &RunRoot) -> Result<Workspace, EngineError> {
+    let site = &runner.site;
+    let of_runs = root.path().parent().unwrap_or(root.path());
+    let closed: Vec<PathBuf> = [of_runs, site.root.path(), site.store.dir()]
+        .into_iter()
+        .map(Path::to_owned)
+        .collect();
+    Workspace::open(Path::new(cwd), &closed).map_err(|_| EngineError::NoDirectory(cwd.to_owned()))
+}
+
+/// Adds a step of the chain to the picture.
+fn show(
+    store: &uwf_cas_fs::Store,
+    picture: &mut Picture<'_>,
+    seen: &chain::Seen<'_>,
+) -> Result<(), EngineError> {
+    let node = &seen.step.node;
+    let Event::Visit(visit) = seen.event else {
+        picture.moved(seen.step.hash);
+        return Ok(());
+    };
+    let settled = SettledVisit {
+        visit,
+        detail: &chain::payload(store, node.detail)?,
+        started_at_ms: node.started_at_ms.unwrap_or_default(),
+        completed_at_ms: node.completed_at_ms.unwrap_or_default(),
+        output: node.output,
+    };
+    picture.settled(&settled, seen.step.hash, seen.course);
+    Ok(())
+}
+
+impl Session<'_, '_> {
+    fn work(
+        &mut self,
+        entry: &Entry<'_>,
+        lost: Option<LostAttempt>,
+    ) -> Result<RunReport, EngineError> {
+        let settings = self.worker.settings;
+        (settings.tell)(&RunEvent::Begins {
+            run_id: &self.worker.run_id,
+        });
+        self.picture.begin(entry.name, settings.backups);
+        if entry.resume.is_some() || lost.is_some() {
+            let resume = ResumeNode {
+                lost,
+                ..entry.resume.clone().unwrap_or_default()
+            };
+            self.resume(&resume)?;
+        }
+        self.picture
+            .write_durably(&self.course, RunStatus::Running, None)?;
+        let end = match self.go_on(entry.far) {
+            Ok(end) => end,
+            Err(error) => {
+                // What is done is done: the head follows it as far as it can.
+                let _ = self.chain.move_head();
+                return Err(error);
+            }
+        };
+        self.finish(end)
+    }
+
+    /// Does steps until there is a reason to stop.
+    fn go_on(&mut self, far: Far) -> Result<RunEnd, EngineError> {
+        let signals = &self.worker.runner.signals;
+        signals.watch().map_err(|source| EngineError::Io {
+            action: "watch for signals".to_owned(),
+            source,
+        })?;
+        loop {
+            if let Some(stop) = signals.stop() {
+                return Ok(RunEnd::Interrupted(stop.signal));
+            }
+            if self.worker.run.pause.read()?.is_some() {
+                return Ok(RunEnd::Paused);
+            }
+            let done = match self.course.next() {
+                Route::Suspend(stop) => return Ok(RunEnd::Failed(stop)),
+                Route::End(outcome) => return Ok(RunEnd::Completed(outcome)),
+                Route::Archive { destination } => self.archive(destination.as_deref())?,
+                route => match self.looked(route)? {
+                    Ok(assignment) => self.visit(&assignment)?,
+                    Err(end) => Some(end),
+                },
+            };
+            if let Some(end) = done {
+                return Ok(end);
+            }
+            if far == Far::OneStep && self.is_open() {
+                return Ok(RunEnd::StepDone);
+            }
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        !matches!(self.course.next(), Route::Suspend(_) | Route::End(_))
+    }
+
+    /// Follows the conditions that only the disk knows, up to a step.
+    fn looked(&self, mut route: Route) -> Result<Result<Box<Assignment>, RunEnd>, EngineError> {
+        loop {
+            route = match route {
+                Route::To(assignment) => return Ok(Ok(assignment)),
+                Route::Look {
+                    key,
+                    test,
+                    holds,
+                    fails,
+                } => match self.around.workspace.holds(&test) {
+                    Ok(true) => *holds,
+                    Ok(false) => *fails,
+                    Err(failure) => self.course.refused_at(&key, failure),
+                },
+                Route::Suspend(stop) => return Ok(Err(RunEnd::Failed(stop))),
+                Route::End(outcome) => return Ok(Err(RunEnd::Completed(outcome))),
+                // Nothing asks before the archive.
+                Route::Archive { .. } => return Ok(Err(RunEnd::Completed(Outcome::default()))),
+            };
+        }
+    }
+
+    /// Does one step, and adds it to the chain. Returns why the process stops, if it does.
+    fn visit(&mut self, assignment: &Assignment) -> Result<Option<RunEnd>, EngineError> {
+        self.course.started(&assignment.key);
+        let visiting = Visiting {
+            worker: self.worker,
+            around: self.around,
+            chain: &self.chain,
+            picture: &mut self.picture,
+            course: &self.course,
+            assignment,
+        };
+        let task = match visiting.visit() {
+            Ok(VisitEnd::Settled(task)) => *task,
+            Ok(VisitEnd::Interrupted(stop)) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
+            Err(EngineError::Ended { .. }) => return Ok(Some(RunEnd::Cancelled)),
+            Err(error) => return Err(error),
+        };
+        let SettledTask {
+            result,
+            detail,
+            prompt,
+            started_at_ms,
+            duration_ms,
+        } = task;
+        let key = assignment.key.to_string();
+        let added = self.chain.add(NewStep {
+            role: self.role(&key)?,
+            agent: assignment.agent.to_string(),
+            output: (schemas::RESULT, result_payload(&result)),
+            detail: detail.clone(),
+            prompt,
+            started_at_ms,
+            duration_ms,
+        })?;
+        (self.worker.settings.tell)(&RunEvent::Settled {
+            key: &key,
+            result: &result,
+            duration_ms,
+        });
+        let visit = Visit {
+            key: assignment.key.clone(),
+            result,
+            duration_ms,
+        };
+        self.settled(visit, &detail, started_at_ms, &added)
+    }
+
+    /// Adds a step of the chain to the course and to the picture.
+    fn settled(
+        &mut self,
+        visit: Visit,
+        detail: &VisitNode,
+        started_at_ms: i64,
+        added: &Added,
+    ) -> Result<Option<RunEnd>, EngineError> {
+        self.push(Event::Visit(Box::new(visit.clone())))?;
+        let settled = SettledVisit {
+            visit: &visit,
+            detail,
+            started_at_ms,
+            completed_at_ms: added.completed_at_ms,
+            output: added.output,
+        };
+        self.picture
+            .settled(&settled, self.chain.newest(), &self.course);
+        self.picture.write_if_due(&self.course)?;
+        Ok(match self.chain.move_if_due()? {
+            Moved::Yes => None,
+            Moved::Ended => Some(RunEnd::Cancelled),
+        })
+    }
+
+    fn push(&mut self, event: Event) -> Result<(), EngineError> {
+        self.course
+            .push(event)
+            .map_err(|misfit| EngineError::Blocked {
+                thread: self.worker.thread,
+                source: uwf_moderator::RouteError::Misfit(misfit.to_string()),
+            })
+    }
+
+    fn role(&self, key: &str) -> Result<uwf_protocol::ids::RoleName, EngineError> {
+        role(key).map_err(|source| EngineError::Blocked {
+            thread: self.worker.thread,
+            source,
+        })
+    }
+
+    /// Puts a resume into the chain.
+    fn resume(&mut self, resume: &ResumeNode) -> Result<(), EngineError> {
+        let accepted = match &resume.accepted {
+            Some(accepted) => Some(chain::pipeline(
+                &self.worker.runner.site.store,
+                &accepted.pipeline,
+            )?),
+            None => None,
+        };
+        self.push(resume.event(accepted))?;
+        self.add_control(RESUME_KEY, (schemas::RESUME, json!(resume)), Instant::now())
+    }
+
+    /// Makes the archive of finished tasks, and puts what came of it into the chain.
+    fn archive(&mut self, destination: Option<&str>) -> Result<Option<RunEnd>, EngineError> {
+        let began = Instant::now();
+        let path = match destination {
+            Some(destination) => PathBuf::from(destination),
+            None => self.worker.root.archive_file(),
+        };
+        let folder = &self.course.pipeline().queues.processed_dir;
+        let signals = &self.worker.runner.signals;
+        let error = match self.around.workspace.archive(folder, &path, signals) {
+            Ok(ArchiveEnd::Made { warnings, .. }) => {
+                for warning in warnings {
+                    (self.worker.settings.tell)(&RunEvent::Warning(&warning));
+                }
+                None
+            }
+            Ok(ArchiveEnd::Interrupted(stop)) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
+            Err(Failure { message, .. }) => Some(message),
+        };
+        if let Some(error) = &error {
+            (self.worker.settings.tell)(&RunEvent::Warning(error));
+        }
+        let event = match error {
+            None => Archived::Made,
+            Some(_) => Archived::Failed,
+        };
+        self.push(Event::Archived(event))?;
+        let node = ArchiveNode {
+            path: path.display().to_string(),
+            error,
+        };
+        self.add_control(ARCHIVE_KEY, (schemas::ARCHIVE, json!(node)), began)?;
+        Ok(None)
+    }
+
+    /// Adds a step that is none of the pipeline.
+    fn add_control(
+        &mut self,
+        key: &str,
+        output: (CasRef, serde_json::Value),
+        began: Instant,
+    ) -> Result<(), EngineError> {
+        let detail = VisitNode {
+            visit: 1,
+            argv: Vec::new(),
+            debug: VisitDebug::default(),
+            attempts: Vec::new(),
+            logs: Vec::new(),
+            writes: Vec::new(),
+            reads: Vec::new(),
+            usage: None,
+        };
+        self.chain.add(NewStep {
+            role: self.role(key)?,
+            agent: "engine".to_owned(),
+            output,
+            detail,
+            prompt: None,
+            started_at_ms: self.worker.runner.site.env.now_ms(),
+            duration_ms: super::visit::whole_ms(began.elapsed()),
+        })?;
+        self.picture.moved(self.chain.newest());
+        Ok(())
+    }
+
+    /// Moves the head, and writes the last picture of this process.
+    fn finish(&mut self, end: RunEnd) -> Result<RunReport, EngineError> {
+        let moved = match &end {
+            RunEnd::Completed(_) => self.chain.complete(self.workflow)?,
+            RunEnd::Cancelled => Moved::Ended,
+            _ => self.chain.move_head()?,
+        };
+        let end = match moved {
+            Moved::Yes => end,
+            Moved::Ended => RunEnd::Cancelled,
+        };
+        let (status, error) = match &end {
+            RunEnd::Completed(_) => (RunStatus::Completed, None),
+            RunEnd::Failed(stop) => (RunStatus::Failed, stop.result.error.clone()),
+            RunEnd::Cancelled => (RunStatus::Failed, Some(cancelled())),
+            RunEnd::Interrupted(_) | RunEnd::Paused | RunEnd::StepDone => {
+                (RunStatus::Interrupted, None)
+            }
+        };
+        // An interrupted attempt stays on record: the next process names it.
+        if !matches!(end, RunEnd::Interrupted(_)) {
+            self.worker.run.lease.clear_record()?;
+        }
+        self.picture.write_durably(&self.course, status, error)?;
+        let worker = self.worker;
+        Ok(RunReport::new(
+            worker.thread,
+            &worker.run_id,
+            &worker.root,
+            end,
+            worker.began.elapsed(),
+        ))
+    }
+}
+
+/// Returns the error of a run that a person ended.
+fn cancelled() -> StepError {
+    let failure = Failure::new(ErrorKind::Cancelled, "the run was ended");
+    let result = StepResult::failed(1, failure);
+    result.error.expect("a failed result has its error")
+}

@@ -1,0 +1,142 @@
+//! The folder of a run of a pipeline, `<state dir>/<run id>`: pictures and logs for people and scripts. The run itself is a
+//! thread; everything here but the logs can be made again from it.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uwf_durable::{Draft, Durability};
+use uwf_protocol::ids::ThreadId;
+
+use crate::StorageError;
+
+const STATE: &str = "state.json";
+const THREAD: &str = "thread";
+const WORKFLOW: &str = "workflow.yaml";
+const LOGS: &str = "logs";
+
+/// The folder of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunRoot {
+    path: PathBuf,
+}
+
+/// Where the thread of a run is: the way from the folder to the chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadPlace {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The root that has it.
+    pub root: PathBuf,
+}
+
+impl RunRoot {
+    /// Returns the folder of this path.
+    #[must_use]
+    pub fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Returns the folder. Callers show it to people.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the picture of the run.
+    #[must_use]
+    pub fn state_file(&self) -> PathBuf {
+        self.path.join(STATE)
+    }
+
+    /// Returns the log of what the engine did.
+    #[must_use]
+    pub fn log_file(&self) -> PathBuf {
+        self.path.join(LOGS).join("orchestrator.log")
+    }
+
+    /// Returns the place of the archive that has no other.
+    #[must_use]
+    pub fn archive_file(&self) -> PathBuf {
+        self.path.join("processed.zip")
+    }
+
+    /// Returns a log of a step, by its name without a folder.
+    #[must_use]
+    pub fn log(&self, name: &str) -> PathBuf {
+        self.path.join(LOGS).join(name)
+    }
+
+    /// Returns the content of a log; `None` if it cannot be read.
+    #[must_use]
+    pub fn read_log(path: &Path) -> Option<Vec<u8>> {
+        uwf_durable::read(path).ok().flatten()
+    }
+
+    /// Writes a file among the logs.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_log(&self, name: &str, text: &[u8]) -> Result<(), StorageError> {
+        Ok(uwf_durable::overwrite(&self.log(name), text)?)
+    }
+
+    /// Makes the folder with the folder of its logs, durably.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`], as of every call that writes.
+    pub fn create(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::create_dir(&self.path.join(LOGS))?)
+    }
+
+    /// Writes what never changes: where the thread is, and a copy of the workflow file.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_origin(&self, place: &ThreadPlace, workflow: &[u8]) -> Result<(), StorageError> {
+        let text = serde_json::to_string(place).expect("it is plain data") + "\n";
+        let durable = Durability::Durable;
+        uwf_durable::replace(&self.path.join(WORKFLOW), workflow, durable)?;
+        Ok(uwf_durable::replace(
+            &self.path.join(THREAD),
+            text.as_bytes(),
+            durable,
+        )?)
+    }
+
+    /// Returns where the thread is; `None` if the record is not there or cannot be understood.
+    #[must_use]
+    pub fn thread(&self) -> Option<ThreadPlace> {
+        let content = uwf_durable::read(&self.path.join(THREAD)).ok()??;
+        serde_json::from_slice(&content).ok()
+    }
+
+    /// Returns the text of the picture; `None` if it is not there.
+    ///
+    /// # Errors
+    /// [`StorageError::Io`].
+    pub fn read_state(&self) -> Result<Option<Vec<u8>>, StorageError> {
+        Ok(uwf_durable::read(&self.state_file())?)
+    }
+
+    /// Replaces the picture: readers see the old one or the new one. After a power cut there may be an older one.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_state(&self, text: &str) -> Result<(), StorageError> {
+        let draft = Draft::beside(&self.state_file(), text.as_bytes())?;
+        Ok(draft.replace(&self.state_file())?)
+    }
+
+    /// Replaces the picture durably.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn write_state_durably(&self, text: &str) -> Result<(), StorageError> {
+        let file = self.state_file();
+        Ok(uwf_durable::replace(
+            &file,
+            text.as_bytes(),
+            Durability::Durable,
+        )?)
+    }
+}
