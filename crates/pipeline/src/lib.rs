@@ -20,6 +20,7 @@ pub mod nodes;
 mod paths;
 mod pipeline;
 mod problem;
+mod queues;
 mod result;
 mod scope;
 pub mod state;
@@ -50,6 +51,7 @@ pub use pipeline::{
     Work,
 };
 pub use problem::{Code, Place, Problem};
+pub use queues::run_time;
 pub use result::{
     Captured, ErrorKind, Failure, ItemResult, Lifecycle, LifecycleAction, Looped, StepError,
     StepResult, StepStatus, Waited,

@@ -70,6 +70,17 @@ pub struct Queues {
     pub task_extension: String,
 }
 
+impl Default for Queues {
+    fn default() -> Self {
+        Self {
+            inbox_dir: "inbox".to_owned(),
+            processed_dir: "processed".to_owned(),
+            failed_dir: "failed".to_owned(),
+            task_extension: ".task".to_owned(),
+        }
+    }
+}
+
 /// How the program of a model is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Provider {

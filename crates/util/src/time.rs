@@ -125,6 +125,24 @@ pub fn format_iso(ms: i64) -> String {
     utc(ms).strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
 }
 
+/// Returns the time as `20261121T202859Z`, which can be a part of a file name.
+#[must_use]
+pub fn format_compact(ms: i64) -> String {
+    utc(ms).strftime("%Y%m%dT%H%M%SZ").to_string()
+}
+
+/// Tells whether a text is a time as [`format_compact`] writes it, and in no other way.
+#[must_use]
+pub fn is_compact(text: &str) -> bool {
+    let shape = text.len() == 16
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 => byte == b'T',
+            15 => byte == b'Z',
+            _ => byte.is_ascii_digit(),
+        });
+    shape && DateTime::strptime("%Y%m%dT%H%M%SZ", text).is_ok()
+}
+
 /// Tells whether a text is a time as RFC 3339 writes it, such as `2026-11-21T20:28:59.367Z`.
 #[must_use]
 pub fn is_rfc3339(text: &str) -> bool {
@@ -356,6 +374,26 @@ mod tests {
             "1d2h",
         ] {
             assert!(parse_filter(text, NOW).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_compact_time_has_one_form() {
+        assert_eq!(format_compact(1_795_000_000_000), "20261118T110640Z");
+        for ms in [0, 951_782_400_000, 1_795_000_000_999] {
+            assert!(is_compact(&format_compact(ms)), "{ms}");
+        }
+        for text in [
+            "",
+            "20261121",
+            "20261121T202859",
+            "20261121t202859z",
+            "20261321T202859Z",
+            "20261121T252859Z",
+            "20261121T202859Z-k7m2qx",
+            "2026112/T202859Z",
+        ] {
+            assert!(!is_compact(text), "{text}");
         }
     }
 

@@ -96,17 +96,14 @@ fn context(node: &Node, what: &str, reader: &mut Reader) -> Option<Map<String, V
 
 /// Reads the folders of queues. Each must be in the workspace, and none in another.
 fn queues(fields: &Fields<'_>, reader: &mut Reader) -> Queues {
-    let keys = [
-        ("inbox_dir", "inbox"),
-        ("processed_dir", "processed"),
-        ("failed_dir", "failed"),
-    ];
-    let [inbox_dir, processed_dir, failed_dir] = keys.map(|(key, default)| {
-        let folder = entry(fields, key, reader, folder);
-        folder.unwrap_or_else(|| default.to_owned())
-    });
+    let unset = Queues::default();
+    let keys = ["inbox_dir", "processed_dir", "failed_dir"];
+    let [inbox_dir, processed_dir, failed_dir] = keys.map(|key| entry(fields, key, reader, folder));
+    let inbox_dir = inbox_dir.unwrap_or(unset.inbox_dir);
+    let processed_dir = processed_dir.unwrap_or(unset.processed_dir);
+    let failed_dir = failed_dir.unwrap_or(unset.failed_dir);
     let folders = [&inbox_dir, &processed_dir, &failed_dir];
-    for (index, ((key, _), folder)) in keys.iter().zip(folders).enumerate() {
+    for (index, (key, folder)) in keys.iter().zip(folders).enumerate() {
         let Some((_, node)) = fields.get(key) else {
             continue;
         };
@@ -127,7 +124,7 @@ fn queues(fields: &Fields<'_>, reader: &mut Reader) -> Queues {
         inbox_dir,
         processed_dir,
         failed_dir,
-        task_extension: task_extension.unwrap_or_else(|| ".task".to_owned()),
+        task_extension: task_extension.unwrap_or(unset.task_extension),
     }
 }
 
