@@ -56,7 +56,7 @@ impl Workspace {
     }
 
     /// Moves the first task of a folder into another one, so that nobody else gets it. Returns its old and its new path, or
-    /// `None` if there is no task.
+    /// `None` if there is no task. A task that is there already is not claimed again.
     ///
     /// # Errors
     /// See [`tasks`](Self::tasks) and [`move_into`](Self::move_into).
@@ -66,7 +66,10 @@ impl Workspace {
         extension: &str,
         claimed: &str,
     ) -> Result<Option<(String, String)>, Failure> {
-        for task in self.tasks(folder, extension)? {
+        let own = names(claimed).map_err(|error| error.failure(claimed, ErrorKind::PathError))?;
+        let own = format!("{}/", own.join("/"));
+        let tasks = self.tasks(folder, extension)?.into_iter();
+        for task in tasks.filter(|task| !task.starts_with(&own)) {
             match self.move_into(&task, claimed) {
                 Ok(path) => return Ok(Some((task, path))),
                 // Somebody else has it.
@@ -80,7 +83,9 @@ impl Workspace {
 
 fn taken(path: &str) -> Failure {
     let message = format!("there is a file `{path}` already, and it is not overwritten");
-    Failure::new(ErrorKind::PathError, message).fact("path", path)
+    Failure::new(ErrorKind::PathError, message)
+        .fact("path", path)
+        .fact("taken", true)
 }
 
 fn collect(

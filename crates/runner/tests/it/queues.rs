@@ -116,6 +116,23 @@ fn a_task_is_claimed_once() {
 }
 
 #[test]
+fn a_run_claims_no_task_that_it_has_already_but_those_of_another_run() {
+    let world = World::new();
+    world.write("inbox/.claimed/mine/a.task", "");
+    world.write("inbox/.claimed/lost/b.task", "");
+    let claim = || {
+        let claimed =
+            world
+                .workspace
+                .claim_task("./inbox/.claimed", ".task", "./inbox/.claimed/mine");
+        claimed.unwrap().map(|(task, _)| task)
+    };
+    assert_eq!(claim().as_deref(), Some("inbox/.claimed/lost/b.task"));
+    assert_eq!(claim(), None);
+    assert_eq!(world.names("inbox/.claimed/mine"), ["a.task", "b.task"]);
+}
+
+#[test]
 fn a_moved_file_takes_another_name_if_its_own_is_taken() {
     let world = World::new();
     for expected in ["done/t/a.task", "done/t/a.task.1", "done/t/a.task.2"] {
