@@ -13,18 +13,17 @@ const SCRIPT: &str = "roles:\n  writer:\n    - output: { plan: p }\n  reviewer:\
 
 /// Runs a command while no file can become larger than so many blocks of 512 bytes.
 fn uwf_with_room_for(blocks: u32, world: &World, args: &[&str]) -> Run {
+    let mut command = command_with_room_for(blocks, world, args);
+    command.output().unwrap().into()
+}
+
+/// Returns such a command.
+pub(crate) fn command_with_room_for(blocks: u32, world: &World, args: &[&str]) -> Command {
     // The shell ignores the signal that comes with the failed write, and so does what it becomes.
     let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-    Command::new("sh")
-        .args(["-c", &limited])
-        .arg(binary())
-        .args(args)
-        .current_dir(world.project())
-        .env_clear()
-        .envs(world.environment())
-        .output()
-        .unwrap()
-        .into()
+    let mut command = world.command_of("sh");
+    command.args(["-c", &limited]).arg(binary()).args(args);
+    command
 }
 
 #[test]

@@ -73,6 +73,7 @@ mod migrations;
 mod model_server;
 mod names;
 mod naming;
+mod orchestrate;
 mod orchestrate_validate;
 mod orphans;
 mod overview;

@@ -196,6 +196,17 @@ pub(crate) fn print_long(result: &impl Show, format: Format, pager: &Pager) -> R
     }
 }
 
+/// Prints paths, which programs open: their text is unchanged, unless a terminal shows it.
+pub(crate) fn print_paths(paths: &impl Show, format: Format) -> Result<(), Failure> {
+    if format != Format::Text || std::io::stdout().is_terminal() {
+        return print(paths, format);
+    }
+    match paths.text(page()) {
+        text if text.is_empty() => Ok(()),
+        text => write(&text),
+    }
+}
+
 /// Returns the page of stdout: as wide as the terminal, if it is one.
 fn page() -> Page {
     let size = tcgetwinsize(std::io::stdout()).ok();

@@ -39,7 +39,9 @@ pub(crate) use graph::GraphArgs;
 pub(crate) use init::InitArgs;
 pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
-pub(crate) use orchestrate::{OrchestrateCommand, PipelineGraphArgs, StatusJsonCommand};
+pub(crate) use orchestrate::{
+    FinishArgs, OrchestrateCommand, PipelineGraphArgs, QueueArgs, StatusJsonCommand, TaskCommand,
+};
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{
     AgentArgs, Goal, Many, Patience, RunArgs, RunHowArgs, RunThreadArgs, StartArgs, StepArgs,

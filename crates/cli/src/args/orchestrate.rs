@@ -1,9 +1,13 @@
 //! `uwf orchestrate …`, also called as `orchestrate …`.
 
+mod queues;
+
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+
+pub(crate) use queues::{FinishArgs, QueueArgs, TaskCommand};
 
 use crate::output::Form;
 
@@ -22,6 +26,12 @@ pub(crate) enum OrchestrateCommand {
     StatusJson {
         #[command(subcommand)]
         command: StatusJsonCommand,
+    },
+    /// Put tasks into queues and take them out: files in folders, which appear whole and belong to one claimer
+    #[command(arg_required_else_help = true)]
+    Task {
+        #[command(subcommand)]
+        command: TaskCommand,
     },
 }
 

@@ -1,5 +1,7 @@
 //! `uwf orchestrate …`.
 
+mod queues;
+
 use std::path::Path;
 
 use uwf_pipeline::{Loaded, MAX_FILE_BYTES, Problem, dot, graph, load, mermaid, status_problems};
@@ -19,6 +21,7 @@ pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit
         OrchestrateCommand::StatusJson { command } => match command {
             StatusJsonCommand::Validate { file } => validate_status(context, &file)?,
         },
+        OrchestrateCommand::Task { command } => return queues::run(context, command),
     }
     Ok(Exit::Done)
 }

@@ -5,6 +5,7 @@ pub(crate) mod config;
 mod engine;
 pub(crate) mod fix;
 pub(crate) mod foreign;
+pub(crate) mod queues;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod thread;

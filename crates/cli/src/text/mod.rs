@@ -32,7 +32,9 @@ pub(crate) use config::{
 pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid, svg};
 pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
-pub(crate) use orchestrate::{InvalidPipeline, StatusView, ValidPipeline, problem_line};
+pub(crate) use orchestrate::{
+    InvalidPipeline, MovedTask, PutTask, StatusView, TaskList, ValidPipeline, problem_line,
+};
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};
 pub(crate) use store_care::RepairView;

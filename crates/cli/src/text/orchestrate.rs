@@ -1,10 +1,14 @@
 //! Results of `uwf orchestrate`.
 
+mod queues;
+
 use std::path::Path;
 
 use serde::Serialize;
 use uwf_pipeline::{Loaded, Problem, StatusProblem, Step};
 use uwf_util::text::counted;
+
+pub(crate) use queues::{MovedTask, PutTask, TaskList};
 
 use crate::output::Show;
 use crate::text::Page;

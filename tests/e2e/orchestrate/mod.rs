@@ -1,0 +1,3 @@
+//! Commands of `orchestrate` that act.
+
+mod queues;
