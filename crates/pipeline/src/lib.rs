@@ -21,6 +21,7 @@ mod paths;
 mod pipeline;
 mod problem;
 mod queues;
+mod rerun;
 mod result;
 mod scope;
 pub mod state;
@@ -46,12 +47,13 @@ pub use mask::{MaskStream, Masks, is_maskable};
 pub use names::{checksum, log_name, run_id, run_id_problem, timestamp_utc};
 pub use paths::path_problem;
 pub use pipeline::{
-    Capture, DependsOn, Equals, ForEach, Goto, Handlers, Inject, InputMode, Items, OnItemComplete,
-    Pipeline, Pointer, PointerField, Program, Provider, Queues, Retries, Run, Step, Wait, When,
-    Work,
+    Capture, DependsOn, Equals, ForEach, Goto, Handlers, Inject, InputMode, Items, OWN_FOLDER,
+    OnItemComplete, Pipeline, Pointer, PointerField, Program, Provider, Queues, Retries, Run, Step,
+    Wait, When, Work,
 };
 pub use problem::{Code, Place, Problem};
 pub use queues::run_time;
+pub use rerun::{ActiveRun, OwnFiles, Rerun, SETTLE_MS, Sight, Sights, Todo};
 pub use result::{
     Captured, ErrorKind, Failure, ItemResult, Lifecycle, LifecycleAction, Looped, StepError,
     StepResult, StepStatus, Waited,

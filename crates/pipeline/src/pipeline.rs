@@ -12,6 +12,8 @@ use crate::tree::{Tree, TreeMap};
 
 /// The jump target that completes the run.
 pub(crate) const END: &str = "_end";
+/// The folder that is ours, in every workspace.
+pub const OWN_FOLDER: &str = ".orchestrate";
 
 /// A program that runs its steps one after the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use super::step::steps;
 use super::values::{boolean, check_path, entry, text, whole};
 use crate::paths::segments;
 use crate::problem::Finding;
-use crate::{Code, Pipeline, Queues};
+use crate::{Code, OWN_FOLDER, Pipeline, Queues};
 
 const FILE_KEYS: [&str; 13] = [
     "version",
@@ -32,8 +32,6 @@ const FILE_KEYS: [&str; 13] = [
 
 /// The versions of the format, the oldest first.
 const VERSIONS: [&str; 3] = ["1.0", "1.1", "1.1.1"];
-/// The folder that is ours, in every workspace.
-const OWN_FOLDER: &str = ".orchestrate";
 
 /// Reads the file.
 pub(super) fn pipeline(root: &Node, file_name: &str, reader: &mut Reader) -> Option<Pipeline> {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use uwf_pipeline::{Queues, run_time};
+use uwf_pipeline::{OWN_FOLDER, Queues, run_time};
 use uwf_protocol::exit::Exit;
 use uwf_runner::Workspace;
 use uwf_storage::Env;
@@ -21,8 +21,6 @@ use crate::text::{MovedTask, PutTask, TaskList};
 const RUN_ID: &str = "ORCHESTRATE_RUN_ID";
 /// The variable that names the folder of runs.
 const STATE_DIR: &str = "ORCHESTRATE_STATE_DIR";
-/// The folder of a workspace for our own files.
-const OWN_FOLDER: &str = ".orchestrate";
 
 pub(super) fn run(context: &Context, command: TaskCommand) -> Result<Exit, Failure> {
     match command {
