@@ -102,16 +102,29 @@ pub fn result_of(
     }
 }
 
-/// Returns the result of a wait for files.
+/// Whose limit of time ends an attempt first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitOf {
+    /// That of the step.
+    Step,
+    /// What is left of that of the run.
+    Run,
+}
+
+/// Returns the result of a wait for files. `limit` tells whose time was over, if it was.
 #[must_use]
-pub fn waited(waited: Waited) -> StepResult {
+pub fn waited(waited: Waited, limit: LimitOf) -> StepResult {
     let result = if waited.timed_out {
+        let kind = match limit {
+            LimitOf::Step => ErrorKind::Timeout,
+            LimitOf::Run => ErrorKind::RunTimeout,
+        };
         let message = format!(
             "{} after {} ms, and that is not enough",
             counted(waited.files.len(), "file"),
             waited.wait_duration_ms
         );
-        StepResult::failed(TIMED_OUT, Failure::new(ErrorKind::Timeout, message))
+        StepResult::failed(TIMED_OUT, Failure::new(kind, message))
     } else {
         StepResult::of(StepStatus::Completed, 0)
     };

@@ -1,7 +1,7 @@
 //! The files that a step depends on: whether they are there, and what the prompt says about them.
 
 use uwf_pipeline::course::Dependencies;
-use uwf_pipeline::{ErrorKind, Failure, Inject};
+use uwf_pipeline::{Failure, Inject};
 
 use crate::Workspace;
 
@@ -25,8 +25,7 @@ pub(crate) fn find(
         files.extend(found);
     }
     if !missing.is_empty() {
-        let message = format!("no file matches `{}`", missing.join("`, `"));
-        return Err(Failure::new(ErrorKind::FailedDeps, message).fact("required", missing));
+        return Err(Failure::failed_deps(&missing));
     }
     for glob in &depends_on.optional {
         files.extend(workspace.paths(glob)?);

@@ -18,11 +18,10 @@ pub(crate) fn need_secrets(secrets: &[String], ours: &Variables) -> Result<(), F
         !ours.iter().any(|(name, _)| name == wanted)
     };
     let missing: Vec<String> = secrets.iter().filter(is_missing).cloned().collect();
-    if missing.is_empty() {
-        return Ok(());
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::missing_secrets(&missing)),
     }
-    let message = format!("the environment has no `{}`", missing.join("`, `"));
-    Err(Failure::new(ErrorKind::MissingSecrets, message).fact("missing_secrets", missing))
 }
 
 /// Checks the variables that a step sets. The system would refuse the program.

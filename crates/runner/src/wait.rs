@@ -3,9 +3,8 @@
 use std::time::{Duration, Instant};
 
 use uwf_pipeline::course::WaitTask;
-use uwf_pipeline::{ErrorKind, Failure, StepResult, StepStatus, TIMED_OUT, Waited};
+use uwf_pipeline::{Failure, LimitOf, Waited};
 use uwf_process::{Event, Signals, Stop};
-use uwf_util::text::counted;
 
 use crate::attempt::{Attempt, AttemptEnd, Report, Surroundings, refused};
 use crate::dependencies;
@@ -71,8 +70,11 @@ fn poll(
                     poll_count: polls,
                     timed_out: !is_enough,
                 };
-                let by_run = deadline < timeout;
-                let result = result(waited, by_run);
+                let limit = match deadline < timeout {
+                    true => LimitOf::Run,
+                    false => LimitOf::Step,
+                };
+                let result = uwf_pipeline::waited(waited, limit);
                 return Ok(AttemptEnd::Settled(Box::new(result)));
             }
         }
@@ -100,27 +102,6 @@ fn sleep(signals: &Signals, until: Instant) -> Option<Stop> {
             Event::Stop(stop) => return Some(stop),
             Event::Child | Event::Tick => {}
         }
-    }
-}
-
-fn result(waited: Waited, by_run: bool) -> StepResult {
-    let result = if waited.timed_out {
-        let kind = match by_run {
-            true => ErrorKind::RunTimeout,
-            false => ErrorKind::Timeout,
-        };
-        let message = format!(
-            "{} after {} ms, and that is not enough",
-            counted(waited.files.len(), "file"),
-            waited.wait_duration_ms
-        );
-        StepResult::failed(TIMED_OUT, Failure::new(kind, message))
-    } else {
-        StepResult::of(StepStatus::Completed, 0)
-    };
-    StepResult {
-        waited: Some(waited),
-        ..result
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use uwf_pipeline::{
-    Capture, CaptureEnd, Captured, Capturing, Ended, ErrorKind, Failure, JsonReason, Masks,
-    Retries, StepResult, Tail, Waited, result_of, retry_after, waited,
+    Capture, CaptureEnd, Captured, Capturing, Ended, ErrorKind, Failure, JsonReason, LimitOf,
+    Masks, Retries, StepResult, Tail, Waited, result_of, retry_after, waited,
 };
 
 const JSON: Capture = Capture::Json {
@@ -342,11 +342,18 @@ fn a_wait_that_takes_too_long_has_failed() {
         poll_count: 5,
         timed_out,
     };
-    assert_eq!(waited(wait(false)).exit_code, 0);
-    let result = waited(wait(true));
-    assert_eq!((result.exit_code, &result.waited), (124, &Some(wait(true))));
-    let message = result.error.unwrap().message;
-    assert_eq!(message, "1 file after 2000 ms, and that is not enough");
+    assert_eq!(waited(wait(false), LimitOf::Step).exit_code, 0);
+    for (limit, kind) in [
+        (LimitOf::Step, ErrorKind::Timeout),
+        (LimitOf::Run, ErrorKind::RunTimeout),
+    ] {
+        let result = waited(wait(true), limit);
+        assert_eq!((result.exit_code, &result.waited), (124, &Some(wait(true))));
+        let error = result.error.unwrap();
+        assert_eq!(error.kind, kind);
+        let expected = "1 file after 2000 ms, and that is not enough";
+        assert_eq!(error.message, expected);
+    }
 }
 
 #[test]
