@@ -19,6 +19,7 @@ compile_error!(
 
 mod end;
 mod identity;
+mod inherited;
 mod output;
 mod run;
 mod short;
@@ -28,6 +29,7 @@ mod tree;
 
 pub use end::{EndRequest, Target, end, end_for_another, left_running};
 pub use identity::{is_alive, process_identity};
+pub use inherited::keep_inherited_files;
 pub use output::Output;
 pub use run::{Limits, NextExit, OutputSeen, WaitEnd};
 pub use short::{ShortEnd, ShortLimits, ShortRun, run_short};

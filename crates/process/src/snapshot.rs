@@ -1,7 +1,7 @@
 //! A snapshot of all processes of the machine, read from `/proc`. Without `/proc` it is empty.
 
-use std::ffi::OsStr;
 use std::fs;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 use rustix::fs::OFlags;
@@ -115,20 +115,32 @@ impl Process {
         writable.any(|flags| !flags.contains(OFlags::CLOEXEC))
     }
 
+    /// Tells whether programs that the process starts get a descriptor.
+    pub(crate) fn passes_on(&self, descriptor: RawFd) -> bool {
+        let flags = self.open_flags(descriptor);
+        flags.is_some_and(|flags| !flags.contains(OFlags::CLOEXEC))
+    }
+
     /// Returns the flags with which the process has any of these files open for writing.
     fn writable(&self, files: &[PathBuf]) -> impl Iterator<Item = OFlags> {
-        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid));
-        let descriptors = descriptors.into_iter().flatten().flatten();
-        let of_files = descriptors.filter(move |descriptor| {
-            fs::read_link(descriptor.path()).is_ok_and(|open| files.contains(&open))
+        let of_files = self.descriptors().filter(move |descriptor| {
+            let open = fs::read_link(format!("/proc/{}/fd/{descriptor}", self.pid));
+            open.is_ok_and(|open| files.contains(&open))
         });
-        let flags = of_files.filter_map(|descriptor| self.open_flags(&descriptor.file_name()));
+        let flags = of_files.filter_map(|descriptor| self.open_flags(descriptor));
         flags.filter(|flags| flags.intersects(OFlags::WRONLY | OFlags::RDWR))
     }
 
+    /// Returns the numbers of all files that the process has open.
+    pub(crate) fn descriptors(&self) -> impl Iterator<Item = RawFd> + use<> {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", self.pid));
+        let descriptors = descriptors.into_iter().flatten().flatten();
+        descriptors.filter_map(|descriptor| descriptor.file_name().to_str()?.parse().ok())
+    }
+
     /// Returns the flags with which a descriptor was opened.
-    fn open_flags(&self, descriptor: &OsStr) -> Option<OFlags> {
-        let path = format!("/proc/{}/fdinfo/{}", self.pid, descriptor.display());
+    fn open_flags(&self, descriptor: RawFd) -> Option<OFlags> {
+        let path = format!("/proc/{}/fdinfo/{descriptor}", self.pid);
         let info = fs::read_to_string(path).ok()?;
         let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
         let flags = u32::from_str_radix(flags.trim(), 8).ok()?;

@@ -12,7 +12,10 @@ use std::time::Duration;
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use uwf_pipeline::Ended;
-use uwf_process::{EndRequest, Limits, OutputSeen, Process, Signals, Stop, Target, Tree, WaitEnd};
+use uwf_process::{
+    EndRequest, Limits, OutputSeen, Process, Signals, Stop, Target, Tree, WaitEnd,
+    keep_inherited_files,
+};
 
 use crate::drain::drain;
 use crate::error::NotWanted;
@@ -72,7 +75,7 @@ pub(crate) enum Unstarted {
     System(io::Error),
 }
 
-/// Starts a program. `input` is what it can read; without, it can read nothing.
+/// Starts a program. `input` is what it can read; without, it can read nothing. It gets no other file of this process.
 pub(crate) fn start(command: &mut Command, input: Option<&[u8]>) -> Result<Tree, Unstarted> {
     let stdin = match input {
         None => Stdio::null(),
@@ -82,6 +85,7 @@ pub(crate) fn start(command: &mut Command, input: Option<&[u8]>) -> Result<Tree,
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    keep_inherited_files();
     Tree::spawn(command).map_err(|error| match why_not(error) {
         Unstarted::Ended(Ended::NotExecutable) if !is_somewhere(command) => {
             Unstarted::Ended(Ended::NotFound)

@@ -1,9 +1,11 @@
 //! Attempts at programs: arguments, environment, output, and the files that get it.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::fd::IntoRawFd;
 use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{FdFlags, fcntl_setfd};
 use uwf_pipeline::course::RunTask;
 use uwf_pipeline::{Capture, Captured, Ended, ErrorKind};
 use uwf_runner::{RunError, Stream};
@@ -52,7 +54,7 @@ fn a_program_has_our_environment_that_of_its_step_and_that_of_its_run() {
 fn a_program_gets_no_input_and_none_of_the_files_that_we_opened() {
     let steps = Steps::new();
     steps.world.write("opened", "");
-    let _opened = fs::File::open(steps.world.inside("opened")).unwrap();
+    let _opened = File::open(steps.world.inside("opened")).unwrap();
     let task = into_file("out", sh("cat; ls -l /proc/self/fd"));
     let result = steps.result(&task);
     let (listed, _) = text(&result);
@@ -311,4 +313,14 @@ fn a_workspace_that_is_gone_is_no_missing_program() {
         matches!(failed, Err(RunError::WorkspaceGone { .. })),
         "{failed:?}"
     );
+}
+
+#[test]
+fn a_program_gets_no_file_that_this_process_inherited() {
+    let steps = Steps::new();
+    let file = File::create(steps.world.outside("inherited")).unwrap();
+    fcntl_setfd(&file, FdFlags::empty()).unwrap();
+    let number = file.into_raw_fd();
+    let result = steps.result(&sh(&format!("test ! -e /proc/$$/fd/{number}")));
+    assert_eq!(result.exit_code, 0);
 }
