@@ -88,6 +88,19 @@ fn mistakes_are_data_too() {
 }
 
 #[test]
+fn a_step_may_start_a_workflow() {
+    let world = World::new();
+    let flow = "steps:\n- {name: A, workflow: {name: flows/a.yaml, task: look}}\n- {name: B, command: [echo, '${steps.A.json.plan}']}\n";
+    world.write("flow.yaml", flow);
+    orchestrate(&world, &["validate", "flow.yaml"]).exits(0);
+    let graph = orchestrate(&world, &["graph", "flow.yaml", "--format", "mermaid"]).exits(0);
+    assert!(graph.stdout.contains("A (workflow flows/a.yaml)"));
+    world.write("flow.yaml", &flow.replace("look}", "look}, retries: 2"));
+    let run = orchestrate(&world, &["validate", "flow.yaml", "--format", "text"]).exits(2);
+    run.says("V06: step `A` starts a workflow, so it has no `retries`");
+}
+
+#[test]
 fn nothing_is_made_by_looking_at_a_file() {
     let world = World::new();
     world.write("flow.yaml", FLOW);

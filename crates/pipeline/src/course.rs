@@ -15,6 +15,7 @@ mod route;
 mod settle;
 mod tally;
 mod task;
+mod workflow;
 
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ pub use resume::{AcceptError, restart};
 pub use route::{Assignment, Route, Todo};
 pub use settle::Misfit;
 pub use task::{Agent, Dependencies, MoveTask, RunTask, Task, WaitTask};
+pub use workflow::{WorkflowEnd, WorkflowTask};
 
 use frame::Frame;
 

@@ -131,6 +131,7 @@ fn parts_of(step: &Step) -> Map<String, Value> {
     let of_work = match &step.work {
         Work::Run(run) => json!(run),
         Work::WaitFor(wait) => json!({"wait_for": wait}),
+        Work::Workflow(call) => json!({"workflow": call}),
         Work::ForEach(each) => {
             json!({"items": each.items, "as": each.alias, "on_item_complete": each.on_item_complete})
         }

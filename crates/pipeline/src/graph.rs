@@ -34,7 +34,7 @@ pub struct GraphNode {
     pub kind: NodeKind,
     /// Its name.
     pub name: String,
-    /// What does it: the program, the provider, or the pattern of files.
+    /// What does it: the program, the provider, the pattern of files, or the workflow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The key of the loop that it is in.
@@ -52,6 +52,7 @@ pub enum NodeKind {
     Provider,
     WaitFor,
     ForEach,
+    Workflow,
     End,
 }
 
@@ -201,6 +202,7 @@ fn kind_of(step: &Step) -> (NodeKind, Option<String>) {
         },
         Work::WaitFor(wait) => (NodeKind::WaitFor, Some(wait.glob.source().to_owned())),
         Work::ForEach(_) => (NodeKind::ForEach, None),
+        Work::Workflow(call) => (NodeKind::Workflow, Some(call.name.source().to_owned())),
     }
 }
 
@@ -238,6 +240,7 @@ impl GraphNode {
     fn text(&self) -> String {
         let by = match (self.kind, &self.by) {
             (NodeKind::WaitFor, Some(glob)) => format!(" (waits for {glob})"),
+            (NodeKind::Workflow, Some(name)) => format!(" (workflow {name})"),
             (_, Some(by)) => format!(" ({by})"),
             (NodeKind::ForEach, None) => " (for each)".to_owned(),
             (_, None) => String::new(),

@@ -49,7 +49,7 @@ pub use paths::path_problem;
 pub use pipeline::{
     Capture, DependsOn, Equals, ForEach, Goto, Handlers, Inject, InputMode, Items, OWN_FOLDER,
     OnItemComplete, Pipeline, Pointer, PointerField, Program, Provider, Queues, Retries, Run, Step,
-    Wait, When, Work,
+    Wait, When, Work, WorkflowCall,
 };
 pub use problem::{Code, Place, Problem};
 pub use queues::run_time;

@@ -13,6 +13,7 @@ mod scope;
 mod step;
 mod values;
 mod work;
+mod workflow;
 
 use uwf_yaml::Data;
 

@@ -144,6 +144,8 @@ pub enum Work {
     WaitFor(Wait),
     /// It repeats a list of steps.
     ForEach(ForEach),
+    /// It starts a workflow, which a child thread of the run does.
+    Workflow(WorkflowCall),
 }
 
 /// A program to run.
@@ -229,6 +231,18 @@ pub struct Wait {
     pub poll_ms: u64,
     /// How many files are enough.
     pub min_count: u64,
+}
+
+/// A workflow to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WorkflowCall {
+    /// Its name in the registry, its hash, or its file in the workspace.
+    pub name: Template,
+    /// What the child thread is to do.
+    pub task: Template,
+    /// Data that the child thread gets beside its task.
+    #[serde(default, skip_serializing_if = "TreeMap::is_empty")]
+    pub context: TreeMap,
 }
 
 /// A list of steps that is repeated for each item.
@@ -424,7 +438,7 @@ impl Step {
     pub fn body(&self) -> Option<&ForEach> {
         match &self.work {
             Work::ForEach(each) => Some(each),
-            Work::Run(_) | Work::WaitFor(_) => None,
+            Work::Run(_) | Work::WaitFor(_) | Work::Workflow(_) => None,
         }
     }
 

@@ -245,6 +245,7 @@ pub enum ErrorKind {
     Signal,
     Timeout,
     UndefinedVariables,
+    WorkflowFailed,
     /// A kind that a newer program wrote.
     #[serde(other)]
     Other,

@@ -25,6 +25,12 @@ pub enum Tree {
 pub struct TreeMap(pub Vec<(String, Tree)>);
 
 impl TreeMap {
+    /// Tells whether there are no members.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns a member.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&Tree> {

@@ -56,8 +56,8 @@ pub fn restart(course: &Course, accepted: &Pipeline) -> Result<Option<String>, A
     Ok(changed.map(|step| step.name.clone()))
 }
 
-/// Returns what makes a step the step that it is: the words, the provider, the parameters, the capture, the environment, and
-/// the items and steps of a loop.
+/// Returns what makes a step the step that it is: the words, the provider, the parameters, the capture, the environment, the
+/// items and steps of a loop, and the workflow with its task.
 fn digest(pipeline: &Pipeline, step: &Step) -> Value {
     match &step.work {
         Work::Run(run) => {
@@ -69,6 +69,7 @@ fn digest(pipeline: &Pipeline, step: &Step) -> Value {
             json!([run.program, provider, run.capture, run.env, files])
         }
         Work::WaitFor(wait) => json!(wait),
+        Work::Workflow(call) => json!(call),
         Work::ForEach(each) => {
             let items: &Items = &each.items;
             let steps = each.steps.iter();

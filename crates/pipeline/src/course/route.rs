@@ -122,6 +122,7 @@ impl Course {
         let task = match &step.work {
             Work::Run(run) => self.run_task(stack, run),
             Work::WaitFor(wait) => self.wait_task(stack, wait),
+            Work::Workflow(call) => self.workflow_task(stack, call),
             Work::ForEach(each) => return self.enter_loop(stack, each),
         };
         match task {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Course;
 use super::frame::Frame;
 use super::route::Todo;
+use super::workflow::WorkflowTask;
 use crate::argv::Word;
 use crate::call::call;
 use crate::condition::check_path;
@@ -26,6 +27,8 @@ pub enum Agent {
     Wait,
     /// A loop.
     Loop,
+    /// A workflow, in a child thread.
+    Workflow,
     /// Nobody: it follows from what was before.
     Engine,
 }
@@ -37,12 +40,13 @@ impl fmt::Display for Agent {
             Self::Provider(name) => write!(f, "provider:{name}"),
             Self::Wait => f.write_str("wait"),
             Self::Loop => f.write_str("loop"),
+            Self::Workflow => f.write_str("workflow"),
             Self::Engine => f.write_str("engine"),
         }
     }
 }
 
-/// Something to do on the machine.
+/// Something to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Task {
     /// Run a program.
@@ -51,6 +55,8 @@ pub enum Task {
     Wait(WaitTask),
     /// Move the file of an item.
     Move(MoveTask),
+    /// Start a workflow, and go on when it has ended.
+    Workflow(WorkflowTask),
 }
 
 /// A program to run.
@@ -209,7 +215,11 @@ impl Course {
         Ok(depends_on)
     }
 
-    fn fill_dependencies(&self, stack: &[&Frame], filling: &mut Filling<'_>) -> Dependencies {
+    pub(super) fn fill_dependencies(
+        &self,
+        stack: &[&Frame],
+        filling: &mut Filling<'_>,
+    ) -> Dependencies {
         let depends_on = &self.step(stack).depends_on;
         let mut fill = |globs: &[Template]| globs.iter().map(|glob| filling.text(glob)).collect();
         Dependencies {
@@ -220,7 +230,7 @@ impl Course {
     }
 
     /// Returns the secrets of the current step, of the loops around it and of the pipeline, each once.
-    fn secrets(&self, stack: &[&Frame]) -> Vec<String> {
+    pub(super) fn secrets(&self, stack: &[&Frame]) -> Vec<String> {
         let steps = (1..=stack.len()).map(|depth| self.step(&stack[..depth]));
         let secrets = steps.flat_map(|step| &step.secrets);
         let mut secrets: Vec<String> = secrets.chain(&self.pipeline.secrets).cloned().collect();
@@ -282,7 +292,7 @@ impl Course {
 }
 
 impl Dependencies {
-    fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check(&self) -> Result<(), Failure> {
         let mut globs = self.required.iter().chain(&self.optional);
         globs.try_for_each(|glob| check_path(glob))
     }

@@ -32,7 +32,7 @@ fn nodes(graph: &Graph, within: Option<&str>, depth: usize, lines: &mut Vec<Stri
         let shape = match node.kind {
             NodeKind::Start | NodeKind::End => ", shape=oval",
             NodeKind::ForEach => ", peripheries=2",
-            NodeKind::Command | NodeKind::Provider | NodeKind::WaitFor => "",
+            NodeKind::Command | NodeKind::Provider | NodeKind::WaitFor | NodeKind::Workflow => "",
         };
         let (id, text) = (dot_text(&node.key), dot_text(&node.text()));
         lines.push(format!("{indent}{id} [label={text}{shape}];"));

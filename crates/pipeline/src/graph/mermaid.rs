@@ -41,7 +41,7 @@ fn nodes(
         lines.push(match node.kind {
             NodeKind::Start | NodeKind::End => format!("{indent}n{number}([{text}])"),
             NodeKind::ForEach => format!("{indent}n{number}[[{text}]]"),
-            NodeKind::Command | NodeKind::Provider | NodeKind::WaitFor => {
+            NodeKind::Command | NodeKind::Provider | NodeKind::WaitFor | NodeKind::Workflow => {
                 format!("{indent}n{number}[{text}]")
             }
         });

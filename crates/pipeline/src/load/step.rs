@@ -11,7 +11,7 @@ use super::work;
 use crate::problem::Finding;
 use crate::{Capture, Code, DependsOn, Equals, Goto, Handlers, Inject, Step, Template, When, Work};
 
-const STEP_KEYS: [&str; 20] = [
+const STEP_KEYS: [&str; 21] = [
     "name",
     "agent",
     "command",
@@ -24,6 +24,7 @@ const STEP_KEYS: [&str; 20] = [
     "allow_parse_error",
     "for_each",
     "wait_for",
+    "workflow",
     "env",
     "secrets",
     "when",
@@ -131,6 +132,7 @@ fn output_of(work: &Work) -> Output {
             Capture::Json { .. } => Output::Json,
             Capture::Text => Output::Other,
         },
+        Work::Workflow(_) => Output::Json,
         Work::WaitFor(_) | Work::ForEach(_) => Output::Other,
     }
 }

@@ -1,4 +1,4 @@
-//! What a step does: a program, a wait, or a loop. V06, V14, V15 and V17 are here.
+//! What a step does: a program, a wait, a loop, or a workflow. V06, V14, V15 and V17 are here.
 
 use uwf_yaml::{Data, Node};
 
@@ -11,6 +11,7 @@ use super::step::{steps, text_map};
 use super::values::{
     boolean, command, entry, misfit, path, seconds, text, tree, tree_map, whole, word,
 };
+use super::workflow::workflow;
 use crate::problem::Finding;
 use crate::template::Template;
 use crate::{
@@ -18,12 +19,13 @@ use crate::{
 };
 
 /// The keys that say what a step does.
-const KINDS: [&str; 5] = [
+const KINDS: [&str; 6] = [
     "command",
     "provider",
     "command_override",
     "wait_for",
     "for_each",
+    "workflow",
 ];
 /// The keys that only programs obey.
 const PROGRAM_KEYS: [&str; 6] = [
@@ -53,6 +55,7 @@ pub(super) fn work(fields: &Fields<'_>, name: &str, reader: &mut Reader) -> Opti
             warn_of_program_keys(fields, reader);
             for_each(fields, name, reader).map(Work::ForEach)
         }
+        ["workflow"] => workflow(fields, reader).map(Work::Workflow),
         [_] | ["provider", "command_override"] => {
             run(fields, reader).map(|run| Work::Run(Box::new(run)))
         }
@@ -158,17 +161,21 @@ pub(super) fn names_prompt(argv: &[Template]) -> bool {
     references.any(|(_, reference)| *reference == Reference::Prompt)
 }
 
+/// The words of `output_capture`.
+pub(super) const CAPTURES: [(&str, Capture); 3] = [
+    ("text", Capture::Text),
+    ("lines", Capture::Lines),
+    (
+        "json",
+        Capture::Json {
+            allow_parse_error: false,
+        },
+    ),
+];
+
 fn capture(fields: &Fields<'_>, reader: &mut Reader) -> Option<Capture> {
-    let json = Capture::Json {
-        allow_parse_error: false,
-    };
-    let words = [
-        ("text", Capture::Text),
-        ("lines", Capture::Lines),
-        ("json", json),
-    ];
     let mode = match fields.get("output_capture") {
-        Some((_, node)) => word(node, &fields.name_of("output_capture"), &words, reader),
+        Some((_, node)) => word(node, &fields.name_of("output_capture"), &CAPTURES, reader),
         None => Some(Capture::Text),
     };
     let Some((key, node)) = fields.get("allow_parse_error") else {

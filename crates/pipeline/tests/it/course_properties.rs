@@ -22,6 +22,10 @@ fn list(indent: usize, steps: Vec<(Option<String>, Vec<Option<usize>>)>) -> Stri
                 text += &keys.concat();
                 text += &body;
             }
+            // A step that starts a workflow goes the ways of any other.
+            None if number % 2 == 1 => {
+                text += &format!("{pad}  workflow: {{name: w, task: '${{run.id}}'}}\n");
+            }
             None => text += &format!("{pad}  command: [x]\n"),
         }
         let kinds = ["success", "failure"].iter().zip(jumps);

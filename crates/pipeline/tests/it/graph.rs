@@ -82,6 +82,16 @@ fn a_lax_flow_goes_on_after_failures() {
 }
 
 #[test]
+fn a_step_with_a_workflow_names_it() {
+    let text = "steps: [{name: A, workflow: {name: flows/x.yaml, task: t}}]";
+    let found = graph(&pipeline(text));
+    assert!(mermaid(&found).contains("n1[\"A (workflow flows/x.yaml)\"]"));
+    assert!(dot(&found).contains("[label=\"A (workflow flows/x.yaml)\"];"));
+    let expected = json!({"key": "A", "kind": "workflow", "name": "A", "by": "flows/x.yaml"});
+    assert_eq!(json!(found)["nodes"][1], expected);
+}
+
+#[test]
 fn the_example_of_the_specification_can_be_drawn() {
     let graph = graph(&pipeline(EXAMPLE));
     assert_eq!(graph.nodes.len(), 2 + 3 + 4);

@@ -87,10 +87,25 @@ fn defaults_are_written_out_and_layout_does_not_count() {
 }
 
 #[test]
+fn a_step_with_a_workflow_has_json_and_an_empty_context_is_none() {
+    let short = "steps: [{name: A, workflow: {name: a, task: b}}]";
+    let long =
+        "steps: [{output_capture: json, workflow: {context: {}, task: b, name: a}, name: A}]";
+    assert_eq!(pipeline(short), pipeline(long));
+    let stored = serde_json::to_value(&pipeline(short).steps[0]).unwrap();
+    let expected = json!({"name": "A", "work": {"workflow": {"name": "a", "task": "b"}}});
+    assert_eq!(stored, expected);
+    pipeline(
+        "steps: [{name: A, workflow: {name: a, task: b}}, {name: L, for_each: {items_from: steps.A.json.list, steps: [{name: B, command: [b]}]}}]",
+    );
+}
+
+#[test]
 fn a_stored_pipeline_is_the_same_pipeline_again() {
     for text in [
         EXAMPLE,
         "steps:\n- name: A\n  provider: codex\n  input_file: '${context.a}'\n  provider_params: {b: [1, null, '${run.id}', {c: 1.0}]}\n  output_capture: json\n  allow_parse_error: true\n  retries: 2\n  when: {not_exists: x}\n  depends_on: {required: [a]}\n  on: {always: {goto: _end}}\n  max_visits: 3\n",
+        "steps: [{name: F, workflow: {name: review, task: 'look at ${run.id}', context: {a: ['${run.root}', null]}}}]",
         "steps: [{name: L, for_each: {items: [1, {a: '${run.id}'}], on_item_complete: {success: {move_to: d}}, steps: [{name: B, command: [b]}]}}]",
     ] {
         let pipeline = pipeline(text);

@@ -171,6 +171,61 @@ fn v06_keys_that_exclude_each_other() {
     step_accepts("  output_capture: json\n  allow_parse_error: true\n");
 }
 
+/// Checks a file of one step `A` that starts a workflow and has more keys, from column 57 on.
+#[track_caller]
+fn with_workflow(more: &str, expected: &[&str]) {
+    let text = format!("steps: [{{name: A, workflow: {{name: review, task: look}}, {more}}}]\n");
+    refuses(&text, expected);
+}
+
+#[test]
+fn v06_keys_that_a_step_with_a_workflow_cannot_have() {
+    for more in [
+        "timeout_sec: 1",
+        "retries: 1",
+        "input_file: a",
+        "output_file: a",
+        "env: {A: b}",
+        "secrets: [A]",
+        "allow_parse_error: false",
+        "provider_params: {}",
+        "output_capture: text",
+        "output_capture: lines",
+    ] {
+        with_workflow(more, &["1:57 V06"]);
+    }
+    for other in [
+        "command: [a]",
+        "provider: claude",
+        "command_override: [a]",
+        "wait_for: {glob: a}",
+        "for_each: {items: [1], steps: [{name: B, command: [b]}]}",
+    ] {
+        with_workflow(other, &["1:19 V06"]);
+    }
+    accepts("steps: [{name: A, workflow: {name: a, task: b}, output_capture: json}]\n");
+}
+
+#[test]
+fn workflows_that_a_step_cannot_start() {
+    let called = |call: &str| format!("steps: [{{name: A, workflow: {call}}}]\n");
+    refuses(&called("review"), &["1:29 V03"]);
+    refuses(&called("{}"), &["1:19 V03", "1:19 V03"]);
+    refuses(&called("{name: a}"), &["1:19 V03"]);
+    refuses(&called("{name: a, task: ' '}"), &["1:45 V03"]);
+    refuses(&called("{name: a, task: [b]}"), &["1:45 V03"]);
+    refuses(&called("{name: a, task: b, context: [c]}"), &["1:57 V03"]);
+    refuses(&called("{name: a, task: b, prompt: c}"), &["1:48 V02"]);
+    for name in ["/a.yaml", "../a.yaml", "a/../../b.yaml", "''"] {
+        let text = called(&format!("{{name: {name}, task: b}}"));
+        refuses(&text, &["1:36 V11"]);
+    }
+    refuses(&called("{name: a, task: '${env.X}'}"), &["1:45 V08"]);
+    refuses(&called("{name: a, task: '${PROMPT}'}"), &["1:45 V13"]);
+    let nested = "{name: a, task: b, context: {c: [{d: '${steps.No.output}'}]}}";
+    refuses(&called(nested), &["1:66 V10"]);
+}
+
 #[test]
 fn v18_numbers_out_of_range() {
     step_refuses("  timeout_sec: 0\n", &["4:16 V18"]);

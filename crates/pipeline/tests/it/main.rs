@@ -17,3 +17,4 @@ mod load_refuses_names;
 mod state;
 mod substitute;
 mod total;
+mod workflows;

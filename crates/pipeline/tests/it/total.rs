@@ -21,6 +21,7 @@ max_transitions: 5
 steps:
 - {name: S, command: 'a \"b c\" ${run.id}', output_capture: json, allow_parse_error: true, env: {E: 1}, timeout_sec: 1.5}
 - {name: W, wait_for: {glob: 'q/*.task', poll_ms: 10, min_count: 2}, when: {exists: q}, max_visits: 2}
+- {name: F, workflow: {name: 'flows/${run.id}.yaml', task: 'do ${steps.S.json.x}', context: {k: ['${run.root}', 1]}}, output_capture: json}
 - name: L
   for_each:
     items: [x, {y: '${context.a.1}'}]
