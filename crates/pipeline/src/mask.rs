@@ -2,6 +2,9 @@
 
 mod forms;
 
+use std::collections::BTreeSet;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use serde_json::{Map, Value};
 
 use crate::text_of;
@@ -11,12 +14,16 @@ const STARS: &str = "***";
 /// How long a secret must be to be masked: a shorter one would mask half of every text.
 const MIN_BYTES: usize = 4;
 
+/// How many bytes of a form are searched for. The rest is compared where they are found.
+const MAX_BEGINNING: usize = 8;
+
 /// The secrets of a run, in every form in which they could be printed.
 #[derive(Debug, Clone)]
 pub struct Masks {
     /// The forms by their first byte, the longest first.
     by_first: Vec<Vec<Vec<u8>>>,
-    is_empty: bool,
+    /// Finds the beginnings of forms; `None` without secrets.
+    beginnings: Option<AhoCorasick>,
 }
 
 /// What is known about a position of a stream.
@@ -44,12 +51,15 @@ impl Masks {
         let mut forms: Vec<Vec<u8>> = secrets.flat_map(forms::of).collect();
         forms.sort_by(|first, second| second.len().cmp(&first.len()).then(first.cmp(second)));
         forms.dedup();
-        let is_empty = forms.is_empty();
+        let beginnings = (!forms.is_empty()).then(|| beginnings(&forms));
         let mut by_first = vec![Vec::new(); 256];
         for form in forms {
             by_first[usize::from(form[0])].push(form);
         }
-        Self { by_first, is_empty }
+        Self {
+            by_first,
+            beginnings,
+        }
     }
 
     /// Returns a text without secrets.
@@ -67,7 +77,7 @@ impl Masks {
     #[must_use]
     pub fn json(&self, value: &Value) -> Value {
         match value {
-            _ if self.is_empty => value.clone(),
+            _ if self.beginnings.is_none() => value.clone(),
             Value::String(text) => Value::String(self.text(text)),
             Value::Number(_) => {
                 let text = text_of(value);
@@ -93,27 +103,11 @@ impl Masks {
         MaskStream {
             masks: self,
             held: Vec::new(),
+            covered: 0,
         }
     }
 
-    /// Tells how far a secret reaches that starts at a position, together with those that overlap it.
-    fn find(&self, bytes: &[u8], start: usize, rest: Rest) -> Found {
-        let mut end = match self.longest(bytes, start, rest) {
-            Found::Until(end) => end,
-            other => return other,
-        };
-        let mut at = start + 1;
-        while at < end {
-            match self.longest(bytes, at, rest) {
-                Found::Nothing => {}
-                Found::Until(later) => end = end.max(later),
-                Found::Unknown => return Found::Unknown,
-            }
-            at += 1;
-        }
-        Found::Until(end)
-    }
-
+    /// Tells how far the longest form reaches that starts at a position.
     fn longest(&self, bytes: &[u8], start: usize, rest: Rest) -> Found {
         let here = &bytes[start..];
         for form in &self.by_first[usize::from(here[0])] {
@@ -128,66 +122,105 @@ impl Masks {
     }
 }
 
+/// Returns what finds the beginnings of forms. They are short, so that it is small whatever the secrets are.
+fn beginnings(forms: &[Vec<u8>]) -> AhoCorasick {
+    let beginnings = forms
+        .iter()
+        .map(|form| &form[..form.len().min(MAX_BEGINNING)]);
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .match_kind(MatchKind::LeftmostFirst)
+        .build(beginnings.collect::<BTreeSet<_>>())
+        .expect("the secrets of a run have less than 2^31 beginnings")
+}
+
+/// Returns the next position, from `at` on, at which a form may start. Everything before it starts none.
+fn next_start(beginnings: &AhoCorasick, bytes: &[u8], at: usize, rest: Rest) -> usize {
+    let found = beginnings.find(&bytes[at..]);
+    let found = found.map_or(bytes.len(), |found| at + found.start());
+    match rest {
+        Rest::Ended => found,
+        // The last bytes may be less than a beginning.
+        Rest::Follows => found.min(at.max(bytes.len().saturating_sub(MAX_BEGINNING - 1))),
+    }
+}
+
 /// Tells whether the value of a secret is long enough to be masked.
 #[must_use]
 pub fn is_maskable(secret: &[u8]) -> bool {
     secret.len() >= MIN_BYTES
 }
 
-/// The masking of a stream that comes in chunks. It keeps back what could be the beginning of a secret.
+/// The masking of a stream that comes in chunks. It keeps back what could be the beginning of a secret, which is less than
+/// the longest form.
 #[derive(Debug)]
 pub struct MaskStream<'m> {
     masks: &'m Masks,
     held: Vec<u8>,
+    /// How many of the held bytes, from the first on, belong to a secret whose stars are written already.
+    covered: usize,
 }
 
 impl MaskStream<'_> {
     /// Adds a chunk, and appends to `masked` what can be shown of the stream.
     pub fn push(&mut self, chunk: &[u8], masked: &mut Vec<u8>) {
-        if self.masks.is_empty {
+        let Some(beginnings) = &self.masks.beginnings else {
             masked.extend_from_slice(chunk);
             return;
-        }
+        };
         if self.held.is_empty() {
-            let shown = self.show(chunk, Rest::Follows, masked);
+            let shown = self.show(beginnings, chunk, Rest::Follows, masked);
             self.held.extend_from_slice(&chunk[shown..]);
             return;
         }
         let mut bytes = std::mem::take(&mut self.held);
         bytes.extend_from_slice(chunk);
-        let shown = self.show(&bytes, Rest::Follows, masked);
+        let shown = self.show(beginnings, &bytes, Rest::Follows, masked);
         bytes.drain(..shown);
         self.held = bytes;
     }
 
     /// Ends the stream, and appends what was kept back.
-    pub fn finish(self, masked: &mut Vec<u8>) {
-        self.show(&self.held, Rest::Ended, masked);
+    pub fn finish(mut self, masked: &mut Vec<u8>) {
+        let held = std::mem::take(&mut self.held);
+        if let Some(beginnings) = &self.masks.beginnings {
+            self.show(beginnings, &held, Rest::Ended, masked);
+        }
     }
 
-    /// Appends the bytes without secrets. Returns how many of them were used.
-    fn show(&self, bytes: &[u8], rest: Rest, masked: &mut Vec<u8>) -> usize {
-        // Where the bytes begin that are neither shown nor masked yet.
-        let mut from = 0;
+    /// Appends the bytes without secrets; those that overlap have their stars once. Returns how many of the bytes were used.
+    fn show(
+        &mut self,
+        beginnings: &AhoCorasick,
+        bytes: &[u8],
+        rest: Rest,
+        masked: &mut Vec<u8>,
+    ) -> usize {
+        // Where the secrets end that were found so far. What follows is not shown yet.
+        let mut covered = self.covered;
         let mut at = 0;
         loop {
-            let can_start = |byte: &u8| !self.masks.by_first[usize::from(*byte)].is_empty();
-            let Some(ahead) = bytes[at..].iter().position(can_start) else {
-                at = bytes.len();
+            at = next_start(beginnings, bytes, at, rest);
+            if at == bytes.len() {
                 break;
-            };
-            at += ahead;
-            match self.masks.find(bytes, at, rest) {
+            }
+            match self.masks.longest(bytes, at, rest) {
                 Found::Nothing => at += 1,
                 Found::Until(end) => {
-                    masked.extend_from_slice(&bytes[from..at]);
-                    masked.extend_from_slice(STARS.as_bytes());
-                    (from, at) = (end, end);
+                    if at >= covered {
+                        masked.extend_from_slice(&bytes[covered..at]);
+                        masked.extend_from_slice(STARS.as_bytes());
+                    }
+                    covered = covered.max(end);
+                    at += 1;
                 }
                 Found::Unknown => break,
             }
         }
-        masked.extend_from_slice(&bytes[from..at]);
+        if at > covered {
+            masked.extend_from_slice(&bytes[covered..at]);
+        }
+        self.covered = covered.saturating_sub(at);
         at
     }
 }
@@ -259,6 +292,20 @@ mod tests {
     #[test]
     fn secrets_that_overlap_are_masked_together() {
         assert_eq!(masks(&["abcd", "cdef", "efgh"]).text("xabcdefghx"), "x***x");
+    }
+
+    #[test]
+    fn secrets_that_overlap_for_ever_are_not_kept_back() {
+        let masks = masks(&["aaaaaaaaaaaa"]);
+        let mut stream = masks.stream();
+        let mut masked = Vec::new();
+        for _ in 0..1000 {
+            stream.push(&[b'a'; 1000], &mut masked);
+            assert!(stream.held.len() < 12);
+        }
+        stream.push(b"b", &mut masked);
+        stream.finish(&mut masked);
+        assert_eq!(masked, b"***b");
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! Masking, compared with a plain definition: whatever the chunks are, each run of overlapping secrets is three stars.
+
+use proptest::collection::vec;
+use proptest::prelude::{prop_assert_eq, proptest};
+use uwf_pipeline::Masks;
+
+/// Masks a text by looking for every secret at every position.
+fn plainly_masked(text: &[u8], secrets: &[String]) -> Vec<u8> {
+    let mut masked = Vec::new();
+    let mut covered = 0;
+    for at in 0..text.len() {
+        let here = &text[at..];
+        let found = secrets
+            .iter()
+            .filter(|secret| here.starts_with(secret.as_bytes()));
+        if let Some(longest) = found.map(String::len).max() {
+            if at >= covered {
+                masked.extend_from_slice(b"***");
+            }
+            covered = covered.max(at + longest);
+        }
+        if at >= covered {
+            masked.push(text[at]);
+        }
+    }
+    masked
+}
+
+proptest! {
+    // No encoded form of such a secret has only these letters.
+    #[test]
+    fn a_stream_is_masked_as_its_definition_says(
+        secrets in vec("[ab]{4,20}", 1..4),
+        text in "[abc]{0,200}",
+        sizes in vec(1..40_usize, 1..20),
+    ) {
+        let masks = Masks::of(secrets.iter().map(String::as_bytes));
+        let expected = plainly_masked(text.as_bytes(), &secrets);
+        prop_assert_eq!(masks.text(&text).into_bytes(), expected.clone());
+        let (mut stream, mut masked) = (masks.stream(), Vec::new());
+        let mut rest = text.as_bytes();
+        for size in sizes.iter().cycle() {
+            let (chunk, after) = rest.split_at(rest.len().min(*size));
+            stream.push(chunk, &mut masked);
+            rest = after;
+            if rest.is_empty() {
+                break;
+            }
+        }
+        stream.finish(&mut masked);
+        prop_assert_eq!(masked, expected);
+    }
+
+    #[test]
+    fn a_secret_that_was_written_does_not_stay(
+        secrets in vec("[ -~]{4,40}", 1..6),
+        between in "[ -~]{0,40}",
+        size in 1..60_usize,
+    ) {
+        let masks = Masks::of(secrets.iter().map(String::as_bytes));
+        let text = format!("{between}{}{between}", secrets.join(&between));
+        let (mut stream, mut masked) = (masks.stream(), Vec::new());
+        for chunk in text.as_bytes().chunks(size) {
+            stream.push(chunk, &mut masked);
+        }
+        stream.finish(&mut masked);
+        prop_assert_eq!(masked.clone(), masks.text(&text).into_bytes());
+        let masked = String::from_utf8(masked).unwrap();
+        for part in masked.split("***") {
+            for secret in &secrets {
+                proptest::prop_assert!(!part.contains(secret.as_str()));
+            }
+        }
+    }
+}
