@@ -149,7 +149,7 @@ impl Run {
 
     /// Settles the step that comes next, whatever it would do.
     #[track_caller]
-    pub(crate) fn settle_next(&mut self, result: StepResult) {
+    pub(crate) fn settle_next(&mut self, result: &StepResult) {
         match self.course.next() {
             Route::To(assignment) => self.settle(*assignment, &mut |_, _| result.clone()),
             other => panic!("{other:?}"),

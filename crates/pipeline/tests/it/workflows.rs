@@ -43,7 +43,7 @@ fn assigned(run: &Run) -> Assignment {
 #[track_caller]
 fn task() -> WorkflowTask {
     let mut run = Run::new(FLOW);
-    run.settle_next(prints(found()));
+    run.settle_next(&prints(found()));
     let assignment = assigned(&run);
     assert_eq!(assignment.agent, Agent::Workflow);
     assert_eq!(assignment.agent.to_string(), "workflow");
