@@ -20,6 +20,8 @@ pub enum Exit {
     Suspended,
     /// Nothing ran: the thread has ended.
     Ended,
+    /// The exit code of a run of a pipeline, which has codes of its own: often that of the step that stopped it.
+    Run(u8),
     /// Ended by a signal, after the agent's process group was ended.
     Signal(i32),
 }
@@ -37,6 +39,7 @@ impl Exit {
             Self::Busy => 5,
             Self::Suspended => 6,
             Self::Ended => 7,
+            Self::Run(code) => code,
             Self::Signal(signal) => 128u8.wrapping_add(u8::try_from(signal).unwrap_or(0)),
         }
     }

@@ -40,7 +40,8 @@ pub(crate) use init::InitArgs;
 pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use orchestrate::{
-    FinishArgs, OrchestrateCommand, PipelineGraphArgs, QueueArgs, StatusJsonCommand, TaskCommand,
+    ContextArgs, FinishArgs, OnErrorArg, OrchestrateCommand, PipelineGraphArgs, PlaceArgs,
+    QueueArgs, ResumeArgs, RunPipelineArgs, StatusJsonCommand, TaskCommand, WorkArgs,
 };
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{

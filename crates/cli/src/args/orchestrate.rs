@@ -1,6 +1,7 @@
 //! `uwf orchestrate …`, also called as `orchestrate …`.
 
 mod queues;
+mod run;
 
 use std::path::PathBuf;
 
@@ -8,11 +9,16 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 pub(crate) use queues::{FinishArgs, QueueArgs, TaskCommand};
+pub(crate) use run::{ContextArgs, OnErrorArg, PlaceArgs, ResumeArgs, RunPipelineArgs, WorkArgs};
 
 use crate::output::Form;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum OrchestrateCommand {
+    /// Run a pipeline
+    Run(Box<RunPipelineArgs>),
+    /// Go on with a run that was interrupted or has failed
+    Resume(Box<ResumeArgs>),
     /// Check the file of a pipeline; nothing is made or run
     Validate {
         /// The YAML file

@@ -1,6 +1,10 @@
 //! `uwf orchestrate …`.
 
+mod place;
 mod queues;
+mod resume;
+mod run;
+mod work;
 
 use std::path::Path;
 
@@ -16,6 +20,8 @@ use crate::text::{InvalidPipeline, StatusView, ValidPipeline, problem_line};
 
 pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit, Failure> {
     match command {
+        OrchestrateCommand::Run(args) => return run::run(context, &args),
+        OrchestrateCommand::Resume(args) => return resume::run(context, &args),
         OrchestrateCommand::Validate { file } => validate(context, &file)?,
         OrchestrateCommand::Graph(args) => draw(context, &args)?,
         OrchestrateCommand::StatusJson { command } => match command {

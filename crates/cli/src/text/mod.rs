@@ -33,7 +33,7 @@ pub(crate) use doctor::{Check, DoctorView};
 pub(crate) use graph::{dot, mermaid, svg};
 pub(crate) use init::{InitializedView, NextCommands, TemplateItem};
 pub(crate) use orchestrate::{
-    InvalidPipeline, MovedTask, PutTask, StatusView, TaskList, ValidPipeline, problem_line,
+    InvalidPipeline, MovedTask, PutTask, RunView, StatusView, TaskList, ValidPipeline, problem_line,
 };
 pub(crate) use progress_line::{JobCounts, jobs_line, progress_line};
 pub(crate) use setup::{SetupView, Validation};

@@ -1,6 +1,7 @@
 //! Results of `uwf orchestrate`.
 
 mod queues;
+mod run;
 
 use std::path::Path;
 
@@ -9,6 +10,7 @@ use uwf_pipeline::{Loaded, Problem, StatusProblem, Step};
 use uwf_util::text::counted;
 
 pub(crate) use queues::{MovedTask, PutTask, TaskList};
+pub(crate) use run::RunView;
 
 use crate::output::Show;
 use crate::text::Page;

@@ -9,6 +9,7 @@ use uwf_runner::Workspace;
 use uwf_storage::Env;
 use uwf_util::time::{format_compact, is_compact};
 
+use super::place::STATE_DIR;
 use super::{invalid, read};
 use crate::args::{FinishArgs, QueueArgs, TaskCommand};
 use crate::commands::Context;
@@ -19,8 +20,6 @@ use crate::text::{MovedTask, PutTask, TaskList};
 
 /// The variable of steps that names their run.
 const RUN_ID: &str = "ORCHESTRATE_RUN_ID";
-/// The variable that names the folder of runs.
-const STATE_DIR: &str = "ORCHESTRATE_STATE_DIR";
 
 pub(super) fn run(context: &Context, command: TaskCommand) -> Result<Exit, Failure> {
     match command {

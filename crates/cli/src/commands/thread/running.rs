@@ -256,7 +256,7 @@ fn failure_word(exit: Exit) -> &'static str {
     match exit {
         Exit::Done | Exit::Request | Exit::Usage => "refused",
         Exit::Suspended => "suspended",
-        Exit::Agent => "failed",
+        Exit::Agent | Exit::Run(_) => "failed",
         Exit::Store => "damaged",
         Exit::Busy => "busy",
         Exit::Ended => "ended",

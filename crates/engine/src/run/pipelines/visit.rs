@@ -92,6 +92,9 @@ impl Visiting<'_, '_> {
                     let attempt = wait(self.around, task, left)?;
                     self.end(attempt, progress)
                 }
+                Task::Workflow(_) => Err(super::make::refused(
+                    "a step that starts a workflow cannot be done yet".to_owned(),
+                )),
                 Task::Move(task) => {
                     let result = self.around.workspace.move_item(task, self.around.masks);
                     Ok(progress.settled(result))

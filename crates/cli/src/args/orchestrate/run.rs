@@ -1,0 +1,131 @@
+//! `uwf orchestrate run`, `resume` and `run-step`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+/// What a command that does steps of a run may be told.
+#[derive(Debug, Args)]
+pub(crate) struct WorkArgs {
+    /// End the run after so many seconds, as a step that takes too long
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<f64>,
+    /// Print what the programs print while they run
+    #[arg(long)]
+    pub(crate) stream_output: bool,
+    /// Write output files without secrets
+    #[arg(long)]
+    pub(crate) mask_output_files: bool,
+    /// The most that the log of one output may have (unset: 1 GiB)
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_log_bytes: Option<u64>,
+    /// Keep the last three pictures of the run beside state.json
+    #[arg(long)]
+    pub(crate) backup_state: bool,
+    /// Keep prompts as files, and the last pictures of the run
+    #[arg(long)]
+    pub(crate) debug: bool,
+    /// Print one object in place of text
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Say nothing but errors
+    #[arg(long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+}
+
+/// Where runs are.
+#[derive(Debug, Args)]
+pub(crate) struct PlaceArgs {
+    /// The folder that all paths of the pipeline are relative to (unset: the current one)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// The folder of all runs (unset: ORCHESTRATE_STATE_DIR, or .orchestrate/runs in the workspace)
+    #[arg(long, value_name = "DIR")]
+    pub(crate) state_dir: Option<PathBuf>,
+}
+
+/// Where the context of a run comes from.
+#[derive(Debug, Args)]
+pub(crate) struct ContextArgs {
+    /// A value of the context; may be given again
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) context: Vec<String>,
+    /// A JSON file with values of the context
+    #[arg(long, value_name = "FILE")]
+    pub(crate) context_file: Option<PathBuf>,
+}
+
+/// What a failure without a handler does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnErrorArg {
+    /// It ends the run
+    Stop,
+    /// The run goes on
+    Continue,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunPipelineArgs {
+    /// The YAML file
+    #[arg(value_name = "WORKFLOW")]
+    pub(crate) file: PathBuf,
+    #[command(flatten)]
+    pub(crate) context: ContextArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    /// Empty the folder of finished tasks first
+    #[arg(long)]
+    pub(crate) clean_processed: bool,
+    /// Clean although another run works in the workspace
+    #[arg(long, requires = "clean_processed")]
+    pub(crate) force: bool,
+    /// Archive finished tasks when the run is completed (unset: processed.zip in the folder of the run)
+    #[arg(long, value_name = "DEST", num_args = 0..=1)]
+    pub(crate) archive_processed: Option<Option<PathBuf>>,
+    /// Check the file, and say what would be cleaned; nothing is made or run
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// What a failure without a handler does
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_error: Option<OnErrorArg>,
+    /// How often a failed call of a provider is repeated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100))]
+    pub(crate) max_retries: Option<u64>,
+    /// The time between two tries, in milliseconds
+    #[arg(long, value_name = "MS", requires = "max_retries")]
+    pub(crate) retry_delay: Option<u64>,
+    /// How many transitions the run may make
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_transitions: Option<u64>,
+    /// The id of the run
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeArgs {
+    /// The run: its id or the beginning of it, or its thread
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    /// Go on at this step of the pipeline
+    #[arg(long, value_name = "STEP")]
+    pub(crate) from: Option<String>,
+    /// What a failure without a handler does from now on
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_error: Option<OnErrorArg>,
+    /// Go on under the workflow file as it is now
+    #[arg(long)]
+    pub(crate) accept_changed_workflow: bool,
+    /// Start a new run with the same context, and leave this one as it is
+    #[arg(long, conflicts_with_all = ["from", "accept_changed_workflow", "repair"])]
+    pub(crate) force_restart: bool,
+    /// Make state.json again from the thread, if it is missing or damaged
+    #[arg(long)]
+    pub(crate) repair: bool,
+}

@@ -1,0 +1,140 @@
+//! `uwf orchestrate run`.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+use uwf_engine::{NewRun, run_pipeline};
+use uwf_pipeline::course::{Archive, OnError, Steering};
+use uwf_pipeline::{Loaded, Retries, context_file, context_value, load, merged_context};
+use uwf_protocol::exit::Exit;
+use uwf_runner::Workspace;
+
+use super::work::{failed, finish, settings};
+use super::{bytes_of, invalid, place, validate, warn_all};
+use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs};
+use crate::commands::Context;
+use crate::failure::{Failure, note};
+
+/// The time between two tries that nobody chose, in milliseconds.
+const USUAL_DELAY_MS: u64 = 1000;
+/// How large a file with values of the context may be.
+const MAX_CONTEXT_BYTES: usize = 4 << 20;
+
+pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Failure> {
+    let file = args.file.as_path();
+    let source = bytes_of(file, "name the YAML file of a pipeline")?;
+    let loaded =
+        load(&source, &file.to_string_lossy()).map_err(|problems| invalid(file, &problems))?;
+    let values = context_of(&loaded, &args.context)?;
+    let workspace = place::workspace(context, &args.place);
+    if args.dry_run {
+        if args.clean_processed {
+            say_what_would_go(&workspace, &loaded)?;
+        }
+        validate(context, file)?;
+        return Ok(Exit::Done);
+    }
+    warn_all(&loaded);
+    let settings = settings(context, &args.work)?;
+    let steering = steering(args);
+    check_archive(&workspace, &loaded, &steering)?;
+    if args.clean_processed {
+        clean(&workspace, &loaded)?;
+    }
+    let new = NewRun {
+        pipeline: loaded.pipeline,
+        workflow_file: file.display().to_string(),
+        source: source.to_vec(),
+        context: values,
+        steering,
+        workspace,
+        state_dir: place::chosen(context, &args.place),
+        run_id: args.run_id.clone(),
+        only: None,
+    };
+    let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
+    finish(&args.work, &report.map_err(failed)?)
+}
+
+/// Returns the context of a run: that of the file, that of `--context-file`, then that of `--context`.
+pub(super) fn context_of(
+    loaded: &Loaded,
+    args: &ContextArgs,
+) -> Result<Map<String, Value>, Failure> {
+    let of_file = match &args.context_file {
+        None => Map::new(),
+        Some(file) => {
+            let unfit = || Failure::usage(format!("`{}` gives no context", file.display()));
+            let bytes = uwf_durable::read_start(file, MAX_CONTEXT_BYTES)
+                .map_err(|error| unfit().cause(&error))?
+                .ok_or_else(|| unfit().cause(&"there is no such file"))?;
+            let text = String::from_utf8(bytes.to_vec()).map_err(|error| unfit().cause(&error))?;
+            context_file(&text).map_err(|error| unfit().cause(&error))?
+        }
+    };
+    let values = args.context.iter().map(|value| context_value(value));
+    let values: Vec<_> = values
+        .collect::<Result<_, _>>()
+        .map_err(|error| Failure::usage(error.to_string()).hint("write `--context KEY=VALUE`"))?;
+    Ok(merged_context(&loaded.pipeline.context, of_file, values))
+}
+
+fn steering(args: &RunPipelineArgs) -> Steering {
+    Steering {
+        on_error: on_error(args.on_error).unwrap_or_default(),
+        retries: args.max_retries.map(|max| Retries {
+            max,
+            delay_ms: args.retry_delay.unwrap_or(USUAL_DELAY_MS),
+        }),
+        max_transitions: args.max_transitions,
+        archive: args.archive_processed.as_ref().map(|destination| Archive {
+            destination: destination.as_ref().map(|path| path.display().to_string()),
+        }),
+    }
+}
+
+pub(super) fn on_error(arg: Option<OnErrorArg>) -> Option<OnError> {
+    arg.map(|arg| match arg {
+        OnErrorArg::Stop => OnError::Stop,
+        OnErrorArg::Continue => OnError::Continue,
+    })
+}
+
+/// Opens a workspace in which only folders of the user are looked at.
+fn open(workspace: &Path) -> Result<Workspace, Failure> {
+    Workspace::open(workspace, &[]).map_err(|error| {
+        Failure::usage(format!("`{}` is no workspace", workspace.display())).cause(&error)
+    })
+}
+
+fn refused(failure: &uwf_pipeline::Failure) -> Failure {
+    Failure::usage(failure.message.clone())
+}
+
+fn check_archive(workspace: &Path, loaded: &Loaded, steering: &Steering) -> Result<(), Failure> {
+    let Some(Archive {
+        destination: Some(destination),
+    }) = &steering.archive
+    else {
+        return Ok(());
+    };
+    let folder = &loaded.pipeline.queues.processed_dir;
+    let checked = open(workspace)?.check_archive(folder, Path::new(destination));
+    checked.map(drop).map_err(|failure| refused(&failure))
+}
+
+fn clean(workspace: &Path, loaded: &Loaded) -> Result<(), Failure> {
+    let folder = &loaded.pipeline.queues.processed_dir;
+    open(workspace)?
+        .clean(folder)
+        .map_err(|failure| refused(&failure))
+}
+
+fn say_what_would_go(workspace: &Path, loaded: &Loaded) -> Result<(), Failure> {
+    let folder = &loaded.pipeline.queues.processed_dir;
+    let names = open(workspace)?.would_clean(folder);
+    for name in names.map_err(|failure| refused(&failure))? {
+        note(&format!("`{folder}/{name}` would be removed"));
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! What the commands that do steps of runs have in common: their settings, what they say meanwhile, and how they end.
+
+use std::io::Write;
+use std::time::Duration;
+
+use uwf_engine::{
+    Backups, EngineError, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
+};
+use uwf_pipeline::StepStatus;
+use uwf_protocol::exit::Exit;
+use uwf_runner::{OutputText, Stream};
+use uwf_util::time::format_duration;
+
+use crate::args::WorkArgs;
+use crate::commands::Context;
+use crate::failure::{Failure, note, warn};
+use crate::output::{Format, print};
+use crate::text::RunView;
+
+/// The exit code of a command whose run another process works on.
+const LOCKED: u8 = 75;
+
+/// Returns how a process does steps.
+pub(super) fn settings(context: &Context, args: &WorkArgs) -> Result<RunSettings, Failure> {
+    let timeout = match args.timeout {
+        None => None,
+        Some(seconds) => match Duration::try_from_secs_f64(seconds) {
+            Ok(timeout) if !timeout.is_zero() => Some(timeout),
+            _ => {
+                let what = format!("`--timeout {seconds}` is no time");
+                return Err(Failure::usage(what).hint("give a number of seconds above 0"));
+            }
+        },
+    };
+    Ok(RunSettings {
+        timeout,
+        max_log_bytes: args.max_log_bytes.unwrap_or(USUAL_LOG_BYTES),
+        output_text: match args.mask_output_files {
+            true => OutputText::Masked,
+            false => OutputText::Exact,
+        },
+        backups: match args.backup_state || args.debug {
+            true => Backups::LastThree,
+            false => Backups::None,
+        },
+        prompts: match args.debug {
+            true => Prompts::Kept,
+            false => Prompts::Dropped,
+        },
+        show: match args.stream_output {
+            true => show,
+            false => |_, _| {},
+        },
+        tell: match (args.quiet, context.global.verbose > 0) {
+            (true, _) => tell_warnings,
+            (_, true) => tell_all,
+            (false, false) => tell,
+        },
+    })
+}
+
+/// Prints the output of a program. Results of ours alone go to stdout.
+fn show(_: Stream, bytes: &[u8]) {
+    let _ = std::io::stderr().write_all(bytes);
+}
+
+fn tell_warnings(event: &RunEvent<'_>) {
+    if let RunEvent::Warning(warning) = event {
+        warn(warning);
+    }
+}
+
+fn tell(event: &RunEvent<'_>) {
+    match event {
+        RunEvent::Begins { run_id } => note(&format!("run {run_id}")),
+        RunEvent::Started { .. } => {}
+        RunEvent::Settled {
+            key,
+            result,
+            duration_ms,
+        } => {
+            let took = format_duration(*duration_ms);
+            let status = match (result.status, &result.error) {
+                (StepStatus::Failed, Some(error)) => {
+                    format!("failed ({}): {}", result.exit_code, error.message)
+                }
+                (status, _) => status.as_str().to_owned(),
+            };
+            note(&format!("{key}: {status}, {took}"));
+        }
+        RunEvent::Warning(warning) => warn(warning),
+    }
+}
+
+fn tell_all(event: &RunEvent<'_>) {
+    match event {
+        RunEvent::Started { key, attempt: 1 } => note(&format!("{key}: begins")),
+        RunEvent::Started { key, attempt } => note(&format!("{key}: begins, attempt {attempt}")),
+        event => tell(event),
+    }
+}
+
+/// Prints what came of a run, and returns the exit code.
+pub(super) fn finish(args: &WorkArgs, report: &RunReport) -> Result<Exit, Failure> {
+    let view = RunView::of(report);
+    if args.json {
+        print(&view, Format::Json)?;
+    } else if !args.quiet {
+        note(&view.line());
+        if let Some(next) = view.next() {
+            note(&format!("go on: {next}"));
+        }
+    }
+    Ok(Exit::Run(view.exit_code()))
+}
+
+/// Returns the failure of a run that could not go on, with the exit code of `orchestrate`.
+pub(super) fn failed(error: EngineError) -> Failure {
+    let exit = match error.exit() {
+        Exit::Busy => Exit::Run(LOCKED),
+        Exit::Signal(signal) => Exit::Signal(signal),
+        Exit::Usage => Exit::Usage,
+        _ => Exit::Request,
+    };
+    let exit = match error {
+        EngineError::UnknownThread(_) | EngineError::Pipeline(_) | EngineError::NoDirectory(_) => {
+            Exit::Usage
+        }
+        _ => exit,
+    };
+    Failure {
+        exit,
+        ..Failure::from(error)
+    }
+}

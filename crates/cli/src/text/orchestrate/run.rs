@@ -1,0 +1,95 @@
+//! What a command did for a run, as data and as text.
+
+use serde::Serialize;
+use uwf_engine::{RunEnd, RunReport};
+
+use crate::output::Show;
+use crate::text::Page;
+
+/// What a command did for a run.
+#[derive(Serialize)]
+pub(crate) struct RunView {
+    run_id: String,
+    thread: String,
+    status: &'static str,
+    exit_code: u8,
+    failed_step: Option<String>,
+    failed_steps: Vec<String>,
+    duration_ms: u64,
+    state_file: String,
+    #[serde(skip)]
+    message: Option<String>,
+}
+
+impl RunView {
+    pub(crate) fn of(report: &RunReport) -> Self {
+        let (status, exit_code) = match &report.end {
+            RunEnd::Completed(outcome) => ("completed", code(outcome.exit_code)),
+            RunEnd::Failed(stop) => ("failed", code(stop.exit_code())),
+            RunEnd::Interrupted(signal) => (
+                "interrupted",
+                uwf_protocol::exit::Exit::Signal(*signal).code(),
+            ),
+            RunEnd::Cancelled => ("cancelled", 1),
+            RunEnd::Paused => ("interrupted", 1),
+            RunEnd::StepDone => ("interrupted", 0),
+        };
+        let (failed_step, message) = match &report.end {
+            RunEnd::Failed(stop) => (Some(stop.key.to_string()), Some(stop.message())),
+            RunEnd::Cancelled => (None, Some("a person ended it".to_owned())),
+            RunEnd::Paused => (None, Some("a person paused it".to_owned())),
+            _ => (None, None),
+        };
+        let failed_steps = match &report.end {
+            RunEnd::Completed(outcome) => outcome.failed_steps.clone(),
+            _ => failed_step.iter().cloned().collect(),
+        };
+        Self {
+            run_id: report.run_id.clone(),
+            thread: report.thread.to_string(),
+            status,
+            exit_code,
+            failed_step,
+            failed_steps,
+            duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+            state_file: report.state_file.display().to_string(),
+            message,
+        }
+    }
+
+    /// Returns the exit code of the command.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.exit_code
+    }
+
+    /// Returns the last line of a command, for people.
+    pub(crate) fn line(&self) -> String {
+        let took = uwf_util::time::format_duration(self.duration_ms);
+        let mut line = format!("run {} {} after {took}", self.run_id, self.status);
+        if let Some(message) = &self.message {
+            line = format!("{line}: {message}");
+        } else if !self.failed_steps.is_empty() {
+            line = format!(
+                "{line}; these steps failed: {}",
+                self.failed_steps.join(", ")
+            );
+        }
+        line
+    }
+
+    /// Returns the command that goes on with the run, if there is one.
+    pub(crate) fn next(&self) -> Option<String> {
+        let goes_on = matches!(self.status, "failed" | "interrupted");
+        goes_on.then(|| format!("uwf orchestrate resume {}", self.run_id))
+    }
+}
+
+fn code(code: i64) -> u8 {
+    u8::try_from(code).unwrap_or(1)
+}
+
+impl Show for RunView {
+    fn text(&self, _page: Page) -> String {
+        self.line()
+    }
+}
