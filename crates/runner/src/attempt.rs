@@ -1,6 +1,7 @@
 //! One attempt of a command or a provider: from its files and secrets to its result.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -219,15 +220,39 @@ impl One<'_> {
         }
         let input = prepared.prompt.as_deref();
         let input = input.filter(|_| prepared.mode == InputMode::Stdin);
-        program::start(&mut self.command(&prepared.argv), input)
+        if let Some(file) = self.file_of(&prepared.argv[0]) {
+            match program::start(&mut self.command(file.as_os_str(), &prepared.argv), input) {
+                // A script without a first line that names its interpreter: only a search finds the shell for it.
+                Err(Unstarted::Ended(Ended::NotExecutable)) => {}
+                started => return started,
+            }
+        }
+        let name = OsStr::new(&prepared.argv[0]);
+        program::start(&mut self.command(name, &prepared.argv), input)
     }
 
-    fn command(&self, argv: &[String]) -> Command {
-        let mut command = Command::new(&argv[0]);
+    /// Finds the file of a program that is only named. The system would search for it, too, in a copy of this process: that
+    /// takes the longer the larger this process is.
+    fn file_of(&self, name: &str) -> Option<PathBuf> {
+        let told = self.spec.told.iter();
+        let variables = told.chain(self.around.ours.iter());
+        let path = match self.task.env.get("PATH") {
+            Some(path) => OsStr::new(path),
+            None => {
+                let mut paths = variables.filter(|(name, _)| name == "PATH");
+                paths.next()?.1.as_os_str()
+            }
+        };
+        program::find(name, path)
+    }
+
+    fn command(&self, program: &OsStr, argv: &[String]) -> Command {
+        let mut command = Command::new(program);
         let ours = self.around.ours.iter().cloned();
         let of_step = self.task.env.iter();
         let of_step = of_step.map(|(name, value)| (OsString::from(name), OsString::from(value)));
         command
+            .arg0(&argv[0])
             .args(&argv[1..])
             .current_dir(self.around.workspace.path())
             .env_clear()

@@ -1,21 +1,19 @@
 //! One program: it is started, its output is taken while it comes, and it is ended with everything that it started.
 
+use std::ffi::OsStr;
 use std::io::{self, ErrorKind, Seek, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{ScopedJoinHandle, scope};
 use std::time::Duration;
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 use rustix::io::Errno;
 use uwf_pipeline::Ended;
-use uwf_process::{
-    EndRequest, Limits, OutputSeen, Process, Signals, Stop, Target, Tree, WaitEnd,
-    keep_inherited_files,
-};
+use uwf_process::{EndRequest, Limits, OutputSeen, Process, Signals, Stop, Target, Tree, WaitEnd};
 
 use crate::drain::drain;
 use crate::error::NotWanted;
@@ -75,7 +73,7 @@ pub(crate) enum Unstarted {
     System(io::Error),
 }
 
-/// Starts a program. `input` is what it can read; without, it can read nothing. It gets no other file of this process.
+/// Starts a program. `input` is what it can read; without, it can read nothing.
 pub(crate) fn start(command: &mut Command, input: Option<&[u8]>) -> Result<Tree, Unstarted> {
     let stdin = match input {
         None => Stdio::null(),
@@ -85,13 +83,30 @@ pub(crate) fn start(command: &mut Command, input: Option<&[u8]>) -> Result<Tree,
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    keep_inherited_files();
     Tree::spawn(command).map_err(|error| match why_not(error) {
         Unstarted::Ended(Ended::NotExecutable) if !is_somewhere(command) => {
             Unstarted::Ended(Ended::NotFound)
         }
         why => why,
     })
+}
+
+/// Returns the first file of a name in the folders of `PATH` that can be executed; `None` if only the system can tell which
+/// one it would take.
+pub(crate) fn find(name: &str, path: &OsStr) -> Option<PathBuf> {
+    if name.is_empty() || name.contains('/') {
+        return None;
+    }
+    for folder in std::env::split_paths(path) {
+        if !folder.is_absolute() {
+            return None;
+        }
+        let file = folder.join(name);
+        if file.is_file() && access(&file, Access::EXEC_OK).is_ok() {
+            return Some(file);
+        }
+    }
+    None
 }
 
 /// Tells whether there is a file of the program's name. The system also says that a program cannot be executed if it is in

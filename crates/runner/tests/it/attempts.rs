@@ -1,11 +1,9 @@
 //! Attempts at programs: arguments, environment, output, and the files that get it.
 
 use std::fs::{self, File};
-use std::os::fd::IntoRawFd;
 use std::os::unix::fs::PermissionsExt;
 
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{FdFlags, fcntl_setfd};
 use uwf_pipeline::course::RunTask;
 use uwf_pipeline::{Capture, Captured, Ended, ErrorKind};
 use uwf_runner::{RunError, Stream};
@@ -316,11 +314,29 @@ fn a_workspace_that_is_gone_is_no_missing_program() {
 }
 
 #[test]
-fn a_program_gets_no_file_that_this_process_inherited() {
+fn a_named_program_is_the_first_of_its_name_that_can_be_executed() {
     let steps = Steps::new();
-    let file = File::create(steps.world.outside("inherited")).unwrap();
-    fcntl_setfd(&file, FdFlags::empty()).unwrap();
-    let number = file.into_raw_fd();
-    let result = steps.result(&sh(&format!("test ! -e /proc/$$/fd/{number}")));
-    assert_eq!(result.exit_code, 0);
+    let world = &steps.world;
+    for (folder, script, mode) in [
+        ("one", "#!/bin/sh\necho not this one\n", 0o644),
+        ("two", "echo the shell runs $0\n", 0o755),
+    ] {
+        let folder = world.outside(folder);
+        fs::create_dir(&folder).unwrap();
+        let file = folder.join("tool");
+        fs::write(&file, script).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let path = format!(
+        "{}:{}:/usr/bin:/bin",
+        world.outside("one").display(),
+        world.outside("two").display()
+    );
+    let mut task = command(&["tool"]);
+    task.env.insert("PATH".to_owned(), path);
+    let result = steps.result(&task);
+    assert_eq!(result.exit_code, 0, "{result:?}");
+    let ran = world.outside("two").join("tool");
+    let expected = format!("the shell runs {}\n", ran.display());
+    assert_eq!(text(&result).0, expected);
 }

@@ -14,7 +14,7 @@ use uwf_pipeline::nodes::{
 };
 use uwf_pipeline::state::RunStatus;
 use uwf_pipeline::{Course, ErrorKind, Event, Failure, Masks, Route, StepError, StepResult};
-use uwf_process::{end_for_another, process_identity};
+use uwf_process::{end_for_another, keep_inherited_files, process_identity};
 use uwf_protocol::agent::engine_mark;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
@@ -118,6 +118,7 @@ pub(super) fn work(
         began: Instant::now(),
     };
     worker.root.create()?;
+    keep_inherited_files();
     let ours: Vec<(OsString, OsString)> = site
         .env
         .variables()
