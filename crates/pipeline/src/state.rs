@@ -1,8 +1,9 @@
 //! The text of `state.json`: a picture of a run for people and scripts.
 //!
-//! Each record is kept as one piece of text, so that a visit changes one piece. [`State::text`] puts the pieces together. Where the
+//! Each record is kept as one piece of text, so that a visit changes one piece. [`State::write`] puts the pieces together. Where the
 //! file would become large, output gives way to references: first that of finished items, then that of steps of the pipeline.
 
+mod items;
 mod loops;
 mod record;
 mod shrink;
@@ -169,9 +170,16 @@ impl<'m> State<'m> {
         self.shrink.forget(replaced);
     }
 
-    /// Returns the whole file.
-    #[must_use]
-    pub fn text(&self, moment: &Moment, course: &Course) -> String {
+    /// Writes the whole file in parts.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write<E>(
+        &self,
+        moment: &Moment,
+        course: &Course,
+        out: &mut dyn FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut text = format!("{{\"schema_version\":\"{SCHEMA_VERSION}\"");
         let mut moment = members_of(moment);
         let (error, sessions) = (
@@ -191,14 +199,15 @@ impl<'m> State<'m> {
             &course.transition_count().to_string(),
         );
         add(&mut text, "step_visits", &json!(visits).to_string());
-        let mut steps = String::new();
-        self.steps.write(&mut steps);
-        add(&mut text, "steps", &steps);
+        add(&mut text, "steps", "");
+        out(&text)?;
+        self.steps.stream(out)?;
+        let mut text = String::new();
         add(&mut text, "for_each", &self.loops.text());
         add(&mut text, "error", &json!(error).to_string());
         add(&mut text, "executor_sessions", &json!(sessions).to_string());
         text.push_str("}\n");
-        text
+        out(&text)
     }
 }
 

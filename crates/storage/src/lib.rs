@@ -39,7 +39,7 @@ pub use run_dir::{
     Acquired, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
     Scratch, Sessions, ThreadLock,
 };
-pub use run_root::{RunRoot, ThreadPlace};
+pub use run_root::{RunRoot, ThreadPlace, WriteParts};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{
     Advance, Archived, Leaving, Located, Reactivated, Registering, State, Threads, Unregistered,

@@ -1,6 +1,7 @@
 //! The folder of a run of a pipeline, `<state dir>/<run id>`: pictures and logs for people and scripts. The run itself is a
 //! thread; everything here but the logs can be made again from it.
 
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,12 @@ const STATE: &str = "state.json";
 const THREAD: &str = "thread";
 const WORKFLOW: &str = "workflow.yaml";
 const LOGS: &str = "logs";
+
+/// How much of the picture is written at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Writes a text in parts to the function that it gets.
+pub type WriteParts<'a> = dyn Fn(&mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> + 'a;
 
 /// The folder of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,21 +129,27 @@ impl RunRoot {
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn write_state(&self, text: &str) -> Result<(), StorageError> {
-        let draft = Draft::beside(&self.state_file(), text.as_bytes())?;
-        Ok(draft.replace(&self.state_file())?)
+    pub fn write_state(&self, write: &WriteParts<'_>) -> Result<(), StorageError> {
+        Ok(self.draft_of_state(write)?.replace(&self.state_file())?)
     }
 
     /// Replaces the picture durably.
     ///
     /// # Errors
     /// See [`create`](Self::create).
-    pub fn write_state_durably(&self, text: &str) -> Result<(), StorageError> {
-        let file = self.state_file();
-        Ok(uwf_durable::replace(
-            &file,
-            text.as_bytes(),
-            Durability::Durable,
-        )?)
+    pub fn write_state_durably(&self, write: &WriteParts<'_>) -> Result<(), StorageError> {
+        let draft = self.draft_of_state(write)?;
+        Ok(draft.replace_durably(&self.state_file())?)
+    }
+
+    fn draft_of_state(&self, write: &WriteParts<'_>) -> Result<Draft, StorageError> {
+        let path = self.state_file();
+        let draft = Draft::beside(&path, b"")?;
+        let mut file = BufWriter::with_capacity(BUFFER_BYTES, draft.file());
+        let written = write(&mut |part| file.write_all(part.as_bytes()));
+        let written = written.and_then(|()| file.flush());
+        written.map_err(StorageError::io("write", &path))?;
+        drop(file);
+        Ok(draft)
     }
 }

@@ -61,6 +61,10 @@ impl Shrink {
                 }
             }
         }
+        if self.bytes > MAX_WITH_ITEMS {
+            // No finished item has anything left that it could lose.
+            steps.freeze(&course.open_items());
+        }
     }
 
     /// Finds the records whose items are done.

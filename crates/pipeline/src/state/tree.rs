@@ -1,7 +1,10 @@
 //! The records of a run by their keys: those of the pipeline, and those of the items of loops.
 
+use std::convert::Infallible;
+
 use serde_json::Value;
 
+use super::items::Items;
 use super::record::Record;
 use crate::course::StepKey;
 
@@ -12,7 +15,7 @@ pub(super) struct Members(Vec<(String, Piece)>);
 #[derive(Debug)]
 enum Piece {
     Record(Record),
-    Items(Vec<Members>),
+    Items(Items),
 }
 
 impl Members {
@@ -20,11 +23,7 @@ impl Members {
     pub(super) fn item(&mut self, key: &StepKey) -> &mut Self {
         let mut members = self;
         for (name, index) in key.items() {
-            let items = members.items(name);
-            if items.len() <= *index {
-                items.resize_with(index + 1, Self::default);
-            }
-            members = &mut items[*index];
+            members = members.items(name).item(*index);
         }
         members
     }
@@ -43,14 +42,15 @@ impl Members {
     }
 
     /// Returns the items of a loop.
-    fn items(&mut self, name: &str) -> &mut Vec<Self> {
+    fn items(&mut self, name: &str) -> &mut Items {
         let found = self.0.iter().position(|(known, _)| known == name);
         let at = found.unwrap_or(self.0.len());
         if found.is_none() {
-            self.0.push((name.to_owned(), Piece::Items(Vec::new())));
+            self.0
+                .push((name.to_owned(), Piece::Items(Items::default())));
         }
         if let Piece::Record(_) = self.0[at].1 {
-            self.0[at].1 = Piece::Items(Vec::new());
+            self.0[at].1 = Piece::Items(Items::default());
         }
         match &mut self.0[at].1 {
             Piece::Items(items) => items,
@@ -60,8 +60,17 @@ impl Members {
 
     /// Forgets the items of a loop. Returns how many bytes they took.
     pub(super) fn clear_items(&mut self, name: &str) -> usize {
-        let items = std::mem::take(self.items(name));
-        items.iter().map(Self::len).sum()
+        std::mem::take(self.items(name)).len()
+    }
+
+    /// Freezes the finished items of loops. `open` names the open item of each open loop, the outermost first.
+    pub(super) fn freeze(&mut self, open: &[(String, usize)]) {
+        let mut members = self;
+        for (name, index) in open {
+            let items = members.items(name);
+            items.freeze(*index);
+            members = items.item(*index);
+        }
     }
 
     /// Keeps the record of a step. Returns how many bytes the former one took.
@@ -79,22 +88,35 @@ impl Members {
         }
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.0.iter().map(|(_, piece)| piece.len()).sum()
     }
 
+    /// Appends all records to a text.
     pub(super) fn write(&self, text: &mut String) {
-        text.push('{');
+        let appended: Result<(), Infallible> = self.stream(&mut |part| {
+            text.push_str(part);
+            Ok(())
+        });
+        let Ok(()) = appended;
+    }
+
+    /// Writes all records in parts.
+    pub(super) fn stream<E>(&self, out: &mut dyn FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+        out("{")?;
         for (at, (name, piece)) in self.0.iter().enumerate() {
-            text.push_str(if at == 0 { "\n" } else { ",\n" });
+            let mut text = String::from(if at == 0 { "\n" } else { ",\n" });
             text.push_str(&Value::from(name.as_str()).to_string());
             text.push(':');
-            match piece {
-                Piece::Record(record) => record.write(text),
-                Piece::Items(items) => write_items(items, text),
+            if let Piece::Record(record) = piece {
+                record.write(&mut text);
+            }
+            out(&text)?;
+            if let Piece::Items(items) = piece {
+                items.stream(out)?;
             }
         }
-        text.push('}');
+        out("}")
     }
 }
 
@@ -102,18 +124,7 @@ impl Piece {
     fn len(&self) -> usize {
         match self {
             Self::Record(record) => record.len(),
-            Self::Items(items) => items.iter().map(Members::len).sum(),
+            Self::Items(items) => items.len(),
         }
     }
-}
-
-fn write_items(items: &[Members], text: &mut String) {
-    text.push('[');
-    for (at, members) in items.iter().enumerate() {
-        if at > 0 {
-            text.push(',');
-        }
-        members.write(text);
-    }
-    text.push(']');
 }

@@ -1,5 +1,6 @@
 //! The picture of a run, `state.json`: when it is written, and what stands in it beside the steps.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -147,8 +148,9 @@ impl<'a> Picture<'a> {
     /// Writes the picture of a run that goes on.
     pub(super) fn write(&mut self, course: &Course) -> Result<(), EngineError> {
         let began = Instant::now();
-        let text = self.text(course, RunStatus::Running, None);
-        self.root.write_state(&text)?;
+        let moment = self.moment(RunStatus::Running, None);
+        self.root
+            .write_state(&|out| self.state.write(&moment, course, out))?;
         self.written = Instant::now();
         self.cost = began.elapsed();
         Ok(())
@@ -166,20 +168,21 @@ impl<'a> Picture<'a> {
         {
             session.ended_at = Some(format_iso(self.env.now_ms()));
         }
-        let text = self.text(course, status, error);
-        Ok(self.root.write_state_durably(&text)?)
+        let moment = self.moment(status, error);
+        let write =
+            |out: &mut dyn FnMut(&str) -> io::Result<()>| self.state.write(&moment, course, out);
+        Ok(self.root.write_state_durably(&write)?)
     }
 
-    fn text(&self, course: &Course, status: RunStatus, error: Option<StepError>) -> String {
-        let moment = Moment {
+    fn moment(&self, status: RunStatus, error: Option<StepError>) -> Moment {
+        Moment {
             head: Some(self.head.as_str().to_owned()),
             updated_at: format_iso(self.env.now_ms()),
             status,
             current_step: self.current.clone(),
             error,
             executor_sessions: self.sessions.clone(),
-        };
-        self.state.text(&moment, course)
+        }
     }
 }
 
