@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value, json};
 
-use crate::{Pipeline, Step, Work};
+use crate::{Pipeline, Program, Run, Step, Work};
 
 /// One thing that differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,7 +129,7 @@ fn parts_of(step: &Step) -> Map<String, Value> {
         parts.shift_remove(key);
     }
     let of_work = match &step.work {
-        Work::Run(run) => json!(run),
+        Work::Run(run) => of_run(run),
         Work::WaitFor(wait) => json!({"wait_for": wait}),
         Work::Workflow(call) => json!({"workflow": call}),
         Work::ForEach(each) => {
@@ -140,6 +140,33 @@ fn parts_of(step: &Step) -> Map<String, Value> {
         parts.extend(of_work);
     }
     parts
+}
+
+/// Returns the parts of a step that runs a program. What says which program has the keys of the file, too.
+fn of_run(run: &Run) -> Value {
+    let Value::Object(mut parts) = json!(run) else {
+        return Value::Null;
+    };
+    parts.shift_remove("program");
+    let (key, value, params) = match &run.program {
+        Program::Command(argv) => ("command", json!(argv), None),
+        Program::Provider { name, params } => ("provider", json!(name), Some(params)),
+        Program::CommandOverride {
+            argv,
+            provider,
+            params,
+        } => {
+            parts.extend(
+                provider
+                    .as_ref()
+                    .map(|name| ("provider".to_owned(), json!(name))),
+            );
+            ("command_override", json!(argv), Some(params))
+        }
+    };
+    parts.insert(key.to_owned(), value);
+    parts.extend(params.map(|params| ("provider_params".to_owned(), json!(params))));
+    Value::Object(parts)
 }
 
 /// Returns the keys whose values differ, or that only one side has.

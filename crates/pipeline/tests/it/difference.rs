@@ -31,7 +31,11 @@ fn comments_names_and_labels_do_not_count() {
 fn changes_of_steps_name_the_keys() {
     check(
         &OLD.replace("[a]", "[z]"),
-        &["step `A` has changed: `program`"],
+        &["step `A` has changed: `command`"],
+    );
+    check(
+        &OLD.replace("command: [a]", "provider: codex, provider_params: {model: x}"),
+        &["step `A` has changed: `provider`, `provider_params`, `command`"],
     );
     check(
         &OLD.replace("[b]", "[b], env: {X: y}, on: {success: {goto: A}}"),
