@@ -79,6 +79,8 @@ pub enum AttemptEnd {
 pub struct Report {
     /// The arguments.
     pub argv: Vec<String>,
+    /// How many variables the environment of the program had.
+    pub env_count: Option<u64>,
     /// The prompt, if there was one.
     pub prompt: Option<String>,
     /// How the program ended, unless it was refused or interrupted.
@@ -119,7 +121,7 @@ pub fn attempt(
         Ok(prepared) => prepared,
         Err(failure) => return Ok(refused(around, &failure, Report::default())),
     };
-    let report = Report::of(&prepared, around.masks);
+    let mut report = Report::of(&prepared, around.masks);
     let output = task.output_file.as_deref();
     let output = output.map(|path| OutputFile::create(around.workspace, path));
     let output = match output.transpose() {
@@ -128,7 +130,7 @@ pub fn attempt(
     };
     let one = One { around, task, spec };
     let streams = one.streams(output.as_ref())?;
-    let tree = match one.start(&prepared) {
+    let tree = match one.start(&prepared, &mut report) {
         Ok(tree) => tree,
         Err(unstarted) => return one.unstarted(unstarted, report),
     };
@@ -214,21 +216,25 @@ impl One<'_> {
     }
 
     /// Starts the program, unless the time of the run is over.
-    fn start(&self, prepared: &Prepared) -> Result<Tree, Unstarted> {
+    fn start(&self, prepared: &Prepared, report: &mut Report) -> Result<Tree, Unstarted> {
         if self.spec.run_time == Some(Duration::ZERO) {
             return Err(Unstarted::Ended(Ended::RunTimedOut));
         }
         let input = prepared.prompt.as_deref();
         let input = input.filter(|_| prepared.mode == InputMode::Stdin);
+        let mut start = |program: &OsStr| {
+            let mut command = self.command(program, &prepared.argv);
+            report.env_count = Some(command.get_envs().count() as u64);
+            program::start(&mut command, input)
+        };
         if let Some(file) = self.file_of(&prepared.argv[0]) {
-            match program::start(&mut self.command(file.as_os_str(), &prepared.argv), input) {
+            match start(file.as_os_str()) {
                 // A script without a first line that names its interpreter: only a search finds the shell for it.
                 Err(Unstarted::Ended(Ended::NotExecutable)) => {}
                 started => return started,
             }
         }
-        let name = OsStr::new(&prepared.argv[0]);
-        program::start(&mut self.command(name, &prepared.argv), input)
+        start(OsStr::new(&prepared.argv[0]))
     }
 
     /// Finds the file of a program that is only named. The system would search for it, too, in a copy of this process: that

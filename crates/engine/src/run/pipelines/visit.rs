@@ -306,7 +306,7 @@ impl Progress {
         self.detail.writes = report.writes.iter().cloned().collect();
         self.detail.debug = VisitDebug {
             cwd: report.ended.map(|_| ".".to_owned()),
-            env_count: None,
+            env_count: report.env_count,
             leaked_processes: !report.leaked.is_empty(),
             capture: report.debug.clone(),
         };
