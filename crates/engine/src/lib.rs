@@ -69,6 +69,8 @@ pub use naming::{NamedThread, label, naming, rename};
 pub use needs::Need;
 pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use pipelines::error::PipelineError;
+pub use pipelines::origin::{RunOrigin, run_origin};
+pub use pipelines::resume_error::ResumeError;
 pub use read::activity::{AttemptView, RunningView};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
@@ -134,6 +136,7 @@ pub use run::observer::{Doing, Observer, Progress};
 pub use run::patience::wait_until_free;
 pub use run::pipelines::make::{MadeRun, NewRun, make_run};
 pub use run::pipelines::resume::{resume_pipeline, run_pipeline};
+pub use run::pipelines::wish::{Changes, FileNow, LostPicture, ResumeWish};
 pub use run::pipelines::{
     Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };

@@ -3,4 +3,6 @@
 
 pub(crate) mod chain;
 pub(crate) mod error;
+pub(crate) mod origin;
+pub(crate) mod resume_error;
 pub(crate) mod route;

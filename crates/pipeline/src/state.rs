@@ -96,7 +96,7 @@ pub struct ExecutorSession {
 #[derive(Debug)]
 pub struct State<'m> {
     masks: &'m Masks,
-    /// The members that never change.
+    /// The members that no step changes.
     run: Map<String, Value>,
     steps: Members,
     loops: Loops,
@@ -118,6 +118,12 @@ impl<'m> State<'m> {
             loops: Loops::default(),
             shrink: Shrink::default(),
         }
+    }
+
+    /// Shows that the run goes on under a workflow file with this checksum.
+    pub fn accepted(&mut self, checksum: &str) {
+        self.run
+            .insert("workflow_checksum".to_owned(), checksum.into());
     }
 
     /// Shows that a step runs. The course knows that it was started.

@@ -1,3 +1,5 @@
 //! Commands of `orchestrate` that act.
 
 mod queues;
+mod resume;
+mod run_step;

@@ -41,7 +41,7 @@ pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use orchestrate::{
     ContextArgs, FinishArgs, OnErrorArg, OrchestrateCommand, PipelineGraphArgs, PlaceArgs,
-    QueueArgs, ResumeArgs, RunPipelineArgs, StatusJsonCommand, TaskCommand, WorkArgs,
+    QueueArgs, ResumeArgs, RunPipelineArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WorkArgs,
 };
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{

@@ -9,7 +9,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 pub(crate) use queues::{FinishArgs, QueueArgs, TaskCommand};
-pub(crate) use run::{ContextArgs, OnErrorArg, PlaceArgs, ResumeArgs, RunPipelineArgs, WorkArgs};
+pub(crate) use run::{
+    ContextArgs, OnErrorArg, PlaceArgs, ResumeArgs, RunPipelineArgs, RunStepArgs, WorkArgs,
+};
 
 use crate::output::Form;
 
@@ -19,6 +21,8 @@ pub(crate) enum OrchestrateCommand {
     Run(Box<RunPipelineArgs>),
     /// Go on with a run that was interrupted or has failed
     Resume(Box<ResumeArgs>),
+    /// Run one step of a pipeline, in a run of its own
+    RunStep(Box<RunStepArgs>),
     /// Check the file of a pipeline; nothing is made or run
     Validate {
         /// The YAML file

@@ -4,6 +4,7 @@ mod place;
 mod queues;
 mod resume;
 mod run;
+mod run_step;
 mod work;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit
     match command {
         OrchestrateCommand::Run(args) => return run::run(context, &args),
         OrchestrateCommand::Resume(args) => return resume::run(context, &args),
+        OrchestrateCommand::RunStep(args) => return run_step::run(context, &args),
         OrchestrateCommand::Validate { file } => validate(context, &file)?,
         OrchestrateCommand::Graph(args) => draw(context, &args)?,
         OrchestrateCommand::StatusJson { command } => match command {

@@ -6,6 +6,7 @@ mod engine;
 pub(crate) mod fix;
 pub(crate) mod foreign;
 pub(crate) mod queues;
+pub(crate) mod runs;
 pub(crate) mod storage;
 pub(crate) mod store;
 pub(crate) mod thread;

@@ -4,6 +4,7 @@ use uwf_pipeline::Failure;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_runner::RunError;
 
+use super::resume_error::ResumeError;
 use crate::EngineError;
 
 /// Why something could not be done with a run.
@@ -32,11 +33,20 @@ pub enum PipelineError {
     /// The run cannot be made, or cannot go on, as it was asked.
     #[error("{}", .0.message)]
     Refused(Failure),
+    /// The run cannot go on as a person asked.
+    #[error(transparent)]
+    Resume(ResumeError),
 }
 
 impl From<PipelineError> for EngineError {
     fn from(error: PipelineError) -> Self {
         Self::Pipeline(Box::new(error))
+    }
+}
+
+impl From<ResumeError> for EngineError {
+    fn from(error: ResumeError) -> Self {
+        PipelineError::Resume(error).into()
     }
 }
 

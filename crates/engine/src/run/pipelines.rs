@@ -4,11 +4,14 @@
 
 pub(crate) mod commit;
 pub(crate) mod make;
+mod only;
+mod open;
 mod picture;
 pub(crate) mod resume;
 mod session;
 mod step;
 mod visit;
+pub(crate) mod wish;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -83,6 +86,8 @@ pub enum RunEvent<'a> {
     },
     /// Something that people should know.
     Warning(&'a str),
+    /// What this process found or decided before it went on.
+    Note(&'a str),
 }
 
 /// What a process did for a run.
@@ -105,6 +110,8 @@ pub struct RunReport {
 pub enum RunEnd {
     /// The run is completed.
     Completed(Outcome),
+    /// The run was completed before, so nothing was done.
+    NothingToDo,
     /// A step stopped it.
     Failed(Box<Stop>),
     /// A signal told this process to stop.

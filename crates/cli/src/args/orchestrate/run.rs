@@ -128,4 +128,47 @@ pub(crate) struct ResumeArgs {
     /// Make state.json again from the thread, if it is missing or damaged
     #[arg(long)]
     pub(crate) repair: bool,
+    /// Not taken: it is here for an error that says why
+    #[arg(long, value_name = "KEY=VALUE", hide = true)]
+    pub(crate) context: Vec<String>,
+    /// Not taken, as `context`
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub(crate) context_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunStepArgs {
+    /// The step; one in a loop is written `Loop.Step`
+    #[arg(value_name = "STEP")]
+    pub(crate) step: String,
+    /// The YAML file
+    #[arg(long, value_name = "WORKFLOW")]
+    pub(crate) workflow: PathBuf,
+    /// Do the loop for this item only
+    #[arg(long, value_name = "JSON")]
+    pub(crate) item: Option<String>,
+    /// Skip the step if its condition does not hold
+    #[arg(long)]
+    pub(crate) respect_when: bool,
+    /// Let the step see the results of this run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) from_run: Option<String>,
+    #[command(flatten)]
+    pub(crate) context: ContextArgs,
+    #[command(flatten)]
+    pub(crate) place: PlaceArgs,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    /// What a failure within a loop does
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) on_error: Option<OnErrorArg>,
+    /// How often a failed call of a provider is repeated
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=100))]
+    pub(crate) max_retries: Option<u64>,
+    /// The time between two tries, in milliseconds
+    #[arg(long, value_name = "MS", requires = "max_retries")]
+    pub(crate) retry_delay: Option<u64>,
+    /// The id of the run
+    #[arg(long, value_name = "ID")]
+    pub(crate) run_id: Option<String>,
 }

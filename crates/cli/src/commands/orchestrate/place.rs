@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use uwf_engine::find_thread;
+use uwf_engine::{RunOrigin, find_thread, run_origin};
 use uwf_protocol::ids::ThreadId;
 use uwf_storage::{RunRoot, ThreadPlace};
 
@@ -76,9 +76,35 @@ pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<T
     }
 }
 
+/// Fails if the caller names another workspace than that of the run: a run goes on where it was made.
+pub(super) fn check_workspace(
+    context: &Context,
+    place: &PlaceArgs,
+    origin: &RunOrigin,
+) -> Result<(), Failure> {
+    let named = workspace(context, place);
+    let is_other = named
+        .canonicalize()
+        .is_ok_and(|named| named != origin.workspace);
+    if place.workspace.is_none() || !is_other {
+        return Ok(());
+    }
+    let what = format!(
+        "the workspace of the run is `{}`",
+        origin.workspace.display()
+    );
+    Err(Failure::usage(what).hint("leave `--workspace` out: a run goes on where it was made"))
+}
+
 fn of_place(context: &Context, place: ThreadPlace) -> Result<ThreadId, Failure> {
-    let here = std::path::absolute(context.site().root.path());
-    if here.is_ok_and(|here| here == place.root) {
+    let here = context.site().root.path();
+    let is_here = match (here.canonicalize(), place.root.canonicalize()) {
+        (Ok(here), Ok(recorded)) => here == recorded,
+        // That root is gone: it may have been moved here.
+        (_, Err(_)) => run_origin(context.site(), place.thread).is_ok(),
+        (Err(_), Ok(_)) => false,
+    };
+    if is_here {
         return Ok(place.thread);
     }
     let root = place.root.display();

@@ -4,16 +4,18 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 use uwf_engine::{NewRun, run_pipeline};
-use uwf_pipeline::course::{Archive, OnError, Steering};
-use uwf_pipeline::{Loaded, Retries, context_file, context_value, load, merged_context};
+use uwf_pipeline::course::{Archive, OnError, Steering, WhenMode, only};
+use uwf_pipeline::nodes::OnlyNode;
+use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, load, merged_context};
 use uwf_protocol::exit::Exit;
 use uwf_runner::Workspace;
 
-use super::work::{failed, finish, settings};
+use super::work::{finish, settings};
 use super::{bytes_of, invalid, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
+use crate::hints::runs::{failed, not_alone};
 
 /// The time between two tries that nobody chose, in milliseconds.
 const USUAL_DELAY_MS: u64 = 1000;
@@ -22,9 +24,7 @@ const MAX_CONTEXT_BYTES: usize = 4 << 20;
 
 pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Failure> {
     let file = args.file.as_path();
-    let source = bytes_of(file, "name the YAML file of a pipeline")?;
-    let loaded =
-        load(&source, &file.to_string_lossy()).map_err(|problems| invalid(file, &problems))?;
+    let (source, loaded) = loaded(file)?;
     let values = context_of(&loaded, &args.context)?;
     let workspace = place::workspace(context, &args.place);
     if args.dry_run {
@@ -43,8 +43,8 @@ pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Fai
     }
     let new = NewRun {
         pipeline: loaded.pipeline,
-        workflow_file: file.display().to_string(),
-        source: source.to_vec(),
+        workflow_file: context.site().env.cwd().join(file),
+        source,
         context: values,
         steering,
         workspace,
@@ -53,7 +53,24 @@ pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Fai
         only: None,
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
-    finish(&args.work, &report.map_err(failed)?)
+    finish(&args.work, &report.map_err(|error| failed(error, None))?)
+}
+
+/// Reads a workflow file that must be sound: its text, and what it means.
+pub(super) fn loaded(file: &Path) -> Result<(Vec<u8>, Loaded), Failure> {
+    let source = bytes_of(file, "name the YAML file of a pipeline")?;
+    let loaded = load(&source, &file.to_string_lossy());
+    let loaded = loaded.map_err(|problems| invalid(file, &problems))?;
+    Ok((source.to_vec(), loaded))
+}
+
+/// Returns the pipeline that has one step only.
+pub(super) fn only_step(pipeline: &Pipeline, wanted: &OnlyNode) -> Result<Pipeline, Failure> {
+    let mode = match wanted.respect_when {
+        true => WhenMode::Respected,
+        false => WhenMode::Ignored,
+    };
+    only(pipeline, &wanted.step, wanted.item.as_ref(), mode).map_err(|error| not_alone(&error))
 }
 
 /// Returns the context of a run: that of the file, that of `--context-file`, then that of `--context`.
@@ -82,15 +99,20 @@ pub(super) fn context_of(
 fn steering(args: &RunPipelineArgs) -> Steering {
     Steering {
         on_error: on_error(args.on_error).unwrap_or_default(),
-        retries: args.max_retries.map(|max| Retries {
-            max,
-            delay_ms: args.retry_delay.unwrap_or(USUAL_DELAY_MS),
-        }),
+        retries: retries(args.max_retries, args.retry_delay),
         max_transitions: args.max_transitions,
         archive: args.archive_processed.as_ref().map(|destination| Archive {
             destination: destination.as_ref().map(|path| path.display().to_string()),
         }),
     }
+}
+
+/// Returns the retries of calls of providers.
+pub(super) fn retries(max: Option<u64>, delay_ms: Option<u64>) -> Option<Retries> {
+    max.map(|max| Retries {
+        max,
+        delay_ms: delay_ms.unwrap_or(USUAL_DELAY_MS),
+    })
 }
 
 pub(super) fn on_error(arg: Option<OnErrorArg>) -> Option<OnError> {

@@ -3,9 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use uwf_engine::{
-    Backups, EngineError, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
-};
+use uwf_engine::{Backups, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
 use uwf_pipeline::StepStatus;
 use uwf_protocol::exit::Exit;
 use uwf_runner::{OutputText, Stream};
@@ -16,9 +14,6 @@ use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::output::{Format, print};
 use crate::text::RunView;
-
-/// The exit code of a command whose run another process works on.
-const LOCKED: u8 = 75;
 
 /// Returns how a process does steps.
 pub(super) fn settings(context: &Context, args: &WorkArgs) -> Result<RunSettings, Failure> {
@@ -89,6 +84,7 @@ fn tell(event: &RunEvent<'_>) {
             note(&format!("{key}: {status}, {took}"));
         }
         RunEvent::Warning(warning) => warn(warning),
+        RunEvent::Note(text) => note(text),
     }
 }
 
@@ -112,24 +108,4 @@ pub(super) fn finish(args: &WorkArgs, report: &RunReport) -> Result<Exit, Failur
         }
     }
     Ok(Exit::Run(view.exit_code()))
-}
-
-/// Returns the failure of a run that could not go on, with the exit code of `orchestrate`.
-pub(super) fn failed(error: EngineError) -> Failure {
-    let exit = match error.exit() {
-        Exit::Busy => Exit::Run(LOCKED),
-        Exit::Signal(signal) => Exit::Signal(signal),
-        Exit::Usage => Exit::Usage,
-        _ => Exit::Request,
-    };
-    let exit = match error {
-        EngineError::UnknownThread(_) | EngineError::Pipeline(_) | EngineError::NoDirectory(_) => {
-            Exit::Usage
-        }
-        _ => exit,
-    };
-    Failure {
-        exit,
-        ..Failure::from(error)
-    }
 }

@@ -25,6 +25,7 @@ impl RunView {
     pub(crate) fn of(report: &RunReport) -> Self {
         let (status, exit_code) = match &report.end {
             RunEnd::Completed(outcome) => ("completed", code(outcome.exit_code)),
+            RunEnd::NothingToDo => ("completed", 0),
             RunEnd::Failed(stop) => ("failed", code(stop.exit_code())),
             RunEnd::Interrupted(signal) => (
                 "interrupted",
@@ -38,6 +39,7 @@ impl RunView {
             RunEnd::Failed(stop) => (Some(stop.key.to_string()), Some(stop.message())),
             RunEnd::Cancelled => (None, Some("a person ended it".to_owned())),
             RunEnd::Paused => (None, Some("a person paused it".to_owned())),
+            RunEnd::NothingToDo => (None, Some("nothing is left to do".to_owned())),
             _ => (None, None),
         };
         let failed_steps = match &report.end {

@@ -19,8 +19,8 @@ use crate::{EngineError, Site, tags};
 pub struct NewRun {
     /// The pipeline.
     pub pipeline: Pipeline,
-    /// The workflow file as the caller names it.
-    pub workflow_file: String,
+    /// The workflow file.
+    pub workflow_file: PathBuf,
     /// Its text.
     pub source: Vec<u8>,
     /// The context, merged from all its sources.
@@ -87,7 +87,7 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         run_id: run_id.clone(),
         timestamp_utc,
         state_dir: StorageError::recordable(of_workspace)?.to_owned(),
-        workflow_file: new.workflow_file.clone(),
+        workflow_file: workflow_file(&workspace, &new.workflow_file)?,
         workflow_checksum: checksum(&new.source),
         source: String::new(),
         context: new.context.clone(),
@@ -154,6 +154,18 @@ fn put(
 fn state_dir(workspace: &Path, chosen: Option<&Path>) -> PathBuf {
     let folder = workspace.join(chosen.unwrap_or(Path::new(STATE_DIR)));
     folder.canonicalize().unwrap_or(folder)
+}
+
+/// Returns the path of a workflow file as it is recorded: relative to the workspace if it is in it.
+fn workflow_file(workspace: &Path, file: &Path) -> Result<String, EngineError> {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    let folder = file.parent().and_then(|folder| folder.canonicalize().ok());
+    let file = match (folder, file.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => file,
+    };
+    let of_workspace = file.strip_prefix(workspace).unwrap_or(&file);
+    Ok(StorageError::recordable(of_workspace)?.to_owned())
 }
 
 fn checked_id(id: &str) -> Result<String, EngineError> {

@@ -132,6 +132,11 @@ impl<'a> Picture<'a> {
         self.head = head;
     }
 
+    /// Shows that the run goes on under a workflow file with this checksum.
+    pub(super) fn accepted(&mut self, checksum: &str) {
+        self.state.accepted(checksum);
+    }
+
     /// Shows the head after a step that is none of the pipeline.
     pub(super) fn moved(&mut self, head: CasRef) {
         self.head = head;

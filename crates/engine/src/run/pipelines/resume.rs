@@ -1,12 +1,23 @@
 //! The commands that work on a run: it is made and done, or it goes on.
 
-use uwf_pipeline::nodes::ResumeNode;
-use uwf_protocol::ids::ThreadId;
+use std::path::Path;
+use std::time::Duration;
+
+use uwf_pipeline::nodes::LostAttempt;
+use uwf_pipeline::state::RunStatus;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Located, Reason, RunRoot};
 
 use super::make::{MadeRun, NewRun, make_run};
+use super::open::{is_completed, masks, need_picture, our_variables, show};
+use super::picture::Picture;
 use super::session::{Entry, Far, work};
-use super::{RunReport, RunSettings};
+use super::wish::{Decided, ResumeWish};
+use super::{RunEnd, RunEvent, RunReport, RunSettings};
+use crate::pipelines::chain;
+use crate::pipelines::origin::run_root;
 use crate::run::owned::with_thread;
+use crate::thread::find;
 use crate::{EngineError, Runner};
 
 /// Makes a run and does its steps. `made` is told of the run before its first step.
@@ -32,21 +43,115 @@ pub fn run_pipeline(
     })
 }
 
-/// Goes on with a run that was interrupted or has failed.
+/// Goes on with a run that was interrupted or has failed. Nothing is done for one that is completed.
 ///
 /// # Errors
-/// When another process works on it, it has ended, or this process cannot go on with it.
+/// When another process works on it, it was ended, the wish does not suit it, or this process cannot go on with it.
 pub fn resume_pipeline(
     runner: &Runner,
     thread: ThreadId,
-    resume: ResumeNode,
+    wish: &ResumeWish,
     settings: &RunSettings,
 ) -> Result<RunReport, EngineError> {
+    if let Some(head) = completed_at(runner, thread)? {
+        return completed(runner, (thread, head), wish, settings);
+    }
     let entry = Entry {
         name: "resume",
-        resume: Some(resume),
+        resume: Some(wish),
         far: Far::ToTheEnd,
         settings,
     };
-    with_thread(runner, thread, |owned| work(runner, owned, thread, entry))
+    let worked = with_thread(runner, thread, |owned| work(runner, owned, thread, entry));
+    match worked {
+        // Another process has just completed it.
+        Err(EngineError::Ended {
+            reason: Reason::Completed,
+            ..
+        }) => match completed_at(runner, thread)? {
+            Some(head) => completed(runner, (thread, head), wish, settings),
+            None => worked,
+        },
+        _ => worked,
+    }
+}
+
+/// Returns the head of a run that is completed.
+fn completed_at(runner: &Runner, thread: ThreadId) -> Result<Option<CasRef>, EngineError> {
+    Ok(match find(&runner.site, thread)? {
+        Located::Archived(record) if record.reason == Reason::Completed => Some(record.head),
+        Located::Archived(_) | Located::Active(_) => None,
+    })
+}
+
+/// Leaves a completed run as it is. Its picture is made again if the process that completed it could not write it.
+fn completed(
+    runner: &Runner,
+    (thread, head): (ThreadId, CasRef),
+    wish: &ResumeWish,
+    settings: &RunSettings,
+) -> Result<RunReport, EngineError> {
+    let store = &runner.site.store;
+    let opened = chain::open(store, (thread, head))?;
+    let begun = opened.begun();
+    let run = begun.run.clone();
+    let run_id = chain::id_of(&run, thread);
+    let cwd = begun.start.cwd.clone().unwrap_or_default();
+    let root = run_root(Path::new(&cwd), &run.state_dir, &run_id);
+    if root.path().is_dir() {
+        let lost = need_picture(&root, wish.picture)?;
+        if lost.is_some() || !is_completed(&root, head) {
+            let env = &runner.site.env;
+            let ours = our_variables(env);
+            let masks = masks(&opened, None, &ours);
+            let of_run = (thread, run_id.as_str(), &run);
+            let mut picture = Picture::new(env, &root, &masks, of_run, &opened.checksum(), head);
+            let chain = opened.fold(store, thread, &mut |seen| show(store, &mut picture, seen))?;
+            picture.write_durably(&chain.course, RunStatus::Completed, None)?;
+        }
+        tell_of_picture(&root, lost, settings);
+    }
+    let took = Duration::ZERO;
+    Ok(RunReport::new(
+        thread,
+        &run_id,
+        &root,
+        RunEnd::NothingToDo,
+        took,
+    ))
+}
+
+/// Tells that a lost picture is made again.
+pub(super) fn tell_of_picture(root: &RunRoot, lost: Option<&str>, settings: &RunSettings) {
+    if let Some(problem) = lost {
+        let file = root.state_file();
+        let note = format!("`{}` {problem}: it was made again", file.display());
+        (settings.tell)(&RunEvent::Note(&note));
+    }
+}
+
+/// Tells how a run goes on, where that is not plain.
+pub(super) fn tell_of_resume(
+    decided: &Decided<'_>,
+    lost: Option<&LostAttempt>,
+    settings: &RunSettings,
+) {
+    let mut notes = Vec::new();
+    if let Some(LostAttempt { key, attempt }) = lost {
+        notes.push(format!("attempt {attempt} of step `{key}` was lost"));
+    }
+    if decided.accepted.is_some() {
+        notes.push("the run goes on under the workflow file as it is now".to_owned());
+    }
+    if let Some(step) = &decided.changed_step {
+        notes.push(format!(
+            "step `{step}` is completed, and the file does it differently now"
+        ));
+    }
+    if let Some(step) = &decided.from {
+        notes.push(format!("the run goes on at step `{step}`"));
+    }
+    for note in &notes {
+        (settings.tell)(&RunEvent::Note(note));
+    }
 }

@@ -1,33 +1,39 @@
 //! What one process does for a run: it takes up what earlier ones left, does steps until it has to stop, and leaves the picture
 //! of the run.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use uwf_pipeline::course::{Archived, Assignment, Outcome, Visit};
 use uwf_pipeline::nodes::{
-    ARCHIVE_KEY, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, VisitDebug, VisitNode,
-    result_payload,
+    ARCHIVE_KEY, Accepted, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, RunNode, VisitDebug,
+    VisitNode, pipeline_payload, result_payload,
 };
 use uwf_pipeline::state::RunStatus;
-use uwf_pipeline::{Course, ErrorKind, Event, Failure, Masks, Route, StepError, StepResult};
-use uwf_process::{end_for_another, keep_inherited_files, process_identity};
+use uwf_pipeline::{Course, ErrorKind, Event, Failure, Route, StepError, StepResult};
+use uwf_process::{keep_inherited_files, process_identity};
 use uwf_protocol::agent::engine_mark;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
-use uwf_runner::{ArchiveEnd, GRACE, Surroundings, Workspace};
+use uwf_runner::{ArchiveEnd, GRACE, Surroundings};
 use uwf_storage::RunRoot;
 
 use super::commit::{Added, Chain, Moved, NewStep, adopt};
+use super::only::outcome;
+use super::open::{
+    end_lost, masks, need_picture, need_workspace, open_workspace, our_variables, show,
+    write_origin,
+};
 use super::picture::{Picture, SettledVisit};
+use super::resume::{tell_of_picture, tell_of_resume};
 use super::visit::{SettledTask, VisitEnd, Visiting};
+use super::wish::{Decided, FileNow, LostPicture, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
-use crate::attempt::Members;
 use crate::pipelines::chain;
+use crate::pipelines::origin::run_root;
 use crate::pipelines::route::role;
 use crate::run::owned::OwnedRun;
 use crate::thread::active_head;
@@ -37,8 +43,8 @@ use crate::{EngineError, Runner};
 pub(super) struct Entry<'e> {
     /// The command, for people.
     pub(super) name: &'static str,
-    /// The resume that is put on record first.
-    pub(super) resume: Option<ResumeNode>,
+    /// How a person wants the run to go on; `None` if nobody resumes it.
+    pub(super) resume: Option<&'e ResumeWish>,
     /// How far this process goes.
     pub(super) far: Far,
     pub(super) settings: &'e RunSettings,
@@ -73,6 +79,10 @@ struct Session<'s, 'a> {
     picture: Picture<'s>,
     course: Course,
     workflow: CasRef,
+    /// The checksum of the workflow file that the run follows.
+    checksum: String,
+    /// What the run was made with.
+    run: &'s RunNode,
 }
 
 impl Worker<'_> {
@@ -105,6 +115,14 @@ pub(super) fn work(
     let run_id = chain::id_of(&begun.run, thread);
     let cwd = begun.start.cwd.clone().unwrap_or_default();
     let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
+    need_workspace(&cwd)?;
+    let lost_picture = match entry.resume {
+        // Before the first step, nothing is lost with the picture.
+        Some(_) if head == start => need_picture(&root, LostPicture::MadeAgain)?,
+        Some(wish) => need_picture(&root, wish.picture)?,
+        None => None,
+    };
+    tell_of_picture(&root, lost_picture, entry.settings);
     let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
     let worker = Worker {
         runner,
@@ -119,12 +137,9 @@ pub(super) fn work(
     };
     worker.root.create()?;
     keep_inherited_files();
-    let ours: Vec<(OsString, OsString)> = site
-        .env
-        .variables()
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .collect();
-    let masks = masks(&opened, &ours);
+    let ours = our_variables(&site.env);
+    let other = entry.resume.and_then(ResumeWish::acceptable);
+    let masks = masks(&opened, other.map(|file| &file.pipeline), &ours);
     let workspace = open_workspace(runner, &cwd, &worker.root)?;
     let begun = opened.begun();
     let run_node = begun.run.clone();
@@ -147,79 +162,11 @@ pub(super) fn work(
         chain: Chain::new(runner, run, (thread, chain.start_hash, head), cwd),
         picture,
         workflow: chain.start.workflow,
+        checksum,
+        run: &run_node,
         course: chain.course,
     };
     session.work(&entry, lost)
-}
-
-/// Returns the folder of a run.
-pub(crate) fn run_root(workspace: &Path, state_dir: &str, run_id: &str) -> RunRoot {
-    RunRoot::at(workspace.join(state_dir).join(run_id))
-}
-
-/// Ends the processes of an attempt whose engine died, and returns the attempt. A step that settled after it has no lost
-/// attempt.
-fn end_lost(
-    runner: &Runner,
-    run: &OwnedRun,
-    head: CasRef,
-) -> Result<Option<LostAttempt>, EngineError> {
-    let Some(record) = run.lease.read_record() else {
-        return Ok(None);
-    };
-    if let Some(mut members) = Members::of(&record, &run.scratch) {
-        end_for_another(&mut members, GRACE, &runner.signals);
-    }
-    run.lease.clear_record()?;
-    let is_lost = record.head == Some(head);
-    Ok(is_lost.then(|| LostAttempt {
-        key: record.role.as_str().to_owned(),
-        attempt: record.number.unwrap_or(1),
-    }))
-}
-
-/// Returns the masks for every secret that a pipeline of the run declares.
-fn masks(opened: &chain::Opened, ours: &[(OsString, OsString)]) -> Masks {
-    let names: Vec<&str> = opened
-        .pipelines()
-        .flat_map(|pipeline| pipeline.all_secrets())
-        .collect();
-    let is_secret = |name: &OsStr| names.iter().any(|secret| OsStr::new(secret) == name);
-    let values = ours.iter().filter(|(name, _)| is_secret(name));
-    Masks::of(values.map(|(_, value)| value.as_bytes()))
-}
-
-/// Opens the workspace. Nothing of a pipeline is written where our own files are.
-fn open_workspace(runner: &Runner, cwd: &str, root: &RunRoot) -> Result<Workspace, EngineError> {
-    let site = &runner.site;
-    let of_runs = root.path().parent().unwrap_or(root.path());
-    let closed: Vec<PathBuf> = [of_runs, site.root.path(), site.store.dir()]
-        .into_iter()
-        .map(Path::to_owned)
-        .collect();
-    Workspace::open(Path::new(cwd), &closed).map_err(|_| EngineError::NoDirectory(cwd.to_owned()))
-}
-
-/// Adds a step of the chain to the picture.
-fn show(
-    store: &uwf_cas_fs::Store,
-    picture: &mut Picture<'_>,
-    seen: &chain::Seen<'_>,
-) -> Result<(), EngineError> {
-    let node = &seen.step.node;
-    let Event::Visit(visit) = seen.event else {
-        picture.moved(seen.step.hash);
-        return Ok(());
-    };
-    let settled = SettledVisit {
-        visit,
-        detail: &chain::payload(store, node.detail)?,
-        started_at_ms: node.started_at_ms.unwrap_or_default(),
-        completed_at_ms: node.completed_at_ms.unwrap_or_default(),
-        output: node.output,
-    };
-    picture.settled(&settled, seen.step.hash, seen.course);
-    Ok(())
 }
 
 impl Session<'_, '_> {
@@ -233,15 +180,10 @@ impl Session<'_, '_> {
             run_id: &self.worker.run_id,
         });
         self.picture.begin(entry.name, settings.backups);
-        if entry.resume.is_some() || lost.is_some() {
-            let resume = ResumeNode {
-                lost,
-                ..entry.resume.clone().unwrap_or_default()
-            };
-            self.resume(&resume)?;
-        }
+        self.resume(entry.resume, lost)?;
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
+        write_origin(self.worker, &self.run.source)?;
         let end = match self.go_on(entry.far) {
             Ok(end) => end,
             Err(error) => {
@@ -269,7 +211,10 @@ impl Session<'_, '_> {
             }
             let done = match self.course.next() {
                 Route::Suspend(stop) => return Ok(RunEnd::Failed(stop)),
-                Route::End(outcome) => return Ok(RunEnd::Completed(outcome)),
+                Route::End(end) => {
+                    let outcome = outcome(self.run, &self.course, end);
+                    return Ok(RunEnd::Completed(outcome));
+                }
                 Route::Archive { destination } => self.archive(destination.as_deref())?,
                 route => match self.looked(route)? {
                     Ok(assignment) => self.visit(&assignment)?,
@@ -400,17 +345,47 @@ impl Session<'_, '_> {
         })
     }
 
-    /// Puts a resume into the chain.
-    fn resume(&mut self, resume: &ResumeNode) -> Result<(), EngineError> {
-        let accepted = match &resume.accepted {
-            Some(accepted) => Some(chain::pipeline(
-                &self.worker.runner.site.store,
-                &accepted.pipeline,
-            )?),
-            None => None,
+    /// Puts into the chain how the run goes on, if anything of the pipeline is left. The lost attempt is named there.
+    fn resume(
+        &mut self,
+        wish: Option<&ResumeWish>,
+        lost: Option<LostAttempt>,
+    ) -> Result<(), EngineError> {
+        let is_done = matches!(self.course.next(), Route::End(_) | Route::Archive { .. });
+        if is_done || (wish.is_none() && lost.is_none()) {
+            return Ok(self.worker.run.lease.clear_record()?);
+        }
+        let decided = match wish {
+            Some(wish) => wish.decide(&self.course, &self.checksum)?,
+            None => Decided::default(),
         };
-        self.push(resume.event(accepted))?;
-        self.add_control(RESUME_KEY, (schemas::RESUME, json!(resume)), Instant::now())
+        tell_of_resume(&decided, lost.as_ref(), self.worker.settings);
+        let accepted = decided.accepted.map(|file| self.accept(file)).transpose()?;
+        let node = ResumeNode {
+            lost,
+            from: decided.from,
+            on_error: decided.on_error,
+            accepted,
+        };
+        let pipeline = decided.accepted.map(|file| Arc::new(file.pipeline.clone()));
+        self.push(node.event(pipeline))?;
+        self.add_control(RESUME_KEY, (schemas::RESUME, json!(node)), Instant::now())?;
+        Ok(self.worker.run.lease.clear_record()?)
+    }
+
+    /// Stores the pipeline that the run goes on under.
+    fn accept(&mut self, file: &FileNow) -> Result<Accepted, EngineError> {
+        let site = &self.worker.runner.site;
+        let payload = pipeline_payload(&file.pipeline);
+        let pipeline = site
+            .store
+            .put(schemas::PIPELINE, &payload, site.env.now_ms())?;
+        self.picture.accepted(&file.checksum);
+        Ok(Accepted {
+            pipeline: pipeline.as_str().to_owned(),
+            old_checksum: self.checksum.clone(),
+            new_checksum: file.checksum.clone(),
+        })
     }
 
     /// Makes the archive of finished tasks, and puts what came of it into the chain.
@@ -490,7 +465,7 @@ impl Session<'_, '_> {
             Moved::Ended => RunEnd::Cancelled,
         };
         let (status, error) = match &end {
-            RunEnd::Completed(_) => (RunStatus::Completed, None),
+            RunEnd::Completed(_) | RunEnd::NothingToDo => (RunStatus::Completed, None),
             RunEnd::Failed(stop) => (RunStatus::Failed, stop.result.error.clone()),
             RunEnd::Cancelled => (RunStatus::Failed, Some(cancelled())),
             RunEnd::Interrupted(_) | RunEnd::Paused | RunEnd::StepDone => {

@@ -1,0 +1,115 @@
+//! What to type next after a run of a pipeline could not be made, or could not go on.
+
+use uwf_engine::{EngineError, PipelineError, ResumeError};
+use uwf_pipeline::course::OnlyError;
+use uwf_protocol::exit::Exit;
+use uwf_storage::Reason;
+
+use crate::failure::Failure;
+
+/// The exit code of a command whose run another process works on.
+pub(crate) const LOCKED: u8 = 75;
+
+/// Returns the failure of a command about runs, with the exit code of `orchestrate`. `run` is the id of the run.
+pub(crate) fn failed(error: EngineError, run: Option<&str>) -> Failure {
+    let run = run.unwrap_or("<run>");
+    match &error {
+        EngineError::Pipeline(of_run) => match &**of_run {
+            PipelineError::Resume(refusal) => {
+                let (exit, hint) = of_resume(refusal, run);
+                let causes = match refusal {
+                    ResumeError::Changed { differences } => differences.clone(),
+                    _ => Vec::new(),
+                };
+                Failure {
+                    exit,
+                    causes,
+                    hint,
+                    ..error.into()
+                }
+            }
+            PipelineError::Task(_) | PipelineError::Malformed { .. } => {
+                with_exit(error, Exit::Request)
+            }
+            PipelineError::NoRun(_) => {
+                with_exit(error, Exit::Usage).hint("`uwf orchestrate list` shows the runs")
+            }
+            _ => with_exit(error, Exit::Usage),
+        },
+        EngineError::Busy { lease, .. } => {
+            let holder = lease.as_ref().map(|lease| lease.engine.pid);
+            let holder = holder.map_or_else(String::new, |pid| format!(": process {pid}"));
+            let what = format!("another process works on run `{run}`{holder}");
+            Failure {
+                exit: Exit::Run(LOCKED),
+                ..Failure::request(what)
+            }
+            .hint("wait until it ends; `kill <number>` interrupts the run, and it can be resumed")
+        }
+        EngineError::Ended {
+            reason: Reason::Cancelled,
+            ..
+        } => Failure::usage(format!("run `{run}` was ended by a person")).hint(format!(
+            "`uwf orchestrate resume {run} --force-restart` starts it again as a new run"
+        )),
+        EngineError::UnknownThread(_) | EngineError::NoDirectory(_) => {
+            with_exit(error, Exit::Usage)
+        }
+        _ => {
+            let exit = match error.exit() {
+                Exit::Busy => Exit::Run(LOCKED),
+                exit @ (Exit::Signal(_) | Exit::Usage) => exit,
+                _ => Exit::Request,
+            };
+            with_exit(error, exit)
+        }
+    }
+}
+
+fn with_exit(error: EngineError, exit: Exit) -> Failure {
+    Failure {
+        exit,
+        ..error.into()
+    }
+}
+
+/// Returns the exit code of a refused resume, and what to type next.
+fn of_resume(refusal: &ResumeError, run: &str) -> (Exit, Option<String>) {
+    let resume = format!("uwf orchestrate resume {run}");
+    let hint = match refusal {
+        ResumeError::Changed { .. } => format!(
+            "`{resume} --accept-changed-workflow` goes on under the file as it is now, and `--force-restart` starts a new run with it"
+        ),
+        ResumeError::Unacceptable(_) => format!(
+            "put the steps back, or start a new run with the file: `{resume} --force-restart`"
+        ),
+        ResumeError::UnknownStep { near, .. } => match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "`--from` takes a step of the pipeline, and none of a loop".to_owned(),
+        },
+        ResumeError::NoPicture { .. } => {
+            let hint = format!("`{resume} --repair` makes it again from the thread and goes on");
+            return (Exit::Request, Some(hint));
+        }
+        ResumeError::OtherForm { .. } => {
+            "go on with the version of this program that made the run".to_owned()
+        }
+        ResumeError::NoWorkspace(_) => {
+            "a run goes on where it was made: move the folder back, or make it again".to_owned()
+        }
+    };
+    (Exit::Usage, Some(hint))
+}
+
+/// Returns the failure of a step that cannot be run alone.
+pub(crate) fn not_alone(error: &OnlyError) -> Failure {
+    let hint = match error {
+        OnlyError::Unknown(_, Some(near)) => format!("did you mean `{near}`?"),
+        OnlyError::Unknown(_, None) => {
+            "name a step of the file; one in a loop is written `Loop.Step`".to_owned()
+        }
+        OnlyError::NoItem(_) => "add `--item JSON`, for example `--item '\"a.txt\"'`".to_owned(),
+        OnlyError::NoLoop(_) => "leave `--item` out".to_owned(),
+    };
+    Failure::usage(error.to_string()).hint(hint)
+}

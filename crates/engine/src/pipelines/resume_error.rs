@@ -1,0 +1,46 @@
+//! Why a run cannot go on as a person asked. Nothing was recorded then.
+
+use std::path::PathBuf;
+
+use uwf_pipeline::course::AcceptError;
+
+/// Why a run cannot go on as a person asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// The workflow file means something else than when the run was made.
+    #[error("the workflow file has changed since the run was made")]
+    Changed {
+        /// What differs.
+        differences: Vec<String>,
+    },
+    /// The run cannot go on under the file as it is now.
+    #[error(transparent)]
+    Unacceptable(AcceptError),
+    /// The pipeline has no such step.
+    #[error("the pipeline has no step `{step}`")]
+    UnknownStep {
+        /// The name.
+        step: String,
+        /// The nearest name that there is.
+        near: Option<String>,
+    },
+    /// The picture of the run is lost.
+    #[error("`{path}` {problem}")]
+    NoPicture {
+        /// Where it should be.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The picture of the run has a form that this program does not know.
+    #[error("`{path}` has the form `{version}`, which this program does not know")]
+    OtherForm {
+        /// The picture.
+        path: PathBuf,
+        /// Its version.
+        version: String,
+    },
+    /// The folder that the run works in is gone.
+    #[error("the workspace of the run, `{0}`, is gone")]
+    NoWorkspace(String),
+}

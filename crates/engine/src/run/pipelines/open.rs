@@ -1,0 +1,173 @@
+//! What a process finds when it takes a run up: the lost attempt, the secrets, the workspace, and the steps for the picture.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use uwf_pipeline::nodes::LostAttempt;
+use uwf_pipeline::state::SCHEMA_VERSION;
+use uwf_pipeline::{Event, Masks, Pipeline};
+use uwf_process::end_for_another;
+use uwf_protocol::ids::CasRef;
+use uwf_runner::{GRACE, Workspace};
+use uwf_storage::{Env, RunRoot, ThreadPlace};
+
+use super::picture::{Picture, SettledVisit};
+use super::session::Worker;
+use super::wish::LostPicture;
+use crate::attempt::Members;
+use crate::pipelines::chain;
+use crate::pipelines::resume_error::ResumeError;
+use crate::run::owned::OwnedRun;
+use crate::{EngineError, Runner};
+
+/// Ends the processes of an attempt whose engine died, and returns the attempt. It stays on record until a step of the chain
+/// names it. A step that settled after it has no lost attempt.
+pub(super) fn end_lost(
+    runner: &Runner,
+    run: &OwnedRun,
+    head: CasRef,
+) -> Result<Option<LostAttempt>, EngineError> {
+    let Some(record) = run.lease.read_record() else {
+        return Ok(None);
+    };
+    if let Some(mut members) = Members::of(&record, &run.scratch) {
+        end_for_another(&mut members, GRACE, &runner.signals);
+    }
+    let is_lost = record.head == Some(head);
+    Ok(is_lost.then(|| LostAttempt {
+        key: record.role.as_str().to_owned(),
+        attempt: record.number.unwrap_or(1),
+    }))
+}
+
+/// Returns the variables of our environment.
+pub(super) fn our_variables(env: &Env) -> Vec<(OsString, OsString)> {
+    let variables = env.variables();
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    variables.collect()
+}
+
+/// Returns the masks for every secret that a pipeline of the run declares, or the one that it may go on under.
+pub(super) fn masks(
+    opened: &chain::Opened,
+    other: Option<&Pipeline>,
+    ours: &[(OsString, OsString)],
+) -> Masks {
+    let pipelines = opened.pipelines().map(|pipeline| &**pipeline);
+    let names: Vec<&str> = pipelines
+        .chain(other)
+        .flat_map(Pipeline::all_secrets)
+        .collect();
+    let is_secret = |name: &OsStr| names.iter().any(|secret| OsStr::new(secret) == name);
+    let values = ours.iter().filter(|(name, _)| is_secret(name));
+    Masks::of(values.map(|(_, value)| value.as_bytes()))
+}
+
+/// Opens the workspace. Nothing of a pipeline is written where our own files are.
+pub(super) fn open_workspace(
+    runner: &Runner,
+    cwd: &str,
+    root: &RunRoot,
+) -> Result<Workspace, EngineError> {
+    let site = &runner.site;
+    let of_runs = root.path().parent().unwrap_or(root.path());
+    let closed: Vec<PathBuf> = [of_runs, site.root.path(), site.store.dir()]
+        .into_iter()
+        .map(Path::to_owned)
+        .collect();
+    Workspace::open(Path::new(cwd), &closed).map_err(|_| EngineError::NoDirectory(cwd.to_owned()))
+}
+
+/// Adds a step of the chain to the picture.
+pub(super) fn show(
+    store: &uwf_cas_fs::Store,
+    picture: &mut Picture<'_>,
+    seen: &chain::Seen<'_>,
+) -> Result<(), EngineError> {
+    let node = &seen.step.node;
+    let Event::Visit(visit) = seen.event else {
+        picture.moved(seen.step.hash);
+        return Ok(());
+    };
+    let settled = SettledVisit {
+        visit,
+        detail: &chain::payload(store, node.detail)?,
+        started_at_ms: node.started_at_ms.unwrap_or_default(),
+        completed_at_ms: node.completed_at_ms.unwrap_or_default(),
+        output: node.output,
+    };
+    picture.settled(&settled, seen.step.hash, seen.course);
+    Ok(())
+}
+
+/// Returns what is wrong with the picture that earlier processes left, if it is lost.
+///
+/// # Errors
+/// When it is lost and shall not be made again, or has a form of another version.
+pub(super) fn need_picture(
+    root: &RunRoot,
+    lost: LostPicture,
+) -> Result<Option<&'static str>, EngineError> {
+    // Without that record, the folder was not finished, or is that of a fork: no picture of it was ever seen.
+    if root.thread().is_none() {
+        return Ok(None);
+    }
+    let path = root.state_file();
+    let picture = root.read_state()?;
+    let read = picture.as_ref().map(|text| serde_json::from_slice(text));
+    let picture: Option<Value> = read.and_then(Result::ok);
+    let version = picture
+        .as_ref()
+        .and_then(|it| it.get("schema_version")?.as_str());
+    let problem = match (&picture, version) {
+        (_, Some(SCHEMA_VERSION)) => return Ok(None),
+        (_, Some(other)) => {
+            let version = other.to_owned();
+            return Err(ResumeError::OtherForm { path, version }.into());
+        }
+        (Some(_), None) => "is no picture of a run",
+        (None, None) if path.exists() => "cannot be read",
+        (None, None) => "is missing",
+    };
+    match lost {
+        LostPicture::Refused => Err(ResumeError::NoPicture { path, problem }.into()),
+        LostPicture::MadeAgain => Ok(Some(problem)),
+    }
+}
+
+/// Tells whether the picture shows a run that is completed at this head.
+pub(super) fn is_completed(root: &RunRoot, head: CasRef) -> bool {
+    let text = root.read_state().ok().flatten().unwrap_or_default();
+    let picture: Value = serde_json::from_slice(&text).unwrap_or_default();
+    let has = |name: &str, value: &str| picture.get(name).and_then(Value::as_str) == Some(value);
+    has("status", "completed") && has("head", head.as_str())
+}
+
+/// Fails if the folder that a run works in is gone. Nothing makes it again.
+pub(super) fn need_workspace(cwd: &str) -> Result<(), EngineError> {
+    match Path::new(cwd).is_dir() {
+        true => Ok(()),
+        false => Err(ResumeError::NoWorkspace(cwd.to_owned()).into()),
+    }
+}
+
+/// Completes the folder of a fork, which nobody has made. It comes after its first picture: a folder that is complete has one.
+pub(super) fn write_origin(worker: &Worker<'_>, source: &str) -> Result<(), EngineError> {
+    if worker.root.thread().is_some() {
+        return Ok(());
+    }
+    let site = &worker.runner.site;
+    let source = source.parse().ok().map(|source| site.store.need(source));
+    let source = source
+        .transpose()?
+        .and_then(|node| Some(node.payload.as_str()?.to_owned()));
+    let place = ThreadPlace {
+        thread: worker.thread,
+        root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
+    };
+    Ok(worker
+        .root
+        .write_origin(&place, source.unwrap_or_default().as_bytes())?)
+}

@@ -1,0 +1,114 @@
+//! How a person wants a run to go on, and what that means for where it stands.
+
+use uwf_pipeline::course::{OnError, restart};
+use uwf_pipeline::{Course, Pipeline, differences};
+use uwf_util::suggest;
+
+use crate::pipelines::resume_error::ResumeError;
+
+/// How a person wants a run to go on.
+#[derive(Debug, Clone, Default)]
+pub struct ResumeWish {
+    /// The step of the pipeline where it goes on, if that is not where it stopped.
+    pub from: Option<String>,
+    /// What a failure does from now on, if that changes.
+    pub on_error: Option<OnError>,
+    /// The workflow file as it is now; `None` if it is gone.
+    pub file: Option<FileNow>,
+    /// Whether the run may go on under a changed file.
+    pub changes: Changes,
+    /// What is done about a lost picture.
+    pub picture: LostPicture,
+}
+
+/// The workflow file of a run as it is now.
+#[derive(Debug, Clone)]
+pub struct FileNow {
+    /// What it means.
+    pub pipeline: Pipeline,
+    /// The checksum of its text.
+    pub checksum: String,
+}
+
+/// Whether a run may go on under a changed workflow file.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Changes {
+    #[default]
+    Refused,
+    Accepted,
+}
+
+/// What is done about a lost picture of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum LostPicture {
+    #[default]
+    Refused,
+    MadeAgain,
+}
+
+/// How a run goes on.
+#[derive(Debug, Default)]
+pub(super) struct Decided<'w> {
+    /// The step where it goes on, if that is not where it stopped.
+    pub(super) from: Option<String>,
+    pub(super) on_error: Option<OnError>,
+    /// The file that it goes on under, if that changes.
+    pub(super) accepted: Option<&'w FileNow>,
+    /// The first completed step that the changed file does differently.
+    pub(super) changed_step: Option<String>,
+}
+
+impl ResumeWish {
+    /// Returns the file that the run may go on under.
+    pub(super) fn acceptable(&self) -> Option<&FileNow> {
+        let file = self.file.as_ref();
+        file.filter(|_| self.changes == Changes::Accepted)
+    }
+
+    /// Decides how a run goes on. `checksum` is that of the file that it follows now.
+    ///
+    /// # Errors
+    /// When the wish does not suit the run.
+    pub(super) fn decide(
+        &self,
+        course: &Course,
+        checksum: &str,
+    ) -> Result<Decided<'_>, ResumeError> {
+        let file = self.file.as_ref().filter(|file| file.checksum != checksum);
+        let differs = file.map(|file| differences(course.pipeline(), &file.pipeline));
+        let differs = differs.unwrap_or_default();
+        let file = file.filter(|_| !differs.is_empty());
+        if file.is_some() && self.changes == Changes::Refused {
+            let differences = differs.iter().map(ToString::to_string).collect();
+            return Err(ResumeError::Changed { differences });
+        }
+        let changed_step = match file {
+            Some(file) => restart(course, &file.pipeline).map_err(ResumeError::Unacceptable)?,
+            None => None,
+        };
+        let pipeline = file.map_or(&**course.pipeline(), |file| &file.pipeline);
+        if let Some(step) = &self.from {
+            need_step(pipeline, step)?;
+        }
+        Ok(Decided {
+            from: self.from.clone().or_else(|| changed_step.clone()),
+            on_error: self.on_error,
+            accepted: file,
+            changed_step,
+        })
+    }
+}
+
+/// Fails if a pipeline has no step of this name.
+fn need_step(pipeline: &Pipeline, step: &str) -> Result<(), ResumeError> {
+    let mut names = pipeline.steps.iter().map(|step| step.name.as_str());
+    if names.clone().any(|name| name == step) {
+        return Ok(());
+    }
+    Err(ResumeError::UnknownStep {
+        step: step.to_owned(),
+        near: suggest::nearest(step, &mut names).map(str::to_owned),
+    })
+}
