@@ -1,0 +1,65 @@
+//! `uwf orchestrate run-step`.
+
+use serde_json::Value;
+use uwf_engine::{NewRun, run_origin, run_pipeline};
+use uwf_pipeline::course::Steering;
+use uwf_pipeline::nodes::OnlyNode;
+use uwf_protocol::exit::Exit;
+
+use super::run::{context_of, loaded, on_error, only_step, retries};
+use super::work::{finish, settings};
+use super::{place, warn_all};
+use crate::args::RunStepArgs;
+use crate::commands::Context;
+use crate::failure::Failure;
+use crate::hints::runs::failed;
+
+pub(super) fn run(context: &Context, args: &RunStepArgs) -> Result<Exit, Failure> {
+    let (source, loaded) = loaded(&args.workflow)?;
+    let only = OnlyNode {
+        step: args.step.clone(),
+        item: args.item.as_deref().map(item).transpose()?,
+        respect_when: args.respect_when,
+        from: match &args.from_run {
+            Some(run) => Some(head_of(context, args, run)?),
+            None => None,
+        },
+    };
+    let pipeline = only_step(&loaded.pipeline, &only)?;
+    let values = context_of(&loaded, &args.context)?;
+    warn_all(&loaded);
+    let settings = settings(context, &args.work)?;
+    let new = NewRun {
+        pipeline,
+        workflow_file: context.site().env.cwd().join(&args.workflow),
+        source,
+        context: values,
+        steering: Steering {
+            on_error: on_error(args.on_error).unwrap_or_default(),
+            retries: retries(args.max_retries, args.retry_delay),
+            ..Steering::default()
+        },
+        workspace: place::workspace(context, &args.place),
+        state_dir: place::chosen(context, &args.place),
+        run_id: args.run_id.clone(),
+        only: Some(only),
+    };
+    let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
+    finish(&args.work, &report.map_err(|error| failed(error, None))?)
+}
+
+/// Returns the item of a loop that a person gave.
+fn item(text: &str) -> Result<Value, Failure> {
+    serde_json::from_str(text).map_err(|error| {
+        Failure::usage(format!("`--item {text}` is not JSON"))
+            .cause(&error)
+            .hint("write a text with its quotes: `--item '\"a.txt\"'`")
+    })
+}
+
+/// Returns the head of the run whose results the step sees.
+fn head_of(context: &Context, args: &RunStepArgs, run: &str) -> Result<String, Failure> {
+    let thread = place::find(context, &args.place, run)?;
+    let origin = run_origin(context.site(), thread).map_err(|error| failed(error, Some(run)))?;
+    Ok(origin.head.as_str().to_owned())
+}
