@@ -34,8 +34,8 @@ fn changes_of_steps_name_the_keys() {
         &["step `A` has changed: `command`"],
     );
     check(
-        &OLD.replace("command: [a]", "provider: codex, provider_params: {model: x}"),
-        &["step `A` has changed: `provider`, `provider_params`, `command`"],
+        &OLD.replace("command: [a]", "command_override: [z]"),
+        &["step `A` has changed: `command_override`, `command`"],
     );
     check(
         &OLD.replace("[b]", "[b], env: {X: y}, on: {success: {goto: A}}"),
