@@ -50,6 +50,7 @@ pub(crate) fn start() -> StartNode {
         prompt: "fix the bug".into(),
         cwd: None,
         parent: None,
+        run: None,
     }
 }
 
