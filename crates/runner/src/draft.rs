@@ -73,33 +73,50 @@ impl Draft {
 
     /// Gives the file its name, in place of an existing one. Content and name are durable on return.
     pub(crate) fn replace(mut self, name: &str) -> io::Result<()> {
-        let draft = self.complete()?;
-        let folder = self.folder.descriptor();
-        renameat(folder, &*draft, folder, name)?;
+        self.file.sync_all()?;
+        match self.name_new(name) {
+            Err(Errno::EXIST) => {
+                let draft = self.draft_name()?;
+                let folder = self.folder.descriptor();
+                renameat(folder, &*draft, folder, name)?;
+            }
+            named => named?,
+        }
         sync(&self.folder)
     }
 
     /// Does the same, unless there is something under the name.
-    pub(crate) fn place(mut self, name: &str) -> io::Result<()> {
-        let draft = self.complete()?;
-        rename_new((&self.folder, &draft), (&self.folder, name))?;
+    pub(crate) fn place(self, name: &str) -> io::Result<()> {
+        self.file.sync_all()?;
+        self.name_new(name)?;
         sync(&self.folder)
     }
 
-    /// Makes the content durable, and returns the name that the file has now, from which it can be renamed.
-    fn complete(&mut self) -> io::Result<String> {
-        self.file.sync_all()?;
+    /// Gives the file a name that nothing has. It gets no other one before: a process that is killed leaves nothing.
+    fn name_new(&self, name: &str) -> Result<(), Errno> {
+        match &self.name {
+            Some(draft) => rename_new((&self.folder, draft), (&self.folder, name)),
+            None => self.link(name),
+        }
+    }
+
+    fn link(&self, name: &str) -> Result<(), Errno> {
+        let file = own_path(&self.file);
+        let folder = self.folder.descriptor();
+        linkat(CWD, file, folder, name, AtFlags::SYMLINK_FOLLOW)
+    }
+
+    /// Returns the name that the file has until the end, from which it can be renamed.
+    fn draft_name(&mut self) -> Result<String, Errno> {
         if let Some(name) = &self.name {
             return Ok(name.clone());
         }
-        let folder = self.folder.descriptor();
         loop {
             let name = Name::Hidden.unique();
-            let file = own_path(&self.file);
-            match linkat(CWD, file, folder, &*name, AtFlags::SYMLINK_FOLLOW) {
+            match self.link(&name) {
                 Ok(()) => return Ok(self.name.insert(name).clone()),
                 Err(Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
     }
