@@ -26,6 +26,23 @@ pub fn create_dir(path: &Path) -> Result<(), FileError> {
         .map_err(FileError::io("create", path))
 }
 
+/// Creates a directory with mode 0700, durably, and its parents like [`create_dir`]. Of several processes that do so at once,
+/// one creates it; `None` if something has its name already.
+///
+/// # Errors
+/// [`FileError::Io`].
+pub fn create_new_dir(path: &Path) -> Result<Option<()>, FileError> {
+    let parent = directory_of(path);
+    create_dir(parent)?;
+    match calls::make_dir(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(None),
+        made => made
+            .and_then(|()| calls::sync_dir(parent))
+            .map(Some)
+            .map_err(FileError::io("create", path)),
+    }
+}
+
 /// Removes a directory with all that is in it, if it is there. The caller makes sure that nobody needs it.
 ///
 /// # Errors
@@ -61,7 +78,10 @@ pub fn sync_dir(dir: &Path) -> Result<(), FileError> {
 }
 
 /// Fails for a symbolic link: replacing it would destroy the link, and writing to it would change another file.
-pub(crate) fn refuse_link(path: &Path) -> Result<(), FileError> {
+///
+/// # Errors
+/// [`FileError::Link`].
+pub fn refuse_link(path: &Path) -> Result<(), FileError> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_symlink() => Err(FileError::Link {
             path: path.to_owned(),

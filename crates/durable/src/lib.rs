@@ -23,7 +23,7 @@ mod room;
 mod watch;
 
 pub use append::{append_line, cut};
-pub use dir::{create_dir, names, remove_tree, sync_dir};
+pub use dir::{create_dir, create_new_dir, names, refuse_link, remove_tree, sync_dir};
 pub use draft::{Draft, Durability, Placed, is_temporary, replace};
 pub use error::{FileError, FileKind, not_found};
 pub use lock::FileLock;

@@ -87,12 +87,42 @@ impl RunRoot {
         Ok(uwf_durable::overwrite(&self.log(name), text)?)
     }
 
-    /// Makes the folder with the folder of its logs, durably.
+    /// Makes the folder with the folder of its logs, durably. Fails if a link is in its place: what is written here would be
+    /// elsewhere.
     ///
     /// # Errors
     /// [`StorageError::Io`], as of every call that writes.
     pub fn create(&self) -> Result<(), StorageError> {
-        Ok(uwf_durable::create_dir(&self.path.join(LOGS))?)
+        let logs = self.path.join(LOGS);
+        uwf_durable::refuse_link(&self.path)?;
+        uwf_durable::refuse_link(&logs)?;
+        Ok(uwf_durable::create_dir(&logs)?)
+    }
+
+    /// Makes the folder like [`create`](Self::create), for this caller alone; `None` if something is in its place already.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn create_new(&self) -> Result<Option<()>, StorageError> {
+        if uwf_durable::create_new_dir(&self.path)?.is_none() {
+            return Ok(None);
+        }
+        self.create().map(Some)
+    }
+
+    /// Removes the drafts of a process that died. The caller is the only one that works on the run.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn remove_drafts(&self) -> Result<(), StorageError> {
+        for folder in [&self.path, &self.path.join(LOGS)] {
+            for name in uwf_durable::names(folder)? {
+                if uwf_durable::is_temporary(&name) {
+                    uwf_durable::remove(&folder.join(name))?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Writes what never changes: where the thread is, and a copy of the workflow file.

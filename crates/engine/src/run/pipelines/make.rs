@@ -72,10 +72,9 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
     };
     let state_dir = state_dir(&workspace, new.state_dir.as_deref());
     let root = RunRoot::at(state_dir.join(&run_id));
-    if root.path().symlink_metadata().is_ok() {
+    if root.create_new()?.is_none() {
         return Err(taken(&run_id, &root));
     }
-    root.create()?;
     let place = ThreadPlace {
         thread,
         root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
