@@ -213,23 +213,20 @@ pub(super) fn adopt(
     let Some(pending) = run.outbox.read_pending()? else {
         return Ok(head);
     };
-    let store = &runner.site.store;
-    let nodes = match nodes_between(runner, start, head, pending.step) {
+    let nodes = match renewed(runner, (start, head), pending.step) {
         Ok(Some(nodes)) => nodes,
         Ok(None) => {
             refuse(runner, run, (pending.step, pending.head))?;
             return Ok(head);
         }
         // The record survived a power cut, and the nodes did not.
-        Err(EngineError::Store(StoreError::NotFound { .. })) => {
+        Err(EngineError::Store(error)) if is_gone(&error, head) => {
             run.outbox.clear_pending()?;
             return Ok(head);
         }
         Err(error) => return Err(error),
     };
     if !nodes.is_empty() {
-        // They may have been written before an error of the disk that nobody saw.
-        store.renew(&nodes)?;
         let advanced = State::new(&runner.site.root).advance(thread, head, pending.step)?;
         if advanced != Advance::Moved {
             return Err(crate::thread::busy(thread, None));
@@ -241,6 +238,30 @@ pub(super) fn adopt(
     }
     run.outbox.clear_pending()?;
     Ok(pending.step)
+}
+
+/// Tells whether a node after the head is not there, or not whole. What the head itself needs may come back by a repair.
+fn is_gone(error: &StoreError, head: CasRef) -> bool {
+    match error {
+        StoreError::NotFound { hash }
+        | StoreError::Lost { hash }
+        | StoreError::Damaged { hash, .. } => *hash != head,
+        _ => false,
+    }
+}
+
+/// Makes the nodes of the steps after a head durable, up to a step, and returns them; `None` if that step does not follow
+/// the head. They may have been written before an error of the disk that nobody saw.
+fn renewed(
+    runner: &Runner,
+    (start, head): (CasRef, CasRef),
+    step: CasRef,
+) -> Result<Option<Vec<CasRef>>, EngineError> {
+    let nodes = nodes_between(runner, start, head, step)?;
+    if let Some(nodes) = &nodes {
+        runner.site.store.renew(nodes)?;
+    }
+    Ok(nodes)
 }
 
 /// Returns the nodes of the steps after a head, up to a step; `None` if that step does not follow the head.

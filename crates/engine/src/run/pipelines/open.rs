@@ -9,34 +9,41 @@ use uwf_pipeline::nodes::LostAttempt;
 use uwf_pipeline::state::SCHEMA_VERSION;
 use uwf_pipeline::{Event, Masks, Pipeline};
 use uwf_process::end_for_another;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_runner::{GRACE, Workspace};
 use uwf_storage::{Env, RunRoot, ThreadPlace};
 
 use super::picture::{Picture, SettledVisit};
 use super::session::Worker;
 use super::wish::LostPicture;
-use crate::attempt::Members;
+use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
 use crate::run::owned::OwnedRun;
 use crate::{EngineError, Runner};
 
 /// Ends the processes of an attempt whose engine died, and returns the attempt. It stays on record until a step of the chain
-/// names it. A step that settled after it has no lost attempt.
+/// names it. A step that settled after it has no lost attempt, and what its program left running goes on.
 pub(super) fn end_lost(
     runner: &Runner,
     run: &OwnedRun,
-    head: CasRef,
+    (thread, head): (ThreadId, CasRef),
 ) -> Result<Option<LostAttempt>, EngineError> {
-    let Some(record) = run.lease.read_record() else {
+    let lost = run.lease.read_record();
+    let Some(record) = lost.filter(|record| record.head == Some(head)) else {
         return Ok(None);
     };
     if let Some(mut members) = Members::of(&record, &run.scratch) {
-        end_for_another(&mut members, GRACE, &runner.signals);
+        let left = end_for_another(&mut members, GRACE, &runner.signals);
+        if !left.is_empty() {
+            return Err(EngineError::Survivors {
+                thread,
+                processes: describe(&left),
+                failed: None,
+            });
+        }
     }
-    let is_lost = record.head == Some(head);
-    Ok(is_lost.then(|| LostAttempt {
+    Ok(Some(LostAttempt {
         key: record.role.as_str().to_owned(),
         attempt: record.number.unwrap_or(1),
     }))

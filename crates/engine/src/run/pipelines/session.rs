@@ -66,8 +66,6 @@ pub(super) struct Worker<'a> {
     pub(super) root: RunRoot,
     pub(super) settings: &'a RunSettings,
     pub(super) own: ProcessIdentity,
-    /// The mark of the programs that this process starts.
-    pub(super) mark: String,
     began: Instant,
 }
 
@@ -86,6 +84,11 @@ struct Session<'s, 'a> {
 }
 
 impl Worker<'_> {
+    /// Returns the mark of the programs of an attempt at the step after another one. No other attempt has it.
+    pub(super) fn mark(&self, after: CasRef, number: u64) -> String {
+        format!("{}/{after}/{number}", engine_mark(&self.own))
+    }
+
     /// Returns what is left of the time of this process.
     pub(super) fn time_left(&self) -> Option<Duration> {
         let timeout = self.settings.timeout?;
@@ -109,7 +112,7 @@ pub(super) fn work(
     let head = active_head(site, thread)?;
     let start = uwf_thread::Head::read(&site.store, head)?.start();
     let head = adopt(runner, run, (thread, start, head))?;
-    let lost = end_lost(runner, run, head)?;
+    let lost = end_lost(runner, run, (thread, head))?;
     let opened = chain::open(&site.store, (thread, head))?;
     let begun = opened.begun();
     let run_id = chain::id_of(&begun.run, thread);
@@ -131,11 +134,11 @@ pub(super) fn work(
         run_id,
         root,
         settings: entry.settings,
-        mark: format!("{}/{}", engine_mark(&own), site.env.now_ms()),
         own,
         began: Instant::now(),
     };
     worker.root.create()?;
+    worker.root.remove_drafts()?;
     keep_inherited_files();
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);
@@ -263,7 +266,7 @@ impl Session<'_, '_> {
         let visiting = Visiting {
             worker: self.worker,
             around: self.around,
-            chain: &self.chain,
+            chain: &mut self.chain,
             picture: &mut self.picture,
             course: &self.course,
             assignment,

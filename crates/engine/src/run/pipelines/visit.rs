@@ -17,7 +17,7 @@ use uwf_runner::{
 use uwf_storage::RunRoot;
 use uwf_util::time::format_iso;
 
-use super::commit::Chain;
+use super::commit::{Chain, Moved};
 use super::picture::Picture;
 use super::session::Worker;
 use super::{Prompts, RunEvent};
@@ -46,10 +46,10 @@ pub(super) struct SettledTask {
 }
 
 /// One visit.
-pub(super) struct Visiting<'v, 'p> {
+pub(super) struct Visiting<'v, 'c, 'p> {
     pub(super) worker: &'v Worker<'v>,
     pub(super) around: &'v Surroundings<'v>,
-    pub(super) chain: &'v Chain<'v>,
+    pub(super) chain: &'v mut Chain<'c>,
     pub(super) picture: &'v mut Picture<'p>,
     pub(super) course: &'v Course,
     pub(super) assignment: &'v Assignment,
@@ -63,7 +63,7 @@ struct Progress {
     started_at_ms: i64,
 }
 
-impl Visiting<'_, '_> {
+impl Visiting<'_, '_, '_> {
     /// Does what the step says.
     pub(super) fn visit(mut self) -> Result<VisitEnd, EngineError> {
         let progress = Progress {
@@ -87,7 +87,7 @@ impl Visiting<'_, '_> {
                 Task::Run(task) => self.run(task, progress),
                 Task::Wait(task) => {
                     self.starts(1)?;
-                    self.picture.write(self.course)?;
+                    self.settle_down()?;
                     let left = self.worker.time_left();
                     let attempt = wait(self.around, task, left)?;
                     self.end(attempt, progress)
@@ -134,10 +134,19 @@ impl Visiting<'_, '_> {
             let Some(delay) = retry_after(&result, number, task.retries) else {
                 return Ok(progress.settled(*result));
             };
-            self.picture.write(self.course)?;
+            self.settle_down()?;
             if let Some(stop) = self.sleep(Duration::from_millis(delay)) {
                 return Ok(VisitEnd::Interrupted(stop));
             }
+        }
+    }
+
+    /// Brings picture and head up to date, because nothing will happen for a while.
+    fn settle_down(&mut self) -> Result<(), EngineError> {
+        self.picture.write(self.course)?;
+        match self.chain.move_head()? {
+            Moved::Yes => Ok(()),
+            Moved::Ended => self.worker.check_active(),
         }
     }
 
@@ -150,7 +159,7 @@ impl Visiting<'_, '_> {
             engine: worker.own.clone(),
             agent: None,
             label: self.assignment.agent.to_string(),
-            attempt: Some(worker.mark.clone()),
+            attempt: Some(worker.mark(self.chain.newest(), number)),
             head: Some(self.chain.newest()),
             replaces: None,
             keep_running: false,
@@ -190,7 +199,7 @@ impl Visiting<'_, '_> {
             ("ORCHESTRATE_RUN_ID", worker.run_id.clone().into()),
             ("ORCHESTRATE_STEP", key.into()),
             ("ORCHESTRATE_RUN_ROOT", worker.root.path().into()),
-            (ATTEMPT, worker.mark.clone().into()),
+            (ATTEMPT, record.attempt.clone().unwrap_or_default().into()),
         ]
         .map(|(name, value): (&str, OsString)| (name.into(), value))
         .into();
@@ -222,8 +231,16 @@ impl Visiting<'_, '_> {
                 })
         };
         let mut unwritten = None;
+        let chain = &mut *self.chain;
         let mut tick = || {
-            picture.borrow_mut().write_if_due(course).map_err(|error| {
+            let written = picture.borrow_mut().write_if_due(course);
+            // The steps before this one become durable while it runs.
+            let moved = written.and_then(|()| chain.move_if_due());
+            let active = moved.and_then(|moved| match moved {
+                Moved::Yes => Ok(()),
+                Moved::Ended => worker.check_active(),
+            });
+            active.map_err(|error| {
                 unwritten = Some(error);
                 NotWanted
             })
