@@ -116,7 +116,7 @@ const MAY_NOT_MOUNT: i32 = 77;
 /// Runs a script while the root is on a small disk that holds a copy of it. Its arguments are the root, the program and
 /// the others given. Returns its stdout; `None` if this user may not mount a disk.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn on_a_small_disk(world: &World, script: &str, others: &[&str]) -> Option<String> {
+pub(crate) fn on_a_small_disk(world: &World, script: &str, others: &[&str]) -> Option<String> {
     let script = format!(
         "cp -a \"$1\" \"$1.saved\" || exit 1
 mount -t tmpfs -o size=4m tmpfs \"$1\" || exit {MAY_NOT_MOUNT}

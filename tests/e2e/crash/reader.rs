@@ -150,6 +150,33 @@ pub(crate) fn read_every_node(root: &Path) {
     assert!(!reader.checked.is_empty());
 }
 
+/// A step of a chain, as a reader of the run of a pipeline sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit {
+    pub(crate) hash: String,
+    pub(crate) key: String,
+    pub(crate) output: Value,
+}
+
+/// Returns the steps that lead to a head, oldest first. Every node of them is checked.
+#[track_caller]
+pub(crate) fn visits(root: &Path, head: &str) -> Vec<Visit> {
+    let mut reader = Reader {
+        cas: root.join("cas"),
+        checked: BTreeMap::new(),
+    };
+    let steps = reader.chain(head).into_iter();
+    let visits = steps.map(|hash| {
+        let step = reader.check(&hash);
+        Visit {
+            hash,
+            key: step["role"].as_str().unwrap().to_owned(),
+            output: reader.check(step["output"].as_str().unwrap()),
+        }
+    });
+    visits.collect()
+}
+
 struct Reader {
     cas: PathBuf,
     /// The payloads of the nodes that were found in order, with all that they refer to.

@@ -1,0 +1,510 @@
+//! Runs of pipelines are killed before each of their system calls. A step that has settled is never done again, a lost attempt
+//! is named, every task ends in one place, and the last picture is that of an undisturbed run.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::reader::{Ledger, Visit, visits};
+use super::sweep::{restore, save};
+use super::tracer::{Point, Traced, Verdict, trace};
+use crate::world::World;
+
+/// The words of the processes that may be killed.
+const ENGINE: &str = " orchestrate ";
+
+/// A step that says that it was done.
+const A: &str = "  - {name: A, command: [sh, -c, 'echo $ORCHESTRATE_STEP >> ran; echo a'], output_file: out/a}\n";
+
+/// A loop over tasks, each of which is moved when its item is done. The second item fails while there is a file `fail`.
+const LOOP: &str = "  - name: L
+    for_each:
+      items: [inbox/1.task, inbox/2.task]
+      as: task
+      on_item_complete: {success: {move_to: processed}, failure: {move_to: failed}}
+      steps:
+        - {name: E, command: [sh, -c, 'echo $ORCHESTRATE_STEP >> ran; cat \"$1\"; test $1 != inbox/2.task || test ! -e fail', _, '${task}']}
+";
+const C: &str = "  - {name: C, command: [sh, -c, 'echo $ORCHESTRATE_STEP >> ran; cat out/a'], output_capture: lines}\n";
+
+/// A world with a pipeline of these steps.
+pub(super) fn world(steps: &[&str]) -> World {
+    let world = World::new();
+    world.write("p.yaml", &format!("steps:\n{}", steps.concat()));
+    for task in ["1", "2"] {
+        world.write(&format!("inbox/{task}.task"), task);
+    }
+    fs::create_dir(world.root()).unwrap();
+    world
+}
+
+/// Returns how often each step was begun.
+fn begun(world: &World) -> BTreeMap<String, usize> {
+    let ran = fs::read_to_string(world.project().join("ran")).unwrap_or_default();
+    let mut begun = BTreeMap::new();
+    for key in ran.lines() {
+        *begun.entry(key.to_owned()).or_insert(0) += 1;
+    }
+    begun
+}
+
+/// Returns the folders of all runs that were made completely, sorted.
+fn run_roots(world: &World) -> Vec<PathBuf> {
+    let runs = world.project().join(".orchestrate/runs");
+    let found = fs::read_dir(runs).into_iter().flatten();
+    let mut found: Vec<PathBuf> = found.map(|entry| entry.unwrap().path()).collect();
+    found.retain(|path| path.join("state.json").exists());
+    found.sort();
+    found
+}
+
+/// Returns the picture in the folder of a run.
+#[track_caller]
+fn picture(folder: &Path) -> Value {
+    let text = fs::read_to_string(folder.join("state.json")).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// What differs between two runs that did the same: times, how often a wait looked, and how many variables a shell gave.
+const VARIES: [&str; 8] = [
+    "started_at",
+    "completed_at",
+    "duration",
+    "duration_ms",
+    "wait_duration",
+    "wait_duration_ms",
+    "poll_count",
+    "env_count",
+];
+
+/// Removes what differs between two runs that did the same.
+fn without_times(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            members.retain(|name, _| !VARIES.contains(&name.as_str()));
+            members.values_mut().for_each(without_times);
+        }
+        Value::Array(items) => items.iter_mut().for_each(without_times),
+        _ => {}
+    }
+}
+
+/// What a run has left at its end.
+#[derive(Debug, PartialEq)]
+pub(super) struct Left {
+    steps: Value,
+    status: Value,
+    files: Vec<String>,
+}
+
+impl Left {
+    #[track_caller]
+    pub(super) fn of(world: &World) -> Self {
+        let folder = run_roots(world).pop().expect("a run");
+        let mut picture = picture(&folder);
+        let mut steps = serde_json::json!([
+            picture["steps"].take(),
+            picture["for_each"].take(),
+            picture["step_visits"].take()
+        ]);
+        without_times(&mut steps);
+        let mut files = files(&world.project(), ".orchestrate");
+        files.extend(self::files(&folder, ""));
+        Self {
+            steps,
+            status: picture["status"].clone(),
+            files,
+        }
+    }
+
+    /// Compares with an undisturbed run. A process that was killed when the run had just ended did not write the last picture.
+    #[track_caller]
+    pub(super) fn is_as(mut self, undisturbed: &Self, has_ended: bool) {
+        if has_ended {
+            self.status = undisturbed.status.clone();
+            self.steps = undisturbed.steps.clone();
+            self.files.retain(|file| !file.contains(".uwf-temp-"));
+        }
+        assert_eq!(self, *undisturbed);
+    }
+}
+
+/// Returns all files below a folder, sorted, without those of one name.
+fn files(folder: &Path, but: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        let name = entry.file_name().into_string().unwrap();
+        if name == but {
+            continue;
+        }
+        match entry.file_type().unwrap().is_dir() {
+            true => {
+                let below = files(&entry.path(), but).into_iter();
+                found.extend(below.map(|file| format!("{name}/{file}")));
+            }
+            false => found.push(name),
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns the steps of the only thread, with those that wait for the head to follow.
+#[track_caller]
+fn chain(world: &World) -> Vec<Visit> {
+    let ledger = Ledger::read(&world.root());
+    let Some((thread, steps)) = ledger.threads.iter().next() else {
+        return Vec::new();
+    };
+    assert_eq!(ledger.threads.len(), 1, "{ledger:?}");
+    let pending = world.pending(thread);
+    let pending = pending.and_then(|pending| Some(pending["step"].as_str()?.to_owned()));
+    let newest = pending.or_else(|| steps.last().cloned());
+    newest.map_or_else(Vec::new, |newest| visits(&world.root(), &newest))
+}
+
+/// Returns the attempts that a chain names as lost, one key for each.
+fn lost(chain: &[Visit]) -> Vec<&str> {
+    let resumes = chain.iter().filter(|visit| visit.key == "_resume");
+    resumes
+        .filter_map(|visit| visit.output["lost"]["key"].as_str())
+        .collect()
+}
+
+/// What a run had done at a moment.
+pub(super) struct Done {
+    chain: Vec<Visit>,
+    begun: BTreeMap<String, usize>,
+}
+
+impl Done {
+    #[track_caller]
+    pub(super) fn of(world: &World) -> Self {
+        Self {
+            chain: chain(world),
+            begun: begun(world),
+        }
+    }
+
+    /// Asserts that what had settled before was not done again. A step of `again` was: it had failed.
+    #[track_caller]
+    pub(super) fn keeps(&self, before: &Self, again: &[&str]) {
+        for (now, earlier) in self.chain.iter().zip(&before.chain) {
+            assert_eq!(now.hash, earlier.hash, "{:#?}", self.chain);
+        }
+        assert!(self.chain.len() >= before.chain.len(), "{:#?}", self.chain);
+        let settled = before.chain.iter().map(|visit| &visit.key);
+        for key in settled.filter(|key| !again.contains(&key.as_str())) {
+            assert_eq!(self.begun.get(key), before.begun.get(key), "{key}");
+        }
+    }
+
+    /// Asserts that every attempt became a step or is named as lost, but for so many.
+    #[track_caller]
+    pub(super) fn is_accounted_for(&self, unnamed: usize) {
+        let lost = lost(&self.chain);
+        let mut missing = 0;
+        for (key, count) in &self.begun {
+            let settled = self.chain.iter().filter(|visit| visit.key == *key).count();
+            let named = lost.iter().filter(|lost| *lost == key).count();
+            missing += count.saturating_sub(settled + named);
+        }
+        assert!(missing <= unnamed, "{:?}, {:#?}", self.begun, self.chain);
+    }
+
+    /// Returns how many attempts were lost.
+    pub(super) fn lost(&self) -> usize {
+        lost(&self.chain).len()
+    }
+
+    /// Returns the keys of the steps of the pipeline.
+    fn keys(&self) -> Vec<String> {
+        let keys = self.chain.iter().map(|visit| visit.key.clone());
+        keys.filter(|key| key != "_resume").collect()
+    }
+}
+
+/// Goes on with the only run, or makes it if it was not made.
+#[track_caller]
+fn go_on(world: &World, args: &[&str]) {
+    let ledger = Ledger::read(&world.root());
+    match ledger.threads.keys().next() {
+        None => {
+            world.uwf(args).exits(0);
+        }
+        Some(thread) if ledger.active.contains(thread) => {
+            world.uwf(&["orchestrate", "resume", thread]).exits(0);
+        }
+        Some(_) => {}
+    }
+}
+
+/// Tells whether a call is one of the engine. A child that is not yet the program of its step looks the same.
+fn is_of_engine(point: &Point) -> bool {
+    point.command.contains(ENGINE) && !point.call.starts_with("become ")
+}
+
+/// Kills a command before the first of its calls that is wanted.
+fn kill_before(world: &World, args: &[&str], mut is_wanted: impl FnMut(&str) -> bool) -> Traced {
+    let mut is_killed = false;
+    trace(world, args, |point| {
+        if is_killed || !is_of_engine(point) || !is_wanted(&point.call) {
+            return Verdict::GoOn;
+        }
+        is_killed = true;
+        Verdict::Kill
+    })
+}
+
+/// A command that is killed, and what it leaves if it is not.
+struct Case<'a> {
+    world: &'a World,
+    args: &'a [&'a str],
+    /// The steps that are done again although they have settled: they had failed.
+    again: &'a [&'a str],
+    undisturbed: Left,
+    keys: Vec<String>,
+    lost: usize,
+}
+
+impl<'a> Case<'a> {
+    #[track_caller]
+    fn new(world: &'a World, args: &'a [&'a str], again: &'a [&'a str]) -> Self {
+        save(world);
+        world.uwf(args).exits(0);
+        let undisturbed = Left::of(world);
+        let done = Done::of(world);
+        restore(world);
+        Self {
+            world,
+            args,
+            again,
+            undisturbed,
+            keys: done.keys(),
+            lost: done.lost(),
+        }
+    }
+
+    /// Goes on after a kill, compares with what an undisturbed run leaves, and makes the world as it was. Returns the call
+    /// before which the command was killed; `None` if it was not.
+    #[track_caller]
+    fn judge(&self, number: usize, traced: &Traced) -> Option<String> {
+        let world = self.world;
+        let Some(point) = traced.killed() else {
+            assert_eq!(traced.code, Some(0), "{}", traced.stderr);
+            restore(world);
+            return None;
+        };
+        let at = At(number, point);
+        let left = Ledger::read(&world.root());
+        let settled = Done::of(world);
+        let has_ended = left.active.is_empty() && !left.threads.is_empty();
+        for folder in run_roots(world) {
+            picture(&folder);
+        }
+        go_on(world, self.args);
+        Ledger::read(&world.root()).keeps(&left);
+        let now = Done::of(world);
+        now.keeps(&settled, self.again);
+        now.is_accounted_for(0);
+        assert!(now.lost() >= self.lost, "an attempt is forgotten");
+        assert_eq!(now.keys(), self.keys);
+        Left::of(world).is_as(&self.undisturbed, has_ended);
+        drop(at);
+        restore(world);
+        Some(point.call.clone())
+    }
+
+    /// Kills the command before each of its calls in turn; without a soak, before every third.
+    #[track_caller]
+    fn kill_everywhere(&self) -> Vec<String> {
+        let stride = match std::env::var_os("UWF_SOAK") {
+            Some(_) => 1,
+            None => 3,
+        };
+        let mut calls = Vec::new();
+        loop {
+            let number = calls.len() * stride;
+            let mut passed = 0;
+            let traced = kill_before(self.world, self.args, |_| {
+                passed += 1;
+                passed == number + 1
+            });
+            match self.judge(number, &traced) {
+                Some(call) => calls.push(call),
+                None => return calls,
+            }
+        }
+    }
+}
+
+/// Says at which point a test failed.
+struct At<'a>(usize, &'a Point);
+
+impl Drop for At<'_> {
+    #[expect(clippy::print_stderr, reason = "a test that failed says where")]
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("killed at point {}: {:?}", self.0, self.1);
+        }
+    }
+}
+
+#[test]
+fn a_new_run_that_is_killed_anywhere_goes_on_where_it_was() {
+    let world = world(&[A]);
+    let case = Case::new(&world, &["orchestrate", "run", "p.yaml"], &[]);
+    let calls = case.kill_everywhere();
+    assert!(calls.len() > 20, "{calls:#?}");
+}
+
+/// Returns the only thread.
+#[track_caller]
+fn thread(world: &World) -> String {
+    let ledger = Ledger::read(&world.root());
+    ledger.threads.keys().next().expect("a thread").clone()
+}
+
+/// A world whose run was stopped by the second item of its loop, and can go on.
+fn stopped() -> World {
+    let world = world(&[A, LOOP, C]);
+    world.write("fail", "");
+    let args = ["orchestrate", "run", "p.yaml", "--archive-processed"];
+    world.uwf(&args).exits(1);
+    fs::remove_file(world.project().join("fail")).unwrap();
+    world
+}
+
+#[test]
+fn a_resume_that_is_killed_anywhere_ends_the_loop_moves_each_task_once_and_makes_the_archive() {
+    let world = stopped();
+    let args = ["orchestrate", "resume", &thread(&world)];
+    let calls = Case::new(&world, &args, &["L[1].E"]).kill_everywhere();
+    assert!(calls.len() > 25, "{calls:#?}");
+}
+
+#[test]
+fn a_resume_after_a_kill_that_is_killed_anywhere_names_every_lost_attempt() {
+    let world = world(&[A, C]);
+    let mut started = 0;
+    // The program of the second step is about to start.
+    let traced = trace(&world, &["orchestrate", "run", "p.yaml"], |point| {
+        started += usize::from(point.call.starts_with("become ") && point.command.contains(ENGINE));
+        match started {
+            2 => Verdict::KillWith(ENGINE),
+            _ => Verdict::GoOn,
+        }
+    });
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    let args = ["orchestrate", "resume", &thread(&world)];
+    let case = Case::new(&world, &args, &[]);
+    assert_eq!(case.lost, 1);
+    let calls = case.kill_everywhere();
+    assert!(calls.len() > 20, "{calls:#?}");
+}
+
+#[test]
+fn each_window_of_a_run_is_survived() {
+    let world = stopped();
+    let id = thread(&world);
+    let args = ["orchestrate", "resume", &id];
+    let case = Case::new(&world, &args, &["L[1].E"]);
+    let windows: [(&str, &str, usize); 15] = [
+        // The resume is recorded, and the next attempt is.
+        ("write ", "/pending.json", 0),
+        ("write ", "/holder.json", 1),
+        ("start a process", "", 0),
+        // The first step is recorded.
+        ("rename root/cas/", ".bin", 3),
+        ("write ", "/pending.json", 1),
+        // The head follows.
+        ("sync root/cas", "", 0),
+        ("rename ", " root/threads.yaml", 0),
+        // The task is moved.
+        ("rename ", "/2.task", 0),
+        ("sync project/processed", "", 0),
+        // The archive is made, the run is ended, and the last picture is written.
+        ("rename ", "/processed.zip", 0),
+        ("sync project/.orchestrate/runs/", "", 1),
+        ("write root/history.jsonl", "", 0),
+        ("rename ", " root/threads.yaml", 1),
+        ("rename ", "/state.json", 0),
+        ("rename ", "/state.json", 1),
+    ];
+    for (begin, end, nth) in windows {
+        let mut passed = 0;
+        let traced = kill_before(&world, &args, |call| {
+            passed += usize::from(call.starts_with(begin) && call.ends_with(end));
+            passed == nth + 1
+        });
+        let hit = case.judge(nth, &traced);
+        assert!(hit.is_some(), "{begin}…{end} {nth}: {:#?}", traced.points);
+    }
+}
+
+#[test]
+fn the_machine_finds_the_folder_of_a_run_before_its_head_and_every_node_of_the_head() {
+    let world = world(&[A, LOOP, C]);
+    let args = ["orchestrate", "run", "p.yaml", "--archive-processed"];
+    let traced = trace(&world, &args, |_| Verdict::GoOn);
+    assert_eq!(traced.code, Some(0), "{}", traced.stderr);
+    let engine = traced.points.iter().filter(|point| is_of_engine(point));
+    let calls: Vec<&str> = engine.map(|point| point.call.as_str()).collect();
+    let find = |begin: &str, end: &str| {
+        let is_it = |call: &&str| call.starts_with(begin) && call.ends_with(end);
+        calls
+            .iter()
+            .position(is_it)
+            .unwrap_or_else(|| panic!("{begin}…{end}: {calls:#?}"))
+    };
+    let run = run_roots(&world).pop().unwrap();
+    let run = run.strip_prefix(world.dir()).unwrap().to_str().unwrap();
+    let made = find("rename ", " root/threads.yaml");
+    // The folder, its name, and the way to the thread come first, and are durable.
+    let runs = "sync project/.orchestrate/runs";
+    let order = [
+        find("make folder ", run),
+        calls
+            .iter()
+            .position(|call| *call == runs)
+            .expect("the name of the folder is durable"),
+        find("rename ", &format!(" {run}/thread")),
+        made,
+    ];
+    assert!(order.is_sorted(), "{order:?} {calls:#?}");
+    let named = find("rename ", &format!(" {run}/thread"));
+    let draft = calls[named].split(' ').nth(1).unwrap();
+    assert!(
+        calls[..named].contains(&format!("sync {draft}").as_str()),
+        "{calls:#?}"
+    );
+    assert!(
+        calls[named..made].contains(&format!("sync {run}").as_str()),
+        "{calls:#?}"
+    );
+    // All that the last head needs is durable before the run is completed.
+    let completed = find("write root/history.jsonl", "").min(calls.len());
+    let newest = chain(&world).pop().unwrap().hash;
+    let walked = world.uwf(&["cas", "walk", &newest]).exits(0).stdout;
+    let mut needed = 0;
+    for file in fs::read_dir(world.root().join("cas")).unwrap() {
+        let name = file.unwrap().file_name().into_string().unwrap();
+        let Some(hash) = name
+            .strip_suffix(".bin")
+            .filter(|hash| walked.contains(hash))
+        else {
+            continue;
+        };
+        needed += 1;
+        let path = format!(" root/cas/{hash}.bin");
+        let place = find("rename ", &path);
+        let draft = calls[place].split(' ').nth(1).unwrap();
+        let is_synced = calls[..completed].contains(&format!("sync{path}").as_str())
+            || calls[..place].contains(&format!("sync {draft}").as_str());
+        assert!(is_synced && place < completed, "{hash}: {calls:#?}");
+    }
+    assert!(needed > 20, "{needed}");
+}

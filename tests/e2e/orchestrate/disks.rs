@@ -1,0 +1,162 @@
+//! Disks that take no more: the program is ended, nothing further starts, and the run goes on when there is room.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::crash::reader::Ledger;
+use crate::full_disk::{command_with_room_for, on_a_small_disk};
+use crate::world::{Run, World};
+
+/// Steps that say that they were begun.
+const STEPS: &str = "steps:
+  - {name: A, command: [sh, -c, 'echo A >> ran; seq 400'], output_file: out/a, output_capture: lines}
+  - {name: B, command: [sh, -c, 'echo B >> ran; seq 500']}
+  - {name: C, command: [sh, -c, 'echo C >> ran']}
+";
+
+fn ran(world: &World) -> String {
+    let ran = fs::read_to_string(world.project().join("ran")).unwrap_or_default();
+    ran.replace('\n', "")
+}
+
+/// Reads the picture of every run that has one.
+#[track_caller]
+fn pictures(world: &World) -> Vec<Value> {
+    let runs = fs::read_dir(world.project().join(".orchestrate/runs"));
+    let runs = runs.into_iter().flatten().map(|run| run.unwrap().path());
+    let texts = runs.filter_map(|run: std::path::PathBuf| {
+        fs::read_to_string(Path::new(&run).join("state.json")).ok()
+    });
+    texts
+        .map(|text| serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}")))
+        .collect()
+}
+
+#[test]
+fn a_run_without_room_stops_says_where_and_goes_on_when_there_is_some() {
+    let (mut failed, mut done) = (0, 0);
+    for blocks in 0..24 {
+        let world = World::new();
+        world.write("p.yaml", STEPS);
+        let args = ["orchestrate", "run", "p.yaml"];
+        let run: Run = command_with_room_for(blocks, &world, &args)
+            .output()
+            .unwrap()
+            .into();
+        let pictures = pictures(&world);
+        let before = ran(&world);
+        match run.code {
+            0 => done += 1,
+            1 => {
+                failed += 1;
+                assert!(
+                    run.stderr.contains("File too large"),
+                    "{blocks}: {}",
+                    run.stderr
+                );
+                assert!(
+                    run.stderr.contains("error: cannot "),
+                    "{blocks}: {}",
+                    run.stderr
+                );
+            }
+            // The file of the step itself.
+            2 => assert!(
+                run.stderr.contains("cannot write `out/a`"),
+                "{blocks}: {}",
+                run.stderr
+            ),
+            code => panic!("{blocks}: {code}: {}", run.stderr),
+        }
+        let ledger = Ledger::read(&world.root());
+        let Some(thread) = ledger.threads.keys().next() else {
+            assert_eq!(before, "", "{blocks}: no step of a run that was not made");
+            world.uwf(&args).exits(0);
+            continue;
+        };
+        let has_ended = !ledger.active.contains(thread);
+        if run.code != 0 && !has_ended {
+            assert!(
+                pictures.iter().all(|it| it["status"] != "completed"),
+                "{pictures:?}"
+            );
+            world.uwf(&["orchestrate", "resume", thread]).exits(0);
+        }
+        let after = ran(&world);
+        assert!(
+            after.starts_with(&before) && after.ends_with('C'),
+            "{before}, {after}"
+        );
+        // What was begun last may be lost, and nothing else.
+        assert!(
+            ["ABC", "AABC", "ABBC", "ABCC"].contains(&after.as_str()),
+            "{blocks}: {after}"
+        );
+    }
+    assert!(failed > 3 && done > 0, "{failed}, {done}");
+}
+
+#[test]
+fn a_program_that_fills_the_disk_is_ended_and_runs_again_when_there_is_room() {
+    let world = World::new();
+    fs::create_dir(world.root()).unwrap();
+    world.write(
+        "p.yaml",
+        "steps:
+  - {name: A, command: [sh, -c, 'echo A >> ran']}
+  - {name: B, command: [sh, -c, 'echo B >> ran; test ! -e fill || { echo $$$$ > pid; exec yes; }']}
+  - {name: C, command: [sh, -c, 'echo C >> ran']}
+",
+    );
+    world.write("fill", "");
+    let script = "\"$2\" orchestrate run p.yaml --state-dir \"$1/state\" 2>said; first=$?
+run=$(ls \"$1/state\")
+\"$2\" orchestrate resume $run --state-dir \"$1/state\" 2>again; second=$?
+kill -0 $(cat pid) 2>/dev/null && lives=lives || lives=ended
+cp \"$1/state/$run/state.json\" left.json
+rm fill \"$1/state/$run/logs/B.stdout\"
+\"$2\" orchestrate resume $run --state-dir \"$1/state\" 2>last; third=$?
+echo \"$first $second $lives $third $(echo $(cat ran))\"; cat said";
+    let Some(ran) = on_a_small_disk(&world, script, &[]) else {
+        return;
+    };
+    let (codes, said) = ran.split_once('\n').unwrap();
+    let last = fs::read_to_string(world.project().join("last")).unwrap();
+    assert_eq!(codes, "1 1 ended 0 A B B C", "{said}{last}");
+    assert!(said.contains("error: cannot write"), "{said}");
+    assert!(said.contains("No space left on device"), "{said}");
+    let left = fs::read_to_string(world.project().join("left.json")).unwrap();
+    let left: Value = serde_json::from_str(&left).unwrap();
+    assert_eq!(left["status"], "running", "{left}");
+}
+
+#[test]
+fn on_a_read_only_disk_nothing_starts() {
+    let world = World::new();
+    fs::create_dir(world.root()).unwrap();
+    world.write(
+        "p.yaml",
+        "steps:
+  - {name: A, command: [sh, -c, 'echo A >> ran']}
+  - {name: B, command: [sh, -c, 'echo B >> ran; test ! -e fail']}
+",
+    );
+    world.write("fail", "");
+    let script = "\"$2\" orchestrate run p.yaml --state-dir \"$1/state\" 2>/dev/null; first=$?
+run=$(ls \"$1/state\")
+rm fail
+mount -o remount,ro \"$1\" || exit 1
+\"$2\" orchestrate resume $run --state-dir \"$1/state\" 2>said; second=$?
+\"$2\" orchestrate run p.yaml --state-dir \"$1/state\" 2>>said; third=$?
+mount -o remount,rw \"$1\" || exit 1
+\"$2\" orchestrate resume $run --state-dir \"$1/state\" 2>/dev/null; fourth=$?
+echo \"$first $second $third $fourth $(echo $(cat ran))\"; cat said";
+    let Some(ran) = on_a_small_disk(&world, script, &[]) else {
+        return;
+    };
+    let (codes, said) = ran.split_once('\n').unwrap();
+    assert_eq!(codes, "1 1 1 0 A B B", "{said}");
+    assert_eq!(said.matches("Read-only file system").count(), 2, "{said}");
+}
