@@ -1,8 +1,14 @@
 //! Commands of `orchestrate` that act.
 
+mod acceptance;
+mod acceptance_files;
 mod disks;
+mod edges_flow;
+mod edges_loops;
 mod hostile;
 mod kills;
 mod queues;
 mod resume;
 mod run_step;
+mod runs;
+mod zip;
