@@ -5,6 +5,8 @@ mod acceptance_files;
 mod disks;
 mod edges_flow;
 mod edges_loops;
+mod edges_programs;
+mod edges_secrets;
 mod hostile;
 mod kills;
 mod queues;
