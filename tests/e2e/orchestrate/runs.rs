@@ -125,6 +125,11 @@ impl Running {
         rustix::process::kill_process(pid, signal).unwrap();
     }
 
+    /// Returns the number of the process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(super) fn is_over(&mut self) -> bool {
         self.child.try_wait().unwrap().is_some()
     }

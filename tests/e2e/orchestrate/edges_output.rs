@@ -1,0 +1,247 @@
+//! Output: what becomes data, what is cut, and what is kept whole.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::runs::{Ran, command, run, start};
+use crate::world::World;
+
+/// Runs steps that go on after failures.
+#[track_caller]
+fn steps(world: &World, steps: &str) -> Ran {
+    run(world, &format!("strict_flow: false\nsteps:\n{steps}"), &[]).exits(0)
+}
+
+#[test]
+fn text_is_cut_at_8_kib_and_whole_in_the_log() {
+    let world = World::new();
+    let ran = steps(
+        &world,
+        "- {name: Fits, command: [sh, -c, 'head -c 8192 /dev/zero | tr \"\\0\" x']}\n\
+         - {name: Longer, command: [sh, -c, 'head -c 8193 /dev/zero | tr \"\\0\" x']}\n\
+         - {name: Within, command: [sh, -c, 'head -c 8191 /dev/zero | tr \"\\0\" x; printf é']}\n",
+    );
+    for (name, length, truncated) in [
+        ("Fits", 8192, false),
+        ("Longer", 8192, true),
+        ("Within", 8191, true),
+    ] {
+        assert_eq!(ran.output(name).len(), length, "{name}");
+        assert_eq!(ran.step(name)["truncated"], truncated, "{name}");
+    }
+    assert_eq!(ran.log("Longer.stdout").len(), 8193);
+}
+
+#[test]
+fn many_megabytes_of_output_take_little_memory_and_room_in_the_state() {
+    const BYTES: u64 = 50 << 20;
+    let world = World::new();
+    let pipeline = format!(
+        "steps:\n- name: Much\n  command: [sh, -c, 'yes a line of output | head -c {BYTES}']\n  output_file: out/much\n"
+    );
+    let running = start(&world, &pipeline, &[]);
+    let status = format!("/proc/{}/status", running.id());
+    let mut most_kib = 0;
+    let mut running = running;
+    while !running.is_over() {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let peak = peak.and_then(|peak| peak.trim().strip_suffix(" kB")?.parse().ok());
+        most_kib = peak.unwrap_or(0).max(most_kib);
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let ran = running.wait().exits(0);
+    assert!((1..64 << 10).contains(&most_kib), "{most_kib} KiB");
+    assert_eq!(ran.step("Much")["truncated"], true);
+    let state = fs::metadata(ran.root().join("state.json")).unwrap().len();
+    assert!(state < 16 << 10, "{state} bytes");
+    let file = fs::read(world.project().join("out/much")).unwrap();
+    assert_eq!(file.len() as u64, BYTES);
+    let line = b"a line of output\n";
+    assert!(file.chunks(line.len()).all(|chunk| line.starts_with(chunk)));
+    assert!(ran.log("Much.stdout") == file);
+}
+
+#[test]
+fn bytes_that_are_no_text_are_replaced_in_the_state_and_kept_elsewhere() {
+    let world = World::new();
+    let ran = steps(
+        &world,
+        "- name: Bytes\n  command: [printf, '\\377\\376\\000abc']\n  output_file: out\n",
+    );
+    let bytes = ran.step("Bytes");
+    assert_eq!(bytes["output"], "\u{fffd}\u{fffd}\0abc");
+    assert_eq!(bytes["debug"]["invalid_utf8"], true);
+    let text = fs::read_to_string(ran.root().join("state.json")).unwrap();
+    assert!(text.contains("\\u0000abc"));
+    assert_eq!(
+        fs::read(world.project().join("out")).unwrap(),
+        b"\xff\xfe\0abc"
+    );
+}
+
+#[test]
+fn lines_are_cut_at_10_000_or_8_mib() {
+    let world = World::new();
+    let line = |name: &str, command: &str| {
+        format!("- {{name: {name}, output_capture: lines, command: [sh, -c, '{command}']}}\n")
+    };
+    let ran = steps(
+        &world,
+        &[
+            line("Most", "seq 10000"),
+            line("More", "seq 10001"),
+            line("Wide", "head -c 20000000 /dev/zero | tr \"\\0\" x"),
+            line("Open", "printf \"a\\r\\n\\nb\""),
+            line("Blank", "echo"),
+            line("Empty", "true"),
+        ]
+        .concat(),
+    );
+    let lines = |name: &str| ran.step(name)["lines"].as_array().unwrap().clone();
+    for (name, count, truncated) in [
+        ("Most", 10_000, false),
+        ("More", 10_000, true),
+        ("Wide", 1, true),
+    ] {
+        assert_eq!(lines(name).len(), count, "{name}");
+        assert_eq!(ran.step(name)["truncated"], truncated, "{name}");
+    }
+    assert_eq!(lines("More")[9_999], "10000");
+    assert_eq!(lines("Wide")[0].as_str().unwrap().len(), 8 << 20);
+    assert_eq!(ran.log("Wide.stdout").len(), 20_000_000);
+    assert_eq!(lines("Open"), ["a", "", "b"]);
+    assert_eq!(lines("Blank"), [""]);
+    assert!(lines("Empty").is_empty());
+}
+
+#[test]
+fn json_is_one_value_and_nothing_else() {
+    let world = World::new();
+    let json = |name: &str, rest: &str, command: &str| {
+        format!("- {{name: {name}, output_capture: json, {rest}command: [sh, -c, '{command}']}}\n")
+    };
+    let ran = steps(
+        &world,
+        &[
+            json(
+                "Bom",
+                "",
+                "printf \"\\357\\273\\277 \\n {\\\"a\\\": 1, \\\"a\\\": 2} \\n\"",
+            ),
+            json("Scalar", "", "printf null"),
+            json("Empty", "", "true"),
+            json("Nan", "", "printf NaN"),
+            json("Two", "", "printf \"1 2\""),
+            json("Invalid", "", "printf \"{\\n  oops\""),
+            json("OwnCode", "", "printf \"{\\\"a\\\": 1}\"; exit 3"),
+            json("OwnCodeInvalid", "", "printf oops; exit 3"),
+            json("Allowed", "allow_parse_error: true, ", "printf oops"),
+            json(
+                "AllowedFails",
+                "allow_parse_error: true, ",
+                "printf oops; exit 1",
+            ),
+        ]
+        .concat(),
+    );
+    assert_eq!(ran.step("Bom")["json"], json!({"a": 2}));
+    assert!(ran.step("Scalar").as_object().unwrap().contains_key("json"));
+    for name in ["Empty", "Nan", "Two", "Invalid"] {
+        assert_eq!(ran.failure(name), (2, "json_parse_error"), "{name}");
+    }
+    let message = ran.step("Invalid")["error"]["message"].as_str().unwrap();
+    assert!(message.contains("line 2 column 3"), "{message}");
+    assert_eq!(ran.failure("OwnCode"), (3, "command_failed"));
+    assert_eq!(ran.step("OwnCode")["json"], json!({"a": 1}));
+    assert_eq!(ran.failure("OwnCodeInvalid"), (3, "command_failed"));
+    let allowed = ran.step("Allowed");
+    assert_eq!(allowed["status"], "completed");
+    assert_eq!(allowed["output"], "oops");
+    assert!(allowed.get("json").is_none());
+    assert_eq!(allowed["debug"]["json_parse_error"]["reason"], "invalid");
+    assert_eq!(ran.failure("AllowedFails"), (1, "command_failed"));
+}
+
+#[test]
+fn an_output_file_has_the_whole_stream_also_after_a_failure() {
+    let world = World::new();
+    world.write("old", "old\n");
+    let ran = steps(
+        &world,
+        "- {name: Fails, command: [sh, -c, 'echo partial; exit 1'], output_file: deep/er/out}\n\
+         - {name: Refused, command: [no-such-program-here], output_file: old}\n\
+         - {name: Lines, command: [printf, 'a\\nb'], output_capture: lines, output_file: lines}\n\
+         - {name: Slow, command: [sh, -c, 'echo begun; sleep 60'], timeout_sec: 0.2, output_file: slow}\n",
+    );
+    let text = |name: &str| fs::read_to_string(world.project().join(name)).unwrap();
+    assert_eq!(text("deep/er/out"), "partial\n");
+    assert_eq!(text("old"), "old\n");
+    assert_eq!(text("lines"), "a\nb");
+    assert_eq!(text("slow"), "begun\n");
+    assert_eq!(ran.step("Lines")["lines"], json!(["a", "b"]));
+    // No draft is left beside the files.
+    assert_eq!(
+        fs::read_dir(world.project().join("deep/er"))
+            .unwrap()
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn errors_show_the_last_lines_and_logs_have_all_of_them() {
+    let world = World::new();
+    let ran = steps(
+        &world,
+        "- {name: A b.c, command: [sh, -c, 'seq 30; seq 40 >&2; exit 1']}\n- {name: Quiet, command: ['true']}\n",
+    );
+    let error = &ran.step("A b.c")["error"];
+    let tail = |name: &str| error[name].as_array().unwrap().clone();
+    assert_eq!(
+        (tail("stdout_tail").len(), tail("stdout_tail")[0].as_str()),
+        (10, Some("21"))
+    );
+    assert_eq!(
+        (tail("stderr_tail").len(), tail("stderr_tail")[19].as_str()),
+        (20, Some("40"))
+    );
+    assert_eq!(
+        ran.log("A%20b.c.stderr")
+            .split(|byte| *byte == b'\n')
+            .count(),
+        41
+    );
+    let logs = fs::read_dir(ran.root().join("logs")).unwrap();
+    let logs = logs.map(|log| log.unwrap().file_name().into_string().unwrap());
+    assert!(logs.filter(|name| name.starts_with("Quiet")).count() == 0);
+}
+
+#[test]
+fn a_log_ends_at_its_limit_and_the_step_goes_on() {
+    let world = World::new();
+    let pipeline =
+        "steps:\n- name: Much\n  command: [sh, -c, 'seq 100000; touch done']\n  output_file: out\n";
+    let ran = run(&world, pipeline, &["--max-log-bytes", "1000"]).exits(0);
+    let log = ran.log("Much.stdout");
+    assert!((1000..1200).contains(&log.len()), "{}", log.len());
+    assert!(world.project().join("done").exists());
+    let out = fs::metadata(world.project().join("out")).unwrap().len();
+    assert_eq!(out, 588_895);
+}
+
+#[test]
+fn a_closed_output_of_ours_does_not_end_the_run() {
+    let world = World::new();
+    let pipeline = "steps:\n- {name: A, command: [echo, a]}\n- {name: B, command: [touch, b]}\n";
+    let mut run = command(&world, pipeline, &["--stream-output"]);
+    let binary = run.get_program().to_owned();
+    let args: Vec<_> = run.get_args().map(ToOwned::to_owned).collect();
+    run = world.command_of("sh");
+    run.args(["-c", "exec \"$0\" \"$@\" >&- 2>&-"])
+        .arg(binary)
+        .args(args);
+    run.output().unwrap();
+    assert!(world.project().join("b").exists());
+}
