@@ -1,6 +1,6 @@
-//! The README is true: its files and commands are run as they stand there, and print what it says.
+//! The README is true: its files and commands are run as they stand there, and print what it says. So are other documents.
 //!
-//! `UWF_UPDATE=1` puts what they print into the README where it differs, instead of comparing.
+//! `UWF_UPDATE=1` puts what they print into the document where it differs, instead of comparing.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,11 +21,17 @@ struct Block {
 #[test]
 fn every_command_prints_what_the_readme_says() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
-    let text = std::fs::read_to_string(&path).unwrap();
+    every_command_prints_what_is_said(&path, 10, &World::new());
+}
+
+/// Runs the commands of a document in a world, and compares what they print with what the document says.
+#[track_caller]
+pub(crate) fn every_command_prints_what_is_said(path: &Path, more_than: usize, world: &World) {
+    let name = path.file_name().unwrap().display();
+    let text = std::fs::read_to_string(path).unwrap();
     let blocks = blocks(&text);
-    let world = World::new();
     for block in &blocks {
-        write_named_file(&world, block);
+        write_named_file(world, block);
     }
     let consoles: Vec<&Block> = blocks
         .iter()
@@ -37,23 +43,23 @@ fn every_command_prints_what_the_readme_says() {
         .filter_map(|line| line.strip_prefix("$ "))
         .collect();
     assert!(
-        commands.len() > 10,
-        "the README shows only {} commands",
+        commands.len() > more_than,
+        "{name} shows only {} commands",
         commands.len()
     );
-    let printed = run_in_one_shell(&world, &commands);
+    let printed = run_in_one_shell(world, &commands);
     let said: Vec<(String, String)> = consoles.iter().flat_map(|block| said_by(block)).collect();
     let differs =
         |((_, said), found): (&(String, String), &String)| normalised(said) != normalised(found);
     if is_update() && said.iter().zip(&printed).any(differs) {
-        std::fs::write(&path, with_outputs(&text, &consoles, &printed)).unwrap();
+        std::fs::write(path, with_outputs(&text, &consoles, &printed)).unwrap();
         return;
     }
     for ((command, said), found) in said.iter().zip(&printed) {
         assert_eq!(
             normalised(found),
             normalised(said),
-            "`{command}` prints\n{found}(UWF_UPDATE=1 puts it into the README)"
+            "`{command}` prints\n{found}(UWF_UPDATE=1 puts it into {name})"
         );
     }
 }
@@ -173,6 +179,9 @@ fn normalised(text: &str) -> String {
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "<time>"),
         (r"\b\d+(\.\d+)?(ms|s)\b", "<duration>"),
         (r#""durationMs":\d+"#, "<durationMs>"),
+        (r"\b\d{8}T\d{6}Z-[0-9a-z]{6}\b", "<run>"),
+        (r"\b\d{8}T\d{6}Z\b", "<time>"),
+        (r"\b\d+ ms\b", "<duration>"),
         (r" +", " "),
     ];
     let mut text = text.to_owned();

@@ -18,4 +18,6 @@ mod queues;
 mod resume;
 mod run_step;
 mod runs;
+mod specification;
+mod tutorial;
 mod zip;
