@@ -12,6 +12,7 @@ mod edges_programs;
 mod edges_queues;
 mod edges_secrets;
 mod edges_state;
+mod edges_steps;
 mod hostile;
 mod kills;
 mod queues;

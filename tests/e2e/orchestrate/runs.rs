@@ -71,9 +71,12 @@ pub(super) fn run(world: &World, pipeline: &str, args: &[&str]) -> Ran {
     ran(&mut command(world, pipeline, args))
 }
 
-/// Returns the command that runs a pipeline, which is written first.
+/// Returns the command that runs a pipeline, which is written first if it is another one.
 pub(super) fn command(world: &World, pipeline: &str, args: &[&str]) -> Command {
-    world.write("flow.yaml", pipeline);
+    let written = std::fs::read(world.project().join("flow.yaml"));
+    if !written.is_ok_and(|written| written == pipeline.as_bytes()) {
+        world.write("flow.yaml", pipeline);
+    }
     let words = ["orchestrate", "run", "flow.yaml", "--json"];
     world.command(&[&words, args].concat())
 }
