@@ -71,6 +71,15 @@ pub use pause::{PausedThread, UnpausedThread, pause, unpause};
 pub use pipelines::error::PipelineError;
 pub use pipelines::origin::{RunOrigin, run_origin};
 pub use pipelines::resume_error::ResumeError;
+pub use pipelines::views::RunPhase;
+pub use pipelines::views::entry::{
+    ArchiveView, OutputView, ResumeView, RunEntry, TryView, VisitView,
+};
+pub use pipelines::views::follow::{Followed, LogFollower, LogPart};
+pub use pipelines::views::logs::{LogContent, RunLog, run_logs};
+pub use pipelines::views::report::{RunStory, run_story, run_writes};
+pub use pipelines::views::status::{CurrentView, LoopLine, RunStatusView, StepLine, run_status};
+pub use pipelines::views::summary::{RunSummary, run_summary};
 pub use read::activity::{AttemptView, RunningView};
 pub use read::branch::{Branch, ChildOfStep};
 pub use read::causing_child::CausingChild;
@@ -134,6 +143,7 @@ pub use run::kill::{Killed, kill};
 pub use run::migrate::{Migrated, migrate, plan_migration};
 pub use run::observer::{Doing, Observer, Progress};
 pub use run::patience::wait_until_free;
+pub use run::pipelines::clean::{Cleaned, clean_run};
 pub use run::pipelines::make::{MadeRun, NewRun, make_run};
 pub use run::pipelines::resume::{resume_pipeline, run_pipeline};
 pub use run::pipelines::wish::{Changes, FileNow, LostPicture, ResumeWish};

@@ -3,6 +3,9 @@
 
 pub(crate) mod chain;
 pub(crate) mod error;
+pub(crate) mod folder;
 pub(crate) mod origin;
 pub(crate) mod resume_error;
 pub(crate) mod route;
+pub(crate) mod secrets;
+pub(crate) mod views;

@@ -44,7 +44,7 @@ pub use fill::Filling;
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, dot, graph, mermaid};
 pub use load::{Loaded, MAX_FILE_BYTES, load};
 pub use mask::{MaskStream, Masks, is_maskable};
-pub use names::{checksum, log_name, run_id, run_id_problem, timestamp_utc};
+pub use names::{checksum, log_name, run_id, run_id_problem, timestamp_iso, timestamp_utc};
 pub use paths::path_problem;
 pub use pipeline::{
     Capture, DependsOn, Equals, ForEach, Goto, Handlers, Inject, InputMode, Items, OWN_FOLDER,

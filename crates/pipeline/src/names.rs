@@ -47,6 +47,25 @@ pub fn timestamp_utc(ms: i64) -> String {
     digits + "Z"
 }
 
+/// Returns the time of a run (`YYYYMMDDTHHMMSSZ`) as other times are written. Another text stays as it is.
+#[must_use]
+pub fn timestamp_iso(timestamp_utc: &str) -> String {
+    let parts = [0..4, 4..6, 6..8, 9..11, 11..13, 13..15].map(|part| timestamp_utc.get(part));
+    match parts {
+        [
+            Some(year),
+            Some(month),
+            Some(day),
+            Some(hour),
+            Some(minute),
+            Some(second),
+        ] => {
+            format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z")
+        }
+        _ => timestamp_utc.to_owned(),
+    }
+}
+
 /// Returns the id of the run that a thread is: its time, and the end of its id.
 #[must_use]
 pub fn run_id(timestamp_utc: &str, thread: &str) -> String {

@@ -125,6 +125,14 @@ impl RunRoot {
         Ok(())
     }
 
+    /// Removes the folder with everything in it. No link is followed.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn remove(&self) -> Result<(), StorageError> {
+        Ok(uwf_durable::remove_tree(&self.path)?)
+    }
+
     /// Writes what never changes: where the thread is, and a copy of the workflow file.
     ///
     /// # Errors

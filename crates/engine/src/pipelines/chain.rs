@@ -66,9 +66,7 @@ pub(crate) fn open(
     store: &Store,
     (thread, head): (ThreadId, CasRef),
 ) -> Result<Opened, EngineError> {
-    let start = Head::read(store, head)?.start();
-    let start = read_start(store, start)?;
-    let chain = begin(store, thread, start.hash, start.node)?;
+    let chain = begun_at(store, (thread, head))?;
     let mut accepted = Vec::new();
     let mut checksum = None;
     // Only the hashes are kept: a run may have very many steps.
@@ -108,6 +106,11 @@ impl Opened {
         std::iter::once(&self.chain.pipeline).chain(&self.accepted)
     }
 
+    /// Returns the pipeline that the run follows now.
+    pub(crate) fn newest_pipeline(&self) -> &Pipeline {
+        self.accepted.first().unwrap_or(&self.chain.pipeline)
+    }
+
     /// Folds the steps. `see` gets each one, the oldest first.
     ///
     /// # Errors
@@ -134,6 +137,19 @@ impl Opened {
         }
         Ok(chain)
     }
+}
+
+/// Returns the run at a head before its first step. No step but the newest is read.
+///
+/// # Errors
+/// When a node cannot be read, or the thread is no run.
+pub(crate) fn begun_at(
+    store: &Store,
+    (thread, head): (ThreadId, CasRef),
+) -> Result<RunChain, EngineError> {
+    let start = Head::read(store, head)?.start();
+    let start = read_start(store, start)?;
+    begin(store, thread, start.hash, start.node)
 }
 
 /// Returns the run before its first step.
@@ -198,7 +214,7 @@ fn left_by(store: &Store, thread: ThreadId, head: &str) -> Result<FromRun, Engin
 }
 
 /// Returns what a step of the chain tells.
-fn event_of(store: &Store, step: &StepNode) -> Result<Event, EngineError> {
+pub(crate) fn event_of(store: &Store, step: &StepNode) -> Result<Event, EngineError> {
     match step.role.as_str() {
         RESUME_KEY => {
             let resume = resume_of(store, step)?;
@@ -244,7 +260,7 @@ fn malformed(hash: CasRef, problem: String) -> EngineError {
     PipelineError::Malformed { hash, problem }.into()
 }
 
-fn blocked(thread: ThreadId, problem: String) -> EngineError {
+pub(crate) fn blocked(thread: ThreadId, problem: String) -> EngineError {
     EngineError::Blocked {
         thread,
         source: RouteError::Misfit(problem),

@@ -19,6 +19,16 @@ pub enum PipelineError {
     /// The thread is a run of a pipeline, and the command is for threads of workflows.
     #[error("thread `{0}` is a run of a pipeline")]
     IsRun(ThreadId),
+    /// The pipeline of the run has no such step.
+    #[error("the run has no step `{step}`")]
+    NoSuchStep {
+        /// The run.
+        thread: ThreadId,
+        /// What was asked for.
+        step: String,
+        /// The keys of its steps.
+        keys: Vec<String>,
+    },
     /// A node of a run does not have its shape.
     #[error("node `{hash}` is malformed: {problem}")]
     Malformed {

@@ -1,6 +1,6 @@
 //! What a run was made with, and where it is: all that another command needs to know of it before it works on it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use uwf_pipeline::nodes::RunNode;
 use uwf_protocol::ids::{CasRef, ThreadId};
@@ -9,6 +9,7 @@ use uwf_thread::{Head, read_start};
 
 use super::chain;
 use super::error::PipelineError;
+use super::folder::run_root;
 use crate::thread::find;
 use crate::{EngineError, Site};
 
@@ -57,11 +58,6 @@ pub fn run_origin(site: &Site, thread: ThreadId) -> Result<RunOrigin, EngineErro
         workspace,
         root,
     })
-}
-
-/// Returns the folder of a run.
-pub(crate) fn run_root(workspace: &Path, state_dir: &str, run_id: &str) -> RunRoot {
-    RunRoot::at(workspace.join(state_dir).join(run_id))
 }
 
 impl RunOrigin {

@@ -1,17 +1,16 @@
 //! What a process finds when it takes a run up: the lost attempt, the secrets, the workspace, and the steps for the picture.
 
-use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use uwf_pipeline::Event;
 use uwf_pipeline::nodes::LostAttempt;
 use uwf_pipeline::state::SCHEMA_VERSION;
-use uwf_pipeline::{Event, Masks, Pipeline};
 use uwf_process::end_for_another;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_runner::{GRACE, Workspace};
-use uwf_storage::{Env, RunRoot, ThreadPlace};
+use uwf_storage::{Env, RunDir, RunRoot, ThreadPlace};
 
 use super::picture::{Picture, SettledVisit};
 use super::session::Worker;
@@ -19,14 +18,13 @@ use super::wish::LostPicture;
 use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
-use crate::run::owned::OwnedRun;
 use crate::{EngineError, Runner};
 
 /// Ends the processes of an attempt whose engine died, and returns the attempt. It stays on record until a step of the chain
 /// names it. A step that settled after it has no lost attempt, and what its program left running goes on.
 pub(super) fn end_lost(
     runner: &Runner,
-    run: &OwnedRun,
+    run: &RunDir,
     (thread, head): (ThreadId, CasRef),
 ) -> Result<Option<LostAttempt>, EngineError> {
     let lost = run.lease.read_record();
@@ -54,22 +52,6 @@ pub(super) fn our_variables(env: &Env) -> Vec<(OsString, OsString)> {
     let variables = env.variables();
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
     variables.collect()
-}
-
-/// Returns the masks for every secret that a pipeline of the run declares, or the one that it may go on under.
-pub(super) fn masks(
-    opened: &chain::Opened,
-    other: Option<&Pipeline>,
-    ours: &[(OsString, OsString)],
-) -> Masks {
-    let pipelines = opened.pipelines().map(|pipeline| &**pipeline);
-    let names: Vec<&str> = pipelines
-        .chain(other)
-        .flat_map(Pipeline::all_secrets)
-        .collect();
-    let is_secret = |name: &OsStr| names.iter().any(|secret| OsStr::new(secret) == name);
-    let values = ours.iter().filter(|(name, _)| is_secret(name));
-    Masks::of(values.map(|(_, value)| value.as_bytes()))
 }
 
 /// Opens the workspace. Nothing of a pipeline is written where our own files are.

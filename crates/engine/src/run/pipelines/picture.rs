@@ -9,7 +9,7 @@ use uwf_pipeline::nodes::{RunNode, VisitNode};
 use uwf_pipeline::state::{
     AttemptFacts, CurrentStep, ExecutorSession, Moment, RecordFacts, RunRecord, RunStatus, State,
 };
-use uwf_pipeline::{Masks, StepError};
+use uwf_pipeline::{Masks, StepError, timestamp_iso};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, RunRoot};
 use uwf_util::time::format_iso;
@@ -54,7 +54,7 @@ impl<'a> Picture<'a> {
         checksum: &str,
         head: CasRef,
     ) -> Self {
-        let started_at = started_at(&run.timestamp_utc);
+        let started_at = timestamp_iso(&run.timestamp_utc);
         let record = RunRecord {
             run_id: id.to_owned(),
             thread: thread.as_str().to_owned(),
@@ -200,24 +200,6 @@ fn earlier_sessions(root: &RunRoot) -> Vec<ExecutorSession> {
     sessions
         .and_then(|sessions| serde_json::from_value(sessions).ok())
         .unwrap_or_default()
-}
-
-/// Returns the time of a run as other times are written.
-fn started_at(timestamp_utc: &str) -> String {
-    let parts = [0..4, 4..6, 6..8, 9..11, 11..13, 13..15].map(|part| timestamp_utc.get(part));
-    match parts {
-        [
-            Some(year),
-            Some(month),
-            Some(day),
-            Some(hour),
-            Some(minute),
-            Some(second),
-        ] => {
-            format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z")
-        }
-        _ => timestamp_utc.to_owned(),
-    }
 }
 
 fn debug_of(detail: &VisitNode) -> Map<String, Value> {

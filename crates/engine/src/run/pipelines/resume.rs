@@ -9,13 +9,14 @@ use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Located, Reason, RunRoot};
 
 use super::make::{MadeRun, NewRun, make_run};
-use super::open::{is_completed, masks, need_picture, our_variables, show};
+use super::open::{is_completed, need_picture, show};
 use super::picture::Picture;
 use super::session::{Entry, Far, work};
 use super::wish::{Decided, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain;
-use crate::pipelines::origin::run_root;
+use crate::pipelines::folder::run_root;
+use crate::pipelines::secrets::masks;
 use crate::run::owned::with_thread;
 use crate::thread::find;
 use crate::{EngineError, Runner};
@@ -102,8 +103,7 @@ fn completed(
         let lost = need_picture(&root, wish.picture)?;
         if lost.is_some() || !is_completed(&root, head) {
             let env = &runner.site.env;
-            let ours = our_variables(env);
-            let masks = masks(&opened, None, &ours);
+            let masks = masks(&opened, None, site.env.variables());
             let of_run = (thread, run_id.as_str(), &run);
             let mut picture = Picture::new(env, &root, &masks, of_run, &opened.checksum(), head);
             let chain = opened.fold(store, thread, &mut |seen| show(store, &mut picture, seen))?;

@@ -24,8 +24,7 @@ use uwf_storage::RunRoot;
 use super::commit::{Added, Chain, Moved, NewStep, adopt};
 use super::only::outcome;
 use super::open::{
-    end_lost, masks, need_picture, need_workspace, open_workspace, our_variables, show,
-    write_origin,
+    end_lost, need_picture, need_workspace, open_workspace, our_variables, show, write_origin,
 };
 use super::picture::{Picture, SettledVisit};
 use super::resume::{tell_of_picture, tell_of_resume};
@@ -33,8 +32,9 @@ use super::visit::{SettledTask, VisitEnd, Visiting};
 use super::wish::{Decided, FileNow, LostPicture, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain;
-use crate::pipelines::origin::run_root;
+use crate::pipelines::folder::run_root;
 use crate::pipelines::route::role;
+use crate::pipelines::secrets::masks;
 use crate::run::owned::OwnedRun;
 use crate::thread::active_head;
 use crate::{EngineError, Runner};
@@ -142,7 +142,11 @@ pub(super) fn work(
     keep_inherited_files();
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);
-    let masks = masks(&opened, other.map(|file| &file.pipeline), &ours);
+    let masks = masks(
+        &opened,
+        other.map(|file| &file.pipeline),
+        site.env.variables(),
+    );
     let workspace = open_workspace(runner, &cwd, &worker.root)?;
     let begun = opened.begun();
     let run_node = begun.run.clone();

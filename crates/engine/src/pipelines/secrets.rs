@@ -1,0 +1,25 @@
+//! The secrets of a run: their names are in its pipelines, their values in our environment.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use uwf_pipeline::{Masks, Pipeline};
+
+use super::chain::Opened;
+
+/// Returns the masks for every secret that a pipeline of the run declares, or another one that it may go on under.
+pub(crate) fn masks<'e>(
+    opened: &Opened,
+    other: Option<&Pipeline>,
+    ours: impl Iterator<Item = (&'e OsStr, &'e OsStr)>,
+) -> Masks {
+    let names: Vec<OsString> = opened
+        .pipelines()
+        .map(|pipeline| &**pipeline)
+        .chain(other)
+        .flat_map(Pipeline::all_secrets)
+        .map(OsString::from)
+        .collect();
+    let values = ours.filter(|(name, _)| names.iter().any(|secret| secret == name));
+    Masks::of(values.map(|(_, value)| value.as_bytes()))
+}

@@ -1,0 +1,221 @@
+//! Where a run stands.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+use uwf_pipeline::course::StepKey;
+use uwf_pipeline::{Course, Event, Masks, Route, StepError, StepStatus};
+use uwf_protocol::ids::ThreadId;
+use uwf_protocol::run::LeaseRecord;
+use uwf_util::time::format_iso;
+
+use super::entry::masked_error;
+use super::summary::{RunSummary, summary_of};
+use super::{Found, RunPhase, found};
+use crate::pipelines::chain::{self, RunChain};
+use crate::pipelines::folder::root_of;
+use crate::pipelines::secrets::masks;
+use crate::{EngineError, Site};
+
+/// Where a run stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunStatusView {
+    /// What a list shows of it.
+    #[serde(flatten)]
+    pub run: RunSummary,
+    /// The exit code of the run, if it is completed or has failed.
+    pub exit_code: Option<i64>,
+    /// Why it has failed.
+    pub error: Option<StepError>,
+    /// The steps that failed while the run went on.
+    pub failed_steps: Vec<String>,
+    /// The step that is being done.
+    pub current_step: Option<CurrentView>,
+    /// The steps of the pipeline, in its order.
+    pub steps: Vec<StepLine>,
+    /// The loops whose items are being done, the outermost first.
+    pub loops: Vec<LoopLine>,
+    /// How many transitions were made.
+    pub transition_count: u64,
+    /// How many steps the chain has.
+    pub chain_steps: u64,
+    /// The picture of the run. It may be gone.
+    pub state_file: PathBuf,
+}
+
+/// The step that is being done.
+#[derive(Debug, Clone, Serialize)]
+#[expect(missing_docs, reason = "the names are those in state.json, and say it")]
+pub struct CurrentView {
+    pub key: String,
+    pub attempt: u64,
+    pub pid: Option<u32>,
+    pub started_at: String,
+}
+
+/// A step of the pipeline.
+#[derive(Debug, Clone, Serialize)]
+pub struct StepLine {
+    /// Its name.
+    pub name: String,
+    /// How its newest visit ended, or `running` or `pending`.
+    pub status: &'static str,
+    /// The exit code of its newest visit.
+    pub exit_code: Option<i64>,
+    /// How long its newest visit took, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// How often it was entered.
+    pub visits: u64,
+    /// How many items its newest visit did, and how many of them failed, if it is a loop.
+    pub items: Option<(u64, u64)>,
+}
+
+/// A loop whose items are being done.
+#[derive(Debug, Clone, Serialize)]
+pub struct LoopLine {
+    /// The key of its step.
+    pub key: String,
+    /// The number of the current item, from 0.
+    pub index: usize,
+    /// How many items there are.
+    pub total: usize,
+    /// How many items have failed.
+    pub failed: u64,
+}
+
+/// The newest result of a step of the pipeline.
+struct Newest {
+    status: StepStatus,
+    exit_code: i64,
+    duration_ms: u64,
+    items: Option<(u64, u64)>,
+}
+
+/// Returns where a run stands.
+///
+/// # Errors
+/// When the thread is unknown or no run, or a node cannot be read.
+pub fn run_status(site: &Site, thread: ThreadId) -> Result<RunStatusView, EngineError> {
+    status_at(site, &found(site, thread)?)
+}
+
+/// Returns where a run stands that was found.
+pub(super) fn status_at(site: &Site, found: &Found) -> Result<RunStatusView, EngineError> {
+    let thread = found.thread;
+    let opened = chain::open(&site.store, (thread, found.newest))?;
+    let masks = masks(&opened, None, site.env.variables());
+    let mut newest = HashMap::new();
+    let chain = opened.fold(&site.store, thread, &mut |seen| {
+        note(seen.event, &mut newest);
+        Ok(())
+    })?;
+    status_of(site, found, &chain, &masks, &newest)
+}
+
+/// Keeps the result of a step of the pipeline.
+fn note(event: &Event, newest: &mut HashMap<String, Newest>) {
+    let Event::Visit(visit) = event else {
+        return;
+    };
+    let (0, Some(name)) = (visit.key.depth(), visit.key.step_name()) else {
+        return;
+    };
+    let result = &visit.result;
+    let of_visit = Newest {
+        status: result.status,
+        exit_code: result.exit_code,
+        duration_ms: visit.duration_ms,
+        items: result.looped.map(|looped| (looped.count, looped.failed)),
+    };
+    newest.insert(name.to_owned(), of_visit);
+}
+
+fn status_of(
+    site: &Site,
+    found: &Found,
+    chain: &RunChain,
+    masks: &Masks,
+    newest: &HashMap<String, Newest>,
+) -> Result<RunStatusView, EngineError> {
+    let run = summary_of(site, found, chain)?;
+    let (exit_code, failed_steps, error) = end_of(run.status, &chain.course.next());
+    let lease = found.lease.as_ref();
+    let loops = chain.course.open_loops().into_iter().map(|open| LoopLine {
+        key: open.key.to_string(),
+        index: open.index,
+        total: open.items.len(),
+        failed: open.failed,
+    });
+    Ok(RunStatusView {
+        exit_code,
+        error: error.map(|error| masked_error(&error, masks)),
+        failed_steps,
+        current_step: lease.map(current),
+        steps: steps_of(&chain.course, newest, lease),
+        loops: loops.collect(),
+        transition_count: chain.course.transition_count(),
+        chain_steps: chain.steps,
+        state_file: root_of(chain.start.cwd.as_deref(), &chain.run, found.thread).state_file(),
+        run,
+    })
+}
+
+/// Returns the exit code of a run that has stopped by itself, its failed steps, and why it has failed.
+fn end_of(phase: RunPhase, next: &Route) -> (Option<i64>, Vec<String>, Option<StepError>) {
+    match (phase, next) {
+        (RunPhase::Completed, Route::End(outcome)) => {
+            (Some(outcome.exit_code), outcome.failed_steps.clone(), None)
+        }
+        (RunPhase::Failed, Route::Suspend(stop)) => {
+            let failed = vec![stop.key.to_string()];
+            (Some(stop.exit_code()), failed, stop.result.error.clone())
+        }
+        _ => (None, Vec::new(), None),
+    }
+}
+
+fn current(lease: &LeaseRecord) -> CurrentView {
+    CurrentView {
+        key: lease.role.as_str().to_owned(),
+        attempt: lease.number.unwrap_or(1),
+        pid: lease.agent.as_ref().map(|agent| agent.pid),
+        started_at: format_iso(lease.started_at_ms),
+    }
+}
+
+fn steps_of(
+    course: &Course,
+    newest: &HashMap<String, Newest>,
+    lease: Option<&LeaseRecord>,
+) -> Vec<StepLine> {
+    let running = lease.and_then(|lease| top_of(lease.role.as_str()));
+    let visits: HashMap<&str, u64> = course.step_visits().into_iter().collect();
+    let line = |name: &String| {
+        let last = newest.get(name);
+        let is_running = running.as_ref() == Some(name);
+        StepLine {
+            name: name.clone(),
+            status: match last {
+                _ if is_running => "running",
+                Some(last) => last.status.as_str(),
+                None => "pending",
+            },
+            exit_code: last.filter(|_| !is_running).map(|last| last.exit_code),
+            duration_ms: last.filter(|_| !is_running).map(|last| last.duration_ms),
+            visits: visits.get(name.as_str()).copied().unwrap_or(0),
+            items: last.and_then(|last| last.items),
+        }
+    };
+    let names = course.pipeline().steps.iter().map(|step| &step.name);
+    names.map(line).collect()
+}
+
+/// Returns the step of the pipeline that a key is or is within.
+fn top_of(key: &str) -> Option<String> {
+    let key: StepKey = key.parse().ok()?;
+    match key.items().first() {
+        Some((name, _)) => Some(name.clone()),
+        None => key.step_name().map(str::to_owned),
+    }
+}

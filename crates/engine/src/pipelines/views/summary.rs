@@ -1,0 +1,73 @@
+//! A run in a list.
+
+use serde::Serialize;
+use uwf_pipeline::{Route, timestamp_iso};
+use uwf_protocol::ids::ThreadId;
+use uwf_util::time::format_iso;
+
+use super::{Found, RunPhase, found};
+use crate::pipelines::chain::{self, RunChain};
+use crate::{EngineError, Site};
+
+/// A run in a list.
+#[derive(Debug, Clone, Serialize)]
+pub struct RunSummary {
+    /// The id of the run.
+    pub run_id: String,
+    /// Its thread.
+    pub thread: ThreadId,
+    /// The name of the pipeline.
+    pub workflow: String,
+    /// The file of the pipeline.
+    pub workflow_file: String,
+    /// How the run is.
+    pub status: RunPhase,
+    /// When it was made.
+    pub started_at: String,
+    /// When something happened last; the time of its end if it has ended.
+    pub updated_at: Option<String>,
+    /// The step that stopped it.
+    pub failed_step: Option<String>,
+    /// The same as `updated_at`, for decisions.
+    #[serde(skip)]
+    pub changed_ms: Option<i64>,
+}
+
+/// Returns a run for a list. Its steps are read only if nothing else tells how it is.
+///
+/// # Errors
+/// When the thread is unknown or no run, or a node cannot be read.
+pub fn run_summary(site: &Site, thread: ThreadId) -> Result<RunSummary, EngineError> {
+    let found = found(site, thread)?;
+    let chain = match found.phase_at_once() {
+        Some(_) => chain::begun_at(&site.store, (thread, found.newest))?,
+        None => chain::read(&site.store, (thread, found.newest), &mut |_| Ok(()))?,
+    };
+    summary_of(site, &found, &chain)
+}
+
+/// Returns the summary of a run whose chain was read.
+pub(super) fn summary_of(
+    site: &Site,
+    found: &Found,
+    chain: &RunChain,
+) -> Result<RunSummary, EngineError> {
+    let next = chain.course.next();
+    let status = found.phase(&next);
+    let failed_step = match (status, &next) {
+        (RunPhase::Failed, Route::Suspend(stop)) => Some(stop.key.to_string()),
+        _ => None,
+    };
+    let changed_ms = found.changed_ms(&site.store)?;
+    Ok(RunSummary {
+        run_id: chain::id_of(&chain.run, found.thread),
+        thread: found.thread,
+        workflow: chain.pipeline.name.clone(),
+        workflow_file: chain.run.workflow_file.clone(),
+        status,
+        started_at: timestamp_iso(&chain.run.timestamp_utc),
+        updated_at: changed_ms.map(format_iso),
+        failed_step,
+        changed_ms,
+    })
+}

@@ -1,0 +1,99 @@
+//! Removing the folders of runs. The chain of a run stays, and a run that could go on is ended.
+
+use std::path::PathBuf;
+
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Archived, HistoryRecord, Located, Reason, RunRoot, State};
+
+use super::open::end_lost;
+use crate::pipelines::chain::{self, is_run};
+use crate::pipelines::folder::root_of;
+use crate::thread::find;
+use crate::{EngineError, Runner, tags};
+
+/// What became of the folder of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cleaned {
+    /// It was removed, and its run had ended before.
+    Removed,
+    /// It was removed, and its run was ended.
+    RemovedAndEnded,
+    /// A process works on the run, so nothing was done.
+    InUse,
+    /// It is a copy: the folder of the run is this one. Nothing was done.
+    Copy(PathBuf),
+}
+
+/// Removes the folder of a run that nobody works on, and ends the run as a person who kills its thread does.
+///
+/// The thread is archived first: a call that is killed in between leaves a folder that the next one removes.
+///
+/// # Errors
+/// When the thread is unknown or no run, or something cannot be written or removed.
+pub fn clean_run(
+    runner: &Runner,
+    thread: ThreadId,
+    folder: &RunRoot,
+) -> Result<Cleaned, EngineError> {
+    let site = &runner.site;
+    let head = find(site, thread)?.head();
+    if let Some(original) = original(runner, thread, head, folder)? {
+        return Ok(Cleaned::Copy(original));
+    }
+    let run = site.root.run(thread);
+    let Some(lock) = run.lease.acquire_if_free()? else {
+        return Ok(Cleaned::InUse);
+    };
+    // Whoever had the lock may have moved the head.
+    let place = find(site, thread)?;
+    let cleaned = match place {
+        Located::Archived(_) => Cleaned::Removed,
+        Located::Active(head) => {
+            end_lost(runner, &run, (thread, head))?;
+            run.lease.clear_record()?;
+            end(runner, thread, head)?;
+            Cleaned::RemovedAndEnded
+        }
+    };
+    folder.remove()?;
+    lock.release()?;
+    Ok(cleaned)
+}
+
+/// Returns the folder of a run, if this one is only a copy of it.
+fn original(
+    runner: &Runner,
+    thread: ThreadId,
+    head: CasRef,
+    folder: &RunRoot,
+) -> Result<Option<PathBuf>, EngineError> {
+    let store = &runner.site.store;
+    if !is_run(store, head)? {
+        return Err(crate::PipelineError::NoRun(thread).into());
+    }
+    let opened = chain::begun_at(store, (thread, head))?;
+    let own = root_of(opened.start.cwd.as_deref(), &opened.run, thread);
+    let (Ok(own), Ok(here)) = (own.path().canonicalize(), folder.path().canonicalize()) else {
+        return Ok(None);
+    };
+    Ok((own != here).then_some(own))
+}
+
+/// Archives a thread as cancelled.
+fn end(runner: &Runner, thread: ThreadId, head: CasRef) -> Result<(), EngineError> {
+    let site = &runner.site;
+    let start = chain::begun_at(&site.store, (thread, head))?.start;
+    let record = HistoryRecord {
+        thread,
+        workflow: start.workflow,
+        head,
+        completed_at: site.env.now_ms(),
+        reason: Reason::Cancelled,
+    };
+    match State::new(&site.root).archive(&record)? {
+        Archived::Done | Archived::NotActive => {}
+        Archived::HeadIs(_) => return Err(crate::thread::busy(thread, None)),
+    }
+    site.log_line(tags::KILLED, "cleaned", Some(thread), None);
+    Ok(())
+}
