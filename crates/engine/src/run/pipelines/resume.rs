@@ -103,7 +103,7 @@ fn completed(
         let lost = need_picture(&root, wish.picture)?;
         if lost.is_some() || !is_completed(&root, head) {
             let env = &runner.site.env;
-            let masks = masks(&opened, None, site.env.variables());
+            let masks = masks(&opened, None, env.variables());
             let of_run = (thread, run_id.as_str(), &run);
             let mut picture = Picture::new(env, &root, &masks, of_run, &opened.checksum(), head);
             let chain = opened.fold(store, thread, &mut |seen| show(store, &mut picture, seen))?;
