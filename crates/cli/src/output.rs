@@ -1,5 +1,7 @@
 //! Prints results: data on stdout as JSON, YAML or text. No other module prints data.
 
+mod raw;
+
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
@@ -11,6 +13,8 @@ use serde_json::Value;
 use serde_saphyr::DoubleQuoted;
 use uwf_storage::Env;
 use uwf_util::printable::{is_terminal_control, printable, with_json_escapes};
+
+pub(crate) use raw::Raw;
 
 use crate::failure::Failure;
 use crate::pager::Pager;

@@ -10,6 +10,7 @@ pub mod causes;
 pub mod diagram;
 pub mod front_matter;
 pub mod line_diff;
+pub mod markdown;
 pub mod printable;
 pub mod shell_words;
 pub mod size;

@@ -40,8 +40,9 @@ pub(crate) use init::InitArgs;
 pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use orchestrate::{
-    ContextArgs, FinishArgs, OnErrorArg, OrchestrateCommand, PipelineGraphArgs, PlaceArgs,
-    QueueArgs, ResumeArgs, RunPipelineArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WorkArgs,
+    CleanRunsArgs, ContextArgs, FinishArgs, ListRunsArgs, OnErrorArg, OrchestrateCommand,
+    PipelineGraphArgs, PlaceArgs, QueueArgs, ReportArgs, ResumeArgs, RunLogsArgs, RunPipelineArgs,
+    RunStatusArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WatchArgs, WorkArgs,
 };
 pub(crate) use reading::{DiffArgs, TailArgs};
 pub(crate) use running::{

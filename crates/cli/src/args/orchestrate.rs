@@ -1,17 +1,21 @@
 //! `uwf orchestrate …`, also called as `orchestrate …`.
 
+mod looking;
 mod queues;
 mod run;
+mod watching;
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
+pub(crate) use looking::{CleanRunsArgs, ListRunsArgs, ReportArgs, RunLogsArgs, RunStatusArgs};
 pub(crate) use queues::{FinishArgs, QueueArgs, TaskCommand};
 pub(crate) use run::{
     ContextArgs, OnErrorArg, PlaceArgs, ResumeArgs, RunPipelineArgs, RunStepArgs, WorkArgs,
 };
+pub(crate) use watching::WatchArgs;
 
 use crate::output::Form;
 
@@ -23,6 +27,18 @@ pub(crate) enum OrchestrateCommand {
     Resume(Box<ResumeArgs>),
     /// Run one step of a pipeline, in a run of its own
     RunStep(Box<RunStepArgs>),
+    /// Run a pipeline, and again whenever its file changes
+    Watch(Box<WatchArgs>),
+    /// List the runs
+    List(ListRunsArgs),
+    /// Show where a run stands
+    Status(RunStatusArgs),
+    /// Tell everything that happened in a run
+    Report(ReportArgs),
+    /// Print what the programs of a run printed
+    Logs(RunLogsArgs),
+    /// Remove the folders of old runs; a run that could go on is ended
+    Clean(CleanRunsArgs),
     /// Check the file of a pipeline; nothing is made or run
     Validate {
         /// The YAML file

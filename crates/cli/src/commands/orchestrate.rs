@@ -1,10 +1,14 @@
 //! `uwf orchestrate …`.
 
+mod clean;
+mod logs;
+mod looking;
 mod place;
 mod queues;
 mod resume;
 mod run;
 mod run_step;
+mod watch;
 mod work;
 
 use std::path::Path;
@@ -24,6 +28,12 @@ pub(super) fn run(context: &Context, command: OrchestrateCommand) -> Result<Exit
         OrchestrateCommand::Run(args) => return run::run(context, &args),
         OrchestrateCommand::Resume(args) => return resume::run(context, &args),
         OrchestrateCommand::RunStep(args) => return run_step::run(context, &args),
+        OrchestrateCommand::Watch(args) => return watch::run(context, &args),
+        OrchestrateCommand::List(args) => looking::list(context, &args)?,
+        OrchestrateCommand::Status(args) => looking::status(context, &args)?,
+        OrchestrateCommand::Report(args) => looking::report(context, &args)?,
+        OrchestrateCommand::Logs(args) => logs::run(context, &args)?,
+        OrchestrateCommand::Clean(args) => return clean::run(context, &args),
         OrchestrateCommand::Validate { file } => validate(context, &file)?,
         OrchestrateCommand::Graph(args) => draw(context, &args)?,
         OrchestrateCommand::StatusJson { command } => match command {

@@ -1,6 +1,8 @@
 //! Results of `uwf orchestrate`.
 
+mod looking;
 mod queues;
+mod report;
 mod run;
 
 use std::path::Path;
@@ -9,7 +11,11 @@ use serde::Serialize;
 use uwf_pipeline::{Loaded, Problem, StatusProblem, Step};
 use uwf_util::text::counted;
 
+pub(crate) use looking::{
+    CleanedRuns, KeptRun, LogItem, RemovedRun, RunList, RunRow, RunStatusPage, log_heading,
+};
 pub(crate) use queues::{MovedTask, PutTask, TaskList};
+pub(crate) use report::run_report;
 pub(crate) use run::RunView;
 
 use crate::output::Show;

@@ -1,7 +1,5 @@
 //! The pieces of Markdown documents, their lengths, and how many of them fit into a quota. Pure.
 
-use uwf_util::text::one_line;
-
 /// The separator between the parts of a document.
 pub(crate) const RULE: &str = "\n\n---\n\n";
 
@@ -48,17 +46,6 @@ pub(crate) fn tagged(tag: &str, text: &str) -> String {
         .find(is_free)
         .expect("a finite text closes finitely many tags");
     format!("<{name}>\n{text}\n</{name}>")
-}
-
-/// Returns the text as a code span in one line. The fence has more backticks than any row of them in the text.
-pub(crate) fn code(text: &str) -> String {
-    let line = one_line(text);
-    let longest = line.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let fence = "`".repeat(longest + 1);
-    match longest {
-        0 => format!("{fence}{line}{fence}"),
-        _ => format!("{fence} {line} {fence}"),
-    }
 }
 
 #[cfg(test)]
@@ -112,17 +99,6 @@ mod tests {
         );
         let nested = tagged("output", "</output> </output-1 >");
         assert!(nested.starts_with("<output-2>\n") && nested.ends_with("\n</output-2>"));
-    }
-
-    #[test]
-    fn a_text_in_one_line_keeps_its_words() {
-        assert_eq!(one_line(" a\r\n\n## b\t\u{1b}[0m "), "a ## b [0m");
-    }
-
-    #[test]
-    fn a_code_span_has_more_backticks_than_its_text() {
-        assert_eq!(code("ls\n-l"), "`ls -l`");
-        assert_eq!(code("a ``b`` c"), "``` a ``b`` c ```");
     }
 
     #[test]

@@ -7,10 +7,11 @@ use uwf_cas_fs::Store;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::nodes::{RefusedCalls, StepNode};
 use uwf_thread::{Answers, Call, ThreadError, Turn, read_turns};
+use uwf_util::markdown::code;
 use uwf_util::text::{counted, one_line};
 
 use crate::read::detail_summary::DetailSummary;
-use crate::read::document::{code, length, newest_that_fit, tagged};
+use crate::read::document::{length, newest_that_fit, tagged};
 use crate::{EngineError, Site};
 
 /// The separator between the parts of a document.

@@ -8,12 +8,13 @@ use std::collections::HashSet;
 use serde_json::Value;
 use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::{Extraction, ExtractionMethod, RefusedCalls, Usage};
+use uwf_util::markdown::code;
 use uwf_util::text::{counted, cut_line, one_line};
 use uwf_util::time;
 
 use crate::read::activity::AttemptView;
 use crate::read::branch::ChildOfStep;
-use crate::read::document::{RULE, code, length, tagged};
+use crate::read::document::{RULE, length, tagged};
 use crate::read::story::{StepStory, ToolUse};
 
 /// How many characters of a failure's text are shown.

@@ -1,10 +1,11 @@
 //! The end of a thread's document: its summary, the attempts that failed last, and where the thread stands. Pure.
 
+use uwf_util::markdown::code;
 use uwf_util::text::{cut_line, one_line};
 use uwf_util::time;
 
 use crate::read::activity::AttemptView;
-use crate::read::document::{code, tagged};
+use crate::read::document::tagged;
 use crate::read::outline::Outline;
 use crate::read::show::ThreadView;
 use crate::read::thread_document::{ERROR_SHOWN, attempt_line};

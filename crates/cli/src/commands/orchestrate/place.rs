@@ -54,6 +54,37 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
+/// Returns the threads of all runs in a folder with their names, the newest first.
+pub(super) fn newest_first(folder: &Path) -> Result<Vec<(String, ThreadPlace)>, Failure> {
+    let names = names(folder)?.into_iter();
+    let place = |name: &String| RunRoot::at(folder.join(name)).thread();
+    let runs = names.filter_map(|name| place(&name).map(|place| (name, place)));
+    let mut runs: Vec<(String, ThreadPlace)> = runs.collect();
+    // The ids of threads begin with their times.
+    runs.sort_by(|(_, one), (_, other)| other.thread.as_str().cmp(one.thread.as_str()));
+    Ok(runs)
+}
+
+/// Finds the run that a person named, or the newest.
+pub(super) fn find_or_newest(
+    context: &Context,
+    place: &PlaceArgs,
+    name: Option<&str>,
+) -> Result<ThreadId, Failure> {
+    if let Some(name) = name {
+        return find(context, place, name);
+    }
+    let folder = state_dir(context, place);
+    match newest_first(&folder)?.into_iter().next() {
+        Some((_, place)) => of_place(context, place),
+        None => Err(
+            Failure::usage(format!("there is no run in `{}`", folder.display())).hint(
+                "`uwf orchestrate run WORKFLOW` makes one; `--workspace` names another folder",
+            ),
+        ),
+    }
+}
+
 /// Finds a run by its id or the beginning of it, or by its thread.
 pub(super) fn find(context: &Context, place: &PlaceArgs, name: &str) -> Result<ThreadId, Failure> {
     let folder = state_dir(context, place);
@@ -96,7 +127,7 @@ pub(super) fn check_workspace(
     Err(Failure::usage(what).hint("leave `--workspace` out: a run goes on where it was made"))
 }
 
-fn of_place(context: &Context, place: ThreadPlace) -> Result<ThreadId, Failure> {
+pub(super) fn of_place(context: &Context, place: ThreadPlace) -> Result<ThreadId, Failure> {
     let here = context.site().root.path();
     let is_here = match (here.canonicalize(), place.root.canonicalize()) {
         (Ok(here), Ok(recorded)) => here == recorded,

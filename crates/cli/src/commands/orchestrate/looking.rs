@@ -1,0 +1,61 @@
+//! `uwf orchestrate list`, `status` and `report`. They change nothing.
+
+use uwf_engine::{run_status, run_story, run_summary};
+
+use super::place;
+use crate::args::{ListRunsArgs, ReportArgs, RunStatusArgs};
+use crate::commands::Context;
+use crate::failure::{Failure, note};
+use crate::hints::runs::failed;
+use crate::output::{Form, Format, print, print_document, print_long};
+use crate::text::{RunList, RunRow, RunStatusPage, run_report};
+
+/// Returns the format of a result that scripts read only if they say so.
+pub(super) fn format(context: &Context, json: bool) -> Format {
+    match json {
+        true => Format::Json,
+        false => context.asked.unwrap_or(Format::Text),
+    }
+}
+
+pub(super) fn list(context: &Context, args: &ListRunsArgs) -> Result<(), Failure> {
+    let folder = place::state_dir(context, &args.place);
+    let runs = place::newest_first(&folder)?.into_iter();
+    // A run that cannot be read does not hide the others.
+    let row = |(name, at)| match read(context, at) {
+        Ok(summary) => RunRow::Run(Box::new(summary)),
+        Err(failure) => RunRow::Unreadable {
+            run_id: name,
+            error: failure.what,
+        },
+    };
+    let list = RunList {
+        runs: runs.map(row).collect(),
+    };
+    if list.runs.is_empty() {
+        note(&format!("there is no run in `{}`", folder.display()));
+    }
+    print_long(&list, format(context, args.json), &context.pager)
+}
+
+fn read(
+    context: &Context,
+    at: uwf_storage::ThreadPlace,
+) -> Result<uwf_engine::RunSummary, Failure> {
+    let thread = place::of_place(context, at)?;
+    Ok(run_summary(context.site(), thread)?)
+}
+
+pub(super) fn status(context: &Context, args: &RunStatusArgs) -> Result<(), Failure> {
+    let thread = place::find_or_newest(context, &args.place, args.run.as_deref())?;
+    let status = run_status(context.site(), thread).map_err(|error| failed(error, None))?;
+    print(&RunStatusPage(status), format(context, args.json))
+}
+
+pub(super) fn report(context: &Context, args: &ReportArgs) -> Result<(), Failure> {
+    let thread = place::find_or_newest(context, &args.place, args.run.as_deref())?;
+    let story = run_story(context.site(), thread).map_err(|error| failed(error, None))?;
+    let asked = args.format.and_then(Form::data).or(context.asked);
+    let page = run_report(&story);
+    print_document(&story, &page, asked, &context.pager)
+}

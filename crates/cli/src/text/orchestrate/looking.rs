@@ -1,0 +1,288 @@
+//! Runs, as data and as text.
+
+use serde::Serialize;
+use uwf_engine::{LogContent, RunLog, RunStatusView, RunSummary};
+use uwf_pipeline::nodes::Stream;
+use uwf_util::time::format_duration;
+
+use crate::output::Show;
+use crate::text::Page;
+use crate::text::table::{fields, fitted, table};
+
+/// The runs of a workspace, the newest first.
+#[derive(Serialize)]
+pub(crate) struct RunList {
+    pub(crate) runs: Vec<RunRow>,
+}
+
+/// A run of the list.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(crate) enum RunRow {
+    Run(Box<RunSummary>),
+    Unreadable { run_id: String, error: String },
+}
+
+impl Show for RunList {
+    fn text(&self, page: Page) -> String {
+        if self.runs.is_empty() {
+            return String::new();
+        }
+        let headings = ["RUN", "STATUS", "STARTED", "UPDATED", "WORKFLOW"];
+        let rows = self.runs.iter().map(RunRow::cells).collect();
+        fitted(&headings, rows, 4, page)
+    }
+}
+
+impl RunRow {
+    fn cells(&self) -> Vec<String> {
+        match self {
+            Self::Run(run) => {
+                let status = match &run.failed_step {
+                    Some(step) => format!("{} at {step}", run.status.as_str()),
+                    None => run.status.as_str().to_owned(),
+                };
+                let updated = run.updated_at.as_deref().map_or("", whole_seconds);
+                vec![
+                    run.run_id.clone(),
+                    status,
+                    whole_seconds(&run.started_at).to_owned(),
+                    updated.to_owned(),
+                    run.workflow.clone(),
+                ]
+            }
+            Self::Unreadable { run_id, error } => vec![
+                run_id.clone(),
+                "unreadable".to_owned(),
+                String::new(),
+                String::new(),
+                error.clone(),
+            ],
+        }
+    }
+}
+
+/// Returns a time without its milliseconds and its `Z`.
+pub(super) fn whole_seconds(iso: &str) -> &str {
+    iso.get(..19).unwrap_or(iso)
+}
+
+/// Where a run stands.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct RunStatusPage(pub(crate) RunStatusView);
+
+impl Show for RunStatusPage {
+    fn text(&self, page: Page) -> String {
+        let status = &self.0;
+        let run = &status.run;
+        let mut rows = vec![
+            ("run", run.run_id.clone()),
+            ("status", status_words(status)),
+            (
+                "workflow",
+                format!("{} ({})", run.workflow, run.workflow_file),
+            ),
+            ("thread", run.thread.to_string()),
+            ("started", run.started_at.clone()),
+        ];
+        if let Some(updated) = &run.updated_at {
+            rows.push(("updated", updated.clone()));
+        }
+        if let Some(current) = &status.current_step {
+            let mut line = format!("{}, attempt {}", current.key, current.attempt);
+            if let Some(pid) = current.pid {
+                line = format!("{line}, process {pid}");
+            }
+            rows.push(("step", line));
+        }
+        for open in &status.loops {
+            let failed = match open.failed {
+                0 => String::new(),
+                failed => format!(", {failed} failed"),
+            };
+            let (number, total) = (open.index + 1, open.total);
+            rows.push((
+                "loop",
+                format!("{}: item {number} of {total}{failed}", open.key),
+            ));
+        }
+        if let Some(error) = &status.error {
+            rows.push(("error", error.message.clone()));
+        }
+        if status.exit_code == Some(0) && !status.failed_steps.is_empty() {
+            rows.push(("failed", status.failed_steps.join(", ")));
+        }
+        if let Some(next) = next_command(run) {
+            rows.push(("next", next));
+        }
+        format!("{}\n\n{}", fields(&rows, page), steps_table(status))
+    }
+}
+
+/// Returns the status of a run with what belongs to it.
+pub(super) fn status_words(status: &RunStatusView) -> String {
+    let mut words = status.run.status.as_str().to_owned();
+    if let Some(step) = &status.run.failed_step {
+        words = format!("{words} at {step}");
+    }
+    match status.exit_code {
+        Some(code) => format!("{words}, exit code {code}"),
+        None => words,
+    }
+}
+
+/// Returns the command that goes on with a run, if it can.
+pub(super) fn next_command(run: &RunSummary) -> Option<String> {
+    use uwf_engine::RunPhase::{Cancelled, Completed, Failed, Interrupted, Running};
+    match run.status {
+        Failed | Interrupted => Some(format!("uwf orchestrate resume {}", run.run_id)),
+        Running => Some(format!("uwf orchestrate logs {} -f", run.run_id)),
+        Completed | Cancelled => None,
+    }
+}
+
+fn steps_table(status: &RunStatusView) -> String {
+    let rows = status.steps.iter().map(|step| {
+        let code = step.exit_code.map(|code| code.to_string());
+        let items = step.items.map(|(count, failed)| match failed {
+            0 => format!("{count} items"),
+            failed => format!("{count} items, {failed} failed"),
+        });
+        vec![
+            step.name.clone(),
+            step.status.to_owned(),
+            code.unwrap_or_default(),
+            step.duration_ms.map(format_duration).unwrap_or_default(),
+            step.visits.to_string(),
+            items.unwrap_or_default(),
+        ]
+    });
+    let headings = ["STEP", "STATUS", "CODE", "TIME", "VISITS", "ITEMS"];
+    table(&headings, rows.collect())
+}
+
+/// One log.
+#[derive(Serialize)]
+pub(crate) struct LogItem {
+    key: String,
+    visit: u64,
+    stream: Stream,
+    bytes: u64,
+    path: Option<String>,
+    text: Option<String>,
+    cut: bool,
+}
+
+impl LogItem {
+    /// Returns a log with its text, and whether there is more text.
+    pub(crate) fn new(log: &RunLog, text: Option<(String, bool)>) -> Self {
+        let path = match &log.content {
+            LogContent::File(path) | LogContent::Gone(path) => Some(path.display().to_string()),
+            LogContent::Text(_) => None,
+        };
+        let (text, cut) = text.map_or((None, false), |(text, cut)| (Some(text), cut));
+        Self {
+            key: log.key.clone(),
+            visit: log.visit,
+            stream: log.stream,
+            bytes: log.bytes,
+            path,
+            text,
+            cut,
+        }
+    }
+}
+
+impl Show for LogItem {
+    fn text(&self, _page: Page) -> String {
+        self.text.clone().unwrap_or_default()
+    }
+}
+
+/// Returns the line that stands above a log.
+pub(crate) fn log_heading(log: &RunLog) -> String {
+    let visit = match log.visit {
+        1 => String::new(),
+        visit => format!(" (visit {visit})"),
+    };
+    format!("{}{visit} {}", log.key, stream_name(log.stream))
+}
+
+pub(super) fn stream_name(stream: Stream) -> &'static str {
+    match stream {
+        Stream::Stdout => "stdout",
+        Stream::Stderr => "stderr",
+        Stream::Prompt => "prompt",
+    }
+}
+
+/// What became of old runs.
+#[derive(Serialize)]
+pub(crate) struct CleanedRuns {
+    dry_run: bool,
+    pub(crate) removed: Vec<RemovedRun>,
+    pub(crate) kept: Vec<KeptRun>,
+}
+
+/// A run whose folder was removed.
+#[derive(Serialize)]
+pub(crate) struct RemovedRun {
+    run_id: String,
+    ended: bool,
+}
+
+/// An old run whose folder was not removed.
+#[derive(Serialize)]
+pub(crate) struct KeptRun {
+    pub(crate) run_id: String,
+    pub(crate) why: String,
+}
+
+impl CleanedRuns {
+    pub(crate) fn new(dry_run: bool) -> Self {
+        Self {
+            dry_run,
+            removed: Vec::new(),
+            kept: Vec::new(),
+        }
+    }
+}
+
+impl RemovedRun {
+    /// Returns a run that had ended.
+    pub(crate) fn new(run_id: String) -> Self {
+        Self {
+            run_id,
+            ended: false,
+        }
+    }
+
+    /// Returns a run that could have gone on.
+    pub(crate) fn ended(run_id: String) -> Self {
+        Self {
+            run_id,
+            ended: true,
+        }
+    }
+}
+
+impl Show for CleanedRuns {
+    fn text(&self, _page: Page) -> String {
+        let removed = self.removed.iter().map(|run| {
+            let id = &run.run_id;
+            match (self.dry_run, run.ended) {
+                (true, _) => format!("would remove {id}"),
+                (false, true) => format!("removed {id}; it could have gone on, and was ended"),
+                (false, false) => format!("removed {id}"),
+            }
+        });
+        let kept = self.kept.iter();
+        let kept = kept.map(|run| format!("kept {}: {}", run.run_id, run.why));
+        let lines: Vec<String> = removed.chain(kept).collect();
+        match lines.is_empty() {
+            true => "nothing to remove".to_owned(),
+            false => lines.join("\n"),
+        }
+    }
+}
