@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod acceptance_files;
+mod clean;
 mod disks;
 mod edges_flow;
 mod edges_load;
@@ -15,10 +16,12 @@ mod edges_state;
 mod edges_steps;
 mod hostile;
 mod kills;
+mod looking;
 mod queues;
 mod resume;
 mod run_step;
 mod runs;
 mod specification;
 mod tutorial;
+mod watch;
 mod zip;

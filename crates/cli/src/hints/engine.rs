@@ -6,7 +6,7 @@ use uwf_engine::{
 };
 
 use super::thread::{raise_command, use_answer};
-use super::{Given, fix};
+use super::{Given, fix, runs};
 
 /// Returns what to type next, if there is something, after a call that was given this: the next one keeps it.
 pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
@@ -55,6 +55,7 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::WorkflowUse(_)
         | EngineError::UnknownWorkflow { .. }
         | EngineError::NoFile { .. } => of_workflow(error),
+        EngineError::Pipeline(error) => runs::hint(error),
         EngineError::WrongType { .. }
         | EngineError::StartIsNoStep { .. }
         | EngineError::NoThreads(_)
@@ -64,7 +65,6 @@ pub(super) fn hint(error: &EngineError, given: Given<'_>) -> Option<String> {
         | EngineError::ForeignState(_)
         | EngineError::NoNodes(_)
         | EngineError::Foreign(_)
-        | EngineError::Pipeline(_)
         | EngineError::Bundle(_)
         | EngineError::Store(_)
         | EngineError::ConfigFile(_)

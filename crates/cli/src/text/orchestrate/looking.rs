@@ -3,6 +3,7 @@
 use serde::Serialize;
 use uwf_engine::{LogContent, RunLog, RunStatusView, RunSummary};
 use uwf_pipeline::nodes::Stream;
+use uwf_util::text::counted;
 use uwf_util::time::format_duration;
 
 use crate::output::Show;
@@ -145,15 +146,17 @@ pub(super) fn next_command(run: &RunSummary) -> Option<String> {
 fn steps_table(status: &RunStatusView) -> String {
     let rows = status.steps.iter().map(|step| {
         let code = step.exit_code.map(|code| code.to_string());
-        let items = step.items.map(|(count, failed)| match failed {
-            0 => format!("{count} items"),
-            failed => format!("{count} items, {failed} failed"),
+        let items = step.items.map(|items| match items.failed {
+            0 => counted(items.count, "item"),
+            failed => format!("{}, {failed} failed", counted(items.count, "item")),
         });
+        // The end of a loop takes no time; its steps do.
+        let took = step.duration_ms.filter(|_| step.items.is_none());
         vec![
             step.name.clone(),
             step.status.to_owned(),
             code.unwrap_or_default(),
-            step.duration_ms.map(format_duration).unwrap_or_default(),
+            took.map(format_duration).unwrap_or_default(),
             step.visits.to_string(),
             items.unwrap_or_default(),
         ]

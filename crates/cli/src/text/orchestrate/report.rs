@@ -109,12 +109,17 @@ fn row(entry: &RunEntry) -> String {
                 0 => String::new(),
                 count => count.to_string(),
             };
+            // The end of a loop takes no time; its steps do.
+            let took = match visit.items {
+                None => format_duration(visit.duration_ms),
+                Some(_) => String::new(),
+            };
             format!(
                 "{}{number} | {} | {} | {} | {attempts} | {}",
                 cell(&visit.key),
                 visit.status.as_str(),
                 visit.exit_code,
-                format_duration(visit.duration_ms),
+                took,
                 cell(&visit.agent),
             )
         }
@@ -178,9 +183,9 @@ fn failed_within(key: &str, visits: &[&VisitView]) -> String {
     keys.dedup();
     match keys.len() {
         0 => String::new(),
-        1..=MOST_BLOCKS => format!(": {}", keys.join(", ")),
+        1..=MOST_BLOCKS => format!("; failed steps: {}", keys.join(", ")),
         count => format!(
-            ": {} and {} more",
+            "; failed steps: {} and {} more",
             keys[..MOST_BLOCKS].join(", "),
             count - MOST_BLOCKS
         ),

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use uwf_pipeline::course::StepKey;
-use uwf_pipeline::{Course, Event, Masks, Route, StepError, StepStatus};
+use uwf_pipeline::{Course, Event, Looped, Masks, Route, StepError, StepStatus};
 use uwf_protocol::ids::ThreadId;
 use uwf_protocol::run::LeaseRecord;
 use uwf_util::time::format_iso;
@@ -67,8 +67,8 @@ pub struct StepLine {
     pub duration_ms: Option<u64>,
     /// How often it was entered.
     pub visits: u64,
-    /// How many items its newest visit did, and how many of them failed, if it is a loop.
-    pub items: Option<(u64, u64)>,
+    /// What came of the items of its newest visit, if it is a loop.
+    pub items: Option<Looped>,
 }
 
 /// A loop whose items are being done.
@@ -89,7 +89,7 @@ struct Newest {
     status: StepStatus,
     exit_code: i64,
     duration_ms: u64,
-    items: Option<(u64, u64)>,
+    items: Option<Looped>,
 }
 
 /// Returns where a run stands.
@@ -126,7 +126,7 @@ fn note(event: &Event, newest: &mut HashMap<String, Newest>) {
         status: result.status,
         exit_code: result.exit_code,
         duration_ms: visit.duration_ms,
-        items: result.looped.map(|looped| (looped.count, looped.failed)),
+        items: result.looped,
     };
     newest.insert(name.to_owned(), of_visit);
 }
