@@ -182,9 +182,7 @@ fn links_in_the_folder_of_a_run_are_not_followed() {
 fn the_folder_of_a_run_whose_thread_is_gone_is_removed() {
     let world = World::new();
     let done = run(&world, "one", "echo, '1'", 0);
-    world
-        .uwf(&["thread", "rm", thread_of(&done), "--yes"])
-        .exits(0);
+    world.uwf(&["thread", "rm", thread_of(&done)]).exits(0);
     let listed = orchestrate(&world, &["list", "--json"]).exits(0).json();
     assert!(listed["runs"][0]["error"].is_string(), "{listed}");
     assert_eq!(clean(&world, &[])["removed"][0]["run_id"], "one");

@@ -108,7 +108,7 @@ mod tests {
             held: Vec::new(),
             is_within_line: false,
         };
-        assert_eq!(out.shown(b"a\x1b[2J\xc3").as_ref(), b"a\\u001b[2J");
+        assert_eq!(out.shown(b"a\x1b[2J\xc3").as_ref(), b"a\\u{1b}[2J");
         assert_eq!(out.shown(b"\xa4\n").as_ref(), "ä\n".as_bytes());
         out.is_terminal = false;
         assert_eq!(out.shown(b"\x1b\xc3").as_ref(), b"\x1b\xc3");

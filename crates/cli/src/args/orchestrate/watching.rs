@@ -89,9 +89,12 @@ fn words(arg: &Arg, matches: &ArgMatches) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Global;
 
     fn parsed<T: Args>(line: &[&str]) -> T {
-        let command = T::augment_args(Command::new("it").no_binary_name(true));
+        // Some options exclude global ones.
+        let command = Global::augment_args(Command::new("it").no_binary_name(true));
+        let command = T::augment_args(command);
         let matches = command.try_get_matches_from(line).unwrap();
         T::from_arg_matches(&matches).unwrap()
     }
