@@ -53,7 +53,7 @@ impl FromArgMatches for RunWords {
                 return Err(Error::raw(ErrorKind::ArgumentConflict, message));
             }
         }
-        let run = RunPipelineArgs::augment_args(Command::new("run"));
+        let run = RunPipelineArgs::augment_args(Command::default());
         let given = run
             .get_arguments()
             .filter(|arg| is_given(arg.get_id().as_str()));
@@ -93,7 +93,7 @@ mod tests {
 
     fn parsed<T: Args>(line: &[&str]) -> T {
         // Some options exclude global ones.
-        let command = Global::augment_args(Command::new("it").no_binary_name(true));
+        let command = Global::augment_args(Command::default().no_binary_name(true));
         let command = T::augment_args(command);
         let matches = command.try_get_matches_from(line).unwrap();
         T::from_arg_matches(&matches).unwrap()
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn every_option_of_run_is_passed_on() {
-        let run = RunPipelineArgs::augment_args(Command::new("run"));
+        let run = RunPipelineArgs::augment_args(Command::default());
         for arg in run.get_arguments() {
             let id = arg.get_id().as_str();
             if REFUSED.iter().any(|(refused, _)| *refused == id) {
