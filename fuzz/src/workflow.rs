@@ -79,6 +79,7 @@ fn step_from(workflow: &Workflow<Value>, steps: &[StepContext], holds: Option<us
         prompt: "task".into(),
         cwd: None,
         parent: None,
+        run: None,
     };
     let routed = route(workflow, &start, steps, &mut |_| Ok(holds));
     if let Ok(Route::To(assignment)) = routed {

@@ -82,6 +82,7 @@ fn records_are_read_back_until_they_are_cleared() {
         started_at_ms: 7,
         waiting: false,
         words: Some("use B".to_owned()),
+        number: Some(2),
         chosen: Some(ChosenAgent {
             option: Some("tool".to_owned()),
             command: vec!["uwf-command".to_owned(), "--".to_owned(), "t".to_owned()],
