@@ -1,5 +1,6 @@
 //! Helpers that know no noun of the domain: Base32, ULIDs, front matter, time, time zones, sizes, amounts, suggestions,
-//! command lines, causes of errors, differences of texts, headers of tar archives, and text for terminals and diagrams.
+//! command lines, causes of errors, differences of texts, headers of tar archives, and text for terminals, diagrams and Markdown
+//! pages.
 //!
 //! Everything here is pure: no files, no environment, no clock. Time and randomness come in as arguments.
 
