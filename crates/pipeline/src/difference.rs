@@ -165,7 +165,9 @@ fn of_run(run: &Run) -> Value {
         }
     };
     parts.insert(key.to_owned(), value);
-    parts.extend(params.map(|params| ("provider_params".to_owned(), json!(params))));
+    let params = params.map(|params| json!(params));
+    let params = params.filter(|params| *params != json!({}));
+    parts.extend(params.map(|params| ("provider_params".to_owned(), params)));
     Value::Object(parts)
 }
 
