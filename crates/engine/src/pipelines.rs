@@ -1,6 +1,7 @@
 //! Threads that are runs of pipelines: where they stand, as their chains tell it. The half that does their steps is in
 //! `run/pipelines`.
 
+pub(crate) mod active;
 pub(crate) mod chain;
 pub(crate) mod error;
 pub(crate) mod folder;

@@ -224,8 +224,9 @@ impl One<'_> {
         let input = input.filter(|_| prepared.mode == InputMode::Stdin);
         let mut start = |program: &OsStr| {
             let mut command = self.command(program, &prepared.argv);
+            let started = program::start(&mut command, input);
             report.env_count = Some(command.get_envs().count() as u64);
-            program::start(&mut command, input)
+            started
         };
         if let Some(file) = self.file_of(&prepared.argv[0]) {
             match start(file.as_os_str()) {

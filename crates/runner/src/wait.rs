@@ -11,7 +11,10 @@ use crate::dependencies;
 use crate::environment::need_secrets;
 use crate::error::RunError;
 
-/// Waits for files. `run_time` is what is left of the time of the run. A signal to this process ends the wait at once.
+/// How often the caller is told that the wait goes on.
+const TICK: Duration = Duration::from_millis(500);
+
+/// Waits for files. `run_time` is what is left of the time of the run, and `tick` is called while nothing happens. A signal to this process ends the wait at once.
 ///
 /// # Errors
 /// When the signals cannot be watched.
@@ -19,6 +22,7 @@ pub fn wait(
     around: &Surroundings<'_>,
     task: &WaitTask,
     run_time: Option<Duration>,
+    tick: &mut dyn FnMut(),
 ) -> Result<Attempt, RunError> {
     around.signals.watch().map_err(RunError::Signals)?;
     let mut report = Report::default();
@@ -29,7 +33,7 @@ pub fn wait(
         Err(failure) => return Ok(refused(around, &failure, report)),
     };
     let started = Instant::now();
-    let polled = poll(around, task, run_time, started);
+    let polled = poll(around, task, (run_time, started), tick);
     report.duration = started.elapsed();
     let end = match polled {
         Ok(end) => end,
@@ -42,8 +46,8 @@ pub fn wait(
 fn poll(
     around: &Surroundings<'_>,
     task: &WaitTask,
-    run_time: Option<Duration>,
-    started: Instant,
+    (run_time, started): (Option<Duration>, Instant),
+    tick: &mut dyn FnMut(),
 ) -> Result<AttemptEnd, Failure> {
     let timeout = Duration::from_millis(task.timeout_ms);
     let deadline = run_time.map_or(timeout, |run| run.min(timeout));
@@ -59,7 +63,7 @@ fn poll(
         let next = next_poll(looked_at, Duration::from_millis(task.poll_ms), deadline);
         match next {
             Some(next) if !is_enough => {
-                if let Some(stop) = sleep(around.signals, started + next) {
+                if let Some(stop) = sleep(around.signals, started + next, tick) {
                     return Ok(AttemptEnd::Interrupted(stop));
                 }
             }
@@ -92,13 +96,14 @@ fn next_poll(elapsed: Duration, interval: Duration, deadline: Duration) -> Optio
 }
 
 /// Sleeps until a time, or until this process is told to stop.
-fn sleep(signals: &Signals, until: Instant) -> Option<Stop> {
+fn sleep(signals: &Signals, until: Instant, tick: &mut dyn FnMut()) -> Option<Stop> {
     loop {
+        tick();
         let left = until.checked_duration_since(Instant::now())?;
         if left.is_zero() {
             return None;
         }
-        match signals.wait(left) {
+        match signals.wait(left.min(TICK)) {
             Event::Stop(stop) => return Some(stop),
             Event::Child | Event::Tick => {}
         }

@@ -18,7 +18,9 @@ pub mod references;
 mod registry;
 mod registry_history;
 mod root;
+mod run_backups;
 mod run_dir;
+mod run_log;
 mod run_root;
 mod seal;
 pub mod shared_roots;
@@ -39,6 +41,7 @@ pub use run_dir::{
     Acquired, ForkOrigin, Lease, Ledger, Origin, Orphaned, Outbox, Pause, Paused, RunDir, RunWatch,
     Scratch, Sessions, ThreadLock,
 };
+pub use run_log::RunLog;
 pub use run_root::{RunRoot, ThreadPlace, WriteParts};
 pub use slots::{Pool, Slot, Taken, Turn};
 pub use state::{

@@ -180,7 +180,7 @@ impl RunRoot {
         Ok(draft.replace_durably(&self.state_file())?)
     }
 
-    fn draft_of_state(&self, write: &WriteParts<'_>) -> Result<Draft, StorageError> {
+    pub(crate) fn draft_of_state(&self, write: &WriteParts<'_>) -> Result<Draft, StorageError> {
         let path = self.state_file();
         let draft = Draft::beside(&path, b"")?;
         let mut file = BufWriter::with_capacity(BUFFER_BYTES, draft.file());

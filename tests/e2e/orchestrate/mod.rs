@@ -14,6 +14,7 @@ mod edges_queues;
 mod edges_secrets;
 mod edges_state;
 mod edges_steps;
+mod flags;
 mod hostile;
 mod kills;
 mod looking;

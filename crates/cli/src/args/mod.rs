@@ -40,7 +40,7 @@ pub(crate) use init::InitArgs;
 pub(crate) use listing::{FilterArgs, ListArgs};
 pub(crate) use naming::{LabelArgs, RenameArgs};
 pub(crate) use orchestrate::{
-    CleanRunsArgs, ContextArgs, FinishArgs, ListRunsArgs, OnErrorArg, OrchestrateCommand,
+    CleanRunsArgs, ContextArgs, FinishArgs, ListRunsArgs, LogLevel, OnErrorArg, OrchestrateCommand,
     PipelineGraphArgs, PlaceArgs, QueueArgs, ReportArgs, ResumeArgs, RunLogsArgs, RunPipelineArgs,
     RunStatusArgs, RunStepArgs, StatusJsonCommand, TaskCommand, WatchArgs, WorkArgs,
 };

@@ -1,6 +1,6 @@
 //! What to type next after a run of a pipeline could not be made, or could not go on.
 
-use uwf_engine::{EngineError, PipelineError, ResumeError};
+use uwf_engine::{ActiveRun, EngineError, PipelineError, ResumeError};
 use uwf_pipeline::course::OnlyError;
 use uwf_protocol::exit::Exit;
 use uwf_storage::Reason;
@@ -8,7 +8,7 @@ use uwf_storage::Reason;
 use crate::failure::Failure;
 
 /// The exit code of a command whose run another process works on.
-pub(crate) const LOCKED: u8 = 75;
+const LOCKED: u8 = 75;
 
 /// How many steps a hint names.
 const MOST_STEPS: usize = 20;
@@ -102,6 +102,20 @@ fn of_resume(refusal: &ResumeError, run: &str) -> (Exit, Option<String>) {
         }
     };
     (Exit::Usage, Some(hint))
+}
+
+/// Returns the failure of a cleaning while other runs work in the workspace.
+pub(crate) fn others_at_work(active: &[ActiveRun]) -> Failure {
+    let line = |run: &ActiveRun| match run.pid {
+        Some(pid) => format!("run `{}`, process {pid}", run.run_id),
+        None => format!("run `{}`", run.run_id),
+    };
+    Failure {
+        exit: Exit::Run(LOCKED),
+        causes: active.iter().map(line).collect(),
+        ..Failure::request("another run works in this workspace, so nothing is removed")
+    }
+    .hint("wait until it ends; `--force` removes finished tasks all the same")
 }
 
 /// Returns the failure of a step that cannot be run alone.

@@ -18,6 +18,7 @@ pub(crate) fn progress_line(progress: &Progress, width: usize) -> String {
     let mut facts = vec![clock(progress.elapsed)];
     match &progress.doing {
         Doing::Waiting => facts.push("waits for a slot".to_owned()),
+        Doing::StepOf { number, of } => facts.push(format!("step {number} of {of}")),
         Doing::Working {
             last_output: last,
             usage: used,
@@ -112,6 +113,12 @@ mod tests {
         };
         let line = progress_line(&waiting, 80);
         assert_eq!(line, "writer by claude  1:05  waits for a slot");
+        let in_run = Progress {
+            doing: Doing::StepOf { number: 2, of: 7 },
+            ..progress("command")
+        };
+        let line = progress_line(&in_run, 80);
+        assert_eq!(line, "writer by command  1:05  step 2 of 7");
     }
 
     #[test]

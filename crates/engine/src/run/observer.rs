@@ -35,6 +35,13 @@ pub struct Progress {
 pub enum Doing {
     /// It waits for a free slot.
     Waiting,
+    /// It runs as a step of a pipeline.
+    StepOf {
+        /// Its number among the steps of the pipeline, or that of the loop that it is in.
+        number: usize,
+        /// How many steps the pipeline has.
+        of: usize,
+    },
     /// Its agent works.
     Working {
         /// How long ago the agent wrote something; `None` if it has written nothing yet.

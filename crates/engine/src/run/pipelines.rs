@@ -2,8 +2,11 @@
 //!
 //! A run is a thread. `session.rs` is the list of what one process does for it, and `visit.rs` that of one step.
 
+mod archive;
 pub(crate) mod clean;
 pub(crate) mod commit;
+mod glimpse;
+mod journal;
 pub(crate) mod make;
 mod only;
 mod open;
@@ -19,9 +22,12 @@ use std::time::Duration;
 
 use uwf_pipeline::StepError;
 use uwf_pipeline::course::{Outcome, Stop};
+use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::ThreadId;
 use uwf_runner::{OutputText, Stream};
 use uwf_storage::RunRoot;
+
+use crate::run::observer::Progress;
 
 pub use step::USUAL_LOG_BYTES;
 pub(crate) use step::step;
@@ -41,6 +47,8 @@ pub struct RunSettings {
     pub prompts: Prompts,
     /// Sees the output of programs at once, without secrets. It is called from two threads.
     pub show: fn(Stream, &[u8]),
+    /// Is told once a second how far the running step is. Gets `None` when it ends.
+    pub progress: Option<fn(Option<&Progress>)>,
     /// Is told what happens.
     pub tell: fn(&RunEvent<'_>),
 }
@@ -68,6 +76,8 @@ pub enum RunEvent<'a> {
     Begins {
         /// The id of the run.
         run_id: &'a str,
+        /// The command: `run`, `resume` or `step`.
+        entry: &'a str,
     },
     /// A step is started.
     Started {
@@ -89,6 +99,13 @@ pub enum RunEvent<'a> {
     Warning(&'a str),
     /// What this process found or decided before it went on.
     Note(&'a str),
+    /// The process does not go on with the run.
+    Ends {
+        /// The id of the run.
+        run_id: &'a str,
+        /// How the run is.
+        status: RunStatus,
+    },
 }
 
 /// What a process did for a run.

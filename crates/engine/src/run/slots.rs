@@ -49,29 +49,74 @@ pub(crate) fn take(
         let pool = Pool::of_agent(&runner.site.root, alias, max);
         (pool, format!("of agent `{alias}`"))
     });
-    let of_root = config.concurrency.max_running.map(|max| {
-        let pool = Pool::of_root(&runner.site.root, max);
-        (pool, "under this root".to_owned())
-    });
-    let mut slots = Vec::new();
-    for (pool, whose) in of_agent.into_iter().chain(of_root) {
-        let mut wait = Wait {
-            runner,
-            run,
-            thread: agent_run.thread.id,
-            role: &agent_run.assignment.role,
-            agent: &agent.label,
-            pool: &pool,
-            whose: &whose,
-            times: None,
-        };
-        let slot = wait.for_slot(choice);
-        if wait.times.is_some() && slot.is_err() {
-            run.lease.clear_record()?;
-        }
-        slots.push(slot?);
+    let who = Who {
+        thread: agent_run.thread.id,
+        role: &agent_run.assignment.role,
+        agent: &agent.label,
+    };
+    let of_root = of_root(runner, config);
+    let pools = of_agent.into_iter().chain(of_root);
+    pools
+        .map(|pool| take_of(runner, run, who, &pool, (choice, None)))
+        .collect()
+}
+
+/// Takes a slot of the root for a program that a run starts as agents are started; no slot if nothing is limited.
+///
+/// # Errors
+/// [`EngineError::NoSlot`] when none was free, or none until this time.
+pub(crate) fn take_for_run(
+    runner: &Runner,
+    run: &RunDir,
+    who: Who<'_>,
+    patience: (NoSlot, Option<Instant>),
+) -> Result<Option<Slot>, EngineError> {
+    let config = uwf_config::load(&runner.site.root)?.unwrap_or_default();
+    let pool = of_root(runner, &config);
+    pool.map(|pool| take_of(runner, run, who, &pool, patience))
+        .transpose()
+}
+
+/// Returns the pool of everything that works under the root, if it is limited, and its name.
+fn of_root(runner: &Runner, config: &Config) -> Option<(Pool, String)> {
+    let max = config.concurrency.max_running?;
+    let pool = Pool::of_root(&runner.site.root, max);
+    Some((pool, "under this root".to_owned()))
+}
+
+/// Takes a slot of a pool.
+fn take_of(
+    runner: &Runner,
+    run: &RunDir,
+    who: Who<'_>,
+    (pool, whose): &(Pool, String),
+    (choice, until): (NoSlot, Option<Instant>),
+) -> Result<Slot, EngineError> {
+    let mut wait = Wait {
+        runner,
+        run,
+        thread: who.thread,
+        role: who.role,
+        agent: who.agent,
+        pool,
+        whose,
+        until,
+        times: None,
+    };
+    let slot = wait.for_slot(choice);
+    if wait.times.is_some() && slot.is_err() {
+        run.lease.clear_record()?;
     }
-    Ok(slots)
+    slot
+}
+
+/// Who needs a slot.
+#[derive(Clone, Copy)]
+pub(crate) struct Who<'a> {
+    pub(crate) thread: ThreadId,
+    pub(crate) role: &'a RoleName,
+    /// The label of the agent.
+    pub(crate) agent: &'a str,
 }
 
 /// A wait for a slot of one pool.
@@ -83,6 +128,8 @@ struct Wait<'a> {
     agent: &'a str,
     pool: &'a Pool,
     whose: &'a str,
+    /// When to give up.
+    until: Option<Instant>,
     /// The times of the wait; `None` until no slot was free once.
     times: Option<Times<'a>>,
 }
@@ -116,7 +163,8 @@ impl Wait<'_> {
                     Taken::Full(holders) => holders,
                 },
             };
-            if choice == NoSlot::GiveUp {
+            let is_over = self.until.is_some_and(|until| Instant::now() >= until);
+            if choice == NoSlot::GiveUp || is_over {
                 return Err(EngineError::NoSlot {
                     thread: self.thread,
                     full: self.full(&holders),

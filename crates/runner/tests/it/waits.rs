@@ -29,7 +29,7 @@ fn attempt(steps: &Steps, task: &WaitTask) -> Attempt {
         signals: &steps.signals,
         grace: steps.grace,
     };
-    wait(&around, task, steps.run_time).unwrap()
+    wait(&around, task, steps.run_time, &mut || {}).unwrap()
 }
 
 #[track_caller]

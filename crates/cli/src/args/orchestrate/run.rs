@@ -28,9 +28,28 @@ pub(crate) struct WorkArgs {
     /// Print one object in place of text
     #[arg(long)]
     pub(crate) json: bool,
-    /// Say nothing but errors
+    /// Say nothing but warnings and errors
     #[arg(long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,
+    /// What is said on stderr (unset: info)
+    #[arg(long, value_name = "LEVEL", conflicts_with_all = ["quiet", "verbose"])]
+    pub(crate) log_level: Option<LogLevel>,
+    /// Show how far the run is: on a terminal in a line that is redrawn, elsewhere in a line for each step that begins
+    #[arg(long)]
+    pub(crate) progress: bool,
+}
+
+/// What a command says of a run. The log of the run has all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum LogLevel {
+    /// Why the command failed
+    Error,
+    /// Also what should not be so
+    Warn,
+    /// Also what came of each step
+    Info,
+    /// Also when an attempt begins
+    Debug,
 }
 
 /// Where runs are.

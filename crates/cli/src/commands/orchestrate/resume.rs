@@ -27,11 +27,11 @@ pub(super) fn run(context: &Context, args: &ResumeArgs) -> Result<Exit, Failure>
     if args.force_restart {
         let new = again(&origin, args)?;
         let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
-        return finish(&args.work, &report.map_err(failed)?);
+        return finish(context, &args.work, &report.map_err(failed)?);
     }
     let wish = wish(&origin, args)?;
     let report = resume_pipeline(&context.runner, thread, &wish, &settings);
-    finish(&args.work, &report.map_err(failed)?)
+    finish(context, &args.work, &report.map_err(failed)?)
 }
 
 /// The context belongs to the run, and its steps may have used it already.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Map, Value};
-use uwf_engine::{NewRun, run_pipeline};
+use uwf_engine::{NewRun, active_runs, run_pipeline};
 use uwf_pipeline::course::{Archive, OnError, Steering, WhenMode, only};
 use uwf_pipeline::nodes::OnlyNode;
 use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, load, merged_context};
@@ -15,7 +15,7 @@ use super::{bytes_of, invalid, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note};
-use crate::hints::runs::{failed, not_alone};
+use crate::hints::runs::{failed, not_alone, others_at_work};
 
 /// The time between two tries that nobody chose, in milliseconds.
 const USUAL_DELAY_MS: u64 = 1000;
@@ -39,6 +39,9 @@ pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Fai
     let steering = steering(args);
     check_archive(&workspace, &loaded, &steering)?;
     if args.clean_processed {
+        if !args.force {
+            refuse_others(context, &workspace)?;
+        }
         clean(&workspace, &loaded)?;
     }
     let new = NewRun {
@@ -53,7 +56,11 @@ pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Fai
         only: None,
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
-    finish(&args.work, &report.map_err(|error| failed(error, None))?)
+    finish(
+        context,
+        &args.work,
+        &report.map_err(|error| failed(error, None))?,
+    )
 }
 
 /// Reads a workflow file that must be sound: its text, and what it means.
@@ -143,6 +150,17 @@ fn check_archive(workspace: &Path, loaded: &Loaded, steering: &Steering) -> Resu
     let folder = &loaded.pipeline.queues.processed_dir;
     let checked = open(workspace)?.check_archive(folder, Path::new(destination));
     checked.map(drop).map_err(|failure| refused(&failure))
+}
+
+/// Fails while another run works in the workspace: it may need what would be removed.
+fn refuse_others(context: &Context, workspace: &Path) -> Result<(), Failure> {
+    let workspace = open(workspace)?;
+    let active =
+        active_runs(context.site(), workspace.path()).map_err(|error| failed(error, None))?;
+    match active.is_empty() {
+        true => Ok(()),
+        false => Err(others_at_work(&active)),
+    }
 }
 
 fn clean(workspace: &Path, loaded: &Loaded) -> Result<(), Failure> {

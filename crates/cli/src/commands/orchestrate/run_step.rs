@@ -45,7 +45,11 @@ pub(super) fn run(context: &Context, args: &RunStepArgs) -> Result<Exit, Failure
         only: Some(only),
     };
     let report = run_pipeline(&context.runner, &new, &settings, &mut |_| {});
-    finish(&args.work, &report.map_err(|error| failed(error, None))?)
+    finish(
+        context,
+        &args.work,
+        &report.map_err(|error| failed(error, None))?,
+    )
 }
 
 /// Returns the item of a loop that a person gave.

@@ -9,7 +9,7 @@ use uwf_protocol::exit::Exit;
 use uwf_runner::{OutputText, Stream};
 use uwf_util::time::format_duration;
 
-use crate::args::WorkArgs;
+use crate::args::{LogLevel, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
 use crate::output::{Format, print};
@@ -46,12 +46,29 @@ pub(super) fn settings(context: &Context, args: &WorkArgs) -> Result<RunSettings
             true => show,
             false => |_, _| {},
         },
-        tell: match (args.quiet, context.global.verbose > 0) {
-            (true, _) => tell_warnings,
-            (_, true) => tell_all,
-            (false, false) => tell,
+        progress: match args.progress {
+            true => context.runner.observer.progress,
+            false => None,
+        },
+        tell: match (level(context, args), args.progress) {
+            (LogLevel::Error, _) => |_| {},
+            (LogLevel::Warn, _) => tell_warnings,
+            // Where no line can be redrawn, each step that begins has one of its own.
+            (LogLevel::Info, true) if context.runner.observer.progress.is_none() => tell_all,
+            (LogLevel::Info, _) => tell,
+            (LogLevel::Debug, _) => tell_all,
         },
     })
+}
+
+/// Returns what is said of a run.
+fn level(context: &Context, args: &WorkArgs) -> LogLevel {
+    match (args.log_level, args.quiet, context.global.verbose > 0) {
+        (Some(level), _, _) => level,
+        (None, true, _) => LogLevel::Warn,
+        (None, false, true) => LogLevel::Debug,
+        (None, false, false) => LogLevel::Info,
+    }
 }
 
 /// Prints the output of a program. Results of ours alone go to stdout.
@@ -67,8 +84,8 @@ fn tell_warnings(event: &RunEvent<'_>) {
 
 fn tell(event: &RunEvent<'_>) {
     match event {
-        RunEvent::Begins { run_id } => note(&format!("run {run_id}")),
-        RunEvent::Started { .. } => {}
+        RunEvent::Begins { run_id, .. } => note(&format!("run {run_id}")),
+        RunEvent::Started { .. } | RunEvent::Ends { .. } => {}
         RunEvent::Settled {
             key,
             result,
@@ -97,11 +114,15 @@ fn tell_all(event: &RunEvent<'_>) {
 }
 
 /// Prints what came of a run, and returns the exit code.
-pub(super) fn finish(args: &WorkArgs, report: &RunReport) -> Result<Exit, Failure> {
+pub(super) fn finish(
+    context: &Context,
+    args: &WorkArgs,
+    report: &RunReport,
+) -> Result<Exit, Failure> {
     let view = RunView::of(report);
     if args.json {
         print(&view, Format::Json)?;
-    } else if !args.quiet {
+    } else if level(context, args) >= LogLevel::Info {
         note(&view.line());
         if let Some(next) = view.next() {
             note(&format!("go on: {next}"));

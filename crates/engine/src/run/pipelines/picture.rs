@@ -9,7 +9,7 @@ use uwf_pipeline::nodes::{RunNode, VisitNode};
 use uwf_pipeline::state::{
     AttemptFacts, CurrentStep, ExecutorSession, Moment, RecordFacts, RunRecord, RunStatus, State,
 };
-use uwf_pipeline::{Masks, StepError, timestamp_iso};
+use uwf_pipeline::{ErrorKind, Failure, Masks, StepError, StepResult, timestamp_iso};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Env, RunRoot};
 use uwf_util::time::format_iso;
@@ -21,6 +21,8 @@ use crate::EngineError;
 const LEAST: Duration = Duration::from_millis(200);
 /// Writing takes at most this part of the time: one twentieth.
 const SHARE: u32 = 20;
+/// How many pictures before the newest one are kept.
+const MOST_BACKUPS: usize = 3;
 
 /// The picture of a run.
 pub(super) struct Picture<'a> {
@@ -85,6 +87,20 @@ impl<'a> Picture<'a> {
             started_at: format_iso(self.env.now_ms()),
             ended_at: None,
         });
+    }
+
+    /// Keeps the picture before a step, if the caller wants that.
+    pub(super) fn back_up(&self, step: &str, course: &Course) -> Result<(), EngineError> {
+        match self.backups {
+            Backups::None => Ok(()),
+            Backups::LastThree => {
+                let moment = self.moment(RunStatus::Running, None);
+                let write = |out: &mut dyn FnMut(&str) -> io::Result<()>| {
+                    self.state.write(&moment, course, out)
+                };
+                Ok(self.root.back_up_state(step, &write, MOST_BACKUPS)?)
+            }
+        }
     }
 
     /// Shows that a step runs.
@@ -211,4 +227,11 @@ fn debug_of(detail: &VisitNode) -> Map<String, Value> {
         debug.insert("command".to_owned(), json!(detail.argv));
     }
     debug
+}
+
+/// Returns the error of a run that a person ended.
+pub(super) fn cancelled() -> StepError {
+    let failure = Failure::new(ErrorKind::Cancelled, "the run was ended");
+    let result = StepResult::failed(1, failure);
+    result.error.expect("a failed result has its error")
 }

@@ -109,7 +109,9 @@ fn completed(
             let chain = opened.fold(store, thread, &mut |seen| show(store, &mut picture, seen))?;
             picture.write_durably(&chain.course, RunStatus::Completed, None)?;
         }
-        tell_of_picture(&root, lost, settings);
+        if let Some(problem) = lost {
+            (settings.tell)(&RunEvent::Note(&made_again(&root, problem)));
+        }
     }
     let took = Duration::ZERO;
     Ok(RunReport::new(
@@ -121,21 +123,14 @@ fn completed(
     ))
 }
 
-/// Tells that a lost picture is made again.
-pub(super) fn tell_of_picture(root: &RunRoot, lost: Option<&str>, settings: &RunSettings) {
-    if let Some(problem) = lost {
-        let file = root.state_file();
-        let note = format!("`{}` {problem}: it was made again", file.display());
-        (settings.tell)(&RunEvent::Note(&note));
-    }
+/// Says that a lost picture is made again.
+pub(super) fn made_again(root: &RunRoot, problem: &str) -> String {
+    let file = root.state_file();
+    format!("`{}` {problem}: it was made again", file.display())
 }
 
-/// Tells how a run goes on, where that is not plain.
-pub(super) fn tell_of_resume(
-    decided: &Decided<'_>,
-    lost: Option<&LostAttempt>,
-    settings: &RunSettings,
-) {
+/// Says how a run goes on, where that is not plain.
+pub(super) fn notes_of(decided: &Decided<'_>, lost: Option<&LostAttempt>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(LostAttempt { key, attempt }) = lost {
         notes.push(format!("attempt {attempt} of step `{key}` was lost"));
@@ -151,7 +146,5 @@ pub(super) fn tell_of_resume(
     if let Some(step) = &decided.from {
         notes.push(format!("the run goes on at step `{step}`"));
     }
-    for note in &notes {
-        (settings.tell)(&RunEvent::Note(note));
-    }
+    notes
 }

@@ -1,7 +1,7 @@
 //! What one process does for a run: it takes up what earlier ones left, does steps until it has to stop, and leaves the picture
 //! of the run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,22 +12,24 @@ use uwf_pipeline::nodes::{
     VisitNode, pipeline_payload, result_payload,
 };
 use uwf_pipeline::state::RunStatus;
-use uwf_pipeline::{Course, ErrorKind, Event, Failure, Route, StepError, StepResult};
+use uwf_pipeline::{Course, Event, Route};
 use uwf_process::{keep_inherited_files, process_identity};
 use uwf_protocol::agent::engine_mark;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
-use uwf_runner::{ArchiveEnd, GRACE, Surroundings};
+use uwf_runner::{GRACE, Surroundings};
 use uwf_storage::RunRoot;
 
+use super::archive::{ArchivedAt, archive};
 use super::commit::{Added, Chain, Moved, NewStep, adopt};
+use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
     end_lost, need_picture, need_workspace, open_workspace, our_variables, show, write_origin,
 };
-use super::picture::{Picture, SettledVisit};
-use super::resume::{tell_of_picture, tell_of_resume};
+use super::picture::{Picture, SettledVisit, cancelled};
+use super::resume::{made_again, notes_of};
 use super::visit::{SettledTask, VisitEnd, Visiting};
 use super::wish::{Decided, FileNow, LostPicture, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
@@ -66,6 +68,7 @@ pub(super) struct Worker<'a> {
     pub(super) root: RunRoot,
     pub(super) settings: &'a RunSettings,
     pub(super) own: ProcessIdentity,
+    pub(super) journal: Journal<'a>,
     began: Instant,
 }
 
@@ -93,6 +96,12 @@ impl Worker<'_> {
     pub(super) fn time_left(&self) -> Option<Duration> {
         let timeout = self.settings.timeout?;
         Some(timeout.saturating_sub(self.began.elapsed()))
+    }
+
+    /// Tells the caller what happens, and writes it into the log of the run.
+    pub(super) fn tell(&self, event: &RunEvent<'_>) -> Result<(), EngineError> {
+        (self.settings.tell)(event);
+        self.journal.add(event)
     }
 
     /// Fails if the thread was ended from outside.
@@ -125,21 +134,7 @@ pub(super) fn work(
         Some(wish) => need_picture(&root, wish.picture)?,
         None => None,
     };
-    tell_of_picture(&root, lost_picture, entry.settings);
-    let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
-    let worker = Worker {
-        runner,
-        run,
-        thread,
-        run_id,
-        root,
-        settings: entry.settings,
-        own,
-        began: Instant::now(),
-    };
-    worker.root.create()?;
-    worker.root.remove_drafts()?;
-    keep_inherited_files();
+    root.create()?;
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);
     let masks = masks(
@@ -147,6 +142,20 @@ pub(super) fn work(
         other.map(|file| &file.pipeline),
         site.env.variables(),
     );
+    let own = process_identity(site.env.process_id()).ok_or(EngineError::NoProc)?;
+    let worker = Worker {
+        runner,
+        run,
+        thread,
+        run_id,
+        journal: Journal::open(&root, &site.env, &masks)?,
+        root,
+        settings: entry.settings,
+        own,
+        began: Instant::now(),
+    };
+    worker.root.remove_drafts()?;
+    keep_inherited_files();
     let workspace = open_workspace(runner, &cwd, &worker.root)?;
     let begun = opened.begun();
     let run_node = begun.run.clone();
@@ -173,20 +182,24 @@ pub(super) fn work(
         run: &run_node,
         course: chain.course,
     };
-    session.work(&entry, lost)
+    session.work(&entry, (lost, lost_picture))
 }
 
 impl Session<'_, '_> {
     fn work(
         &mut self,
         entry: &Entry<'_>,
-        lost: Option<LostAttempt>,
+        (lost, lost_picture): (Option<LostAttempt>, Option<&str>),
     ) -> Result<RunReport, EngineError> {
-        let settings = self.worker.settings;
-        (settings.tell)(&RunEvent::Begins {
+        self.worker.tell(&RunEvent::Begins {
             run_id: &self.worker.run_id,
-        });
-        self.picture.begin(entry.name, settings.backups);
+            entry: entry.name,
+        })?;
+        if let Some(problem) = lost_picture {
+            let note = made_again(&self.worker.root, problem);
+            self.worker.tell(&RunEvent::Note(&note))?;
+        }
+        self.picture.begin(entry.name, self.worker.settings.backups);
         self.resume(entry.resume, lost)?;
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
@@ -196,6 +209,7 @@ impl Session<'_, '_> {
             Err(error) => {
                 // What is done is done: the head follows it as far as it can.
                 let _ = self.chain.move_head();
+                let _ = (self.worker.journal).add(&RunEvent::Warning(&error.to_string()));
                 return Err(error);
             }
         };
@@ -279,6 +293,7 @@ impl Session<'_, '_> {
             Ok(VisitEnd::Settled(task)) => *task,
             Ok(VisitEnd::Interrupted(stop)) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
             Err(EngineError::Ended { .. }) => return Ok(Some(RunEnd::Cancelled)),
+            Err(EngineError::Paused { .. }) => return Ok(Some(RunEnd::Paused)),
             Err(error) => return Err(error),
         };
         let SettledTask {
@@ -298,11 +313,11 @@ impl Session<'_, '_> {
             started_at_ms,
             duration_ms,
         })?;
-        (self.worker.settings.tell)(&RunEvent::Settled {
+        self.worker.tell(&RunEvent::Settled {
             key: &key,
             result: &result,
             duration_ms,
-        });
+        })?;
         let visit = Visit {
             key: assignment.key.clone(),
             result,
@@ -366,7 +381,9 @@ impl Session<'_, '_> {
             Some(wish) => wish.decide(&self.course, &self.checksum)?,
             None => Decided::default(),
         };
-        tell_of_resume(&decided, lost.as_ref(), self.worker.settings);
+        for note in notes_of(&decided, lost.as_ref()) {
+            self.worker.tell(&RunEvent::Note(&note))?;
+        }
         let accepted = decided.accepted.map(|file| self.accept(file)).transpose()?;
         let node = ResumeNode {
             lost,
@@ -398,25 +415,11 @@ impl Session<'_, '_> {
     /// Makes the archive of finished tasks, and puts what came of it into the chain.
     fn archive(&mut self, destination: Option<&str>) -> Result<Option<RunEnd>, EngineError> {
         let began = Instant::now();
-        let path = match destination {
-            Some(destination) => PathBuf::from(destination),
-            None => self.worker.root.archive_file(),
-        };
         let folder = &self.course.pipeline().queues.processed_dir;
-        let signals = &self.worker.runner.signals;
-        let error = match self.around.workspace.archive(folder, &path, signals) {
-            Ok(ArchiveEnd::Made { warnings, .. }) => {
-                for warning in warnings {
-                    (self.worker.settings.tell)(&RunEvent::Warning(&warning));
-                }
-                None
-            }
-            Ok(ArchiveEnd::Interrupted(stop)) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
-            Err(Failure { message, .. }) => Some(message),
+        let (path, error) = match archive(self.worker, self.around, folder, destination)? {
+            ArchivedAt::Path(path, error) => (path, error),
+            ArchivedAt::Interrupted(stop) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
         };
-        if let Some(error) = &error {
-            (self.worker.settings.tell)(&RunEvent::Warning(error));
-        }
         let event = match error {
             None => Archived::Made,
             Some(_) => Archived::Failed,
@@ -485,6 +488,10 @@ impl Session<'_, '_> {
         }
         self.picture.write_durably(&self.course, status, error)?;
         let worker = self.worker;
+        worker.tell(&RunEvent::Ends {
+            run_id: &worker.run_id,
+            status,
+        })?;
         Ok(RunReport::new(
             worker.thread,
             &worker.run_id,
@@ -493,11 +500,4 @@ impl Session<'_, '_> {
             worker.began.elapsed(),
         ))
     }
-}
-
-/// Returns the error of a run that a person ended.
-fn cancelled() -> StepError {
-    let failure = Failure::new(ErrorKind::Cancelled, "the run was ended");
-    let result = StepResult::failed(1, failure);
-    result.error.expect("a failed result has its error")
 }

@@ -22,6 +22,7 @@ impl Default for RunSettings {
             backups: Backups::None,
             prompts: Prompts::Dropped,
             show: |_, _| {},
+            progress: None,
             tell: |_| {},
         }
     }

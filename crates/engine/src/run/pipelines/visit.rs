@@ -3,25 +3,29 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use uwf_pipeline::course::{Assignment, Course, RunTask, Task, Todo};
+use uwf_pipeline::course::{Agent, Assignment, Course, RunTask, Task, Todo};
 use uwf_pipeline::nodes::{AttemptRecord, LogRecord, VisitDebug, VisitNode};
 use uwf_pipeline::state::CurrentStep;
 use uwf_pipeline::{Ended, ErrorKind, StepResult, log_name, retry_after};
 use uwf_process::{Event, Stop, process_identity};
 use uwf_protocol::agent::env::ATTEMPT;
+use uwf_protocol::ids::RoleName;
 use uwf_protocol::run::LeaseRecord;
 use uwf_runner::{
     Attempt, AttemptEnd, AttemptSpec, NotWanted, Report, Stream, Surroundings, Watcher, attempt,
     wait,
 };
-use uwf_storage::RunRoot;
+use uwf_storage::{RunRoot, Slot};
 use uwf_util::time::format_iso;
 
 use super::commit::{Chain, Moved};
+use super::glimpse::doing;
 use super::picture::Picture;
 use super::session::Worker;
 use super::{Prompts, RunEvent};
 use crate::EngineError;
+use crate::run::observer::{Line, Observer};
+use crate::run::slots::{NoSlot, Who, take_for_run};
 
 /// How large a log may be that is also kept as a node, in bytes.
 const MAX_TEXT: u64 = 64 << 10;
@@ -81,15 +85,23 @@ impl Visiting<'_, '_, '_> {
             began: Instant::now(),
             started_at_ms: self.now_ms(),
         };
+        if let Todo::Task(_) = self.assignment.todo {
+            let key = self.assignment.key.to_string();
+            self.picture
+                .back_up(&log_name(&key, self.assignment.visit), self.course)?;
+        }
         match &self.assignment.todo {
             Todo::Settled(result) => Ok(progress.settled((**result).clone())),
             Todo::Task(task) => match &**task {
                 Task::Run(task) => self.run(task, progress),
                 Task::Wait(task) => {
-                    self.starts(1)?;
+                    let record = self.starts(1)?;
                     self.settle_down()?;
                     let left = self.worker.time_left();
-                    let attempt = wait(self.around, task, left)?;
+                    let mut line = self.line(&record);
+                    let doing = doing(self.course, &self.assignment.key);
+                    let attempt =
+                        wait(self.around, task, left, &mut || line.look(|| doing.clone()))?;
                     self.end(attempt, progress)
                 }
                 Task::Workflow(_) => Err(super::make::refused(
@@ -122,6 +134,11 @@ impl Visiting<'_, '_, '_> {
     fn run(&mut self, task: &RunTask, mut progress: Progress) -> Result<VisitEnd, EngineError> {
         loop {
             let number = progress.detail.attempts.len() as u64 + 1;
+            // It is ours until the attempt is over: dropping it frees it.
+            let slot = match self.slot()? {
+                Ok(slot) => slot,
+                Err(stop) => return Ok(VisitEnd::Interrupted(stop)),
+            };
             let record = self.starts(number)?;
             let started_at_ms = self.now_ms();
             let attempt = self.attempt(task, &record)?;
@@ -131,6 +148,7 @@ impl Visiting<'_, '_, '_> {
             };
             progress.add(&result, &attempt.report, started_at_ms);
             self.keep(&attempt.report, &mut progress)?;
+            drop(slot);
             let Some(delay) = retry_after(&result, number, task.retries) else {
                 return Ok(progress.settled(*result));
             };
@@ -150,6 +168,45 @@ impl Visiting<'_, '_, '_> {
         }
     }
 
+    /// Takes a slot for the program of a provider: it counts as an agent. Returns the signal that ended the wait for one.
+    fn slot(&mut self) -> Result<Result<Option<Slot>, Stop>, EngineError> {
+        if !matches!(self.assignment.agent, Agent::Provider(_)) {
+            return Ok(Ok(None));
+        }
+        let (worker, label) = (self.worker, self.assignment.agent.to_string());
+        let role = self.role()?;
+        let who = Who {
+            thread: worker.thread,
+            role: &role,
+            agent: &label,
+        };
+        let until = worker.time_left().map(|left| Instant::now() + left);
+        let take = |choice| take_for_run(worker.runner, worker.run, who, (choice, until));
+        let mut taken = take(NoSlot::GiveUp);
+        if let Err(EngineError::NoSlot { .. }) = &taken {
+            self.settle_down()?;
+            taken = take(NoSlot::Wait);
+        }
+        match taken {
+            Ok(slot) => Ok(Ok(slot)),
+            // The attempt finds that the time of the run is over.
+            Err(EngineError::NoSlot { .. }) => Ok(Ok(None)),
+            Err(EngineError::WaitInterrupted(signal)) => Ok(Err(Stop {
+                signal,
+                by_supervisor: false,
+            })),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn role(&self) -> Result<RoleName, EngineError> {
+        let key = self.assignment.key.to_string();
+        crate::pipelines::route::role(&key).map_err(|source| EngineError::Blocked {
+            thread: self.worker.thread,
+            source,
+        })
+    }
+
     /// Puts on record that an attempt begins.
     fn starts(&mut self, number: u64) -> Result<LeaseRecord, EngineError> {
         let worker = self.worker;
@@ -163,10 +220,7 @@ impl Visiting<'_, '_, '_> {
             head: Some(self.chain.newest()),
             replaces: None,
             keep_running: false,
-            role: crate::pipelines::route::role(&key).map_err(|source| EngineError::Blocked {
-                thread: worker.thread,
-                source,
-            })?,
+            role: self.role()?,
             started_at_ms,
             waiting: false,
             words: None,
@@ -178,7 +232,7 @@ impl Visiting<'_, '_, '_> {
             key: &key,
             attempt: number,
         };
-        (worker.settings.tell)(&event);
+        worker.tell(&event)?;
         let current = CurrentStep {
             key,
             attempt: number,
@@ -189,6 +243,15 @@ impl Visiting<'_, '_, '_> {
         self.picture
             .started(&self.assignment.key, current, started_at_ms, self.course);
         Ok(record)
+    }
+
+    /// Returns the line that shows how far an attempt is.
+    fn line<'r>(&self, record: &'r LeaseRecord) -> Line<'r> {
+        let observer = Observer {
+            stderr: None,
+            progress: self.worker.settings.progress,
+        };
+        Line::new(observer, &record.role, &record.label)
     }
 
     fn attempt(&mut self, task: &RunTask, record: &LeaseRecord) -> Result<Attempt, EngineError> {
@@ -213,6 +276,8 @@ impl Visiting<'_, '_, '_> {
             run_time: worker.time_left(),
             show: &settings.show,
         };
+        let mut line = self.line(record);
+        let doing = doing(course, &self.assignment.key);
         let mut failed = None;
         let picture = std::cell::RefCell::new(&mut *self.picture);
         let mut started = |pid| {
@@ -233,6 +298,7 @@ impl Visiting<'_, '_, '_> {
         let mut unwritten = None;
         let chain = &mut *self.chain;
         let mut tick = || {
+            line.look(|| doing.clone());
             let written = picture.borrow_mut().write_if_due(course);
             // The steps before this one become durable while it runs.
             let moved = written.and_then(|()| chain.move_if_due());

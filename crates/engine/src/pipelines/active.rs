@@ -1,0 +1,45 @@
+//! Which runs somebody works on.
+
+use std::path::Path;
+
+use uwf_protocol::ids::ThreadId;
+use uwf_storage::State;
+
+use super::chain::is_run;
+use super::origin::run_origin;
+use crate::{EngineError, Site};
+
+/// A run that a process works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActiveRun {
+    /// The thread.
+    pub thread: ThreadId,
+    /// The id of the run.
+    pub run_id: String,
+    /// The process, if it is known.
+    pub pid: Option<u32>,
+}
+
+/// Returns the runs of a workspace that processes work on now.
+///
+/// # Errors
+/// When the state or a node cannot be read.
+pub fn active_runs(site: &Site, workspace: &Path) -> Result<Vec<ActiveRun>, EngineError> {
+    let mut active = Vec::new();
+    for (thread, head) in State::new(&site.root).heads()? {
+        let lease = site.root.run(thread).lease;
+        if !lease.is_held()? || !is_run(&site.store, head)? {
+            continue;
+        }
+        let origin = run_origin(site, thread)?;
+        if origin.workspace != workspace {
+            continue;
+        }
+        active.push(ActiveRun {
+            thread,
+            run_id: origin.run_id,
+            pid: lease.read_record().map(|record| record.engine.pid),
+        });
+    }
+    Ok(active)
+}

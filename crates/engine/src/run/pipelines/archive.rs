@@ -1,0 +1,42 @@
+//! The archive of finished tasks, which is made when a run is completed.
+
+use std::path::PathBuf;
+
+use uwf_pipeline::Failure;
+use uwf_process::Stop;
+use uwf_runner::{ArchiveEnd, Surroundings};
+
+use super::RunEvent;
+use super::session::Worker;
+use crate::EngineError;
+
+/// What came of the archive.
+pub(super) enum ArchivedAt {
+    /// It is at this path, unless there is an error.
+    Path(PathBuf, Option<String>),
+    /// This process was told to stop.
+    Interrupted(Stop),
+}
+
+/// Archives what is in a folder. What goes wrong keeps no run from being completed.
+pub(super) fn archive(
+    worker: &Worker<'_>,
+    around: &Surroundings<'_>,
+    folder: &str,
+    destination: Option<&str>,
+) -> Result<ArchivedAt, EngineError> {
+    let path = match destination {
+        Some(destination) => PathBuf::from(destination),
+        None => worker.root.archive_file(),
+    };
+    let made = around.workspace.archive(folder, &path, around.signals);
+    let (warnings, error) = match made {
+        Ok(ArchiveEnd::Made { warnings, .. }) => (warnings, None),
+        Ok(ArchiveEnd::Interrupted(stop)) => return Ok(ArchivedAt::Interrupted(stop)),
+        Err(Failure { message, .. }) => (vec![message.clone()], Some(message)),
+    };
+    for warning in &warnings {
+        worker.tell(&RunEvent::Warning(warning))?;
+    }
+    Ok(ArchivedAt::Path(path, error))
+}
