@@ -14,7 +14,7 @@ use uwf_storage::{Env, RunDir, RunRoot, ThreadPlace};
 
 use super::picture::{Picture, SettledVisit};
 use super::session::Worker;
-use super::wish::LostPicture;
+use super::wish::{LostPicture, ResumeWish};
 use crate::attempt::{Members, describe};
 use crate::pipelines::chain;
 use crate::pipelines::resume_error::ResumeError;
@@ -89,6 +89,20 @@ pub(super) fn show(
     };
     picture.settled(&settled, seen.step.hash, seen.course);
     Ok(())
+}
+
+/// Returns what is wrong with the picture of a run that a person resumes, if it is lost.
+pub(super) fn lost_picture(
+    root: &RunRoot,
+    wish: Option<&ResumeWish>,
+    is_new: bool,
+) -> Result<Option<&'static str>, EngineError> {
+    match wish {
+        // Before the first step, nothing is lost with the picture.
+        Some(_) if is_new => need_picture(root, LostPicture::MadeAgain),
+        Some(wish) => need_picture(root, wish.picture),
+        None => Ok(None),
+    }
 }
 
 /// Returns what is wrong with the picture that earlier processes left, if it is lost.

@@ -26,12 +26,12 @@ use super::commit::{Added, Chain, Moved, NewStep, adopt};
 use super::journal::Journal;
 use super::only::outcome;
 use super::open::{
-    end_lost, need_picture, need_workspace, open_workspace, our_variables, show, write_origin,
+    end_lost, lost_picture, need_workspace, open_workspace, our_variables, show, write_origin,
 };
 use super::picture::{Picture, SettledVisit, cancelled};
 use super::resume::{made_again, notes_of};
 use super::visit::{SettledTask, VisitEnd, Visiting};
-use super::wish::{Decided, FileNow, LostPicture, ResumeWish};
+use super::wish::{Decided, FileNow, ResumeWish};
 use super::{RunEnd, RunEvent, RunReport, RunSettings};
 use crate::pipelines::chain;
 use crate::pipelines::folder::run_root;
@@ -128,12 +128,7 @@ pub(super) fn work(
     let cwd = begun.start.cwd.clone().unwrap_or_default();
     let root = run_root(Path::new(&cwd), &begun.run.state_dir, &run_id);
     need_workspace(&cwd)?;
-    let lost_picture = match entry.resume {
-        // Before the first step, nothing is lost with the picture.
-        Some(_) if head == start => need_picture(&root, LostPicture::MadeAgain)?,
-        Some(wish) => need_picture(&root, wish.picture)?,
-        None => None,
-    };
+    let lost_picture = lost_picture(&root, entry.resume, head == start)?;
     root.create()?;
     let ours = our_variables(&site.env);
     let other = entry.resume.and_then(ResumeWish::acceptable);
