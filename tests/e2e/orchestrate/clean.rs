@@ -142,6 +142,8 @@ fn nothing_but_the_folder_of_a_run_is_touched() {
     assert_eq!(cleaned["removed"], json!([]), "{cleaned}");
     let kept = cleaned["kept"].as_array().unwrap();
     assert_eq!(kept.len(), 2, "{cleaned}");
+    let counted = clean(&world, &["--keep", "1"]);
+    assert_eq!(counted["kept"].as_array().unwrap().len(), 2, "{counted}");
     let elsewhere = world.dir().join("elsewhere");
     let elsewhere = ["--state-dir", elsewhere.to_str().unwrap()];
     let cleaned = clean(&world, &elsewhere);
@@ -187,6 +189,37 @@ fn the_folder_of_a_run_whose_thread_is_gone_is_removed() {
     assert!(listed["runs"][0]["error"].is_string(), "{listed}");
     assert_eq!(clean(&world, &[])["removed"][0]["run_id"], "one");
     assert!(!runs(&world).join("one").exists());
+}
+
+#[test]
+fn a_link_does_not_count_as_one_of_the_newest() {
+    let world = World::new();
+    run(&world, "one", "echo, '1'", 0);
+    run(&world, "two", "echo, '2'", 0);
+    symlink(runs(&world).join("two"), runs(&world).join("link")).unwrap();
+    let cleaned = clean(&world, &["--keep", "2"]);
+    assert_eq!(cleaned["removed"], json!([]), "{cleaned}");
+    let cleaned = clean(&world, &["--keep", "1"]);
+    assert_eq!(cleaned["removed"][0]["run_id"], "one", "{cleaned}");
+}
+
+#[test]
+fn what_cannot_be_removed_is_named_and_the_others_go() {
+    let world = World::new();
+    run(&world, "one", "echo, '1'", 0);
+    run(&world, "two", "echo, '2'", 0);
+    let logs = runs(&world).join("two/logs");
+    let failed = world.root().join("runs");
+    // The record of the lock cannot be opened: it is a folder.
+    let thread = status(&world, "two")["thread"].as_str().unwrap().to_owned();
+    let owner = failed.join(thread).join("owner");
+    fs::remove_file(&owner).unwrap();
+    fs::create_dir(&owner).unwrap();
+    let args = [&ALL[..], &["--json"]].concat();
+    let cleaned = orchestrate(&world, &args).exits(1).json();
+    assert_eq!(cleaned["removed"][0]["run_id"], "one", "{cleaned}");
+    assert_eq!(cleaned["kept"][0]["run_id"], "two", "{cleaned}");
+    assert!(logs.is_dir());
 }
 
 #[test]

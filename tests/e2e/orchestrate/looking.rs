@@ -301,4 +301,38 @@ fn a_run_whose_process_was_killed_is_interrupted_and_keeps_its_quick_steps() {
     assert_eq!(killed["current_step"], Value::Null);
     assert_eq!(killed["steps"][0]["status"], "completed", "{killed}");
     signal("KILL", pid);
+    world.write("go", "");
+    orchestrate(&world, &["resume", "live"]).exits(0);
+    let page = orchestrate(&world, &["report", "live"]).exits(0).stdout;
+    let resumed = "| 2 | *resumed; attempt 1 of Slow was lost* |";
+    assert!(page.contains(resumed), "{page}");
+}
+
+#[test]
+fn a_loop_shows_the_item_it_is_at_and_where_it_stopped() {
+    let world = World::new();
+    let flow = r#"
+steps:
+- name: Each
+  for_each:
+    items: [a, b, c]
+    steps:
+    - name: In
+      command: [bash, -c, 'echo ${item}; test ${item} != b || while ! [ -e go ]; do sleep 0.02; done; test ${item} != b']
+"#;
+    let mut run = running(&world, flow, "Each[1].In");
+    let live = status(&world, "live");
+    let at = json!([{"key": "Each", "index": 1, "total": 3, "failed": 0}]);
+    assert_eq!(live["loops"], at);
+    assert_eq!(live["steps"][0]["status"], "running");
+    let text = orchestrate(&world, &["status"]).exits(0).stdout;
+    assert!(text.contains("loop      Each: item 2 of 3\n"), "{text}");
+    world.write("go", "");
+    assert_eq!(run.wait().unwrap().code(), Some(1));
+    let failed = status(&world, "live");
+    assert_eq!(failed["failed_step"], "Each[1].In");
+    assert_eq!(failed["steps"][0]["status"], "failed");
+    let page = orchestrate(&world, &["report"]).exits(0).stdout;
+    let loops = "- Each: at item 2 of 3, 0 failed so far; failed steps: Each[1].In\n";
+    assert!(page.contains(loops), "{page}");
 }

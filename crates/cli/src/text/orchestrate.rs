@@ -11,9 +11,7 @@ use serde::Serialize;
 use uwf_pipeline::{Loaded, Problem, StatusProblem, Step};
 use uwf_util::text::counted;
 
-pub(crate) use looking::{
-    CleanedRuns, KeptRun, LogItem, RemovedRun, RunList, RunRow, RunStatusPage, log_heading,
-};
+pub(crate) use looking::{CleanedRuns, LogItem, RunList, RunRow, RunStatusPage, log_heading};
 pub(crate) use queues::{MovedTask, PutTask, TaskList};
 pub(crate) use report::run_report;
 pub(crate) use run::RunView;

@@ -12,14 +12,19 @@ use crate::args::CleanRunsArgs;
 use crate::commands::{Context, past_time};
 use crate::failure::Failure;
 use crate::output::print;
-use crate::text::{CleanedRuns, KeptRun, RemovedRun};
+use crate::text::CleanedRuns;
 
-/// What is to be done with a run.
-enum Plan {
-    /// It is not old enough.
-    Nothing,
-    Remove,
-    Keep(String),
+/// The age of a folder that may still be without its thread: the folder of a run is made first.
+const YOUNG_MS: i64 = 3_600_000;
+
+/// What a folder is.
+enum Found {
+    /// The folder of a run in which nothing has happened since this time.
+    Run { changed_ms: i64 },
+    /// Nothing that is removed, for this reason.
+    Kept(String),
+    /// Nobody can tell, for this reason.
+    Unreadable(String),
 }
 
 pub(super) fn run(context: &Context, args: &CleanRunsArgs) -> Result<Exit, Failure> {
@@ -29,38 +34,38 @@ pub(super) fn run(context: &Context, args: &CleanRunsArgs) -> Result<Exit, Failu
     })?;
     let folder = place::state_dir(context, &args.place);
     let mut view = CleanedRuns::new(args.dry_run);
-    let mut has_failed = false;
-    let runs = place::newest_first(&folder)?.into_iter();
-    for (name, at) in runs.skip(args.keep) {
+    let mut newer = 0;
+    for (name, at) in place::newest_first(&folder)? {
         let path = folder.join(&name);
-        let why = match plan(context, (&name, &path), &at, before_ms) {
-            Plan::Nothing => continue,
-            Plan::Keep(why) => why,
-            Plan::Remove if args.dry_run => {
-                view.removed.push(RemovedRun::new(name));
+        let changed_ms = match look(context, (&name, &path), &at) {
+            Found::Run { changed_ms } => changed_ms,
+            Found::Kept(why) => {
+                view.keep(name, why);
                 continue;
             }
-            Plan::Remove => match remove(context, &at, &path) {
-                Ok(Cleaned::Removed) => {
-                    view.removed.push(RemovedRun::new(name));
-                    continue;
-                }
-                Ok(Cleaned::RemovedAndEnded) => {
-                    view.removed.push(RemovedRun::ended(name));
-                    continue;
-                }
-                Ok(Cleaned::InUse) => "a process works on it".to_owned(),
-                Ok(Cleaned::Copy(own)) => copy_of(&own),
-                Err(error) => {
-                    has_failed = true;
-                    Failure::from(error).what
-                }
-            },
+            Found::Unreadable(why) => {
+                view.fail(name, why);
+                continue;
+            }
         };
-        view.kept.push(KeptRun { run_id: name, why });
+        newer += 1;
+        if newer <= args.keep || changed_ms >= before_ms {
+            continue;
+        }
+        if args.dry_run {
+            view.remove(name);
+            continue;
+        }
+        match remove(context, &at, &path) {
+            Ok(Cleaned::Removed) => view.remove(name),
+            Ok(Cleaned::RemovedAndEnded) => view.remove_and_end(name),
+            Ok(Cleaned::InUse) => view.keep(name, "a process works on it".to_owned()),
+            Ok(Cleaned::Copy(own)) => view.keep(name, copy_of(&own)),
+            Err(error) => view.fail(name, Failure::from(error).what),
+        }
     }
     print(&view, format(context, args.json))?;
-    Ok(match has_failed {
+    Ok(match view.has_failed() {
         true => Exit::Request,
         false => Exit::Done,
     })
@@ -70,28 +75,33 @@ fn copy_of(own: &Path) -> String {
     format!("it is a copy: the run is in `{}`", own.display())
 }
 
-/// Decides about a run.
-fn plan(context: &Context, (name, path): (&str, &Path), at: &ThreadPlace, before_ms: i64) -> Plan {
+/// Finds out what a folder is.
+fn look(context: &Context, (name, path): (&str, &Path), at: &ThreadPlace) -> Found {
     if path.is_symlink() {
-        return Plan::Keep("it is a link".to_owned());
+        return Found::Kept("it is a link".to_owned());
     }
     if let Err(failure) = place::of_place(context, at.clone()) {
-        return Plan::Keep(failure.what);
+        return Found::Kept(failure.what);
     }
     let site = context.site();
-    let changed_ms = match run_summary(site, at.thread) {
+    let now_ms = site.env.now_ms();
+    let made_ms = at.thread.time_ms(now_ms).unwrap_or(now_ms);
+    match run_summary(site, at.thread) {
         Ok(run) if run.run_id != name => {
-            return Plan::Keep(format!("it is a copy of the run `{}`", run.run_id));
+            Found::Kept(format!("it is a copy of the run `{}`", run.run_id))
         }
-        Ok(run) => run.changed_ms,
+        Ok(run) => Found::Run {
+            changed_ms: run.changed_ms.unwrap_or(made_ms),
+        },
+        Err(EngineError::UnknownThread(_)) if now_ms - made_ms < YOUNG_MS => {
+            Found::Kept("its thread is not there, or not yet".to_owned())
+        }
         // Nobody can go on with it.
-        Err(EngineError::UnknownThread(_) | EngineError::Removed(_)) => None,
-        Err(error) => return Plan::Keep(Failure::from(error).what),
-    };
-    let made_ms = at.thread.time_ms(site.env.now_ms());
-    match changed_ms.or(made_ms) {
-        Some(changed_ms) if changed_ms < before_ms => Plan::Remove,
-        _ => Plan::Nothing,
+        Err(EngineError::UnknownThread(_) | EngineError::Removed(_)) => Found::Run {
+            changed_ms: made_ms,
+        },
+        Err(error @ EngineError::Pipeline(_)) => Found::Kept(Failure::from(error).what),
+        Err(error) => Found::Unreadable(Failure::from(error).what),
     }
 }
 

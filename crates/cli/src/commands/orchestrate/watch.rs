@@ -1,6 +1,7 @@
 //! `uwf orchestrate watch`: the pipeline is run by calls of this program, one after the other.
 
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -132,6 +133,8 @@ impl Watch<'_> {
         let mut command = own_program::command(self.context, &words);
         command.args(["--run-id", &run_id]);
         command.args(&self.args.words.0);
+        // This program may have been called as `orchestrate`, and then the words would mean something else.
+        command.arg0("uwf");
         // A call has a process group of its own, so it could not read a terminal.
         command.stdin(Stdio::null());
         let tree = Tree::spawn(&mut command)

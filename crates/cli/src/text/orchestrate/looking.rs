@@ -224,22 +224,24 @@ pub(super) fn stream_name(stream: Stream) -> &'static str {
 #[derive(Serialize)]
 pub(crate) struct CleanedRuns {
     dry_run: bool,
-    pub(crate) removed: Vec<RemovedRun>,
-    pub(crate) kept: Vec<KeptRun>,
+    removed: Vec<RemovedRun>,
+    kept: Vec<KeptRun>,
+    #[serde(skip)]
+    has_failed: bool,
 }
 
 /// A run whose folder was removed.
 #[derive(Serialize)]
-pub(crate) struct RemovedRun {
+struct RemovedRun {
     run_id: String,
     ended: bool,
 }
 
-/// An old run whose folder was not removed.
+/// A folder that was not removed.
 #[derive(Serialize)]
-pub(crate) struct KeptRun {
-    pub(crate) run_id: String,
-    pub(crate) why: String,
+struct KeptRun {
+    run_id: String,
+    why: String,
 }
 
 impl CleanedRuns {
@@ -248,25 +250,35 @@ impl CleanedRuns {
             dry_run,
             removed: Vec::new(),
             kept: Vec::new(),
-        }
-    }
-}
-
-impl RemovedRun {
-    /// Returns a run that had ended.
-    pub(crate) fn new(run_id: String) -> Self {
-        Self {
-            run_id,
-            ended: false,
+            has_failed: false,
         }
     }
 
-    /// Returns a run that could have gone on.
-    pub(crate) fn ended(run_id: String) -> Self {
-        Self {
-            run_id,
-            ended: true,
-        }
+    /// Adds a run that had ended.
+    pub(crate) fn remove(&mut self, run_id: String) {
+        let ended = false;
+        self.removed.push(RemovedRun { run_id, ended });
+    }
+
+    /// Adds a run that could have gone on.
+    pub(crate) fn remove_and_end(&mut self, run_id: String) {
+        let ended = true;
+        self.removed.push(RemovedRun { run_id, ended });
+    }
+
+    /// Adds a folder that is not removed.
+    pub(crate) fn keep(&mut self, run_id: String, why: String) {
+        self.kept.push(KeptRun { run_id, why });
+    }
+
+    /// Adds a folder that could not be removed.
+    pub(crate) fn fail(&mut self, run_id: String, why: String) {
+        self.keep(run_id, why);
+        self.has_failed = true;
+    }
+
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
     }
 }
 

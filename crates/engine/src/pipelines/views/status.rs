@@ -59,7 +59,7 @@ pub struct CurrentView {
 pub struct StepLine {
     /// Its name.
     pub name: String,
-    /// How its newest visit ended, or `running` or `pending`.
+    /// How its newest visit ended, or `running`, `pending`, or `interrupted` for a loop with open items.
     pub status: &'static str,
     /// The exit code of its newest visit.
     pub exit_code: Option<i64>,
@@ -152,7 +152,7 @@ fn status_of(
         error: error.map(|error| masked_error(&error, masks)),
         failed_steps,
         current_step: lease.map(current),
-        steps: steps_of(&chain.course, newest, lease),
+        steps: steps_of(&chain.course, newest, &run, lease),
         loops: loops.collect(),
         transition_count: chain.course.transition_count(),
         chain_steps: chain.steps,
@@ -184,27 +184,37 @@ fn current(lease: &LeaseRecord) -> CurrentView {
     }
 }
 
+/// Returns the steps of the pipeline. One in which the run is, or has stopped, is told from the others.
 fn steps_of(
     course: &Course,
     newest: &HashMap<String, Newest>,
+    run: &RunSummary,
     lease: Option<&LeaseRecord>,
 ) -> Vec<StepLine> {
-    let running = lease.and_then(|lease| top_of(lease.role.as_str()));
+    let key = lease.map(|lease| lease.role.as_str().to_owned());
+    let open = course.open_loops().first().map(|open| open.key.to_string());
+    let at = key.or(open).and_then(|key| top_of(&key));
+    let of_open = match run.status {
+        RunPhase::Running => "running",
+        RunPhase::Failed => "failed",
+        RunPhase::Interrupted | RunPhase::Completed | RunPhase::Cancelled => "interrupted",
+    };
     let visits: HashMap<&str, u64> = course.step_visits().into_iter().collect();
     let line = |name: &String| {
+        let is_open = at.as_ref() == Some(name);
         let last = newest.get(name);
-        let is_running = running.as_ref() == Some(name);
+        let settled = last.filter(|_| !is_open);
         StepLine {
             name: name.clone(),
-            status: match last {
-                _ if is_running => "running",
+            status: match settled {
+                _ if is_open => of_open,
                 Some(last) => last.status.as_str(),
                 None => "pending",
             },
-            exit_code: last.filter(|_| !is_running).map(|last| last.exit_code),
-            duration_ms: last.filter(|_| !is_running).map(|last| last.duration_ms),
+            exit_code: settled.map(|last| last.exit_code),
+            duration_ms: settled.map(|last| last.duration_ms),
             visits: visits.get(name.as_str()).copied().unwrap_or(0),
-            items: last.and_then(|last| last.items),
+            items: settled.and_then(|last| last.items),
         }
     };
     let names = course.pipeline().steps.iter().map(|step| &step.name);
