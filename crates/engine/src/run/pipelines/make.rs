@@ -1,11 +1,15 @@
 //! Making a run: first its folder, then its nodes, and last its entry among the threads.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use uwf_pipeline::course::Steering;
 use uwf_pipeline::nodes::{self, OnlyNode, RunNode};
-use uwf_pipeline::{ErrorKind, Failure, Pipeline, checksum, run_id, run_id_problem, timestamp_utc};
+use uwf_pipeline::{
+    ErrorKind, Failure, Masks, Pipeline, checksum, run_id, run_id_problem, timestamp_utc,
+};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas;
@@ -79,7 +83,7 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
         thread,
         root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
     };
-    root.write_origin(&place, &new.source)?;
+    root.write_origin(&place, shown_source(site, new).as_bytes())?;
     let of_workspace = state_dir.strip_prefix(&workspace).unwrap_or(&state_dir);
     let node = RunNode {
         thread: thread.as_str().to_owned(),
@@ -147,6 +151,14 @@ fn put(
     let start = batch.put(schemas::START_NODE_OF_RUN, &start, now_ms)?;
     batch.commit()?;
     Ok(start)
+}
+
+/// Returns the text of the workflow file for people: without secrets.
+fn shown_source(site: &Site, new: &NewRun) -> String {
+    let names = new.pipeline.all_secrets();
+    let values = names.iter().filter_map(|name| site.env.var_os(name));
+    let masks = Masks::of(values.map(OsStr::as_bytes));
+    masks.text(&String::from_utf8_lossy(&new.source))
 }
 
 /// Returns the folder of all runs. What is in the workspace is named by its path there, so that the workspace can be moved.
