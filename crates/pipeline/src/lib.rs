@@ -24,6 +24,7 @@ mod queues;
 mod rerun;
 mod result;
 mod scope;
+mod secrets;
 pub mod state;
 mod status;
 mod template;
@@ -59,6 +60,7 @@ pub use result::{
     StepResult, StepStatus, Waited,
 };
 pub use scope::{Item, Level, Recorded, Results, RunFacts, Scope};
+pub use secrets::{Material, OutputFiles, secret_warnings};
 pub use status::{StatusProblem, status_problems};
 pub use template::{NameError, Piece, Reference, RunField, StepField, Template};
 pub use tree::{Tree, TreeMap};

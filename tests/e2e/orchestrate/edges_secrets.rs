@@ -170,10 +170,15 @@ fn an_output_file_is_exact_unless_it_is_to_be_masked() {
         let mut command = command(&world, pipeline, args);
         let ran = ran(command.env("TOK", PLAIN)).exits(0);
         assert_eq!(ran.output("A"), "***\n");
-        text_of(&world, "out")
+        let warned = ran
+            .run
+            .stderr
+            .contains("output files of `A` may contain secrets");
+        (text_of(&world, "out"), warned)
     };
-    assert_eq!(output(&[]), format!("{PLAIN}\n"));
-    assert_eq!(output(&["--mask-output-files"]), "***\n");
+    assert_eq!(output(&[]), (format!("{PLAIN}\n"), true));
+    let masked = output(&["--mask-output-files"]);
+    assert_eq!(masked, ("***\n".to_owned(), false));
 }
 
 #[test]
@@ -204,4 +209,30 @@ steps:
         &[],
     );
     assert_eq!(shown.output("A"), format!("{}\n", world.dir().display()));
+}
+
+#[test]
+fn a_short_secret_is_not_masked_and_the_run_says_so() {
+    let world = World::new();
+    let pipeline = "steps:\n- name: A\n  secrets: [PIN]\n  command: [printenv, PIN]\n";
+    let mut command = command(&world, pipeline, &[]);
+    let ran = ran(command.env("PIN", "123")).exits(0);
+    assert_eq!(ran.output("A"), "123\n");
+    assert!(ran.run.stderr.contains("warning: "), "{}", ran.run.stderr);
+    assert!(ran.run.stderr.contains("PIN"), "{}", ran.run.stderr);
+}
+
+#[test]
+fn a_secret_in_context_or_workflow_is_masked_where_it_is_shown() {
+    let world = World::new();
+    let pipeline = format!(
+        "context: {{a: x{PLAIN}}}\nsteps:\n- name: A\n  secrets: [TOK]\n  command: [printf, \"%s\", \"${{context.a}} ${{context.b}}\"]\n"
+    );
+    let option = format!("b={PLAIN}");
+    let mut command = command(&world, &pipeline, &["--context", &option]);
+    let ran = ran(command.env("TOK", PLAIN)).exits(0);
+    assert_eq!(ran.output("A"), "x*** ***");
+    assert_eq!(ran.state["context"], json!({"a": "x***", "b": "***"}));
+    assert_masked(ran.root(), &FORMS);
+    assert!(ran.run.stderr.contains("warning: "), "{}", ran.run.stderr);
 }

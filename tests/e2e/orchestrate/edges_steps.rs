@@ -19,12 +19,12 @@ steps:
 - name: Text
   command: printf '%s,' 'a b' "c d" e\ f | > out
 - name: Override
-  command_override: [printf, "%s", 1.50]
+  command_override: [printf, "%s", 2.5]
 "#;
     let ran = run(&world, pipeline, &[]).exits(0);
     assert_eq!(ran.output("Words"), "1.0,true,16,yes,*,$HOME,,");
     assert_eq!(ran.output("Text"), "a b,c d,e f,|,>,out,");
-    assert_eq!(ran.output("Override"), "1.50");
+    assert_eq!(ran.output("Override"), "2.5");
     assert!(ran.run.stderr.contains(" W01: "), "{}", ran.run.stderr);
     assert!(!world.project().join("out").exists());
 }

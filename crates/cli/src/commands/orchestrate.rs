@@ -8,6 +8,7 @@ mod queues;
 mod resume;
 mod run;
 mod run_step;
+mod secrets;
 mod watch;
 mod work;
 

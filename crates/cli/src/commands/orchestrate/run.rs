@@ -10,6 +10,7 @@ use uwf_pipeline::{Loaded, Pipeline, Retries, context_file, context_value, load,
 use uwf_protocol::exit::Exit;
 use uwf_runner::Workspace;
 
+use super::secrets::warn_of_secrets;
 use super::work::{finish, settings};
 use super::{bytes_of, invalid, place, validate, warn_all};
 use crate::args::{ContextArgs, OnErrorArg, RunPipelineArgs};
@@ -35,6 +36,7 @@ pub(super) fn run(context: &Context, args: &RunPipelineArgs) -> Result<Exit, Fai
         return Ok(Exit::Done);
     }
     warn_all(&loaded);
+    warn_of_secrets(context, &args.work, (&loaded.pipeline, &source), &values);
     let settings = settings(context, &args.work)?;
     let steering = steering(args);
     check_archive(&workspace, &loaded, &steering)?;
