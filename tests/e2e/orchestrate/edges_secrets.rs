@@ -236,3 +236,27 @@ fn a_secret_in_context_or_workflow_is_masked_where_it_is_shown() {
     assert_masked(ran.root(), &FORMS);
     assert!(ran.run.stderr.contains("warning: "), "{}", ran.run.stderr);
 }
+
+#[test]
+fn a_secret_of_several_lines_is_masked_before_the_lines_are_cut() {
+    let world = World::new();
+    let pipeline = r#"
+secrets: [KEY]
+steps:
+- name: Lines
+  command: [sh, -c, 'echo before; echo "$KEY"; echo after']
+  output_capture: lines
+- name: Json
+  command: [sh, -c, 'printf "[\"%s\"]" "-----BEGIN\\nc2VjcmV0\\n-----END"']
+  output_capture: json
+"#;
+    let mut command = command(&world, pipeline, &[]);
+    command.env("KEY", "-----BEGIN\nc2VjcmV0\n-----END");
+    let ran = ran(&mut command).exits(0);
+    assert_eq!(
+        ran.step("Lines")["lines"],
+        json!(["before", "***", "after"])
+    );
+    assert_eq!(ran.step("Json")["json"], json!(["***"]));
+    assert_eq!(ran.log("Lines.stdout"), b"before\n***\nafter\n");
+}

@@ -13,10 +13,16 @@ pub(crate) fn masks<'e>(
     other: Option<&Pipeline>,
     ours: impl Iterator<Item = (&'e OsStr, &'e OsStr)>,
 ) -> Masks {
-    let names: Vec<OsString> = opened
-        .pipelines()
-        .map(|pipeline| &**pipeline)
-        .chain(other)
+    let pipelines = opened.pipelines().map(|pipeline| &**pipeline);
+    masks_of(pipelines.chain(other), ours)
+}
+
+/// Returns the masks for every secret that these pipelines declare.
+pub(crate) fn masks_of<'p, 'e>(
+    pipelines: impl Iterator<Item = &'p Pipeline>,
+    ours: impl Iterator<Item = (&'e OsStr, &'e OsStr)>,
+) -> Masks {
+    let names: Vec<OsString> = pipelines
         .flat_map(Pipeline::all_secrets)
         .map(OsString::from)
         .collect();

@@ -7,6 +7,7 @@ use uwf_pipeline::nodes::OnlyNode;
 use uwf_protocol::exit::Exit;
 
 use super::run::{context_of, loaded, on_error, only_step, retries};
+use super::secrets::warn_of_secrets;
 use super::work::{finish, settings};
 use super::{place, warn_all};
 use crate::args::RunStepArgs;
@@ -28,6 +29,7 @@ pub(super) fn run(context: &Context, args: &RunStepArgs) -> Result<Exit, Failure
     let pipeline = only_step(&loaded.pipeline, &only)?;
     let values = context_of(&loaded, &args.context)?;
     warn_all(&loaded);
+    warn_of_secrets(context, &args.work, (&pipeline, &source), &values);
     let settings = settings(context, &args.work)?;
     let new = NewRun {
         pipeline,

@@ -1,21 +1,18 @@
 //! Making a run: first its folder, then its nodes, and last its entry among the threads.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use uwf_pipeline::course::Steering;
 use uwf_pipeline::nodes::{self, OnlyNode, RunNode};
-use uwf_pipeline::{
-    ErrorKind, Failure, Masks, Pipeline, checksum, run_id, run_id_problem, timestamp_utc,
-};
+use uwf_pipeline::{ErrorKind, Failure, Pipeline, checksum, run_id, run_id_problem, timestamp_utc};
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::nodes::StartNode;
 use uwf_protocol::schemas;
 use uwf_storage::{RunRoot, State, StorageError, ThreadPlace};
 
 use crate::pipelines::error::PipelineError;
+use crate::pipelines::secrets::masks_of;
 use crate::{EngineError, Site, tags};
 
 /// A run that is to be made.
@@ -155,9 +152,7 @@ fn put(
 
 /// Returns the text of the workflow file for people: without secrets.
 fn shown_source(site: &Site, new: &NewRun) -> String {
-    let names = new.pipeline.all_secrets();
-    let values = names.iter().filter_map(|name| site.env.var_os(name));
-    let masks = Masks::of(values.map(OsStr::as_bytes));
+    let masks = masks_of(std::iter::once(&new.pipeline), site.env.variables());
     masks.text(&String::from_utf8_lossy(&new.source))
 }
 

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use uwf_pipeline::Event;
 use uwf_pipeline::nodes::LostAttempt;
 use uwf_pipeline::state::SCHEMA_VERSION;
+use uwf_pipeline::{Event, Masks};
 use uwf_process::end_for_another;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_runner::{GRACE, Workspace};
@@ -157,7 +157,11 @@ pub(super) fn need_workspace(cwd: &str) -> Result<(), EngineError> {
 }
 
 /// Completes the folder of a fork, which nobody has made. It comes after its first picture: a folder that is complete has one.
-pub(super) fn write_origin(worker: &Worker<'_>, source: &str) -> Result<(), EngineError> {
+pub(super) fn write_origin(
+    worker: &Worker<'_>,
+    source: &str,
+    masks: &Masks,
+) -> Result<(), EngineError> {
     if worker.root.thread().is_some() {
         return Ok(());
     }
@@ -170,7 +174,6 @@ pub(super) fn write_origin(worker: &Worker<'_>, source: &str) -> Result<(), Engi
         thread: worker.thread,
         root: std::path::absolute(site.root.path()).unwrap_or_else(|_| site.root.path().to_owned()),
     };
-    Ok(worker
-        .root
-        .write_origin(&place, source.unwrap_or_default().as_bytes())?)
+    let shown = masks.text(&source.unwrap_or_default());
+    Ok(worker.root.write_origin(&place, shown.as_bytes())?)
 }

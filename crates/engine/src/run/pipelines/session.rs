@@ -198,7 +198,7 @@ impl Session<'_, '_> {
         self.resume(entry.resume, lost)?;
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
-        write_origin(self.worker, &self.run.source)?;
+        write_origin(self.worker, &self.run.source, self.around.masks)?;
         let end = match self.go_on(entry.far) {
             Ok(end) => end,
             Err(error) => {
