@@ -47,6 +47,9 @@ steps:
     let killed = "steps:\n- name: A\n  command: [sh, -c, \"kill -9 $$$$\"]\n";
     let ran = run(&world, killed, &[]).exits(1);
     assert_eq!(ran.failure("A"), (137, "signal"));
+    let high = "steps:\n- name: A\n  command: [sh, -c, 'exit 200']\n";
+    let ran = run(&world, high, &[]).exits(1);
+    assert_eq!(ran.failure("A"), (200, "command_failed"));
     let not_found = "steps:\n- name: A\n  command: [no-such-program-here]\n";
     run(&world, not_found, &[]).exits(127);
 }
