@@ -87,6 +87,23 @@ impl RunRoot {
         Ok(uwf_durable::overwrite(&self.log(name), text)?)
     }
 
+    /// Makes logs durable, with their names. They are named by their paths in the folder; one that is gone is left out.
+    ///
+    /// # Errors
+    /// See [`create`](Self::create).
+    pub fn sync_logs(&self, logs: &[String]) -> Result<(), StorageError> {
+        for log in logs {
+            match uwf_durable::sync_file(&self.path.join(log)) {
+                Err(error) if error.is_not_found() => {}
+                synced => synced?,
+            }
+        }
+        if !logs.is_empty() {
+            uwf_durable::sync_dir(&self.path.join(LOGS))?;
+        }
+        Ok(())
+    }
+
     /// Makes the folder with the folder of its logs, durably. Fails if a link is in its place: what is written here would be
     /// elsewhere.
     ///

@@ -12,7 +12,7 @@ use uwf_protocol::ids::{CasRef, RoleName, ThreadId};
 use uwf_protocol::nodes::StepNode;
 use uwf_protocol::run::{Pending, RefusedStep};
 use uwf_protocol::schemas;
-use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, State};
+use uwf_storage::{Advance, HistoryRecord, Reason, RunDir, RunRoot, State};
 use uwf_thread::steps;
 
 use crate::pipelines::chain::payload;
@@ -34,6 +34,9 @@ pub(super) struct Chain<'a> {
     newest: CasRef,
     /// The nodes after the head.
     unsynced: Vec<CasRef>,
+    /// The logs after the head that no node has, relative to the folder of the run.
+    unsynced_logs: Vec<String>,
+    root: &'a RunRoot,
     moved: Instant,
 }
 
@@ -55,6 +58,15 @@ pub(super) struct Added {
     pub(super) completed_at_ms: i64,
 }
 
+/// The nodes of a step that were written.
+struct Put {
+    step: CasRef,
+    output: CasRef,
+    /// All of them.
+    nodes: Vec<CasRef>,
+    completed_at_ms: i64,
+}
+
 /// Whether the head moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Moved {
@@ -66,7 +78,7 @@ pub(super) enum Moved {
 impl<'a> Chain<'a> {
     pub(super) fn new(
         runner: &'a Runner,
-        run: &'a RunDir,
+        (run, root): (&'a RunDir, &'a RunRoot),
         (thread, start, head): (ThreadId, CasRef, CasRef),
         cwd: String,
     ) -> Self {
@@ -79,6 +91,8 @@ impl<'a> Chain<'a> {
             head,
             newest: head,
             unsynced: Vec::new(),
+            unsynced_logs: Vec::new(),
+            root,
             moved: Instant::now(),
         }
     }
@@ -88,13 +102,27 @@ impl<'a> Chain<'a> {
         self.newest
     }
 
-    /// Adds a step. From now on no process can lose it.
-    pub(super) fn add(&mut self, step: NewStep) -> Result<Added, EngineError> {
+    /// Adds a step. From now on no process can lose it, and a full disk did not: the work may have been paid for.
+    pub(super) fn add(&mut self, step: &NewStep) -> Result<Added, EngineError> {
+        let root = &self.runner.site.root;
+        let put = root.with_room(is_of_full_disk, || self.put(step))?;
+        self.newest = put.step;
+        self.unsynced.extend(put.nodes);
+        let logs = step.detail.logs.iter().filter(|log| log.text.is_none());
+        self.unsynced_logs.extend(logs.map(|log| log.path.clone()));
+        Ok(Added {
+            output: put.output,
+            completed_at_ms: put.completed_at_ms,
+        })
+    }
+
+    /// Writes the nodes of a step, then the record that names it.
+    fn put(&self, step: &NewStep) -> Result<Put, EngineError> {
         let store = &self.runner.site.store;
         let now_ms = self.runner.site.env.now_ms();
         let mut batch = store.batch();
-        let prompt = step.prompt.map(|prompt| {
-            let prompt = Value::String(prompt);
+        let prompt = step.prompt.as_ref().map(|prompt| {
+            let prompt = Value::String(prompt.clone());
             batch.put(schemas::TEXT, &prompt, now_ms)
         });
         let prompt = prompt.transpose()?;
@@ -106,10 +134,10 @@ impl<'a> Chain<'a> {
         let node = StepNode {
             start: self.start,
             prev: (self.newest != self.start).then_some(self.newest),
-            role: step.role,
+            role: step.role.clone(),
             output,
             detail,
-            agent: step.agent,
+            agent: step.agent.clone(),
             edge_prompt: None,
             started_at_ms: Some(step.started_at_ms),
             completed_at_ms: Some(completed_at_ms),
@@ -119,9 +147,6 @@ impl<'a> Chain<'a> {
         let payload = serde_json::to_value(&node).expect("a step is plain data");
         let hash = batch.put(schemas::STEP_NODE, &payload, now_ms)?;
         batch.commit_volatile()?;
-        self.unsynced.extend(prompt);
-        self.unsynced.extend(texts_of(&step.detail));
-        self.unsynced.extend([output, detail, hash]);
         self.run.outbox.write_pending_volatile(&Pending {
             step: hash,
             head: self.head,
@@ -130,9 +155,11 @@ impl<'a> Chain<'a> {
             answer_of: None,
             agent: None,
         })?;
-        self.newest = hash;
-        Ok(Added {
+        let texts = prompt.into_iter().chain(texts_of(&step.detail));
+        Ok(Put {
+            step: hash,
             output,
+            nodes: texts.chain([output, detail, hash]).collect(),
             completed_at_ms,
         })
     }
@@ -141,9 +168,13 @@ impl<'a> Chain<'a> {
     pub(super) fn put_text(&self, text: &str) -> Result<CasRef, EngineError> {
         let site = &self.runner.site;
         let text = Value::String(text.to_owned());
-        Ok(site
-            .store
-            .put_volatile(schemas::TEXT, &text, site.env.now_ms())?)
+        let put = || {
+            let put = site
+                .store
+                .put_volatile(schemas::TEXT, &text, site.env.now_ms());
+            put.map_err(EngineError::from)
+        };
+        site.root.with_room(is_of_full_disk, put)
     }
 
     /// Moves the head to the newest step, if it was not moved for a while.
@@ -159,16 +190,16 @@ impl<'a> Chain<'a> {
         if self.head == self.newest {
             return Ok(Moved::Yes);
         }
+        self.sync()?;
         let site = &self.runner.site;
-        site.store.sync(&self.unsynced)?;
         let advanced = State::new(&site.root).advance(self.thread, self.head, self.newest)?;
         self.after(advanced)
     }
 
     /// Ends the thread at the newest step: the run is completed.
     pub(super) fn complete(&mut self, workflow: CasRef) -> Result<Moved, EngineError> {
+        self.sync()?;
         let site = &self.runner.site;
-        site.store.sync(&self.unsynced)?;
         let record = HistoryRecord {
             thread: self.thread,
             workflow,
@@ -180,11 +211,18 @@ impl<'a> Chain<'a> {
         self.after(advanced)
     }
 
+    /// Makes durable what the new head needs.
+    fn sync(&self) -> Result<(), EngineError> {
+        self.root.sync_logs(&self.unsynced_logs)?;
+        Ok(self.runner.site.store.sync(&self.unsynced)?)
+    }
+
     fn after(&mut self, advanced: Advance) -> Result<Moved, EngineError> {
         match advanced {
             Advance::Moved => {
                 self.head = self.newest;
                 self.unsynced.clear();
+                self.unsynced_logs.clear();
                 self.moved = Instant::now();
                 self.run.outbox.clear_pending()?;
                 Ok(Moved::Yes)
@@ -195,6 +233,14 @@ impl<'a> Chain<'a> {
                 Err(crate::thread::busy(self.thread, None))
             }
         }
+    }
+}
+
+fn is_of_full_disk(error: &EngineError) -> bool {
+    match error {
+        EngineError::Store(error) => error.is_of_full_disk(),
+        EngineError::Storage(error) => error.is_of_full_disk(),
+        _ => false,
     }
 }
 

@@ -177,6 +177,15 @@ impl<'a> Picture<'a> {
         Ok(())
     }
 
+    /// Writes the picture durably, if there is none. A run with steps has one, also if this process is killed when it has just
+    /// recorded a resume.
+    pub(super) fn write_if_missing(&mut self, course: &Course) -> Result<(), EngineError> {
+        match self.root.read_state()? {
+            Some(_) => Ok(()),
+            None => self.write_durably(course, RunStatus::Running, None),
+        }
+    }
+
     /// Writes the picture durably. `end` tells how the work of this process ended.
     pub(super) fn write_durably(
         &mut self,

@@ -14,7 +14,6 @@ use uwf_pipeline::nodes::{
 use uwf_pipeline::state::RunStatus;
 use uwf_pipeline::{Course, Event, Route};
 use uwf_process::{keep_inherited_files, process_identity};
-use uwf_protocol::agent::engine_mark;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::run::ProcessIdentity;
 use uwf_protocol::schemas;
@@ -87,11 +86,6 @@ struct Session<'s, 'a> {
 }
 
 impl Worker<'_> {
-    /// Returns the mark of the programs of an attempt at the step after another one. No other attempt has it.
-    pub(super) fn mark(&self, after: CasRef, number: u64) -> String {
-        format!("{}/{after}/{number}", engine_mark(&self.own))
-    }
-
     /// Returns what is left of the time of this process.
     pub(super) fn time_left(&self) -> Option<Duration> {
         let timeout = self.settings.timeout?;
@@ -170,7 +164,12 @@ pub(super) fn work(
     let mut session = Session {
         worker: &worker,
         around: &around,
-        chain: Chain::new(runner, run, (thread, chain.start_hash, head), cwd),
+        chain: Chain::new(
+            runner,
+            (run, &worker.root),
+            (thread, chain.start_hash, head),
+            cwd,
+        ),
         picture,
         workflow: chain.start.workflow,
         checksum,
@@ -195,6 +194,9 @@ impl Session<'_, '_> {
             self.worker.tell(&RunEvent::Note(&note))?;
         }
         self.picture.begin(entry.name, self.worker.settings.backups);
+        if entry.resume.is_some() {
+            self.picture.write_if_missing(&self.course)?;
+        }
         self.resume(entry.resume, lost)?;
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
@@ -299,7 +301,7 @@ impl Session<'_, '_> {
             duration_ms,
         } = task;
         let key = assignment.key.to_string();
-        let added = self.chain.add(NewStep {
+        let added = self.chain.add(&NewStep {
             role: self.role(&key)?,
             agent: assignment.agent.to_string(),
             output: (schemas::RESULT, result_payload(&result)),
@@ -445,7 +447,7 @@ impl Session<'_, '_> {
             reads: Vec::new(),
             usage: None,
         };
-        self.chain.add(NewStep {
+        self.chain.add(&NewStep {
             role: self.role(key)?,
             agent: "engine".to_owned(),
             output,

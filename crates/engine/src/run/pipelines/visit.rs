@@ -8,6 +8,7 @@ use uwf_pipeline::nodes::{AttemptRecord, LogRecord, VisitDebug, VisitNode};
 use uwf_pipeline::state::CurrentStep;
 use uwf_pipeline::{Ended, ErrorKind, StepResult, log_name, retry_after};
 use uwf_process::{Event, Stop, process_identity};
+use uwf_protocol::agent::engine_mark;
 use uwf_protocol::agent::env::ATTEMPT;
 use uwf_protocol::ids::RoleName;
 use uwf_protocol::run::LeaseRecord;
@@ -133,6 +134,8 @@ impl Visiting<'_, '_, '_> {
     /// Runs a program, again after a failure that another attempt may mend.
     fn run(&mut self, task: &RunTask, mut progress: Progress) -> Result<VisitEnd, EngineError> {
         loop {
+            // What a program is paid for must not be lost because the disk fills up meanwhile.
+            self.worker.runner.site.root.set_room_aside()?;
             let number = progress.detail.attempts.len() as u64 + 1;
             // It is ours until the attempt is over: dropping it frees it.
             let slot = match self.slot()? {
@@ -216,7 +219,12 @@ impl Visiting<'_, '_, '_> {
             engine: worker.own.clone(),
             agent: None,
             label: self.assignment.agent.to_string(),
-            attempt: Some(worker.mark(self.chain.newest(), number)),
+            // No other attempt has this mark.
+            attempt: Some(format!(
+                "{}/{}/{number}",
+                engine_mark(&worker.own),
+                self.chain.newest()
+            )),
             head: Some(self.chain.newest()),
             replaces: None,
             keep_running: false,
