@@ -407,6 +407,24 @@ fn a_resume_after_a_kill_that_is_killed_anywhere_names_every_lost_attempt() {
 }
 
 #[test]
+fn a_run_that_was_killed_before_its_first_picture_goes_on_though_the_resume_is_killed_then() {
+    let world = world(&[A]);
+    let run = ["orchestrate", "run", "p.yaml"];
+    let pictures = |call: &str| call.starts_with("rename ") && call.ends_with("/state.json");
+    let traced = kill_before(&world, &run, pictures);
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    let id = thread(&world);
+    let resume = ["orchestrate", "resume", &id];
+    let mut is_recorded = false;
+    let traced = kill_before(&world, &resume, |call| {
+        is_recorded |= call.starts_with("rename ") && call.ends_with("/pending.json");
+        is_recorded && !call.ends_with("/pending.json")
+    });
+    assert!(traced.killed().is_some(), "{:#?}", traced.points);
+    world.uwf(&resume).exits(0);
+}
+
+#[test]
 fn each_window_of_a_run_is_survived() {
     let world = stopped();
     let id = thread(&world);

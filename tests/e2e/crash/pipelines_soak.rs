@@ -7,8 +7,10 @@ use super::pipelines::{Done, Left, world};
 use super::reader::Ledger;
 use super::soak::soak;
 use crate::processes::kill;
-use crate::world::World;
+use crate::world::{World, binary};
 
+/// These worlds take long: a soak tries one for so many of other tests.
+const SHARE: usize = 4;
 /// How many kills a world gets.
 const KILLS: usize = 40;
 
@@ -44,7 +46,7 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
         .uwf(&["orchestrate", "run", "p.yaml", "--archive-processed"])
         .exits(0);
     let undisturbed = Left::of(&undisturbed);
-    for _ in 0..worlds {
+    for _ in 0..worlds.div_ceil(SHARE) {
         let world = world_of_tasks();
         let (mut kills, mut before) = (0, Done::of(&world));
         let has_ended = loop {
@@ -83,4 +85,84 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
         let inbox = fs::read_dir(world.project().join("inbox")).unwrap();
         assert_eq!(inbox.count(), 0);
     }
+}
+
+/// A step that claims tasks until none is left. One that a lost attempt had claimed comes first.
+fn claiming() -> String {
+    let uwf = binary().display();
+    format!(
+        "steps:
+  - name: Work
+    command:
+      - sh
+      - -c
+      - |
+        task=$(ls inbox/.claimed/$ORCHESTRATE_RUN_ID/*.task 2>/dev/null | head -n 1)
+        test -n \"$task\" || task=$({uwf} orchestrate task claim) || exit 3
+        echo \"${{task##*/}}\" >> worked
+        sleep 0.01
+        {uwf} orchestrate task done \"$task\"
+    on: {{success: {{goto: Work}}, failure: {{goto: _end}}}}
+"
+    )
+    .replace("${task", "$${task")
+}
+
+#[test]
+fn claimed_tasks_are_lost_by_no_kill_and_worked_on_again_only_after_one() {
+    let (worlds, mut chance) = soak();
+    for _ in 0..worlds.div_ceil(SHARE) {
+        let world = world(&[]);
+        world.write("p.yaml", &claiming());
+        for task in 3..=12 {
+            world.write(&format!("inbox/{task}.task"), "task");
+        }
+        let mut kills = 0;
+        loop {
+            let known = Ledger::read(&world.root());
+            let thread = known.threads.keys().next().cloned();
+            if thread.as_ref().is_some_and(|it| !known.active.contains(it)) {
+                break;
+            }
+            let args = match &thread {
+                None => vec!["orchestrate", "run", "p.yaml"],
+                Some(thread) => vec!["orchestrate", "resume", thread],
+            };
+            if kills == KILLS {
+                world.uwf(&args).exits(0);
+                break;
+            }
+            let mut engine = world.spawn(&args);
+            // Nothing depends on how long this takes: it only has the kills come at different moments.
+            std::thread::sleep(Duration::from_millis(20 + chance.below(100) as u64));
+            kills += usize::from(engine.try_wait().unwrap().is_none());
+            kill(engine);
+        }
+        let done = names(&world, "processed");
+        let expected: Vec<String> = (1..=12).map(|task| format!("{task}.task")).collect();
+        assert!(
+            done.len() == 12 && expected.iter().all(|task| done.contains(task)),
+            "{done:?}"
+        );
+        assert!(names(&world, "inbox").is_empty());
+        let worked = fs::read_to_string(world.project().join("worked")).unwrap();
+        let count = worked.lines().count();
+        assert!((12..=12 + kills).contains(&count), "{kills}: {worked}");
+    }
+}
+
+/// Returns the names of all files below a folder of the project.
+fn names(world: &World, folder: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut folders = vec![world.project().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => names.push(entry.file_name().into_string().unwrap()),
+            }
+        }
+    }
+    names
 }

@@ -160,3 +160,45 @@ echo \"$first $second $third $fourth $(echo $(cat ran))\"; cat said";
     assert_eq!(codes, "1 1 1 0 A B B", "{said}");
     assert_eq!(said.matches("Read-only file system").count(), 2, "{said}");
 }
+
+#[test]
+fn a_folder_that_cannot_be_made_stops_a_run_before_any_step() {
+    let world = World::new();
+    world.write("p.yaml", STEPS);
+    world.write("file", "");
+    for place in ["file", "file/runs", "/proc/runs"] {
+        let args = ["orchestrate", "run", "p.yaml", "--state-dir", place];
+        let run = world.uwf(&args).exits(1);
+        assert!(
+            run.stderr.contains("error: cannot create"),
+            "{}",
+            run.stderr
+        );
+    }
+    assert_eq!(ran(&world), "");
+    assert_eq!(world.state("threads.yaml"), "");
+}
+
+#[test]
+fn a_result_that_was_paid_for_survives_a_disk_that_fills_up_meanwhile() {
+    let world = World::new();
+    fs::create_dir(world.root()).unwrap();
+    world.write(
+        "p.yaml",
+        "steps:
+  - name: B
+    command: [sh, -c, 'echo B >> ran; dd if=/dev/zero of=$UWF_STORAGE_ROOT/fill bs=4096 2>/dev/null; echo answer']
+  - {name: C, command: [sh, -c, 'echo C >> ran']}
+",
+    );
+    let script = "\"$2\" orchestrate run p.yaml >/dev/null 2>said; first=$?
+rm -f \"$1/fill\"
+\"$2\" orchestrate resume $(ls .orchestrate/runs) >/dev/null 2>&1; second=$?
+echo \"$first $second $(echo $(cat ran))\"; cat said";
+    let Some(ran) = on_a_small_disk(&world, script, &[]) else {
+        return;
+    };
+    let (codes, said) = ran.split_once('\n').unwrap();
+    assert_eq!(codes, "1 0 B C", "{said}");
+    assert!(said.contains("hint: the disk is full"), "{said}");
+}

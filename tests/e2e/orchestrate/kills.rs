@@ -104,6 +104,40 @@ fn what_a_lost_attempt_left_is_ended_before_it_runs_again_and_what_a_settled_ste
 }
 
 #[test]
+fn a_kill_in_a_loop_costs_the_running_attempt_and_nothing_else() {
+    let world = world(
+        "  - {name: A, command: [sh, -c, 'echo A >> ran']}
+  - name: L
+    for_each:
+      items: [0, 1, 2]
+      steps:
+        - {name: E, command: [sh, -c, 'echo E$1 >> ran; while test $1 = 1 -a -e wait; do sleep 0.02; done', _, '${loop.index}']}
+        - {name: F, command: [sh, -c, 'echo F$1 >> ran', _, '${loop.index}']}
+  - {name: C, command: [sh, -c, 'echo C >> ran']}
+",
+    );
+    close_gate(&world);
+    kill(spawn_until(&world, RUN, "A E0 F0 E1"));
+    let id = folder(&world).unwrap();
+    let id = id.file_name().unwrap().to_str().unwrap();
+    open_gate(&world);
+    let resumed = world.uwf(&["orchestrate", "resume", id, "--json"]).exits(0);
+    assert_eq!(resumed.json()["run_id"], id);
+    assert_eq!(ran(&world), "A E0 F0 E1 E1 F1 E2 F2 C");
+    let (_, keys) = thread(&world);
+    let resumes = keys.iter().filter(|key| *key == "_resume").count();
+    let ledger = Ledger::read(&world.root());
+    let head = ledger.threads.values().next().unwrap().last().unwrap();
+    let visits = visits(&world.root(), head);
+    let resume = visits.iter().find(|visit| visit.key == "_resume").unwrap();
+    let lost = &resume.output["lost"];
+    assert_eq!(
+        (resumes, &lost["key"], &lost["attempt"]),
+        (1, &"L[1].E".into(), &1.into())
+    );
+}
+
+#[test]
 fn of_several_resumes_one_works_and_the_others_name_it() {
     let world = world(GATED);
     close_gate(&world);
