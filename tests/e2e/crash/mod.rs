@@ -9,6 +9,7 @@ mod commands;
 mod garbage;
 mod leftovers;
 mod pipelines;
+mod pipelines_left;
 mod pipelines_soak;
 pub(crate) mod reader;
 mod registry;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
-use super::pipelines::{Done, Left, world};
+use super::pipelines::world;
+use super::pipelines_left::{Done, Left};
 use super::reader::Ledger;
 use super::soak::soak;
 use crate::processes::kill;

@@ -316,10 +316,13 @@ fn every_row_of_the_table_names_its_test() {
         "crash/commands.rs",
         "crash/garbage.rs",
         "crash/leftovers.rs",
+        "crash/pipelines.rs",
+        "crash/pipelines_soak.rs",
         "crash/registry.rs",
         "crash/travel.rs",
         "crashes.rs",
         "kept_running.rs",
+        "orchestrate/kills.rs",
         "supervisor.rs",
     ];
     let tests = files
