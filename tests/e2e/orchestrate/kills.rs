@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::crash::reader::{Ledger, visits};
 use crate::gates::{close_gate, open_gate, wait_for_ends};
+use crate::gc::{age_all, gc, nodes};
 use crate::processes::{is_running, kill, kill_if_there};
 use crate::world::{World, wait_until};
 
@@ -207,6 +208,36 @@ fn the_head_follows_while_a_long_step_runs_or_waits() {
         assert_eq!(engine.wait_with_output().unwrap().status.code(), Some(0));
         assert_eq!(thread(&world).1, ["Q1", "Q2", "L"]);
     }
+}
+
+#[test]
+fn a_collector_keeps_what_a_dead_run_has_and_what_a_completed_one_needs() {
+    let world = world(
+        "  - {name: Q, command: [sh, -c, 'echo a text of its own']}
+  - {name: A, command: [sh, -c, 'echo A >> ran; while [ -e wait ]; do sleep 0.02; done; echo b']}
+",
+    );
+    close_gate(&world);
+    kill(spawn_until(&world, RUN, "A"));
+    let (thread_id, _) = thread(&world);
+    age_all(&world, 30 * 24 * 3600);
+    gc(&world, &[]).exits(0);
+    open_gate(&world);
+    world.uwf(&["orchestrate", "resume", &thread_id]).exits(0);
+    assert_eq!(
+        (ran(&world).as_str(), thread(&world).1),
+        ("A A", ["Q", "_resume", "A"].map(str::to_owned).to_vec())
+    );
+    age_all(&world, 30 * 24 * 3600);
+    gc(&world, &[]).exits(0);
+    world.uwf(&["cas", "verify"]).exits(0);
+    assert_eq!(thread(&world).1.len(), 3);
+    let texts = nodes(&world)
+        .into_iter()
+        .map(|node| fs::read(node).unwrap());
+    let text = b"a text of its own";
+    let mut kept = texts.filter(|node| node.windows(text.len()).any(|part| part == text));
+    assert!(kept.next().is_some(), "the log of a step is kept");
 }
 
 #[test]

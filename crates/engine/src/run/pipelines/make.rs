@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use uwf_cas_fs::Batch;
 use uwf_pipeline::course::Steering;
 use uwf_pipeline::nodes::{self, OnlyNode, RunNode};
 use uwf_pipeline::{ErrorKind, Failure, Pipeline, checksum, run_id, run_id_problem, timestamp_utc};
@@ -107,14 +108,15 @@ pub fn make_run(site: &Site, new: &NewRun) -> Result<MadeRun, EngineError> {
     })
 }
 
-/// Puts the nodes of a new run, and returns its start.
-fn put(
-    site: &Site,
-    new: &NewRun,
-    (cwd, run): (String, RunNode),
-    now_ms: i64,
-) -> Result<CasRef, EngineError> {
+/// Puts the schemas of the nodes that a run may get. Nothing refers to some of them before, so a collector may have removed
+/// them since the run was made.
+pub(super) fn renew_schemas(site: &Site) -> Result<(), EngineError> {
     let mut batch = site.store.batch();
+    put_schemas(&mut batch, site.env.now_ms())?;
+    Ok(batch.commit()?)
+}
+
+fn put_schemas(batch: &mut Batch<'_>, now_ms: i64) -> Result<(), EngineError> {
     let own = [
         schemas::start_node_of_run(),
         schemas::pipeline(),
@@ -127,6 +129,18 @@ fn put(
     for schema in own {
         batch.put(schemas::META, &schema, now_ms)?;
     }
+    Ok(())
+}
+
+/// Puts the nodes of a new run, and returns its start.
+fn put(
+    site: &Site,
+    new: &NewRun,
+    (cwd, run): (String, RunNode),
+    now_ms: i64,
+) -> Result<CasRef, EngineError> {
+    let mut batch = site.store.batch();
+    put_schemas(&mut batch, now_ms)?;
     let source = Value::String(String::from_utf8_lossy(&new.source).into_owned());
     let source = batch.put(schemas::TEXT, &source, now_ms)?;
     let run = RunNode {

@@ -8,7 +8,7 @@ use uwf_pipeline::state::RunStatus;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_storage::{Located, Reason, RunRoot};
 
-use super::make::{MadeRun, NewRun, make_run};
+use super::make::{MadeRun, NewRun, make_run, renew_schemas};
 use super::open::{is_completed, need_picture, show};
 use super::picture::Picture;
 use super::session::{Entry, Far, work};
@@ -63,7 +63,10 @@ pub fn resume_pipeline(
         far: Far::ToTheEnd,
         settings,
     };
-    let worked = with_thread(runner, thread, |owned| work(runner, owned, thread, entry));
+    let worked = with_thread(runner, thread, |owned| {
+        renew_schemas(&runner.site)?;
+        work(runner, owned, thread, entry)
+    });
     match worked {
         // Another process has just completed it.
         Err(EngineError::Ended {

@@ -3,6 +3,7 @@
 use uwf_protocol::ids::ThreadId;
 use uwf_runner::OutputText;
 
+use super::make::renew_schemas;
 use super::session::{Entry, Far, work};
 use super::{Backups, Prompts, RunEnd, RunSettings};
 use crate::read::report::{StepOrigin, StepReport};
@@ -41,6 +42,7 @@ pub(crate) fn step(
         far: Far::OneStep,
         settings: &settings,
     };
+    renew_schemas(&runner.site)?;
     let report = work(runner, run, id, entry)?;
     if let RunEnd::Interrupted(signal) = report.end {
         return Err(EngineError::NotStarted(signal));
