@@ -58,15 +58,26 @@ fn is_of_engine(point: &Point) -> bool {
 }
 
 /// Kills a command before the first of its calls that is wanted.
-fn kill_before(world: &World, args: &[&str], mut is_wanted: impl FnMut(&str) -> bool) -> Traced {
-    let mut is_killed = false;
-    trace(world, args, |point| {
-        if is_killed || !is_of_engine(point) || !is_wanted(&point.call) {
+fn kill_before(world: &World, args: &[&str], is_wanted: impl FnMut(&str) -> bool) -> Traced {
+    strike(world, args, Verdict::Kill, is_wanted).0
+}
+
+/// Does something to a command before the first of its calls that is wanted, and also returns that call.
+fn strike(
+    world: &World,
+    args: &[&str],
+    by: Verdict,
+    mut is_wanted: impl FnMut(&str) -> bool,
+) -> (Traced, Option<Point>) {
+    let mut hit = None;
+    let traced = trace(world, args, |point| {
+        if hit.is_some() || !is_of_engine(point) || !is_wanted(&point.call) {
             return Verdict::GoOn;
         }
-        is_killed = true;
-        Verdict::Kill
-    })
+        hit = Some(point.clone());
+        by
+    });
+    (traced, hit)
 }
 
 /// A command that is killed, and what it leaves if it is not.
@@ -102,12 +113,19 @@ impl<'a> Case<'a> {
     /// before which the command was killed; `None` if it was not.
     #[track_caller]
     fn judge(&self, number: usize, traced: &Traced) -> Option<String> {
-        let world = self.world;
         let Some(point) = traced.killed() else {
             assert_eq!(traced.code, Some(0), "{}", traced.stderr);
-            restore(world);
+            restore(self.world);
             return None;
         };
+        self.judge_at(number, point);
+        Some(point.call.clone())
+    }
+
+    /// Goes on after something was done to the command at a point.
+    #[track_caller]
+    fn judge_at(&self, number: usize, point: &Point) {
+        let world = self.world;
         let at = At(number, point);
         let left = Ledger::read(&world.root());
         let settled = Done::of(world);
@@ -125,16 +143,12 @@ impl<'a> Case<'a> {
         Left::of(world).is_as(&self.undisturbed, has_ended);
         drop(at);
         restore(world);
-        Some(point.call.clone())
     }
 
     /// Kills the command before each of its calls in turn; without a soak, before every third.
     #[track_caller]
     fn kill_everywhere(&self) -> Vec<String> {
-        let stride = match std::env::var_os("UWF_SOAK") {
-            Some(_) => 1,
-            None => 3,
-        };
+        let stride = stride(3);
         let mut calls = Vec::new();
         loop {
             let number = calls.len() * stride;
@@ -148,6 +162,14 @@ impl<'a> Case<'a> {
                 None => return calls,
             }
         }
+    }
+}
+
+/// Returns every how many calls are tried.
+fn stride(usual: usize) -> usize {
+    match std::env::var_os("UWF_SOAK") {
+        Some(_) => 1,
+        None => usual,
     }
 }
 
@@ -194,6 +216,40 @@ fn a_resume_that_is_killed_anywhere_ends_the_loop_moves_each_task_once_and_makes
     let args = ["orchestrate", "resume", &thread(&world)];
     let calls = Case::new(&world, &args, &["L[1].E"]).kill_everywhere();
     assert!(calls.len() > 25, "{calls:#?}");
+}
+
+#[test]
+fn a_request_to_end_anywhere_interrupts_a_run_that_can_be_resumed() {
+    let world = world(&[A, LOOP, C]);
+    let args = ["orchestrate", "run", "p.yaml", "--archive-processed"];
+    let case = Case::new(&world, &args, &[]);
+    let (mut number, mut interrupted) = (0, 0);
+    loop {
+        let mut passed = 0;
+        let (traced, hit) = strike(&world, &args, Verdict::Terminate, |_| {
+            passed += 1;
+            passed == number + 1
+        });
+        let Some(point) = hit else {
+            break;
+        };
+        // It is too late for a request, or too early for this process to heed it.
+        let expected = [Some(143), Some(0), None];
+        assert!(
+            expected.contains(&traced.code),
+            "{point:?}: {:?} {}",
+            traced.code,
+            traced.stderr
+        );
+        if traced.code == Some(143) {
+            interrupted += 1;
+            let folder = run_roots(&world).pop().unwrap();
+            assert_eq!(picture(&folder)["status"], "interrupted", "{point:?}");
+        }
+        case.judge_at(number, &point);
+        number += stride(9);
+    }
+    assert!(interrupted > 5, "{interrupted}");
 }
 
 #[test]

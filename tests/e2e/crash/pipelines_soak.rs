@@ -3,11 +3,13 @@
 use std::fs;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::pipelines::world;
 use super::pipelines_left::{Done, Left};
 use super::reader::Ledger;
 use super::soak::soak;
-use crate::processes::kill;
+use crate::processes::{kill, kill_if_there, variable};
 use crate::world::{World, binary};
 
 /// These worlds take long: a soak tries one for so many of other tests.
@@ -72,6 +74,9 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
                 kills += 1;
             }
             kill(engine);
+            if chance.below(2) == 0 {
+                kill_program(&world);
+            }
             Ledger::read(&world.root()).keeps(&known);
             let now = Done::of(&world);
             now.keeps(&before, &[]);
@@ -85,6 +90,24 @@ fn a_run_survives_kill_upon_kill_and_ends_as_if_there_had_been_none() {
         Left::of(&world).is_as(&undisturbed, has_ended);
         let inbox = fs::read_dir(world.project().join("inbox")).unwrap();
         assert_eq!(inbox.count(), 0);
+    }
+}
+
+/// Kills the program that a dead engine has left, if it is still there.
+fn kill_program(world: &World) {
+    for run in fs::read_dir(world.root().join("runs"))
+        .into_iter()
+        .flatten()
+    {
+        let record = fs::read(run.unwrap().path().join("holder.json")).unwrap_or_default();
+        let record: Value = serde_json::from_slice(&record).unwrap_or_default();
+        let Some(program) = record["agent"]["pid"].as_u64() else {
+            continue;
+        };
+        let root = variable(program, "ORCHESTRATE_RUN_ROOT").unwrap_or_default();
+        if root.starts_with(world.dir().to_str().unwrap()) {
+            kill_if_there(&format!("-{program}"));
+        }
     }
 }
 
