@@ -216,6 +216,13 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// Returns the error of a run that a person ended.
+pub(super) fn cancelled() -> StepError {
+    let failure = Failure::new(ErrorKind::Cancelled, "the run was ended");
+    let result = StepResult::failed(1, failure);
+    result.error.expect("a failed result has its error")
+}
+
 /// Returns the sessions that the last picture shows. Nothing but the picture has them.
 fn earlier_sessions(root: &RunRoot) -> Vec<ExecutorSession> {
     let text = root.read_state().ok().flatten().unwrap_or_default();
