@@ -244,10 +244,3 @@ fn debug_of(detail: &VisitNode) -> Map<String, Value> {
     }
     debug
 }
-
-/// Returns the error of a run that a person ended.
-pub(super) fn cancelled() -> StepError {
-    let failure = Failure::new(ErrorKind::Cancelled, "the run was ended");
-    let result = StepResult::failed(1, failure);
-    result.error.expect("a failed result has its error")
-}
