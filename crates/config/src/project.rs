@@ -118,7 +118,10 @@ fn without_extension(file: &str) -> &str {
 }
 
 /// Returns the content of a file. If the file is too large, the content is cut after one byte more than is allowed.
-fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
+///
+/// # Errors
+/// When there is no such file, it is no regular file, or it cannot be read.
+pub fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     match uwf_durable::read_start(path, MAX_FILE_BYTES + 1) {
         Ok(Some(content)) => Ok(content),
         Ok(None) => Err(uwf_durable::not_found(path)),

@@ -3,7 +3,9 @@
 //! The id of a child is a hash of its [`Parent`] record. So every call finds the same child, also after earlier calls were
 //! killed, and no call makes a second one.
 
+pub(crate) mod answer;
 pub(crate) mod moved;
+pub(crate) mod of_step;
 pub(crate) mod redone;
 pub(crate) mod used;
 
@@ -27,6 +29,7 @@ use uwf_thread::{Head, read_start, steps_with_outputs};
 
 use crate::child_error::{ChildProblem, failed};
 use crate::conditions::Conditions;
+use crate::pipelines::chain::is_run;
 use crate::thread::Thread;
 use crate::{EngineError, Site};
 
@@ -277,6 +280,9 @@ pub(crate) fn is_needed(site: &Site, child: ThreadId, head: CasRef) -> Result<bo
     let Some(head) = state.head(parent.thread)? else {
         return Ok(false);
     };
+    if is_run(&site.store, head)? {
+        return Ok(of_step::head_for_child(&site.store, head)? == parent.head);
+    }
     Ok(head == parent.head
         || moved::heads_before(site, parent.thread, head)?.contains(&parent.head))
 }

@@ -149,7 +149,7 @@ pub use run::pipelines::make::{MadeRun, NewRun, make_run};
 pub use run::pipelines::resume::{resume_pipeline, run_pipeline};
 pub use run::pipelines::wish::{Changes, FileNow, LostPicture, ResumeWish};
 pub use run::pipelines::{
-    Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
+    Backups, HeldStep, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES,
 };
 pub use run::poke::poke;
 pub use run::resume::resume;

@@ -22,8 +22,7 @@ use uwf_storage::{Registering, State, StorageError};
 use uwf_util::suggest;
 
 use crate::{EngineError, Site};
-use children::Finder;
-pub(crate) use children::{ChildWorkflow, Children, Place};
+pub(crate) use children::{ChildWorkflow, Children, Finder, Place, put_pipeline};
 pub(crate) use levels::refuse_depth;
 
 /// What messages call a workflow file that was read from standard input.

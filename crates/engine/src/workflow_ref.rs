@@ -56,7 +56,7 @@ pub(crate) fn resolve(site: &Site, text: &str) -> Result<Found, EngineError> {
             hidden: None,
         });
     }
-    if let Some(file) = find_file(site, text)? {
+    if let Some(file) = find_file(site.env.cwd(), text)? {
         let checked = register::check_file(site, &file)?;
         let stored = register::store(site, checked)?;
         return Ok(Found {
@@ -128,12 +128,12 @@ pub(crate) fn nearest_name(
     Ok(suggest::nearest(word, known.iter().map(String::as_str)).map(str::to_owned))
 }
 
-/// Returns the file that the text names, directly or through a project's folder.
-pub(crate) fn find_file(site: &Site, text: &str) -> Result<Option<PathBuf>, EngineError> {
+/// Returns the file that the text names, directly or through the folder of the project around a folder.
+pub(crate) fn find_file(folder: &Path, text: &str) -> Result<Option<PathBuf>, EngineError> {
     if project::looks_like_path(text) {
         return Ok(Some(Path::new(text).to_owned()));
     }
-    Ok(project::discover(text, site.env.cwd())?)
+    Ok(project::discover(text, folder)?)
 }
 
 /// Returns the registered workflow that a file of the project's folder hides, if it is another one.

@@ -43,7 +43,7 @@ pub use course::{Course, Event, Route, StepKey, next};
 pub use difference::{About, Change, Difference, differences};
 pub use fill::Filling;
 pub use graph::{Graph, GraphEdge, GraphNode, NodeKind, On, dot, graph, mermaid};
-pub use load::{Loaded, MAX_FILE_BYTES, load};
+pub use load::{Loaded, MAX_FILE_BYTES, is_pipeline, load};
 pub use mask::{MaskStream, Masks, is_maskable};
 pub use names::{checksum, log_name, run_id, run_id_problem, timestamp_iso, timestamp_utc};
 pub use paths::path_problem;

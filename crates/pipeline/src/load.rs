@@ -19,7 +19,7 @@ use uwf_yaml::Data;
 
 use crate::{Pipeline, Problem};
 
-pub use document::MAX_FILE_BYTES;
+pub use document::{MAX_FILE_BYTES, is_pipeline};
 use reader::Reader;
 pub(crate) use scope::ITEM;
 

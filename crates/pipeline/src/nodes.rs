@@ -99,6 +99,33 @@ pub struct VisitNode {
     /// What the step used up; no program tells it so far.
     #[serde(default)]
     pub usage: Option<Value>,
+    /// The child thread that did the step, if one did.
+    #[serde(flatten)]
+    pub played: Option<PlayedNode>,
+}
+
+/// The child threads that did a step, and what they used up, as the detail of every step tells it that child threads did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlayedNode {
+    /// The child thread.
+    pub children: Vec<PlayerNode>,
+    /// What it used up.
+    pub used: Value,
+}
+
+/// A child thread that did a step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlayerNode {
+    /// The branch: a step has none, so it is empty.
+    pub key: String,
+    /// The thread.
+    pub thread: String,
+    /// Its head then.
+    pub head: NodeRef,
+    /// How it ended.
+    pub status: String,
+    /// How many steps it did, with those of its own children.
+    pub steps: u64,
 }
 
 /// Remarks about an attempt.
@@ -344,9 +371,11 @@ mod tests {
             ],
             "logs": [{"stream": "stdout", "run_id": "r", "path": "logs/A.stdout", "bytes": 3, "text": "T"}],
             "writes": ["out"], "reads": ["in"], "usage": null,
+            "children": [{"key": "", "thread": "01K", "head": "H", "status": "done", "steps": 2}], "used": {"runs": 2},
         });
         let node: VisitNode = serde_json::from_value(stored).unwrap();
         assert!(node.debug.capture.invalid_utf8);
+        assert_eq!(node.played.as_ref().unwrap().children[0].steps, 2);
         let again: VisitNode = serde_json::from_value(json!(node)).unwrap();
         assert_eq!(again, node);
     }

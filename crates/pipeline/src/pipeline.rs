@@ -57,6 +57,18 @@ impl Pipeline {
         found.dedup();
         found
     }
+
+    /// Tells whether a step of the pipeline starts a workflow.
+    #[must_use]
+    pub fn starts_workflows(&self) -> bool {
+        fn any(steps: &[Step]) -> bool {
+            steps.iter().any(|step| match &step.work {
+                Work::Workflow(_) => true,
+                _ => step.body().is_some_and(|each| any(&each.steps)),
+            })
+        }
+        any(&self.steps)
+    }
 }
 
 /// The folders of task queues, relative to the workspace.

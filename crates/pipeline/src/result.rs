@@ -1,7 +1,7 @@
 //! What came of a step, as it is stored: a result without times, so that equal results are equal.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The result of a visit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -246,6 +246,8 @@ pub enum ErrorKind {
     Timeout,
     UndefinedVariables,
     WorkflowFailed,
+    WorkflowInvalid,
+    WorkflowStopped,
     /// A kind that a newer program wrote.
     #[serde(other)]
     Other,
@@ -295,6 +297,18 @@ impl StepResult {
         Self {
             error: Some(error),
             ..Self::of(StepStatus::Failed, exit_code)
+        }
+    }
+
+    /// Returns what was captured as an object, for whoever the pipeline works for.
+    #[must_use]
+    pub fn answer(&self) -> Value {
+        match &self.captured {
+            Some(Captured::Json(Value::Object(answer))) => Value::Object(answer.clone()),
+            Some(Captured::Json(value)) => json!({ "json": value }),
+            Some(Captured::Text { output, .. }) => json!({ "output": output }),
+            Some(Captured::Lines { lines, .. }) => json!({ "lines": lines }),
+            None => json!({}),
         }
     }
 

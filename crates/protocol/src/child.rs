@@ -1,9 +1,11 @@
 //! Child threads: what ties a thread to the thread that it works for.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::ids::{CasRef, RoleName, ThreadId};
 use crate::limits::Used;
+use crate::schemas;
 
 /// The parent of a child thread, and what the child does for it. No two child threads have the same record, so it identifies
 /// the child.
@@ -39,6 +41,17 @@ pub struct ChildrenDetail {
     pub children: Vec<EndedChild>,
     /// What all of them used up, with their failed attempts, and with the children that were killed.
     pub used: Used,
+}
+
+impl ChildrenDetail {
+    /// Reads the detail of a step; `None` if no child threads did it. The visit of a step of a pipeline may name one.
+    #[must_use]
+    pub fn of(type_hash: CasRef, detail: &Value) -> Option<Self> {
+        match type_hash {
+            schemas::DETAIL_OF_CHILDREN | schemas::VISIT => Self::deserialize(detail).ok(),
+            _ => None,
+        }
+    }
 }
 
 /// A child thread whose work is part of a step.

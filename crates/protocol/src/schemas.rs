@@ -26,7 +26,7 @@ pub const START_NODE: CasRef = CasRef::from_digits(b"44P8EP6N3NXZ5");
 /// Start nodes of child threads. The schema is put into a store with the first of them.
 pub const START_NODE_OF_CHILD: CasRef = CasRef::from_digits(b"4E5KZ9M3WK3CG");
 /// Start nodes of runs of pipelines. The schema is put into a store with the first of them, as are all that only runs have.
-pub const START_NODE_OF_RUN: CasRef = CasRef::from_digits(b"1304PPNH2JZQM");
+pub const START_NODE_OF_RUN: CasRef = CasRef::from_digits(b"8GAKMWYKN1ZR2");
 /// Every type under which starts are stored.
 pub const START_NODES: [CasRef; 3] = [START_NODE, START_NODE_OF_CHILD, START_NODE_OF_RUN];
 /// Pipelines.
@@ -36,7 +36,7 @@ pub const RUN: CasRef = CasRef::from_digits(b"ESSMM268KGWS8");
 /// Results of the steps of pipelines.
 pub const RESULT: CasRef = CasRef::from_digits(b"434PDVRN6SJJ6");
 /// How visits of such steps went.
-pub const VISIT: CasRef = CasRef::from_digits(b"FTDS1SHHDQTHT");
+pub const VISIT: CasRef = CasRef::from_digits(b"A7D2SV79510Q6");
 /// How runs were resumed.
 pub const RESUME: CasRef = CasRef::from_digits(b"04HR5AC4DH1WF");
 /// What came of the archives of runs.

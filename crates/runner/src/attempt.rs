@@ -154,7 +154,7 @@ pub(crate) fn refused(around: &Surroundings<'_>, failure: &Failure, report: Repo
     Attempt { end, report }
 }
 
-fn masked(failure: &Failure, masks: &Masks) -> Failure {
+pub(crate) fn masked(failure: &Failure, masks: &Masks) -> Failure {
     let context = failure.context.iter();
     let context = context.map(|(name, value)| (name.clone(), masks.json(value)));
     Failure {

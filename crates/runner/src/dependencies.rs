@@ -4,9 +4,25 @@ use uwf_pipeline::course::Dependencies;
 use uwf_pipeline::{Failure, Inject};
 
 use crate::Workspace;
+use crate::attempt::{Surroundings, masked};
+use crate::environment::need_secrets;
 
 /// How much is said about the files in a prompt, in bytes.
 const MAX_INJECTED: usize = 256 * 1024;
+
+/// Checks that what a step needs is there that runs no program of its own, and returns the files that it depends on.
+///
+/// # Errors
+/// When secrets or files are missing, without secrets in the error.
+pub fn needs(
+    around: &Surroundings<'_>,
+    secrets: &[String],
+    depends_on: &Dependencies,
+) -> Result<Vec<String>, Failure> {
+    let found =
+        need_secrets(secrets, around.ours).and_then(|()| find(around.workspace, depends_on));
+    found.map_err(|failure| masked(&failure, around.masks))
+}
 
 /// Finds the files that a step depends on, sorted and each once.
 ///

@@ -29,6 +29,7 @@ mod workspace;
 
 pub use archive::ArchiveEnd;
 pub use attempt::{Attempt, AttemptEnd, AttemptSpec, Report, Surroundings, attempt};
+pub use dependencies::needs;
 pub use environment::Variables;
 pub use error::{NotWanted, RunError};
 pub use log::Log;

@@ -7,8 +7,7 @@ use uwf_pipeline::{Failure, LimitOf, Waited};
 use uwf_process::{Event, Signals, Stop};
 
 use crate::attempt::{Attempt, AttemptEnd, Report, Surroundings, refused};
-use crate::dependencies;
-use crate::environment::need_secrets;
+use crate::dependencies::needs;
 use crate::error::RunError;
 
 /// How often the caller is told that the wait goes on.
@@ -26,9 +25,7 @@ pub fn wait(
 ) -> Result<Attempt, RunError> {
     around.signals.watch().map_err(RunError::Signals)?;
     let mut report = Report::default();
-    let needed = need_secrets(&task.secrets, around.ours)
-        .and_then(|()| dependencies::find(around.workspace, &task.depends_on));
-    report.reads = match needed {
+    report.reads = match needs(around, &task.secrets, &task.depends_on) {
         Ok(files) => files,
         Err(failure) => return Ok(refused(around, &failure, report)),
     };

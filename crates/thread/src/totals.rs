@@ -1,14 +1,12 @@
 //! The totals of a chain: how many steps it has, which roles did them, and what they used up. Recorded totals of an earlier
 //! head save reading the steps up to it.
 
-use serde::Deserialize;
 use uwf_cas_fs::Store;
 use uwf_protocol::chain::{ChainSummary, ChainUsage};
 use uwf_protocol::child::ChildrenDetail;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::limits::Used;
 use uwf_protocol::nodes::{StepNode, Usage};
-use uwf_protocol::schemas;
 
 use crate::{ThreadError, read_step, steps};
 
@@ -82,9 +80,7 @@ pub fn used_by(store: &Store, step: CasRef) -> Result<Used, ThreadError> {
 
 fn add(store: &Store, step: &StepNode, used: &mut Used) -> Result<(), ThreadError> {
     let detail = store.need(step.detail)?;
-    if detail.type_hash == schemas::DETAIL_OF_CHILDREN
-        && let Ok(detail) = ChildrenDetail::deserialize(&detail.payload)
-    {
+    if let Some(detail) = ChildrenDetail::of(detail.type_hash, &detail.payload) {
         used.add_all(&detail.used);
         return Ok(());
     }

@@ -15,7 +15,7 @@ pub(crate) mod reader;
 mod registry;
 mod soak;
 mod survivors;
-mod sweep;
+pub(crate) mod sweep;
 pub(crate) mod tracer;
 mod travel;
 mod waiting_answers;

@@ -8,7 +8,7 @@ use uwf_storage::Reason;
 use crate::failure::Failure;
 
 /// The exit code of a command whose run another process works on.
-const LOCKED: u8 = 75;
+pub(crate) const LOCKED: u8 = 75;
 
 /// How many steps a hint names.
 const MOST_STEPS: usize = 20;

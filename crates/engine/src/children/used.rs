@@ -97,7 +97,7 @@ pub(crate) fn used_by_child(site: &Site, child: &Child) -> Result<Used, EngineEr
 }
 
 /// Returns what a thread used up. One that has not reached its end may have children that are part of no step.
-pub(super) fn used_by_thread(
+pub(crate) fn used_by_thread(
     site: &Site,
     id: ThreadId,
     head: CasRef,

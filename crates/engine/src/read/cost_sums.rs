@@ -5,12 +5,12 @@ use std::collections::HashSet;
 
 use indexmap::IndexMap;
 use serde::Serialize;
+use uwf_protocol::child::ChildrenDetail;
 use uwf_protocol::ids::{CasRef, ThreadId};
 use uwf_protocol::limits::Used;
 use uwf_protocol::naming::LabelSelector;
 use uwf_protocol::nodes::{StepNode, Usage};
 use uwf_protocol::run::Attempt;
-use uwf_protocol::schemas;
 use uwf_thread::{Head, Stored, read_program, read_start, steps};
 use uwf_util::text::counted;
 use uwf_util::time;
@@ -359,7 +359,7 @@ impl Run {
         let detail = site.store.need(node.detail)?;
         let mut used = Used::default();
         // What children used up is counted with their own threads.
-        if detail.type_hash != schemas::DETAIL_OF_CHILDREN {
+        if ChildrenDetail::of(detail.type_hash, &detail.payload).is_none() {
             used.add(Some(&Usage::of_detail(&detail.payload)), node.duration_ms());
         }
         let detail = detail.payload;

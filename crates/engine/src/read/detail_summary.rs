@@ -1,7 +1,6 @@
 //! The facts of a step's detail that views show beside its data: how the data was extracted, which tool calls were
 //! refused, and what was used up.
 
-use serde::Deserialize;
 use serde_json::Value;
 use uwf_cas_fs::{Store, StoreError};
 use uwf_protocol::child::{ChildrenDetail, EndedChild};
@@ -31,10 +30,9 @@ impl DetailSummary {
     pub(crate) fn of(type_hash: CasRef, detail: &Value) -> Self {
         let usage = Usage::of_detail(detail);
         let usage = (usage != Usage::default()).then_some(usage);
-        if type_hash == schemas::DETAIL_OF_CHILDREN {
-            let children = ChildrenDetail::deserialize(detail).map(|detail| detail.children);
+        if let Some(ChildrenDetail { children, .. }) = ChildrenDetail::of(type_hash, detail) {
             return Self {
-                children: children.unwrap_or_default(),
+                children,
                 ..Self::default()
             };
         }

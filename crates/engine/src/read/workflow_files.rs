@@ -2,14 +2,18 @@
 //! another root can register them.
 
 use std::collections::HashMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use uwf_config::project;
 use uwf_moderator::end_statuses;
-use uwf_protocol::ids::CasRef;
+use uwf_protocol::ids::{CasRef, Status};
+use uwf_protocol::program::Program;
+use uwf_protocol::work::DONE;
 use uwf_protocol::workflow::Workflow;
+use uwf_thread::read_program;
 
 use super::workflow_source::{self, WorkflowSource};
 use super::workflow_text::{WorkflowText, plays, written};
@@ -30,6 +34,8 @@ struct Part {
     workflow: Workflow<Value>,
     /// The workflows that play its roles, by the words that name them.
     plays: IndexMap<String, CasRef>,
+    /// The pipelines that play its roles. They stay where they are.
+    pipelines: Children,
 }
 
 /// The workflows that are written out, each once. The first one plays no role of another one.
@@ -64,15 +70,26 @@ fn collect(site: &Site, source: WorkflowSource, parts: &mut Parts) -> Result<(),
         return Ok(());
     }
     let mut below = IndexMap::new();
+    let mut pipelines = Children::new();
     for word in plays(&source.workflow) {
         let found = source.children.get(word).map(|child| child.place.clone());
         let place = found.or_else(|| word.parse().ok().map(Place::Stored));
         let place = place.expect("a workflow that was checked plays only what was found");
+        if is_pipeline(site, &place)? {
+            let child = ChildWorkflow {
+                statuses: vec![Status::new(DONE)],
+                levels: 0,
+                place,
+            };
+            pipelines.insert(word.to_owned(), child);
+            continue;
+        }
         below.insert(word.to_owned(), workflow_source::of_place(site, place)?);
     }
     let plays = below.iter().map(|(word, child)| (word.clone(), child.hash));
     let part = Part {
         plays: plays.collect(),
+        pipelines,
         workflow: source.workflow,
     };
     parts.insert(hash, part);
@@ -80,6 +97,16 @@ fn collect(site: &Site, source: WorkflowSource, parts: &mut Parts) -> Result<(),
         collect(site, child, parts)?;
     }
     Ok(())
+}
+
+fn is_pipeline(site: &Site, place: &Place) -> Result<bool, EngineError> {
+    Ok(match place {
+        Place::Pipeline(_) => true,
+        Place::File(_) => false,
+        Place::Stored(hash) | Place::Registered(hash) => {
+            matches!(read_program(&site.store, *hash)?, Program::Pipeline(_))
+        }
+    })
 }
 
 /// Returns the path of each file, in its words: a file that is named after its workflow. Of two workflows with one name, the
@@ -120,9 +147,12 @@ fn with_paths(
     for role in workflow.roles.values_mut() {
         let named = role.work.try_map(|word| {
             let child = word.as_str().and_then(|word| part.plays.get(word));
-            child.map(|child| json!(path_of(child))).ok_or(())
+            Ok::<_, Infallible>(child.map_or_else(|| word.clone(), |child| json!(path_of(child))))
         });
-        role.work = named.expect("every word was found");
+        role.work = match named {
+            Ok(work) => work,
+            Err(never) => match never {},
+        };
     }
     let child = |hash: &CasRef| {
         let child = ChildWorkflow {
@@ -132,5 +162,7 @@ fn with_paths(
         };
         (path_of(hash), child)
     };
-    (workflow, part.plays.values().map(child).collect())
+    let pipelines = part.pipelines.clone().into_iter();
+    let children = part.plays.values().map(child).chain(pipelines);
+    (workflow, children.collect())
 }

@@ -9,7 +9,8 @@ use uwf_protocol::workflow::Workflow;
 use uwf_protocol::workflow_export;
 use uwf_storage::State;
 
-use crate::register::{self, Checked, Children, Place};
+use crate::pipelines::error::PipelineError;
+use crate::register::{self, Checked, Children, Place, put_pipeline};
 use crate::workflow_ref::{find_file, nearest, not_registered};
 use crate::{EngineError, Site, stored_workflow};
 
@@ -30,7 +31,7 @@ pub(crate) fn find(site: &Site, text: &str) -> Result<WorkflowSource, EngineErro
     if let Ok(hash) = text.parse::<CasRef>() {
         return stored(site, hash);
     }
-    match find_file(site, text)? {
+    match find_file(site.env.cwd(), text)? {
         Some(file) => of_file(site, file),
         None => match registered(site, text) {
             Err(EngineError::UnknownWorkflow { name, .. }) => {
@@ -72,6 +73,19 @@ pub(crate) fn of_place(site: &Site, place: Place) -> Result<WorkflowSource, Engi
     match place {
         Place::Stored(hash) | Place::Registered(hash) => stored(site, hash),
         Place::File(checked) => of_checked(site, *checked),
+        place @ Place::Pipeline(_) => {
+            Err(PipelineError::NoGraph(hash_of_place(site, place)?).into())
+        }
+    }
+}
+
+/// Returns the hash that what plays a role has in the store.
+fn hash_of_place(site: &Site, place: Place) -> Result<CasRef, EngineError> {
+    match place {
+        Place::Pipeline(pipeline) => {
+            put_pipeline(&mut site.store.batch(), &pipeline, site.env.now_ms())
+        }
+        place => Ok(of_place(site, place)?.hash),
     }
 }
 
@@ -81,7 +95,7 @@ pub(crate) fn with_hashes(
     source: &WorkflowSource,
 ) -> Result<Workflow<Value>, EngineError> {
     let hash_of = |word: &Value| match source.children.get(word.as_str().unwrap_or_default()) {
-        Some(child) => Ok(json!(of_place(site, child.place.clone())?.hash)),
+        Some(child) => Ok(json!(hash_of_place(site, child.place.clone())?)),
         None => Ok::<_, EngineError>(word.clone()),
     };
     let mut workflow = source.workflow.clone();

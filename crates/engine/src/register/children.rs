@@ -11,10 +11,15 @@ use serde_json::Value;
 use uwf_cas_fs::Batch;
 use uwf_config::project;
 use uwf_moderator::end_statuses;
+use uwf_pipeline::nodes::pipeline_payload;
+use uwf_pipeline::{Pipeline, is_pipeline, load};
 use uwf_protocol::ids::{CasRef, Status};
-use uwf_protocol::work::{BranchesOf, Player, Work};
+use uwf_protocol::program::Program;
+use uwf_protocol::schemas;
+use uwf_protocol::work::{BranchesOf, DONE, Player, Work};
 use uwf_protocol::workflow::{Problem, Workflow};
 use uwf_storage::State;
+use uwf_thread::read_program;
 
 use crate::register::{self, Checked, circle, levels};
 use crate::stored_workflow;
@@ -40,6 +45,8 @@ pub(crate) enum Place {
     Registered(CasRef),
     /// In a file. It is stored together with the workflow whose role it plays.
     File(Box<Checked>),
+    /// In a file that is a pipeline. It is stored together with the workflow whose role it plays.
+    Pipeline(Box<Pipeline>),
 }
 
 /// The workflows that play roles of one workflow file, by the words that name them there.
@@ -50,6 +57,8 @@ pub(crate) struct Finder<'s> {
     site: &'s Site,
     /// The files that are being read, outermost first: the last one is that of the roles.
     files: Vec<PathBuf>,
+    /// Where the search for the folder of a project begins.
+    from: PathBuf,
     found: RefCell<Children>,
 }
 
@@ -61,6 +70,18 @@ impl<'s> Finder<'s> {
         Self {
             site,
             files,
+            from: site.env.cwd().to_owned(),
+            found: RefCell::default(),
+        }
+    }
+
+    /// Returns a finder for the words of a step of a pipeline: their paths begin at a folder.
+    pub(crate) fn in_folder(site: &'s Site, folder: &Path) -> Self {
+        Self {
+            site,
+            // The name of the file counts for nothing but circles.
+            files: vec![folder.join("pipeline")],
+            from: folder.to_owned(),
             found: RefCell::default(),
         }
     }
@@ -114,12 +135,13 @@ impl<'s> Finder<'s> {
         }
     }
 
-    fn find(&self, word: &str) -> Result<ChildWorkflow, String> {
+    /// Finds a workflow. The error says what is wrong with it.
+    pub(crate) fn find(&self, word: &str) -> Result<ChildWorkflow, String> {
         let told = |error: EngineError| told(word, &error);
         if let Ok(hash) = word.parse::<CasRef>() {
             return self.stored(hash, Place::Stored).map_err(told);
         }
-        match find_file(self.site, word).map_err(told)? {
+        match find_file(&self.from, word).map_err(told)? {
             Some(file) => self.of_file(word, &self.beside(word, &file)),
             None => self.registered(word).map_err(told),
         }
@@ -130,7 +152,7 @@ impl<'s> Finder<'s> {
         match project::looks_like_path(word) {
             // Components have no `.` in the middle of a path.
             true => self.folder().join(file).components().collect(),
-            false => self.site.env.cwd().join(file),
+            false => self.from.join(file),
         }
     }
 
@@ -152,6 +174,13 @@ impl<'s> Finder<'s> {
             return Err(match registered.get(word) {
                 Some(hash) => format!("{problem}; {}", circle::way_out(word, *hash)),
                 None => problem,
+            });
+        }
+        if let Some(pipeline) = pipeline_of(word, path)? {
+            return Ok(ChildWorkflow {
+                statuses: vec![Status::new(DONE)],
+                levels: levels::of_pipeline(&pipeline),
+                place: Place::Pipeline(Box::new(pipeline)),
             });
         }
         let checked = register::check_file_below(self.site, path, &self.files)
@@ -182,9 +211,12 @@ impl<'s> Finder<'s> {
         hash: CasRef,
         place: fn(CasRef) -> Place,
     ) -> Result<ChildWorkflow, EngineError> {
-        let workflow = stored_workflow::with_schemas(self.site, hash)?;
+        let statuses = match read_program(&self.site.store, hash)? {
+            Program::Pipeline(_) => vec![Status::new(DONE)],
+            Program::Graph(_) => end_statuses(&stored_workflow::with_schemas(self.site, hash)?),
+        };
         Ok(ChildWorkflow {
-            statuses: end_statuses(&workflow),
+            statuses,
             levels: levels::of_stored(self.site, hash)?,
             place: place(hash),
         })
@@ -202,10 +234,41 @@ pub(crate) fn put(
         let hash = match child.place {
             Place::Stored(hash) | Place::Registered(hash) => hash,
             Place::File(checked) => register::put_in(batch, *checked, now)?,
+            Place::Pipeline(pipeline) => put_pipeline(batch, &pipeline, now)?,
         };
         hashes.insert(word, hash);
     }
     Ok(hashes)
+}
+
+/// Adds a pipeline to a batch.
+pub(crate) fn put_pipeline(
+    batch: &mut Batch<'_>,
+    pipeline: &Pipeline,
+    now: i64,
+) -> Result<CasRef, EngineError> {
+    batch.put(schemas::META, &schemas::pipeline(), now)?;
+    Ok(batch.put(schemas::PIPELINE, &pipeline_payload(pipeline), now)?)
+}
+
+/// Reads a file that is meant as a pipeline; `None` if it is not. The error says what is wrong with it.
+fn pipeline_of(word: &str, path: &Path) -> Result<Option<Pipeline>, String> {
+    // Whoever reads the file as a workflow says that it cannot be read.
+    let Ok(bytes) = project::read_limited(path) else {
+        return Ok(None);
+    };
+    if !is_pipeline(&bytes) {
+        return Ok(None);
+    }
+    match load(&bytes, &file_name(path)) {
+        Ok(loaded) => Ok(Some(loaded.pipeline)),
+        Err(problems) => Err(
+            match problems.iter().find(|problem| !problem.code.is_warning()) {
+                Some(first) => format!("the pipeline `{word}` has a mistake: {}", first.message),
+                None => format!("the pipeline `{word}` has mistakes"),
+            },
+        ),
+    }
 }
 
 /// Returns the words that name workflows, each with its place in the role.

@@ -5,9 +5,10 @@ use std::collections::HashSet;
 use std::fmt;
 
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::program::Program;
+use uwf_thread::read_program;
 
 use super::{ChildWorkflow, Place};
-use crate::stored_workflow::read_graph;
 use crate::{EngineError, Site};
 
 /// A way from a workflow back to its own name.
@@ -62,7 +63,8 @@ fn below(
     child: &ChildWorkflow,
 ) -> Result<Option<Circle>, EngineError> {
     match &child.place {
-        Place::Stored(_) => Ok(None),
+        // The steps of a pipeline find their workflows when they are done, and `maxDepth` bounds them.
+        Place::Stored(_) | Place::Pipeline(_) => Ok(None),
         Place::Registered(hash) => {
             let names = below_stored(site, name, *hash, &mut HashSet::new())?;
             let by = (word.to_owned(), *hash);
@@ -89,7 +91,9 @@ fn below_stored(
     if !seen.insert(hash) {
         return Ok(None);
     }
-    let workflow = read_graph(site, hash)?;
+    let Program::Graph(workflow) = read_program(&site.store, hash)? else {
+        return Ok(None);
+    };
     if workflow.name == name {
         return Ok(Some(vec![workflow.name]));
     }

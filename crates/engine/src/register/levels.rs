@@ -5,8 +5,11 @@ use std::convert::Infallible;
 
 use serde_json::Value;
 use uwf_moderator::levels;
+use uwf_pipeline::Pipeline;
 use uwf_protocol::ids::CasRef;
+use uwf_protocol::program::Program;
 use uwf_protocol::workflow::{Problem, Workflow};
+use uwf_thread::read_program;
 
 use super::Children;
 use crate::limits::config_for_views;
@@ -68,6 +71,11 @@ fn of_roles(workflow: &Workflow<Value>, children: &Children) -> Vec<(String, u64
         .collect()
 }
 
+/// Returns how many levels a pipeline needs at least: its steps find their workflows when they are done.
+pub(super) fn of_pipeline(pipeline: &Pipeline) -> u64 {
+    u64::from(pipeline.starts_workflows())
+}
+
 /// Returns how many levels a stored workflow needs.
 pub(super) fn of_stored(site: &Site, hash: CasRef) -> Result<u64, EngineError> {
     known_or_read(site, hash, &mut HashMap::new())
@@ -81,7 +89,10 @@ fn known_or_read(
     if let Some(known) = known.get(&hash) {
         return Ok(*known);
     }
-    let workflow = read_graph(site, hash)?;
+    let workflow = match read_program(&site.store, hash)? {
+        Program::Graph(workflow) => workflow,
+        Program::Pipeline(pipeline) => return Ok(of_pipeline(&pipeline)),
+    };
     let found = levels(&workflow, &mut |child| known_or_read(site, *child, known))?;
     let deepest = found.into_values().max().unwrap_or_default();
     known.insert(hash, deepest);

@@ -15,10 +15,12 @@ use round::{Round, end};
 use uwf_moderator::{Assignment, Joined, Route};
 use uwf_protocol::child::Misfit;
 use uwf_protocol::config::Config;
+use uwf_protocol::ids::ThreadId;
 use uwf_storage::{Located, RunDir};
 
 use crate::child_error::{ChildError, ChildProblem, failed, failed_in};
 use crate::children::Child;
+use crate::pipelines::chain::is_run;
 use crate::read::branch::Branch;
 use crate::read::report::{StepOrigin, StepReport};
 use crate::read::standing::Standing;
@@ -186,8 +188,18 @@ fn advance(
         (Some(Located::Active(_)), Approach::Step(options)) => {
             cycle::step_untold(runner, id, options)
         }
-        (Some(Located::Active(_)), Approach::Resume(said)) => {
-            resume::resume_untold(runner, id, said)
+        (Some(Located::Active(head)), Approach::Resume(said)) => {
+            if said.prompt.is_none() || !is_run(&runner.site.store, *head)? {
+                return resume::resume_untold(runner, id, said);
+            }
+            (runner.notice)(&format!(
+                "thread `{id}` is a run of a pipeline: it goes on, and does not read the message"
+            ));
+            let without_message = Intervention {
+                prompt: None,
+                ..said.clone()
+            };
+            resume::resume_untold(runner, id, &without_message)
         }
         (Some(Located::Archived(_)) | None, _) => Err(crate::thread::busy(id, None)),
     }
@@ -201,8 +213,18 @@ fn of_child(
     error: EngineError,
 ) -> EngineError {
     let mut branches = vec![Branch::from(&child.planned).to_string()];
-    let child = child.thread;
-    let problem = match error {
+    let problem = problem_of(child.thread, error, &mut branches);
+    branches.retain(|branch| !branch.is_empty());
+    failed_in(thread.id, &assignment.role, branches.join(" / "), problem)
+}
+
+/// Returns what is wrong with a child whose step gave this error, and adds the branch below it that it is about.
+pub(crate) fn problem_of(
+    child: ThreadId,
+    error: EngineError,
+    branches: &mut Vec<String>,
+) -> ChildProblem {
+    match error {
         EngineError::Suspended { message, .. } => ChildProblem::Waits { child, message },
         EngineError::Limit { reached, .. } => ChildProblem::Limit { child, reached },
         EngineError::Child(inner) => match inner.problem {
@@ -224,9 +246,7 @@ fn of_child(
             child,
             source: Box::new(source),
         },
-    };
-    branches.retain(|branch| !branch.is_empty());
-    failed_in(thread.id, &assignment.role, branches.join(" / "), problem)
+    }
 }
 
 /// Puts on record that what a child returned does not fit the role, so that views can say so.

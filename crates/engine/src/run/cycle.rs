@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::rc::Rc;
+use std::time::Instant;
 
 use uwf_config::Unused;
 use uwf_moderator::{Assignment, Performer, Route};
@@ -45,6 +46,8 @@ pub struct StepOptions {
     pub jobs: Option<usize>,
     /// How far the call takes the branches of a role.
     pub pace: Pace,
+    /// When the agent is ended, even if its own limits allow more.
+    pub until: Option<Instant>,
 }
 
 /// How far a call takes the branches of a role.
@@ -235,7 +238,11 @@ fn do_agent_step(
     runner
         .site
         .log(&thread, tags::ROUTED, &format!("role={role}"));
-    let agent = choose_agent(runner, &admitted, options, &thread, role)?;
+    let mut agent = choose_agent(runner, &admitted, options, &thread, role)?;
+    let left = options
+        .until
+        .map(|until| until.saturating_duration_since(Instant::now()));
+    agent.limits.wall = [agent.limits.wall, left].into_iter().flatten().min();
     let Admitted {
         config, summary, ..
     } = admitted;

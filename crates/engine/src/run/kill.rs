@@ -11,7 +11,9 @@ use uwf_storage::{Acquired, Archived, HistoryRecord, Lease, Located, Reason, Run
 use crate::attempt::Members;
 use crate::children::Child;
 use crate::children::moved::at_work;
+use crate::children::of_step::active;
 use crate::children::redone::{Redone, redone};
+use crate::pipelines::chain::is_run;
 use crate::run::agent_command;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Runner, lost_run, tags};
@@ -101,6 +103,10 @@ fn open_children(
     head: CasRef,
 ) -> Result<Vec<ThreadId>, EngineError> {
     let site = &runner.site;
+    if let Ok(true) = is_run(&site.store, head) {
+        let children = active(site, id)?.into_iter();
+        return Ok(children.map(|(child, _)| child).collect());
+    }
     let Ok(thread) = Thread::load(&site.store, id, head) else {
         return Ok(Vec::new());
     };

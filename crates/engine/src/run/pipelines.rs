@@ -11,6 +11,8 @@ pub(crate) mod make;
 mod only;
 mod open;
 mod picture;
+mod played;
+mod played_run;
 pub(crate) mod resume;
 mod session;
 mod step;
@@ -29,8 +31,10 @@ use uwf_storage::RunRoot;
 
 use crate::run::observer::Progress;
 
+pub use played::HeldStep;
+pub(crate) use played_run::put_start;
 pub use step::USUAL_LOG_BYTES;
-pub(crate) use step::step;
+pub(crate) use step::{resume_run, step};
 
 /// How a process does the steps of a run. Nothing of this is stored.
 #[derive(Clone, Copy)]
@@ -95,6 +99,13 @@ pub enum RunEvent<'a> {
         /// How long it took, in milliseconds.
         duration_ms: u64,
     },
+    /// A child thread works on a step.
+    Played {
+        /// The key of the step.
+        key: &'a str,
+        /// The child.
+        thread: ThreadId,
+    },
     /// Something that people should know.
     Warning(&'a str),
     /// What this process found or decided before it went on.
@@ -140,6 +151,8 @@ pub enum RunEnd {
     Paused,
     /// The step that was asked for is done.
     StepDone,
+    /// The child thread of a step cannot go on for now.
+    Held(Box<HeldStep>),
 }
 
 impl RunEnd {

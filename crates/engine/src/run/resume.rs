@@ -7,6 +7,7 @@ use uwf_storage::{HistoryRecord, Located, Reactivated, Reason, State, StorageErr
 use crate::children::{has_children, parent_of};
 use crate::first_instruction::first_instruction;
 use crate::person_message::MessageContext;
+use crate::pipelines::chain::is_run;
 use crate::read::report::StepReport;
 use crate::run::admission;
 use crate::run::adopt::{Adoption, adopt, refuse};
@@ -16,6 +17,7 @@ use crate::run::cycle::{Job, do_step};
 use crate::run::hooks;
 use crate::run::leftovers::end_remaining;
 use crate::run::owned::{OwnedRun, with_thread_to_step};
+use crate::run::pipelines::resume_run;
 use crate::run::supervisor;
 use crate::thread::{self, Thread};
 use crate::{EngineError, Intervention, Runner, tags};
@@ -40,6 +42,9 @@ pub(crate) fn resume_untold(
     options: &Intervention,
 ) -> Result<StepReport, EngineError> {
     with_thread_to_step(runner, id, |run| match thread::find(&runner.site, id)? {
+        Located::Active(head) if is_run(&runner.site.store, head)? => {
+            resume_run(runner, run, id, options.prompt.as_deref())
+        }
         Located::Active(head) => resume_active(runner, run, id, head, options),
         Located::Archived(record) => reactivate(runner, run, &record, options),
     })

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use super::Course;
 use super::frame::Frame;
 use super::task::{Agent, Dependencies, Task};
+use crate::attempt::TIMED_OUT;
 use crate::condition::check_path;
 use crate::fill::Filling;
 use crate::result::{Captured, ErrorKind, Failure, StepResult, StepStatus};
@@ -12,6 +13,8 @@ use crate::{Tree, WorkflowCall};
 
 /// The exit code of a step whose workflow failed.
 const FAILED: i64 = 1;
+/// How large the answer of a workflow may be, as JSON in bytes.
+const MAX_ANSWER: usize = 1 << 20;
 
 /// A workflow to start.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +43,11 @@ pub enum WorkflowEnd {
         /// What happened, for people.
         reason: String,
     },
+    /// The time of the run was over, so it was ended.
+    RunTimedOut {
+        /// The id of the thread.
+        thread: String,
+    },
 }
 
 impl WorkflowTask {
@@ -58,6 +66,11 @@ impl WorkflowTask {
     #[must_use]
     pub fn ended(&self, end: WorkflowEnd) -> StepResult {
         match end {
+            WorkflowEnd::Completed(answer) if answer.to_string().len() > MAX_ANSWER => {
+                let message =
+                    format!("the answer of the workflow is larger than {MAX_ANSWER} bytes");
+                StepResult::refused(Failure::new(ErrorKind::JsonOverflow, message))
+            }
             WorkflowEnd::Completed(answer) => StepResult {
                 captured: Some(Captured::Json(answer)),
                 ..StepResult::of(StepStatus::Completed, 0)
@@ -68,6 +81,14 @@ impl WorkflowTask {
                     .fact("workflow", self.name.as_str())
                     .fact("thread", thread);
                 StepResult::failed(FAILED, failure)
+            }
+            WorkflowEnd::RunTimedOut { thread } => {
+                let message =
+                    format!("the time of the run was over, so thread `{thread}` was ended");
+                let failure = Failure::new(ErrorKind::RunTimeout, message)
+                    .fact("workflow", self.name.as_str())
+                    .fact("thread", thread);
+                StepResult::failed(TIMED_OUT, failure)
             }
         }
     }

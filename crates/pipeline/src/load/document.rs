@@ -39,6 +39,22 @@ fn text_of(bytes: &[u8]) -> Result<&str, Finding> {
     })
 }
 
+/// Tells whether the bytes of a YAML file are meant as a pipeline: they have steps, and neither roles nor a graph.
+#[must_use]
+pub fn is_pipeline(bytes: &[u8]) -> bool {
+    let Ok(text) = text_of(bytes) else {
+        return false;
+    };
+    let Some(root) = tree(text, &mut Reader::default()) else {
+        return false;
+    };
+    let Data::Map(entries) = root.data else {
+        return false;
+    };
+    let has = |name: &str| entries.iter().any(|(key, _)| key.text == name);
+    has("steps") && !has("roles") && !has("graph")
+}
+
 /// Returns the tree of a text; `None` if it has no content.
 fn tree(text: &str, reader: &mut Reader) -> Option<Node> {
     let mut document = Document::default();

@@ -41,7 +41,14 @@ pub fn workflow_with_children() -> Value {
 #[must_use]
 pub fn start_node_of_child() -> Value {
     let mut schema = start_node();
-    schema["properties"]["parent"] = json!({
+    schema["properties"]["parent"] = parent();
+    schema["required"] = json!(["workflow", "prompt", "cwd", "parent"]);
+    schema
+}
+
+/// Returns the schema of what ties a child to its parent.
+pub(super) fn parent() -> Value {
+    json!({
         "type": "object",
         "required": ["thread", "head", "role", "key", "depth"],
         "additionalProperties": false,
@@ -53,15 +60,27 @@ pub fn start_node_of_child() -> Value {
             "depth": integer(),
             "try": integer(),
         },
-    });
-    schema["required"] = json!(["workflow", "prompt", "cwd", "parent"]);
-    schema
+    })
 }
 
 /// Returns the schema of [`DETAIL_OF_CHILDREN`](super::DETAIL_OF_CHILDREN).
 #[must_use]
 pub fn detail_of_children() -> Value {
-    let child = json!({
+    json!({
+        "title": "uwf child threads",
+        "type": "object",
+        "required": ["children", "used"],
+        "additionalProperties": false,
+        "properties": {
+            "children": { "type": "array", "items": ended_child() },
+            "used": used(),
+        },
+    })
+}
+
+/// Returns the schema of a child thread whose work is part of a step.
+pub(super) fn ended_child() -> Value {
+    json!({
         "type": "object",
         "required": ["key", "thread", "head", "status", "steps"],
         "additionalProperties": false,
@@ -72,8 +91,12 @@ pub fn detail_of_children() -> Value {
             "status": string(),
             "steps": integer(),
         },
-    });
-    let used = json!({
+    })
+}
+
+/// Returns the schema of what threads used up.
+pub(super) fn used() -> Value {
+    json!({
         "type": "object",
         "required": [
             "runs", "costUsd", "costUnknown", "tokens", "tokensUnknown", "durationMs",
@@ -89,16 +112,6 @@ pub fn detail_of_children() -> Value {
             "durationMs": integer(),
             "durationUnknown": integer(),
             "childSteps": integer(),
-        },
-    });
-    json!({
-        "title": "uwf child threads",
-        "type": "object",
-        "required": ["children", "used"],
-        "additionalProperties": false,
-        "properties": {
-            "children": { "type": "array", "items": child },
-            "used": used,
         },
     })
 }

@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::children::{ended_child, parent, used};
 use super::{integer, reference, start_node, string};
 
 /// Returns the schema of [`PIPELINE`](super::PIPELINE).
@@ -55,6 +56,7 @@ pub fn run() -> Value {
 pub fn start_node_of_run() -> Value {
     let mut schema = start_node();
     schema["properties"]["run"] = reference();
+    schema["properties"]["parent"] = parent();
     schema["required"] = json!(["workflow", "prompt", "cwd", "run"]);
     schema
 }
@@ -98,6 +100,8 @@ pub fn visit() -> Value {
             "visit": integer(),
             "argv": { "type": "array", "items": string() },
             "logs": { "type": "array", "items": log },
+            "children": { "type": "array", "items": ended_child() },
+            "used": used(),
         },
     })
 }

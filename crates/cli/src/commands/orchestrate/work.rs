@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use uwf_engine::{Backups, Prompts, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
+use uwf_engine::{Backups, Prompts, RunEnd, RunEvent, RunReport, RunSettings, USUAL_LOG_BYTES};
 use uwf_pipeline::StepStatus;
 use uwf_protocol::exit::Exit;
 use uwf_runner::{OutputText, Stream};
@@ -12,6 +12,7 @@ use uwf_util::time::format_duration;
 use crate::args::{LogLevel, WorkArgs};
 use crate::commands::Context;
 use crate::failure::{Failure, note, warn};
+use crate::hints;
 use crate::output::{Format, print};
 use crate::text::RunView;
 
@@ -86,6 +87,7 @@ fn tell(event: &RunEvent<'_>) {
     match event {
         RunEvent::Begins { run_id, .. } => note(&format!("run {run_id}")),
         RunEvent::Started { .. } | RunEvent::Ends { .. } => {}
+        RunEvent::Played { key, thread } => note(&format!("{key}: thread {thread} does it")),
         RunEvent::Settled {
             key,
             result,
@@ -120,6 +122,14 @@ pub(super) fn finish(
     report: &RunReport,
 ) -> Result<Exit, Failure> {
     let view = RunView::of(report);
+    if let RunEnd::Held(held) = &report.end
+        && !args.quiet
+    {
+        note(&format!("{}: {}", held.key, held.error));
+        if let Some(hint) = hints::of(&held.error) {
+            note(&hints::here(&hint));
+        }
+    }
     if args.json {
         print(&view, Format::Json)?;
     } else if level(context, args) >= LogLevel::Info {

@@ -1,8 +1,10 @@
 //! What a command did for a run, as data and as text.
 
 use serde::Serialize;
-use uwf_engine::{RunEnd, RunReport};
+use uwf_engine::{EngineError, RunEnd, RunReport};
+use uwf_protocol::exit::Exit;
 
+use crate::hints::runs::LOCKED;
 use crate::output::Show;
 use crate::text::Page;
 
@@ -13,6 +15,9 @@ pub(crate) struct RunView {
     thread: String,
     status: &'static str,
     exit_code: u8,
+    /// The thread that cannot go on for now, if it does a step of the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    child: Option<String>,
     failed_step: Option<String>,
     failed_steps: Vec<String>,
     duration_ms: u64,
@@ -27,19 +32,21 @@ impl RunView {
             RunEnd::Completed(outcome) => ("completed", code(outcome.exit_code)),
             RunEnd::NothingToDo => ("completed", 0),
             RunEnd::Failed(stop) => ("failed", code(stop.exit_code())),
-            RunEnd::Interrupted(signal) => (
-                "interrupted",
-                uwf_protocol::exit::Exit::Signal(*signal).code(),
-            ),
+            RunEnd::Interrupted(signal) => ("interrupted", Exit::Signal(*signal).code()),
             RunEnd::Cancelled => ("cancelled", 1),
             RunEnd::Paused => ("interrupted", 1),
             RunEnd::StepDone => ("interrupted", 0),
+            RunEnd::Held(held) => ("interrupted", held_code(&held.error)),
         };
         let (failed_step, message) = match &report.end {
             RunEnd::Failed(stop) => (Some(stop.key.to_string()), Some(stop.message())),
             RunEnd::Cancelled => (None, Some("a person ended it".to_owned())),
             RunEnd::Paused => (None, Some("a person paused it".to_owned())),
             RunEnd::NothingToDo => (None, Some("nothing is left to do".to_owned())),
+            RunEnd::Held(held) => {
+                let message = format!("step `{}` has no result yet", held.key);
+                (None, Some(message))
+            }
             _ => (None, None),
         };
         let failed_steps = match &report.end {
@@ -51,6 +58,10 @@ impl RunView {
             thread: report.thread.to_string(),
             status,
             exit_code,
+            child: match &report.end {
+                RunEnd::Held(held) => Some(held.child.to_string()),
+                _ => None,
+            },
             failed_step,
             failed_steps,
             duration_ms: u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
@@ -83,6 +94,14 @@ impl RunView {
     pub(crate) fn next(&self) -> Option<String> {
         let goes_on = matches!(self.status, "failed" | "interrupted");
         goes_on.then(|| format!("uwf orchestrate resume {}", self.run_id))
+    }
+}
+
+/// Returns the exit code of a run whose child cannot go on. Another process may work on the child.
+fn held_code(error: &EngineError) -> u8 {
+    match error.exit() {
+        Exit::Busy => LOCKED,
+        _ => 1,
     }
 }
 

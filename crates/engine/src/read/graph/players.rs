@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 use uwf_cas_fs::Store;
+use uwf_pipeline::Pipeline;
 use uwf_protocol::ids::{CasRef, RoleName};
 use uwf_protocol::program::Program;
 use uwf_protocol::work::{Branches, BranchesOf, List, Player, Work};
 use uwf_protocol::workflow::Workflow;
 use uwf_thread::read_program;
 
-use super::{GraphEdge, GraphNode, edges, nodes, role_node};
+use super::{GraphEdge, GraphNode, edges, nodes, pipeline, role_node};
 
 /// How many graphs may be in one another. Below, a workflow has only its name.
 const MOST_DEPTH: usize = 5;
@@ -91,13 +92,34 @@ impl<'a> Inside<'a> {
         }
     }
 
+    fn pipeline(&mut self, hash: CasRef, program: &Pipeline) -> GraphPlayer {
+        let view = pipeline::view(hash, program);
+        let named = GraphPlayer {
+            workflow: Some(hash),
+            name: Some(view.name),
+            ..GraphPlayer::default()
+        };
+        let count = view.nodes.len();
+        if self.depth >= MOST_DEPTH || count > self.nodes_left {
+            return named;
+        }
+        self.nodes_left -= count;
+        GraphPlayer {
+            nodes: view.nodes,
+            edges: view.edges,
+            ..named
+        }
+    }
+
     fn workflow(&mut self, hash: CasRef) -> GraphPlayer {
         let unknown = GraphPlayer {
             workflow: Some(hash),
             ..GraphPlayer::default()
         };
-        let Ok(Program::Graph(workflow)) = read_program(self.store, hash) else {
-            return unknown;
+        let workflow = match read_program(self.store, hash) {
+            Ok(Program::Graph(workflow)) => workflow,
+            Ok(Program::Pipeline(program)) => return self.pipeline(hash, &program),
+            Err(_) => return unknown,
         };
         let named = GraphPlayer {
             name: Some(workflow.name.clone()),

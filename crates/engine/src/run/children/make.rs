@@ -4,7 +4,6 @@ use uwf_cas_fs::Batch;
 use uwf_moderator::Assignment;
 use uwf_protocol::ids::CasRef;
 use uwf_protocol::nodes::StartNode;
-use uwf_protocol::schemas;
 use uwf_protocol::work::{Player, alone};
 use uwf_protocol::workflow_stored;
 use uwf_storage::{Located, State};
@@ -12,6 +11,7 @@ use uwf_storage::{Located, State};
 use crate::children::Child;
 use crate::person_message::MessageContext;
 use crate::run::contract;
+use crate::run::pipelines::put_start;
 use crate::thread::{Thread, graph_of};
 use crate::{EngineError, Runner, tags};
 
@@ -27,11 +27,14 @@ pub(super) fn make(
     let _hold = site.store.hold()?;
     let now_ms = site.env.now_ms();
     let mut batch = site.store.batch();
-    batch.put(schemas::META, &schemas::start_node_of_child(), now_ms)?;
     let mut made = Vec::new();
     for child in children.iter_mut() {
         let task = MessageContext::Addition {
             instruction: child.planned.prompt.clone(),
+        };
+        let program = match child.planned.player {
+            Player::Workflow(workflow) => Some(workflow),
+            Player::Role(_) => None,
         };
         let start = StartNode {
             workflow: workflow_of(&mut batch, thread, child, now_ms)?,
@@ -40,8 +43,7 @@ pub(super) fn make(
             parent: Some(child.parent.clone()),
             run: None,
         };
-        let payload = serde_json::to_value(&start).expect("a start node is plain data");
-        let start = batch.put(schemas::START_NODE_OF_CHILD, &payload, now_ms)?;
+        let start = put_start(site, &mut batch, child.thread, start, program)?;
         child.place = Some(Located::Active(start));
         made.push((child.thread, start));
     }

@@ -13,12 +13,13 @@ use uwf_protocol::nodes::StepNode;
 use uwf_protocol::schemas;
 use uwf_protocol::work::{DONE, FAILED, Work};
 use uwf_storage::Located;
-use uwf_thread::{Head, read_start, steps_with_outputs};
+use uwf_thread::{Head, read_start};
 
 use super::round::Round;
 use crate::EngineError;
 use crate::child_error::{ChildProblem, failed};
 use crate::children::Child;
+use crate::children::answer::{answer_of, steps_for_expression};
 use crate::children::used::used_by_child;
 use crate::conditions::Conditions;
 use crate::run::contract;
@@ -161,7 +162,7 @@ fn outcome_of(round: &Round<'_>, child: &Child) -> Result<Outcome, EngineError> 
     };
     let output = match returns(round) {
         Some(expression) => returned(round, child, &thread, expression)?,
-        None => thread.last().map_or(json!({}), |last| last.output.clone()),
+        None => answer_of(store, &thread)?,
     };
     Ok(Outcome {
         status,
@@ -184,7 +185,7 @@ fn returned(
     thread: &Thread,
     expression: &str,
 ) -> Result<Value, EngineError> {
-    let steps = steps_with_outputs(&round.runner.site.store, thread.head)?;
+    let steps = steps_for_expression(&round.runner.site.store, thread)?;
     let question = ValueQuestion::new(expression, &thread.start, &steps);
     let value = Conditions::of_one_thread(Some(&round.runner.signals)).value(question)?;
     value.map_err(|problem| misfit(round, Some(child), format!("`returns`: {problem}")))

@@ -58,6 +58,7 @@ fn worded(event: &RunEvent<'_>, pid: u32) -> (&'static str, String) {
                 _ => ("info", ending),
             }
         }
+        RunEvent::Played { key, thread } => ("info", format!("{key}: thread {thread} does it")),
         RunEvent::Warning(text) => ("warning", (*text).to_owned()),
         RunEvent::Note(text) => ("info", (*text).to_owned()),
         RunEvent::Ends { run_id, status } => {

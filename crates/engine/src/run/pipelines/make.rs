@@ -51,7 +51,7 @@ pub struct MadeRun {
 }
 
 /// The folder of all runs of a workspace, relative to it.
-const STATE_DIR: &str = ".orchestrate/runs";
+pub(super) const STATE_DIR: &str = ".orchestrate/runs";
 
 /// Makes a run. No step is done.
 ///
@@ -116,7 +116,7 @@ pub(super) fn renew_schemas(site: &Site) -> Result<(), EngineError> {
     Ok(batch.commit()?)
 }
 
-fn put_schemas(batch: &mut Batch<'_>, now_ms: i64) -> Result<(), EngineError> {
+pub(super) fn put_schemas(batch: &mut Batch<'_>, now_ms: i64) -> Result<(), EngineError> {
     let own = [
         schemas::start_node_of_run(),
         schemas::pipeline(),

@@ -218,7 +218,11 @@ impl<'a> Picture<'a> {
 
 /// Returns the error of a run that a person ended.
 pub(super) fn cancelled() -> StepError {
-    let failure = Failure::new(ErrorKind::Cancelled, "the run was ended");
+    error_of(Failure::new(ErrorKind::Cancelled, "the run was ended"))
+}
+
+/// Returns the error of a run that does not go on because of this.
+pub(super) fn error_of(failure: Failure) -> StepError {
     let result = StepResult::failed(1, failure);
     result.error.expect("a failed result has its error")
 }
@@ -241,6 +245,14 @@ fn debug_of(detail: &VisitNode) -> Map<String, Value> {
     };
     if !detail.argv.is_empty() {
         debug.insert("command".to_owned(), json!(detail.argv));
+    }
+    if let Some(child) = detail
+        .played
+        .iter()
+        .flat_map(|played| &played.children)
+        .next()
+    {
+        debug.insert("thread".to_owned(), json!(child.thread));
     }
     debug
 }

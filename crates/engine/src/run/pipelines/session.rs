@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use uwf_pipeline::course::{Archived, Assignment, Outcome, Visit};
+use uwf_pipeline::course::{Archived, Assignment, Outcome, Task, Todo, Visit};
 use uwf_pipeline::nodes::{
     ARCHIVE_KEY, Accepted, ArchiveNode, LostAttempt, RESUME_KEY, ResumeNode, RunNode, VisitDebug,
     VisitNode, pipeline_payload, result_payload,
@@ -27,7 +27,8 @@ use super::only::outcome;
 use super::open::{
     end_lost, lost_picture, need_workspace, open_workspace, our_variables, show, write_origin,
 };
-use super::picture::{Picture, SettledVisit, cancelled};
+use super::picture::{Picture, SettledVisit, cancelled, error_of};
+use super::played::end_left_behind;
 use super::resume::{made_again, notes_of};
 use super::visit::{SettledTask, VisitEnd, Visiting};
 use super::wish::{Decided, FileNow, ResumeWish};
@@ -68,6 +69,8 @@ pub(super) struct Worker<'a> {
     pub(super) settings: &'a RunSettings,
     pub(super) own: ProcessIdentity,
     pub(super) journal: Journal<'a>,
+    /// How many threads are above the run.
+    pub(super) depth: u64,
     began: Instant,
 }
 
@@ -96,6 +99,11 @@ impl Worker<'_> {
     pub(super) fn tell(&self, event: &RunEvent<'_>) -> Result<(), EngineError> {
         (self.settings.tell)(event);
         self.journal.add(event)
+    }
+
+    /// Returns when the time of this process is over.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.began.checked_add(self.settings.timeout?)
     }
 
     /// Fails if the thread was ended from outside.
@@ -141,6 +149,7 @@ pub(super) fn work(
         root,
         settings: entry.settings,
         own,
+        depth: crate::children::parent_of(thread, &begun.start).map_or(0, |above| above.depth),
         began: Instant::now(),
     };
     worker.root.remove_drafts()?;
@@ -197,7 +206,11 @@ impl Session<'_, '_> {
         if entry.resume.is_some() {
             self.picture.write_if_missing(&self.course)?;
         }
+        let goes_on = entry.resume.is_some() || lost.is_some();
         self.resume(entry.resume, lost)?;
+        if goes_on {
+            end_left_behind(self.worker, self.chain.newest(), &self.course.next())?;
+        }
         self.picture
             .write_durably(&self.course, RunStatus::Running, None)?;
         write_origin(self.worker, &self.run.source, self.around.masks)?;
@@ -278,6 +291,11 @@ impl Session<'_, '_> {
     /// Does one step, and adds it to the chain. Returns why the process stops, if it does.
     fn visit(&mut self, assignment: &Assignment) -> Result<Option<RunEnd>, EngineError> {
         self.course.started(&assignment.key);
+        if matches!(&assignment.todo, Todo::Task(task) if matches!(**task, Task::Workflow(_)))
+            && self.chain.move_head()? == Moved::Ended
+        {
+            return Ok(Some(RunEnd::Cancelled));
+        }
         let visiting = Visiting {
             worker: self.worker,
             around: self.around,
@@ -289,6 +307,8 @@ impl Session<'_, '_> {
         let task = match visiting.visit() {
             Ok(VisitEnd::Settled(task)) => *task,
             Ok(VisitEnd::Interrupted(stop)) => return Ok(Some(RunEnd::Interrupted(stop.signal))),
+            Ok(VisitEnd::Paused) => return Ok(Some(RunEnd::Paused)),
+            Ok(VisitEnd::Held(held)) => return Ok(Some(RunEnd::Held(held))),
             Err(EngineError::Ended { .. }) => return Ok(Some(RunEnd::Cancelled)),
             Err(EngineError::Paused { .. }) => return Ok(Some(RunEnd::Paused)),
             Err(error) => return Err(error),
@@ -446,6 +466,7 @@ impl Session<'_, '_> {
             writes: Vec::new(),
             reads: Vec::new(),
             usage: None,
+            played: None,
         };
         self.chain.add(&NewStep {
             role: self.role(key)?,
@@ -475,6 +496,7 @@ impl Session<'_, '_> {
             RunEnd::Completed(_) | RunEnd::NothingToDo => (RunStatus::Completed, None),
             RunEnd::Failed(stop) => (RunStatus::Failed, stop.result.error.clone()),
             RunEnd::Cancelled => (RunStatus::Failed, Some(cancelled())),
+            RunEnd::Held(held) => (RunStatus::Interrupted, Some(error_of(held.failure()))),
             RunEnd::Interrupted(_) | RunEnd::Paused | RunEnd::StepDone => {
                 (RunStatus::Interrupted, None)
             }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use uwf_pipeline::course::{Agent, Assignment, Course, RunTask, Task, Todo};
+use uwf_pipeline::course::{Agent, Assignment, Course, RunTask, Task, Todo, WorkflowTask};
 use uwf_pipeline::nodes::{AttemptRecord, LogRecord, VisitDebug, VisitNode};
 use uwf_pipeline::state::CurrentStep;
 use uwf_pipeline::{Ended, ErrorKind, StepResult, log_name, retry_after};
@@ -22,6 +22,7 @@ use uwf_util::time::format_iso;
 use super::commit::{Chain, Moved};
 use super::glimpse::doing;
 use super::picture::Picture;
+use super::played::{HeldStep, PlayEnd, Playing};
 use super::session::Worker;
 use super::{Prompts, RunEvent};
 use crate::EngineError;
@@ -39,6 +40,10 @@ pub(super) enum VisitEnd {
     Settled(Box<SettledTask>),
     /// This process was told to stop. The attempt stays on record as lost.
     Interrupted(Stop),
+    /// A person paused the run.
+    Paused,
+    /// The child thread of the step cannot go on for now.
+    Held(Box<HeldStep>),
 }
 
 /// The result of a visit, and how it came.
@@ -81,6 +86,7 @@ impl Visiting<'_, '_, '_> {
                 writes: Vec::new(),
                 reads: Vec::new(),
                 usage: None,
+                played: None,
             },
             prompt: None,
             began: Instant::now(),
@@ -105,9 +111,7 @@ impl Visiting<'_, '_, '_> {
                         wait(self.around, task, left, &mut || line.look(|| doing.clone()))?;
                     self.end(attempt, progress)
                 }
-                Task::Workflow(_) => Err(super::make::refused(
-                    "a step that starts a workflow cannot be done yet".to_owned(),
-                )),
+                Task::Workflow(task) => self.play(task, progress),
                 Task::Move(task) => {
                     let result = self.around.workspace.move_item(task, self.around.masks);
                     Ok(progress.settled(result))
@@ -129,6 +133,39 @@ impl Visiting<'_, '_, '_> {
                 Ok(progress.settled(*result))
             }
         }
+    }
+
+    /// Steps the child thread of a step that starts a workflow.
+    fn play(
+        &mut self,
+        task: &WorkflowTask,
+        mut progress: Progress,
+    ) -> Result<VisitEnd, EngineError> {
+        let record = self.starts(1)?;
+        self.picture.write(self.course)?;
+        let playing = Playing {
+            worker: self.worker,
+            around: self.around,
+            task,
+            key: record.role,
+            head: self.chain.newest(),
+        };
+        let settled = match playing.play()? {
+            PlayEnd::Interrupted(stop) => return Ok(VisitEnd::Interrupted(stop)),
+            PlayEnd::Paused => return Ok(VisitEnd::Paused),
+            PlayEnd::Held(held) => return Ok(VisitEnd::Held(held)),
+            PlayEnd::Settled(settled) => *settled,
+        };
+        let report = Report {
+            duration: progress.began.elapsed(),
+            reads: settled.reads,
+            ..Report::default()
+        };
+        let started_at_ms = progress.started_at_ms;
+        progress.add(&settled.result, &report, started_at_ms);
+        progress.detail.played = settled.played;
+        progress.prompt = Some(task.prompt()).filter(|prompt| prompt.len() <= MAX_PROMPT);
+        Ok(progress.settled(settled.result))
     }
 
     /// Runs a program, again after a failure that another attempt may mend.

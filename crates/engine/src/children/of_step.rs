@@ -1,0 +1,89 @@
+//! The child thread of a step of a pipeline, and how a run finds it again.
+//!
+//! The head in its record is the step of the run before it. A resume in between changes nothing, unless it names the step where
+//! the run goes on: then the steps from there on are done anew, by other children.
+
+use uwf_cas_fs::Store;
+use uwf_pipeline::nodes::{RESUME_KEY, ResumeNode};
+use uwf_protocol::child::Parent;
+use uwf_protocol::ids::{CasRef, ThreadId};
+use uwf_storage::{Located, State};
+use uwf_thread::{Head, read_start, steps};
+
+use super::{MOST_TRIES, children_by_parent, id_of};
+use crate::pipelines::chain::payload;
+use crate::{EngineError, Site};
+
+/// The child thread of a step.
+pub(crate) struct StepChild {
+    pub(crate) parent: Parent,
+    pub(crate) thread: ThreadId,
+    /// Where it is; `None` if it was not made yet.
+    pub(crate) place: Option<Located>,
+    /// Whether it does what the step says now. One that ended with another task is passed over.
+    pub(crate) has_task: bool,
+}
+
+/// Finds the child of a step whose task is this prompt. `parent` is the record of the first one.
+pub(crate) fn find(
+    site: &Site,
+    mut parent: Parent,
+    prompt: &str,
+) -> Result<StepChild, EngineError> {
+    let state = State::new(&site.root);
+    loop {
+        let thread = id_of(&parent);
+        let place = state.find(thread)?;
+        let has_task = match &place {
+            Some(place) => prompt_of(&site.store, place.head())? == prompt,
+            None => true,
+        };
+        let is_passed = match &place {
+            Some(Located::Archived(_)) => !has_task,
+            Some(Located::Active(_)) => false,
+            None => parent.attempt < MOST_TRIES && state.removed(thread)?.is_some(),
+        };
+        if !is_passed {
+            return Ok(StepChild {
+                parent,
+                thread,
+                place,
+                has_task,
+            });
+        }
+        parent.attempt += 1;
+    }
+}
+
+fn prompt_of(store: &Store, head: CasRef) -> Result<String, EngineError> {
+    let start = Head::read(store, head)?.start();
+    Ok(read_start(store, start)?.node.prompt)
+}
+
+/// Returns the head that the child of the next step of a run works for.
+pub(crate) fn head_for_child(store: &Store, head: CasRef) -> Result<CasRef, EngineError> {
+    let start = Head::read(store, head)?.start();
+    if head == start {
+        return Ok(start);
+    }
+    for step in steps(store, head) {
+        let step = step?;
+        let is_passed = step.node.role.as_str() == RESUME_KEY
+            && payload::<ResumeNode>(store, step.node.output)?
+                .from
+                .is_none();
+        if !is_passed {
+            return Ok(step.hash);
+        }
+    }
+    Ok(start)
+}
+
+/// Returns the children of a run that have not ended.
+pub(crate) fn active(site: &Site, run: ThreadId) -> Result<Vec<(ThreadId, Parent)>, EngineError> {
+    let children = children_by_parent(site)?.remove(&run).unwrap_or_default();
+    let active = children
+        .into_iter()
+        .filter(|child| matches!(child.place, Located::Active(_)));
+    Ok(active.map(|child| (child.thread, child.parent)).collect())
+}
